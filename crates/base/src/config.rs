@@ -1,0 +1,100 @@
+//! Reading TOML files that people write, with errors that point at the line.
+//!
+//! Ranges and units are checked while the value is read (see [`crate::units`]), so every complaint knows
+//! its place: file, line, key, value and what is allowed.
+
+use core::fmt;
+use core::ops::Range;
+
+use serde::de::DeserializeOwned;
+
+/// Why a file cannot be used. Its text is one line: `file:line: key = value: what is wrong and what is allowed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file's name as the user gave it.
+    pub file: String,
+    /// The line, from 1, if the complaint has a place.
+    pub line: Option<usize>,
+    /// The offending line, trimmed; empty if the complaint has no place.
+    pub excerpt: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// A complaint about `file` as a whole.
+    #[must_use]
+    pub fn about(file: &str, message: impl fmt::Display) -> Self {
+        Self { file: file.to_owned(), line: None, excerpt: String::new(), message: message.to_string() }
+    }
+
+    /// A complaint about the bytes `span` of the file's `text`.
+    #[must_use]
+    pub fn at(file: &str, text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
+        let start = span.start.min(text.len());
+        let before = &text.as_bytes()[..start];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count();
+        let excerpt = text.lines().nth(line).unwrap_or_default().trim().to_owned();
+        Self { file: file.to_owned(), line: Some(line + 1), excerpt, message: message.to_string() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.excerpt.is_empty() {
+            write!(f, ": {}", self.excerpt)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Reads `text`, the content of `file`, as a `T`.
+///
+/// # Errors
+/// Broken TOML, an unknown or missing key, or a value out of its range.
+pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error: toml::de::Error| match error.span() {
+        Some(span) => ConfigError::at(file, text, span, error.message()),
+        None => ConfigError::about(file, error.message()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Duration, Rate};
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Link {
+        rate: Rate,
+        delay: Duration,
+    }
+
+    fn complaint(text: &str) -> String {
+        parse::<Link>("link.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
+        assert_eq!(
+            complaint("delay = \"1 s\"\nrate = \"256 kbps\"\n"),
+            "link.toml:2: rate = \"256 kbps\": \"256 kbps\" is not a rate; \
+             write a number and one of bit/s, kbit/s, Mbit/s, Gbit/s, as in \"256 kbit/s\""
+        );
+        assert_eq!(
+            complaint("rate = \"1 bit/s\"\ndelay = \"1 s\"\njitter = 3\n"),
+            "link.toml:3: jitter = 3: unknown field `jitter`, expected `rate` or `delay`"
+        );
+        assert!(complaint("rate = \"1 bit/s\"").contains("missing field `delay`"));
+        assert!(complaint("rate = [").starts_with("link.toml:1"));
+    }
+}

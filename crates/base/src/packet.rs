@@ -1,0 +1,193 @@
+//! Packet buffers that go back to a pool when they are dropped.
+//!
+//! A packet is real bytes, from the IP version nibble to the last byte of payload. Each thread keeps
+//! two bounded free lists, one for packets up to an Ethernet frame and one for super-segments, so the
+//! steady state of a run allocates nothing.
+
+use core::cell::RefCell;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+/// An owned run of bytes: one IP packet (or one frame) on its way.
+pub struct Packet {
+    bytes: Vec<u8>,
+}
+
+impl Packet {
+    /// An empty packet with room for `capacity` bytes without growing.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        let pooled = POOL.try_with(|pool| pool.borrow_mut().take(capacity)).ok().flatten();
+        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))) }
+    }
+
+    /// A packet that holds a copy of `bytes`.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Self {
+        let mut packet = Self::with_capacity(bytes.len());
+        packet.extend_from_slice(bytes);
+        packet
+    }
+
+    /// Appends `bytes`.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Sets the length; new bytes are zero.
+    pub fn resize(&mut self, len: usize) {
+        self.bytes.resize(len, 0);
+    }
+
+    /// Drops everything past `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// Empties the packet and keeps its room.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Removes the first `count` bytes; at most the packet's length.
+    pub fn remove_prefix(&mut self, count: usize) {
+        self.bytes.drain(..count);
+    }
+
+    /// Bytes that fit without growing.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// The buffer itself, for writers that append to a `Vec`.
+    pub fn as_vec_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
+impl Deref for Packet {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        let bytes = core::mem::take(&mut self.bytes);
+        if bytes.capacity() >= SMALL {
+            // Err only while the thread ends, when there is no pool to go back to.
+            let _ = POOL.try_with(|pool| pool.borrow_mut().give(bytes));
+        }
+    }
+}
+
+impl Clone for Packet {
+    fn clone(&self) -> Self {
+        Self::from_slice(self)
+    }
+}
+
+impl Default for Packet {
+    fn default() -> Self {
+        Self::with_capacity(SMALL)
+    }
+}
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Packet {}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packet({} bytes)", self.len())
+    }
+}
+
+/// Bytes of a small buffer: an Ethernet frame and any link's overhead.
+const SMALL: usize = 1664;
+/// Bytes of a large buffer: a 64 KiB super-segment and its metadata.
+const LARGE: usize = 66 * 1024;
+/// Small buffers that a thread keeps: 6.5 MiB.
+const SMALL_KEPT: usize = 4096;
+/// Large buffers that a thread keeps: 8.3 MiB.
+const LARGE_KEPT: usize = 128;
+
+fn class_size(capacity: usize) -> usize {
+    match capacity {
+        0..=SMALL => SMALL,
+        _ => capacity.max(LARGE),
+    }
+}
+
+struct Pool {
+    small: Vec<Vec<u8>>,
+    large: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
+        match capacity {
+            0..=SMALL => self.small.pop(),
+            _ if capacity <= LARGE => self.large.pop(),
+            _ => None,
+        }
+    }
+
+    fn give(&mut self, mut bytes: Vec<u8>) {
+        let (list, kept) = match bytes.capacity() {
+            0..LARGE => (&mut self.small, SMALL_KEPT),
+            _ => (&mut self.large, LARGE_KEPT),
+        };
+        if list.len() < kept {
+            bytes.clear();
+            list.push(bytes);
+        }
+    }
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { small: Vec::new(), large: Vec::new() }) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_buffer_is_used_again() {
+        let first = Packet::from_slice(&[7; 100]);
+        let address = first.as_ptr();
+        drop(first);
+        let second = Packet::with_capacity(1500);
+        assert_eq!((second.as_ptr(), second.len()), (address, 0));
+    }
+
+    #[test]
+    fn sizes_do_not_mix() {
+        let small_at = Packet::with_capacity(10).as_ptr();
+        let large = Packet::with_capacity(60_000);
+        assert_ne!(large.as_ptr(), small_at);
+        assert!(large.capacity() >= 60_000);
+        drop(large);
+        assert!(Packet::with_capacity(60_000).capacity() >= 60_000);
+    }
+
+    #[test]
+    fn a_prefix_can_go() {
+        let mut packet = Packet::from_slice(b"headbody");
+        packet.remove_prefix(4);
+        assert_eq!(&*packet, b"body");
+    }
+}

@@ -1,0 +1,124 @@
+//! The shape that every link-layer protocol has.
+//!
+//! Drain order, for the owner of an endpoint: hand in packets with [`Endpoint::offer`] while
+//! [`Endpoint::has_room`]; whenever the line is free and [`Endpoint::demand`] is not
+//! [`Demand::Nothing`], take a frame with [`Endpoint::poll_frame`], and when its last
+//! [`FrameInfo::late_len`] bytes are about to leave, complete it with [`Endpoint::seal_frame`]. After
+//! [`Endpoint::handle_frame`] or [`Endpoint::handle_timeout`], take packets with [`Endpoint::poll_packet`]
+//! until there are none, and read [`Endpoint::poll_timeout`] again.
+
+use core::fmt::Debug;
+
+use base::{Instant, Packet};
+
+/// How a packet wants to be treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Class {
+    /// Sent again until it arrives, as far as the protocol can.
+    #[default]
+    Reliable,
+    /// Sent once; late is worse than lost.
+    Unreliable,
+}
+
+/// The endpoint has no room: the packet is handed back.
+#[derive(Debug)]
+pub struct Full(pub Packet);
+
+/// Why an arriving frame was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Discard {
+    /// Too short for the protocol's own fields.
+    #[error("truncated frame of {0} bytes")]
+    Truncated(usize),
+    /// Field values that the protocol does not allow.
+    #[error("malformed frame")]
+    Malformed,
+    /// A frame that had arrived before.
+    #[error("duplicate of frame {0}")]
+    Duplicate(u64),
+    /// A frame that the line's order says is too late to be used.
+    #[error("late frame {0}")]
+    Late(u64),
+    /// A frame outside what the sender may send.
+    #[error("frame {0} outside the window")]
+    OutsideWindow(u64),
+}
+
+/// What a frame carries, for whoever accounts for the line's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// Data that is sent for the first time.
+    New,
+    /// Data known to be lost, sent again.
+    Retransmission,
+    /// Data sent again because the line would otherwise idle.
+    Filler,
+    /// Redundancy computed from data.
+    Repair,
+    /// The protocol's own messages, bare acknowledgements among them.
+    Control,
+}
+
+/// A frame that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    /// What it carries.
+    pub kind: FrameKind,
+    /// Bytes at its end that [`Endpoint::seal_frame`] is still to fill; zero if the frame is complete.
+    pub late_len: usize,
+}
+
+/// What an endpoint would do with a free line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Demand {
+    /// Leave it idle.
+    Nothing,
+    /// Say something again: only an otherwise wasted line should carry it.
+    Filler,
+    /// Say something new: data, a known loss, or acknowledgements that have changed.
+    Fresh,
+}
+
+/// One end of a link-layer protocol.
+pub trait Endpoint: Debug + Send {
+    /// Takes a packet to carry.
+    ///
+    /// # Errors
+    /// [`Full`] hands the packet back if there is no room.
+    fn offer(&mut self, now: Instant, packet: Packet, class: Class) -> Result<(), Full>;
+
+    /// Whether [`Endpoint::offer`] would take a packet of this class now.
+    fn has_room(&self, class: Class) -> bool;
+
+    /// Takes a frame that arrived intact.
+    ///
+    /// # Errors
+    /// [`Discard`] says why the frame was of no use; the endpoint's state is then as if it had never come,
+    /// except for its acknowledgement fields where these were still news.
+    fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard>;
+
+    /// Lets time-outs due by `now` happen.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Starts a frame of at most `max_len` bytes, appended to `out`; `None` leaves the line idle.
+    fn poll_frame(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo>;
+
+    /// Fills the last [`FrameInfo::late_len`] bytes of a started frame with the state as of `now`.
+    fn seal_frame(&mut self, _now: Instant, _frame: &mut [u8]) {}
+
+    /// A packet that is ready to go up.
+    fn poll_packet(&mut self) -> Option<Packet>;
+
+    /// When [`Endpoint::handle_timeout`] wants to be called.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// What [`Endpoint::poll_frame`] would do now.
+    fn demand(&self) -> Demand;
+
+    /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.
+    fn reset(&mut self);
+
+    /// What the endpoint counted, by name, for reports and metrics.
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+}
