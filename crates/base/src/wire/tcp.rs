@@ -187,7 +187,7 @@ impl Options {
             (WINDOW_SCALE, 1) => self.window_scale = Some(body[0]),
             (SACK_PERMITTED, 0) => self.sack_permitted = true,
             (TIMESTAMPS, 8) => {
-                self.timestamps = Some(Timestamps { value: be32(body, 0), echo: be32(body, 4) })
+                self.timestamps = Some(Timestamps { value: be32(body, 0), echo: be32(body, 4) });
             }
             (SACK, len) if len % 8 == 0 => {
                 for block in body.chunks_exact(8) {
