@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use base::SeqNum;
-use base::wire::ip::{self, Ecn, Protocol};
-use base::wire::tcp::{self, Flags, Options, SackBlock, SackBlocks, Timestamps};
-use base::wire::{Malformed, ipv4, ipv6, udp};
+use longhaul_base::SeqNum;
+use longhaul_base::wire::ip::{self, Ecn, Protocol};
+use longhaul_base::wire::tcp::{self, Flags, Options, SackBlock, SackBlocks, Timestamps};
+use longhaul_base::wire::{Malformed, ipv4, ipv6, udp};
 use proptest::prelude::*;
 
 fn addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
