@@ -2,29 +2,23 @@
 //!
 //! An [`ErrorProcess`] owns its random streams, derived from the run's seed and a *name*: two lines that
 //! share a name see the same blockages, and every scheme of a comparison sees the same channel.
+//!
+//! - [`ErrorModel`] is what a scenario says; it builds error processes and timelines.
+//! - [`Timeline`] says when a channel is blocked, whatever is sent over it.
+//! - [`Line`] is one direction: rate, propagation delay and errors. [`Channel`] is a pair of them.
+//! - [`capacity`] is the physical bound that any scheme is compared with.
 
 #![forbid(unsafe_code)]
 
-use core::fmt::Debug;
-use core::ops::Range;
+pub mod capacity;
+pub mod duplex;
+pub mod line;
+pub mod model;
+pub mod process;
+pub mod timeline;
 
-use base::Instant;
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Every bit arrived as it was sent.
-    Intact,
-    /// This many bits are wrong, at least one.
-    Damaged(u32),
-    /// Nothing arrived at all.
-    Lost,
-}
-
-/// What happens to a frame on the air. Air time, not frame count, drives bursts and blockages.
-///
-/// Frames are asked about in the order of their air time.
-pub trait ErrorProcess: Debug + Send {
-    /// The fate of a frame of `bits` whose first bit passes at `on_air.start` and whose last has passed at `on_air.end`.
-    fn fate(&mut self, on_air: Range<Instant>, bits: u32) -> Fate;
-}
+pub use duplex::Channel;
+pub use line::{End, Line, Transit};
+pub use model::{ErrorModel, Streams};
+pub use process::{ErrorProcess, Fate};
+pub use timeline::Timeline;

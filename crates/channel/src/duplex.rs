@@ -1,0 +1,155 @@
+//! The two lines between a hub and a terminal.
+//!
+//! Blockage is at the terminal: the obstacle that hides the satellite hits what arrives there and what departs
+//! there at the same time. "Errors are perfectly correlated between directions, because blockage will apply to
+//! both" (Faulkner 2004, 3.2); `correlated = false` gives each direction blockages of its own. Bit errors
+//! and erasures are independent either way.
+
+use base::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::line::{self, End, Line};
+use crate::model::{ErrorModel, Streams};
+
+/// A channel as a scenario describes it.
+///
+/// ```toml
+/// rate = "262144 bit/s"   # towards the terminal
+/// up-rate = "64 kbit/s"   # from it; as the other direction unless told
+/// delay = "250 ms"        # one way
+/// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
+/// up-errors = "none"      # as the other direction unless told
+/// correlated = true       # blocked at the same times
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// Bits per second towards the terminal.
+    pub rate: Rate,
+    /// Bits per second from the terminal; the same unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_rate: Option<Rate>,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// What goes wrong towards the terminal.
+    #[serde(default)]
+    pub errors: ErrorModel,
+    /// What goes wrong from the terminal; the same unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_errors: Option<ErrorModel>,
+    /// Whether one obstacle blocks both directions.
+    #[serde(default = "correlated")]
+    pub correlated: bool,
+}
+
+/// The two directions between a hub and a terminal.
+#[derive(Debug)]
+pub struct Channel {
+    /// Towards the terminal.
+    pub down: Line,
+    /// From the terminal.
+    pub up: Line,
+}
+
+impl Config {
+    /// Both lines, idle. The channel's `name` and the run's `seed` fix every error.
+    ///
+    /// # Panics
+    /// If the errors name a recording that was not [loaded](ErrorModel::load).
+    #[must_use]
+    pub fn build(&self, seed: u64, name: &str) -> Channel {
+        Channel {
+            down: self.down().build(&self.streams(seed, name, "down")),
+            up: self.up().build(&self.streams(seed, name, "up")),
+        }
+    }
+
+    /// The line towards the terminal: errors at arrival.
+    #[must_use]
+    pub fn down(&self) -> line::Config {
+        line::Config {
+            rate: self.rate,
+            delay: self.delay,
+            errors: self.errors.clone(),
+            errors_at: End::Arrival,
+        }
+    }
+
+    /// The line from the terminal: errors at departure.
+    #[must_use]
+    pub fn up(&self) -> line::Config {
+        line::Config {
+            rate: self.up_rate.unwrap_or(self.rate),
+            delay: self.delay,
+            errors: self.up_errors.as_ref().unwrap_or(&self.errors).clone(),
+            errors_at: End::Departure,
+        }
+    }
+
+    /// Where the random numbers of a `direction`, `"down"` or `"up"`, come from.
+    #[must_use]
+    pub fn streams(&self, seed: u64, name: &str, direction: &str) -> Streams {
+        let line = format!("{name}/{direction}");
+        let timeline = if self.correlated { name.to_owned() } else { line.clone() };
+        Streams { seed, timeline, line }
+    }
+}
+
+const fn correlated() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Instant;
+    use core::ops::Range;
+
+    fn channel(extra: &str, seed: u64) -> Channel {
+        let text = format!(
+            "rate = \"262144 bit/s\"\ndelay = \"250 ms\"\n\
+             errors = {{ gilbert-elliott = {{ f = 0.3, d = \"1 s\" }} }}\n{extra}"
+        );
+        base::config::parse::<Config>("channel.toml", &text).unwrap().build(seed, "sat")
+    }
+
+    fn minute(line: &Line) -> Vec<Range<Instant>> {
+        let minute = Instant::ZERO + Duration::from_secs(60);
+        line.timeline().blocked_in(Instant::ZERO..minute).collect()
+    }
+
+    #[test]
+    fn one_obstacle_blocks_both_directions() {
+        let both = channel("", 1);
+        assert!(minute(&both.down).len() > 3);
+        assert_eq!(minute(&both.down), minute(&both.up));
+        // Another rate is no other realisation, and neither is another run with the seed.
+        assert_eq!(minute(&both.up), minute(&channel("up-rate = \"2400 bit/s\"", 1).up));
+        assert_ne!(minute(&both.down), minute(&channel("", 2).down));
+    }
+
+    #[test]
+    fn directions_may_be_blocked_apart() {
+        let apart = channel("correlated = false", 1);
+        assert_ne!(minute(&apart.down), minute(&apart.up));
+        let one_way = channel("up-errors = \"none\"", 1);
+        assert_eq!(minute(&one_way.up), []);
+        assert_eq!(minute(&one_way.down), minute(&channel("", 1).down));
+    }
+
+    /// What departs from the terminal while it is blocked is damaged, and so is what arrives there then.
+    #[test]
+    fn blockage_is_at_the_terminal() {
+        let mut both = channel("", 1);
+        let blocked: Vec<_> = minute(&both.down);
+        let hits = |from: Instant, to: Instant| blocked.iter().any(|b| b.start < to && from < b.end);
+        for n in 0..500 {
+            let now = Instant::ZERO + Duration::from_millis(n * 100);
+            let (down, up) = (both.down.send(now, 3968), both.up.send(now, 3968));
+            let delay = both.down.delay();
+            let arrival = hits(down.on_air.start + delay, down.arrives_at);
+            assert_eq!(down.fate.is_intact(), !arrival, "{n}");
+            assert_eq!(up.fate.is_intact(), !hits(up.on_air.start, up.on_air.end), "{n}");
+        }
+    }
+}

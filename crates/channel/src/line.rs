@@ -1,0 +1,196 @@
+//! One direction of a link: air time, propagation, errors.
+
+use core::ops::Range;
+
+use base::{Duration, Instant, Rate, Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ErrorModel, Streams};
+use crate::process::{ErrorProcess, Fate};
+use crate::timeline::Timeline;
+
+/// Which end of a line the errors happen at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// Where frames leave: an obstacle in front of the sender hits what leaves now.
+    Departure,
+    /// Where frames arrive: an obstacle in front of the receiver hits what left one propagation delay ago.
+    #[default]
+    Arrival,
+}
+
+/// A line as a scenario describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// Bits per second.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// What goes wrong.
+    #[serde(default)]
+    pub errors: ErrorModel,
+    /// Where it goes wrong.
+    #[serde(default)]
+    pub errors_at: End,
+}
+
+impl Config {
+    /// The line, idle, with random numbers from `streams`.
+    ///
+    /// # Panics
+    /// If the errors name a recording that was not [loaded](ErrorModel::load).
+    #[must_use]
+    pub fn build(&self, streams: &Streams) -> Line {
+        let errors = match self.errors {
+            ErrorModel::None => None,
+            _ => Some(self.errors.build(self.rate, streams)),
+        };
+        Line {
+            serializer: Serializer::new(self.rate),
+            delay: self.delay,
+            errors,
+            errors_after: match self.errors_at {
+                End::Departure => Duration::ZERO,
+                End::Arrival => self.delay,
+            },
+            timeline: self.errors.timeline(streams),
+        }
+    }
+}
+
+/// What became of a frame that was put on a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transit {
+    /// From when the first bit leaves to when the last has left.
+    pub on_air: Range<Instant>,
+    /// When the last bit has arrived.
+    pub arrives_at: Instant,
+    /// How it arrives.
+    pub fate: Fate,
+}
+
+/// One direction of a link. Frames are sent in order and arrive in order.
+#[derive(Debug)]
+pub struct Line {
+    serializer: Serializer,
+    delay: Duration,
+    /// None on an error-free line, which is not asked.
+    errors: Option<Box<dyn ErrorProcess>>,
+    /// From a bit's departure to its meeting with the errors.
+    errors_after: Duration,
+    /// As it was at the start of the run.
+    timeline: Timeline,
+}
+
+impl Line {
+    /// An error-free line.
+    #[must_use]
+    pub fn error_free(rate: Rate, delay: Duration) -> Self {
+        Self {
+            serializer: Serializer::new(rate),
+            delay,
+            errors: None,
+            errors_after: Duration::ZERO,
+            timeline: Timeline::Open,
+        }
+    }
+
+    /// Puts a frame of `bits` on the line at `now`, or when the frames before it have left.
+    ///
+    /// On a line of rate zero the frame never arrives.
+    #[inline]
+    pub fn send(&mut self, now: Instant, bits: u32) -> Transit {
+        let on_air = self.serializer.send(now, u64::from(bits));
+        let fate = match &mut self.errors {
+            None => Fate::Intact,
+            // Rate zero: the frame outlasts every timeline.
+            Some(_) if on_air.end == Instant::MAX => Fate::Lost,
+            Some(errors) => {
+                let (start, end) = (on_air.start, on_air.end);
+                let after = self.errors_after;
+                errors.fate(start.saturating_add(after)..end.saturating_add(after), bits)
+            }
+        };
+        Transit { arrives_at: on_air.end.saturating_add(self.delay), on_air, fate }
+    }
+
+    /// When the last bit accepted so far has left.
+    #[must_use]
+    pub fn free_at(&self) -> Instant {
+        self.serializer.free_at()
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.serializer.rate()
+    }
+
+    /// Propagation delay.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// When the line is blocked, from the start of the run, at the end where errors happen.
+    #[must_use]
+    pub fn timeline(&self) -> Timeline {
+        self.timeline.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn line(errors_at: End) -> Line {
+        let errors = "{ periodic = { open = \"1 s\", blocked = \"100 ms\", first = \"500 ms\" } }";
+        let text = format!("rate = \"1 Mbit/s\"\ndelay = \"250 ms\"\nerrors = {errors}\n");
+        let config = base::config::parse::<Config>("line.toml", &text).unwrap();
+        let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+        Config { errors_at, ..config }.build(&streams)
+    }
+
+    #[test]
+    fn a_frame_waits_its_turn_and_arrives_after_the_delay() {
+        let mut line = Line::error_free(Rate::from_bps(1_000_000), Duration::from_millis(250));
+        let first = line.send(at(10), 5000);
+        assert_eq!(
+            (first.on_air.clone(), first.arrives_at, first.fate),
+            (at(10)..at(15), at(265), Fate::Intact)
+        );
+        let second = line.send(at(11), 1000);
+        assert_eq!((second.on_air, second.arrives_at), (at(15)..at(16), at(266)));
+        assert_eq!(line.free_at(), at(16));
+    }
+
+    /// An obstacle from 500 to 600 ms hits what departs then, or what arrives then.
+    #[test]
+    fn errors_happen_at_their_end() {
+        let fates = |errors_at| {
+            let mut line = line(errors_at);
+            [240, 260, 340, 360, 490, 510, 590, 610].map(|t| line.send(at(t), 5000).fate.is_intact())
+        };
+        assert_eq!(fates(End::Arrival), [true, false, false, true, true, true, true, true]);
+        assert_eq!(fates(End::Departure), [true, true, true, true, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_line_of_rate_zero_carries_nothing() {
+        let config = Config {
+            rate: Rate::from_bps(0),
+            delay: Duration::ZERO,
+            errors: ErrorModel::BitErrors { ber: 0.1.try_into().unwrap() },
+            errors_at: End::Arrival,
+        };
+        let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+        let transit = config.build(&streams).send(at(1), 8);
+        assert_eq!((transit.arrives_at, transit.fate), (Instant::MAX, Fate::Lost));
+    }
+}

@@ -1,0 +1,358 @@
+//! The errors of a channel as a scenario writes them.
+//!
+//! ```toml
+//! errors = "none"
+//! errors = { bit-errors = { ber = 1e-5 } }
+//! errors = { erasure = { probability = 0.01 } }
+//! errors = { gilbert-elliott = { f = 0.3, d = "1 s", b = 0.5, c = 0.0 } }
+//! errors = { periodic = { open = "10 s", blocked = "5 s", first = "10 s" } }
+//! errors = { trace = { file = "outages.csv" } }
+//! ```
+//!
+//! `b` is the bit error rate while blocked, 0.5 unless told, and `c` the one while open, 0 unless told.
+
+use core::fmt::Display;
+use core::ops::Range;
+
+use base::config::ConfigError;
+use base::units::Probability;
+use base::{Duration, Instant, Rate, Rng};
+use serde::{Deserialize, Serialize};
+
+use crate::capacity;
+use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess};
+use crate::timeline::{GilbertElliott, Periodic, Timeline, Trace, TraceError};
+
+/// What goes wrong on a channel, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ErrorModel {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each bit is wrong with the same probability: the binary symmetric channel.
+    BitErrors {
+        /// Bit error rate.
+        ber: Probability,
+    },
+    /// Each frame is lost with the same probability.
+    Erasure {
+        /// Of each frame's loss.
+        probability: Probability,
+    },
+    /// Blocked at random: Faulkner 2004, 3.2.
+    GilbertElliott {
+        /// Fraction of time that the channel is blocked, below 1.
+        f: BlockedFraction,
+        /// Mean length of a blockage.
+        d: PositiveTime,
+        /// Bit error rate while blocked.
+        #[serde(default = "half")]
+        b: Probability,
+        /// Bit error rate while open.
+        #[serde(default)]
+        c: Probability,
+    },
+    /// Blocked at fixed times.
+    Periodic {
+        /// Time between blockages.
+        open: PositiveTime,
+        /// Length of each.
+        blocked: PositiveTime,
+        /// When the first one starts; after one open time unless told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<Duration>,
+        /// Bit error rate while blocked.
+        #[serde(default = "half")]
+        b: Probability,
+        /// Bit error rate while open.
+        #[serde(default)]
+        c: Probability,
+    },
+    /// Blocked when a recording was.
+    Trace {
+        /// A CSV of outages, `start,end` in seconds a line; [`ErrorModel::load`] reads it.
+        file: String,
+        /// Bit error rate while blocked.
+        #[serde(default = "half")]
+        b: Probability,
+        /// Bit error rate while open.
+        #[serde(default)]
+        c: Probability,
+        /// The file's content, once loaded.
+        #[serde(skip)]
+        recorded: Option<Trace>,
+    },
+}
+
+/// Where the random numbers of a line's errors come from: the run's seed and two names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// The run's root seed.
+    pub seed: u64,
+    /// Owner of the blockages. Lines that share this name are blocked at the same times.
+    pub timeline: String,
+    /// Owner of the bit errors and erasures. Unique to a line.
+    pub line: String,
+}
+
+impl ErrorModel {
+    /// Reads the files that the model names, through `read`; nothing to do for most models.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no recording: names the file, the line and what is allowed.
+    pub fn load<E: Display>(
+        &mut self,
+        read: impl FnOnce(&str) -> Result<String, E>,
+    ) -> Result<(), ConfigError> {
+        let Self::Trace { file, recorded, .. } = self else { return Ok(()) };
+        let csv = read(file).map_err(|error| ConfigError::about(file, error))?;
+        *recorded = Some(Trace::parse(&csv).map_err(|error| complaint(file, error))?);
+        Ok(())
+    }
+
+    /// When the channel is blocked, from the start of the run.
+    ///
+    /// # Panics
+    /// If the model names a recording that was not [loaded](ErrorModel::load).
+    #[must_use]
+    pub fn timeline(&self, streams: &Streams) -> Timeline {
+        match self {
+            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } => Timeline::Open,
+            Self::GilbertElliott { f, d, .. } => {
+                let rng = Rng::named(streams.seed, &format!("{}/blockage", streams.timeline));
+                Timeline::GilbertElliott(GilbertElliott::new(f.get(), d.get(), rng))
+            }
+            Self::Periodic { open, blocked, first, .. } => {
+                let first = Instant::ZERO + first.unwrap_or(open.get());
+                Timeline::Periodic(Periodic::new(open.get(), blocked.get(), first))
+            }
+            Self::Trace { file, recorded, .. } => {
+                let recorded = recorded.clone();
+                Timeline::Trace(recorded.unwrap_or_else(|| panic!("the recording {file} was not loaded")))
+            }
+        }
+    }
+
+    /// The error process of one line of this `rate`.
+    ///
+    /// # Panics
+    /// If the model names a recording that was not [loaded](ErrorModel::load).
+    #[must_use]
+    pub fn build(&self, rate: Rate, streams: &Streams) -> Box<dyn ErrorProcess> {
+        let rng = |what| Rng::named(streams.seed, &format!("{}/{what}", streams.line));
+        match self {
+            Self::None => Box::new(ErrorFree),
+            Self::BitErrors { ber } => Box::new(BitErrors::new(*ber, rate, rng("bit-errors"))),
+            Self::Erasure { probability } => Box::new(Erasure::new(*probability, rng("erasure"))),
+            Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
+                let blocked = BitErrors::new(*b, rate, rng("bit-errors-blocked"));
+                let open = BitErrors::new(*c, rate, rng("bit-errors"));
+                Box::new(Blockage::new(self.timeline(streams), blocked, open))
+            }
+        }
+    }
+
+    /// The capacity in the long run as a fraction of the line's rate; `None` for a recording, which has no long run.
+    #[must_use]
+    pub fn capacity(&self) -> Option<f64> {
+        match self {
+            Self::None => Some(1.0),
+            Self::BitErrors { ber } => Some(capacity::of_bit_errors(ber.get())),
+            Self::Erasure { probability } => Some(capacity::of_erasure(probability.get())),
+            Self::GilbertElliott { f, b, c, .. } => {
+                Some(capacity::of_blockage(1.0 - f.get(), b.get(), c.get()))
+            }
+            Self::Periodic { open, blocked, b, c, .. } => {
+                let (open, blocked) = (open.get().as_secs_f64(), blocked.get().as_secs_f64());
+                Some(capacity::of_blockage(open / (open + blocked), b.get(), c.get()))
+            }
+            Self::Trace { .. } => None,
+        }
+    }
+
+    /// The capacity of one realisation during `range`, as a fraction of the line's rate: exact where blockages are
+    /// concerned, since their times are known.
+    ///
+    /// # Panics
+    /// If the model names a recording that was not [loaded](ErrorModel::load).
+    #[must_use]
+    pub fn capacity_in(&self, streams: &Streams, range: Range<Instant>) -> f64 {
+        match self {
+            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } => self.capacity().unwrap_or(1.0),
+            Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
+                let open = capacity::open_fraction(self.timeline(streams), range);
+                capacity::of_blockage(open, b.get(), c.get())
+            }
+        }
+    }
+}
+
+fn complaint(file: &str, error: TraceError) -> ConfigError {
+    let message = error.kind.to_string();
+    ConfigError { file: file.to_owned(), line: Some(error.line), excerpt: error.text, message }
+}
+
+/// "This represents the worst possible case" (Faulkner 2004, 3.2): half the bits are wrong.
+fn half() -> Probability {
+    Probability::try_from(0.5).unwrap_or_default()
+}
+
+/// A fraction of time that leaves some over: from 0 to below 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct BlockedFraction(f64);
+
+impl BlockedFraction {
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A number that is no fraction of time below 1.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is not a blocked fraction; allowed are 0 up to, but not including, 1")]
+pub struct NotABlockedFraction(f64);
+
+impl TryFrom<f64> for BlockedFraction {
+    type Error = NotABlockedFraction;
+    fn try_from(value: f64) -> Result<Self, NotABlockedFraction> {
+        if (0.0..1.0).contains(&value) { Ok(Self(value)) } else { Err(NotABlockedFraction(value)) }
+    }
+}
+
+impl From<BlockedFraction> for f64 {
+    fn from(fraction: BlockedFraction) -> Self {
+        fraction.0
+    }
+}
+
+/// A span of time that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Duration", into = "Duration")]
+pub struct PositiveTime(Duration);
+
+impl PositiveTime {
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+/// A span of no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the time must be longer than 0")]
+pub struct NotAPositiveTime;
+
+impl TryFrom<Duration> for PositiveTime {
+    type Error = NotAPositiveTime;
+    fn try_from(value: Duration) -> Result<Self, NotAPositiveTime> {
+        if value.is_zero() { Err(NotAPositiveTime) } else { Ok(Self(value)) }
+    }
+}
+
+impl From<PositiveTime> for Duration {
+    fn from(time: PositiveTime) -> Self {
+        time.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, Serialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Scenario {
+        #[allow(dead_code)]
+        name: String,
+        errors: ErrorModel,
+    }
+
+    fn read(errors: &str) -> Result<ErrorModel, String> {
+        let text = format!("name = \"x\"\nerrors = {errors}\n");
+        base::config::parse::<Scenario>("s.toml", &text).map(|s| s.errors).map_err(|e| e.to_string())
+    }
+
+    fn streams() -> Streams {
+        Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() }
+    }
+
+    #[test]
+    fn every_model_reads_as_documented_and_writes_back() {
+        for text in [
+            "\"none\"",
+            "{ bit-errors = { ber = 1e-5 } }",
+            "{ erasure = { probability = 0.01 } }",
+            "{ gilbert-elliott = { f = 0.3, d = \"1 s\", b = 0.5, c = 0.0 } }",
+            "{ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
+            "{ periodic = { open = \"10 s\", blocked = \"5 s\", first = \"10 s\" } }",
+            "{ trace = { file = \"outages.csv\" } }",
+        ] {
+            let errors = read(text).unwrap();
+            let scenario = Scenario { name: "x".to_owned(), errors };
+            let written = toml_of(&scenario);
+            assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap(), scenario);
+        }
+    }
+
+    fn toml_of(scenario: &Scenario) -> String {
+        toml::to_string(scenario).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_thesis() {
+        let errors = read("{ gilbert-elliott = { f = 0.3, d = \"1 s\" } }").unwrap();
+        let ErrorModel::GilbertElliott { b, c, .. } = errors else { panic!("{errors:?}") };
+        assert_eq!((b.get(), c.get()), (0.5, 0.0));
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_line_and_what_is_allowed() {
+        for (text, complaint) in [
+            ("{ bit-errors = { ber = 2 } }", "2 is not a probability; allowed are 0 to 1"),
+            (
+                "{ gilbert-elliott = { f = 1.0, d = \"1 s\" } }",
+                "1 is not a blocked fraction; allowed are 0 up to",
+            ),
+            ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be longer than 0"),
+            ("{ gilbert-elliott = { f = 0.1 } }", "missing field `d`"),
+            (
+                "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",
+                "unexpected keys in table: e, available keys: f, d, b, c",
+            ),
+            ("\"perfect\"", "unknown variant `perfect`, expected one of `none`, `bit-errors`"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with("s.toml:2: errors = "), "{error}");
+            assert!(error.contains(complaint), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_recording_is_loaded_through_the_caller() {
+        let mut errors = read("{ trace = { file = \"outages.csv\" } }").unwrap();
+        let error = errors.load(|_| Err::<String, _>("no such file")).unwrap_err();
+        assert_eq!(error.to_string(), "outages.csv: no such file");
+        let error = errors.load(|_| Ok::<_, String>("1,2\n5,4\n".to_owned())).unwrap_err();
+        assert!(error.to_string().starts_with("outages.csv:2: 5,4: an empty outage"), "{error}");
+        errors.load(|name| if name == "outages.csv" { Ok("1,2\n".to_owned()) } else { Err("") }).unwrap();
+        let second = Instant::ZERO + Duration::from_secs(1);
+        assert_eq!(errors.timeline(&streams()).next().unwrap().start, second);
+        let ten = Instant::ZERO + Duration::from_secs(10);
+        assert!((errors.capacity_in(&streams(), Instant::ZERO..ten) - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_realisation_has_its_own_capacity() {
+        let errors = read("{ gilbert-elliott = { f = 0.3, d = \"1 s\" } }").unwrap();
+        let hour = Instant::ZERO + Duration::from_secs(3600);
+        let ours = errors.capacity_in(&streams(), Instant::ZERO..hour);
+        assert!((errors.capacity().unwrap() - 0.7).abs() < 1e-12);
+        // Five standard errors of a renewal process with 1080 periods.
+        assert!((ours - 0.7).abs() < 5.0 * (2.0_f64 / 1080.0).sqrt() * 0.21 && ours != 0.7, "{ours}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Error processes: the fate of each frame on the air.
+
+use core::fmt::Debug;
+use core::ops::Range;
+
+use base::Instant;
+
+mod binomial;
+mod bit_errors;
+mod blockage;
+mod erasure;
+mod error_free;
+
+pub use bit_errors::BitErrors;
+pub use blockage::Blockage;
+pub use erasure::Erasure;
+pub use error_free::ErrorFree;
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Every bit arrived as it was sent.
+    Intact,
+    /// This many bits are wrong, at least one.
+    Damaged(u32),
+    /// Nothing arrived at all.
+    Lost,
+}
+
+impl Fate {
+    /// Intact with no wrong bits, else damaged.
+    #[must_use]
+    pub const fn of_wrong_bits(wrong: u32) -> Self {
+        match wrong {
+            0 => Self::Intact,
+            _ => Self::Damaged(wrong),
+        }
+    }
+
+    /// Whether the frame may be handed to the receiver.
+    #[must_use]
+    pub const fn is_intact(self) -> bool {
+        matches!(self, Self::Intact)
+    }
+}
+
+/// What happens to a frame on the air. Air time, not frame count, drives bursts and blockages.
+///
+/// Frames are asked about in the order of their air time, and their air times do not overlap.
+pub trait ErrorProcess: Debug + Send {
+    /// The fate of a frame of `bits` whose first bit passes at `on_air.start` and whose last has passed at `on_air.end`.
+    fn fate(&mut self, on_air: Range<Instant>, bits: u32) -> Fate;
+}
