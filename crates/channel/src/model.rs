@@ -121,7 +121,7 @@ impl ErrorModel {
             Self::None | Self::BitErrors { .. } | Self::Erasure { .. } => Timeline::Open,
             Self::GilbertElliott { f, d, .. } => {
                 let rng = Rng::named(streams.seed, &format!("{}/blockage", streams.timeline));
-                Timeline::GilbertElliott(GilbertElliott::new(f.get(), d.get(), rng))
+                Timeline::GilbertElliott(Box::new(GilbertElliott::new(f.get(), d.get(), rng)))
             }
             Self::Periodic { open, blocked, first, .. } => {
                 let first = Instant::ZERO + first.unwrap_or(open.get());

@@ -25,7 +25,7 @@ pub enum Timeline {
     /// Never blocked.
     Open,
     /// Blocked at random.
-    GilbertElliott(GilbertElliott),
+    GilbertElliott(Box<GilbertElliott>),
     /// Blocked again and again after the same time.
     Periodic(Periodic),
     /// Blocked when a recording was.

@@ -1,10 +1,20 @@
 //! Link-layer protocols: what the two ends of a bad link say to each other, and the queues in front of them.
 //!
 //! An [`Endpoint`] is one end. It is clocked from below: whoever owns the line asks it for a frame when
-//! the line is free, so what to send is decided at the last moment.
+//! the line is free, so what to send is decided at the last moment. [`Protocol`] is what a scenario or a
+//! configuration says, and builds endpoints.
 
 #![forbid(unsafe_code)]
 
 pub mod endpoint;
+pub mod plain;
+pub mod protocol;
+pub mod queue;
+mod ready;
 
 pub use endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+pub use protocol::Protocol;
+pub use queue::Queue;
+
+/// The longest packet that any protocol carries, in bytes: a 64 KiB super-segment and its metadata.
+pub const MAX_PACKET: usize = 66 * 1024;

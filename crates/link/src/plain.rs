@@ -1,0 +1,181 @@
+//! No protocol at all: one packet a frame, no recovery, a short drop-tail buffer.
+//!
+//! The frame's first nibble says what it is. 4 and 6 are an IP packet and 0 is one with metadata in front, whole
+//! and without overhead. 1 is a fragment of a packet that was longer than a frame, with four bytes in front: the
+//! nibble, two unused bits, *first* and *last* in the low bits; then a 24-bit count of fragments. A packet with a
+//! missing fragment is dropped and counted. The line must keep order.
+//!
+//! On a link as in Faulkner 2004 this is what a scheme without a link layer sends (`papers`' notes: one packet and
+//! 40 bits of framing, which the line adds).
+
+use std::collections::VecDeque;
+
+use base::{Instant, Packet};
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::protocol::Limit;
+use crate::ready::Ready;
+
+mod fragment;
+
+use fragment::{Header, Reassembly};
+
+/// What a scenario may say about `plain`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Config {
+    /// Packets in the MAC buffer, from 1 to 65536; 10 unless told (ours: a few frames, so that the IP queue manages).
+    pub buffer: Limit<1, 65_536, 10>,
+}
+
+/// One end of a link without recovery.
+#[derive(Debug)]
+pub struct Plain {
+    limit: usize,
+    waiting: VecDeque<Packet>,
+    /// Bytes of the first waiting packet that left in fragments.
+    cut: usize,
+    /// Number of the next fragment.
+    next_fragment: u32,
+    reassembly: Reassembly,
+    ready: Ready,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    frames_sent: u64,
+    fragments_sent: u64,
+    frames_received: u64,
+    malformed: u64,
+}
+
+impl Plain {
+    /// An endpoint with nothing said yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            limit: config.buffer.get() as usize,
+            waiting: VecDeque::new(),
+            cut: 0,
+            next_fragment: 0,
+            reassembly: Reassembly::default(),
+            ready: Ready::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    fn poll_fragment(&mut self, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let packet = self.waiting.front()?;
+        let room = max_len.checked_sub(fragment::HEADER_LEN)?;
+        let end = packet.len().min(self.cut + room);
+        if end == self.cut && !packet.is_empty() {
+            return None;
+        }
+        let last = end == packet.len();
+        let header = Header { first: self.cut == 0, last, number: self.next_fragment };
+        out.extend_from_slice(&header.emit());
+        out.extend_from_slice(&packet[self.cut..end]);
+        self.next_fragment = fragment::after(self.next_fragment);
+        self.counters.fragments_sent += 1;
+        self.cut = end;
+        if last {
+            self.cut = 0;
+            self.waiting.pop_front();
+        }
+        Some(COMPLETE)
+    }
+}
+
+impl Endpoint for Plain {
+    fn offer(&mut self, _now: Instant, packet: Packet, class: Class) -> Result<(), Full> {
+        if !self.has_room(class) {
+            return Err(Full(packet));
+        }
+        self.waiting.push_back(packet);
+        Ok(())
+    }
+
+    fn has_room(&self, _class: Class) -> bool {
+        self.waiting.len() < self.limit
+    }
+
+    fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        self.counters.frames_received += 1;
+        let result = match frame.first() {
+            None => Err(Discard::Truncated(0)),
+            Some(first) if is_whole(*first) => {
+                self.reassembly.abort();
+                self.ready.push(Packet::from_slice(frame));
+                Ok(())
+            }
+            Some(_) => self.reassembly.handle_fragment(frame).map(|packet| {
+                if let Some(packet) = packet {
+                    self.ready.push(packet);
+                }
+            }),
+        };
+        self.counters.malformed +=
+            u64::from(matches!(result, Err(Discard::Malformed | Discard::Truncated(_))));
+        result
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_frame(&mut self, _now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let packet = self.waiting.front()?;
+        let whole = self.cut == 0 && packet.len() <= max_len && packet.first().is_some_and(|b| is_whole(*b));
+        if !whole {
+            let started = self.poll_fragment(max_len, out);
+            self.counters.frames_sent += u64::from(started.is_some());
+            return started;
+        }
+        out.extend_from_slice(packet);
+        self.waiting.pop_front();
+        self.counters.frames_sent += 1;
+        Some(COMPLETE)
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        self.ready.pop()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn demand(&self) -> Demand {
+        if self.waiting.is_empty() { Demand::Nothing } else { Demand::Fresh }
+    }
+
+    /// A packet that was partly sent starts again.
+    fn reset(&mut self) {
+        self.cut = 0;
+        self.next_fragment = 0;
+        self.reassembly.abort();
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("frames-sent", c.frames_sent),
+            ("fragments-sent", c.fragments_sent),
+            ("frames-received", c.frames_received),
+            ("frames-malformed", c.malformed),
+            ("packets-incomplete", self.reassembly.incomplete()),
+            ("packets-not-taken", self.ready.dropped()),
+        ]
+    }
+}
+
+/// Nothing is late: the frame is complete when it starts.
+const COMPLETE: FrameInfo = FrameInfo { kind: FrameKind::New, late_len: 0 };
+
+/// Whether a frame that starts with this byte is a whole packet.
+const fn is_whole(first: u8) -> bool {
+    matches!(first >> 4, 0 | 4 | 6)
+}
+
+#[cfg(test)]
+mod tests;

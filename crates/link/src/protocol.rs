@@ -1,0 +1,198 @@
+//! The link-layer protocol as a scenario or a configuration writes it: its name, or its name and parameters.
+//!
+//! ```toml
+//! protocol = "plain"
+//! protocol = { plain = { buffer = 10 } }
+//! ```
+
+use core::fmt;
+
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::endpoint::Endpoint;
+use crate::plain::{self, Plain};
+
+/// A link-layer protocol and its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One packet a frame, no recovery.
+    Plain(plain::Config),
+}
+
+impl Protocol {
+    /// One end of it, with nothing said yet. Both ends of a link need the same parameters.
+    #[must_use]
+    pub fn build(&self) -> Box<dyn Endpoint> {
+        match self {
+            Self::Plain(config) => Box::new(Plain::new(*config)),
+        }
+    }
+
+    /// The protocol's name, as it is written.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Plain(_) => "plain",
+        }
+    }
+
+    /// Bits that the layer below adds to each frame on a serial link: boundaries and integrity.
+    #[must_use]
+    pub const fn framing_bits(&self) -> u32 {
+        match self {
+            Self::Plain(_) => EFL_HEADER_BITS,
+        }
+    }
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self::Plain(plain::Config::default())
+    }
+}
+
+/// Header of the framing layer (Faulkner 2004, 2.3), the same for every protocol so that none has an advantage.
+const EFL_HEADER_BITS: u32 = 40;
+
+/// A protocol's name alone.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Name {
+    Plain,
+}
+
+/// A protocol's name and parameters.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Table {
+    Plain(plain::Config),
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = Protocol;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a protocol's name, or a table of one name and its parameters")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Protocol, E> {
+        Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
+            Name::Plain => Protocol::Plain(plain::Config::default()),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
+        Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
+            Table::Plain(config) => Protocol::Plain(config),
+        })
+    }
+}
+
+/// A whole number from `MIN` to `MAX`, `DEFAULT` unless told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Limit<const MIN: u32, const MAX: u32, const DEFAULT: u32>(u32);
+
+/// A number that is too small or too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value} is out of range; allowed are {min} to {max}")]
+pub struct OutOfRange {
+    value: u32,
+    min: u32,
+    max: u32,
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Limit<MIN, MAX, DEFAULT> {
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Default for Limit<MIN, MAX, DEFAULT> {
+    fn default() -> Self {
+        const { assert!(MIN <= DEFAULT && DEFAULT <= MAX) };
+        Self(DEFAULT)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> TryFrom<u32> for Limit<MIN, MAX, DEFAULT> {
+    type Error = OutOfRange;
+    fn try_from(value: u32) -> Result<Self, OutOfRange> {
+        if (MIN..=MAX).contains(&value) {
+            Ok(Self(value))
+        } else {
+            Err(OutOfRange { value, min: MIN, max: MAX })
+        }
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> From<Limit<MIN, MAX, DEFAULT>> for u32 {
+    fn from(limit: Limit<MIN, MAX, DEFAULT>) -> Self {
+        limit.0
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> fmt::Debug for Limit<MIN, MAX, DEFAULT> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, Serialize)]
+    #[serde(deny_unknown_fields)]
+    struct Scenario {
+        protocol: Protocol,
+    }
+
+    fn read(protocol: &str) -> Result<Protocol, String> {
+        let text = format!("\nprotocol = {protocol}\n");
+        base::config::parse::<Scenario>("s.toml", &text).map(|s| s.protocol).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_name_stands_for_its_defaults() {
+        assert_eq!(read("\"plain\"").unwrap(), read("{ plain = { buffer = 10 } }").unwrap());
+        assert_eq!(read("\"plain\"").unwrap(), Protocol::default());
+    }
+
+    #[test]
+    fn a_protocol_writes_back() {
+        for text in ["\"plain\"", "{ plain = { buffer = 3 } }"] {
+            let protocol = read(text).unwrap();
+            let written = toml::to_string(&Scenario { protocol }).unwrap();
+            assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap().protocol, protocol);
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_line_and_what_is_allowed() {
+        for (text, complaint) in [
+            ("\"plan\"", "unknown variant `plan`, expected"),
+            ("{ plan = {} }", "unknown variant `plan`, expected"),
+            ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
+            ("{ plain = { bufer = 1 } }", "unknown field `bufer`, expected `buffer`"),
+            ("7", "expected a protocol's name, or a table of one name and its parameters"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with("s.toml:2: protocol = "), "{error}");
+            assert!(error.contains(complaint), "{error}");
+        }
+    }
+}
