@@ -6,11 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cotmll;
 pub mod endpoint;
 pub mod plain;
 pub mod protocol;
 pub mod queue;
 mod ready;
+mod reassembly;
 
 pub use endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 pub use protocol::Protocol;

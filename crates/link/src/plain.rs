@@ -19,7 +19,7 @@ use crate::ready::Ready;
 
 mod fragment;
 
-use fragment::{Header, Reassembly};
+use fragment::{Fragments, Header};
 
 /// What a scenario may say about `plain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Plain {
     cut: usize,
     /// Number of the next fragment.
     next_fragment: u32,
-    reassembly: Reassembly,
+    fragments: Fragments,
     ready: Ready,
     counters: Counters,
 }
@@ -60,7 +60,7 @@ impl Plain {
             waiting: VecDeque::new(),
             cut: 0,
             next_fragment: 0,
-            reassembly: Reassembly::default(),
+            fragments: Fragments::default(),
             ready: Ready::default(),
             counters: Counters::default(),
         }
@@ -106,11 +106,11 @@ impl Endpoint for Plain {
         let result = match frame.first() {
             None => Err(Discard::Truncated(0)),
             Some(first) if is_whole(*first) => {
-                self.reassembly.abort();
+                self.fragments.abort();
                 self.ready.push(Packet::from_slice(frame));
                 Ok(())
             }
-            Some(_) => self.reassembly.handle_fragment(frame).map(|packet| {
+            Some(_) => self.fragments.handle(frame).map(|packet| {
                 if let Some(packet) = packet {
                     self.ready.push(packet);
                 }
@@ -153,7 +153,7 @@ impl Endpoint for Plain {
     fn reset(&mut self) {
         self.cut = 0;
         self.next_fragment = 0;
-        self.reassembly.abort();
+        self.fragments.abort();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -163,7 +163,7 @@ impl Endpoint for Plain {
             ("fragments-sent", c.fragments_sent),
             ("frames-received", c.frames_received),
             ("frames-malformed", c.malformed),
-            ("packets-incomplete", self.reassembly.incomplete()),
+            ("packets-incomplete", self.fragments.incomplete()),
             ("packets-not-taken", self.ready.dropped()),
         ]
     }

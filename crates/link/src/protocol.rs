@@ -3,6 +3,8 @@
 //! ```toml
 //! protocol = "plain"
 //! protocol = { plain = { buffer = 10 } }
+//! protocol = "cotmll"
+//! protocol = { cotmll = { window = 512, ordered = true, frame-payload = 487 } }
 //! ```
 
 use core::fmt;
@@ -11,6 +13,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::cotmll::{self, Cotmll};
 use crate::endpoint::Endpoint;
 use crate::plain::{self, Plain};
 
@@ -20,6 +23,8 @@ use crate::plain::{self, Plain};
 pub enum Protocol {
     /// One packet a frame, no recovery.
     Plain(plain::Config),
+    /// Selective-repeat ARQ that never stops sending.
+    Cotmll(cotmll::Config),
 }
 
 impl Protocol {
@@ -28,6 +33,7 @@ impl Protocol {
     pub fn build(&self) -> Box<dyn Endpoint> {
         match self {
             Self::Plain(config) => Box::new(Plain::new(*config)),
+            Self::Cotmll(config) => Box::new(Cotmll::new(*config)),
         }
     }
 
@@ -36,6 +42,7 @@ impl Protocol {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Plain(_) => "plain",
+            Self::Cotmll(_) => "cotmll",
         }
     }
 
@@ -43,7 +50,7 @@ impl Protocol {
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) => EFL_HEADER_BITS,
+            Self::Plain(_) | Self::Cotmll(_) => EFL_HEADER_BITS,
         }
     }
 }
@@ -62,6 +69,7 @@ const EFL_HEADER_BITS: u32 = 40;
 #[serde(rename_all = "kebab-case")]
 enum Name {
     Plain,
+    Cotmll,
 }
 
 /// A protocol's name and parameters.
@@ -69,6 +77,7 @@ enum Name {
 #[serde(rename_all = "kebab-case")]
 enum Table {
     Plain(plain::Config),
+    Cotmll(cotmll::Config),
 }
 
 impl<'de> Deserialize<'de> for Protocol {
@@ -89,12 +98,14 @@ impl<'de> Visitor<'de> for NameOrTable {
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Protocol, E> {
         Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
             Name::Plain => Protocol::Plain(plain::Config::default()),
+            Name::Cotmll => Protocol::Cotmll(cotmll::Config::default()),
         })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
         Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
             Table::Plain(config) => Protocol::Plain(config),
+            Table::Cotmll(config) => Protocol::Cotmll(config),
         })
     }
 }
@@ -170,11 +181,15 @@ mod tests {
     fn a_name_stands_for_its_defaults() {
         assert_eq!(read("\"plain\"").unwrap(), read("{ plain = { buffer = 10 } }").unwrap());
         assert_eq!(read("\"plain\"").unwrap(), Protocol::default());
+        let written_out = "{ cotmll = { window = 512, ordered = true, frame-payload = 487 } }";
+        assert_eq!(read("\"cotmll\"").unwrap(), read(written_out).unwrap());
     }
 
     #[test]
     fn a_protocol_writes_back() {
-        for text in ["\"plain\"", "{ plain = { buffer = 3 } }"] {
+        for text in
+            ["\"plain\"", "{ plain = { buffer = 3 } }", "{ cotmll = { window = 66, ordered = false } }"]
+        {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
             assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap().protocol, protocol);
@@ -188,6 +203,7 @@ mod tests {
             ("{ plan = {} }", "unknown variant `plan`, expected"),
             ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ plain = { bufer = 1 } }", "unknown field `bufer`, expected `buffer`"),
+            ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {
             let error = read(text).unwrap_err();

@@ -103,7 +103,7 @@ fn reassembly_is_bounded() {
     fragment[..4].copy_from_slice(&[0x12, 0, 0, 0]);
     b.handle_frame(Instant::ZERO, &fragment).unwrap();
     fragment[..4].copy_from_slice(&[0x10, 0, 0, 1]);
-    assert_eq!(b.handle_frame(Instant::ZERO, &fragment), Err(Discard::Malformed));
+    b.handle_frame(Instant::ZERO, &fragment).unwrap();
     fragment[..4].copy_from_slice(&[0x11, 0, 0, 2]);
     assert!(b.handle_frame(Instant::ZERO, &fragment).is_err());
     assert!(received(&mut b).is_empty());

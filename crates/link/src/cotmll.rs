@@ -1,0 +1,247 @@
+//! COTMLL: selective-repeat ARQ that never stops sending.
+//!
+//! A. Faulkner, "TCP and link layers on mobile satellite links", MIT 2004, section 2.3. The protocol is clocked from
+//! below, has no timers, and keeps the line full: asked for a frame, it sends
+//! 1. the first frame of the window that is flagged as lost; else
+//! 2. new data, if the window has room and there is some; else
+//! 3. the unacknowledged frame that was sent least recently; else
+//! 4. a bare acknowledgement.
+//!
+//! Each frame acknowledges in its trailer, as of the moment that the trailer leaves: cumulatively and, while the
+//! receive window has a gap, every other time the first block beyond the gap. A block means that what precedes it is
+//! lost, unless it was sent again since.
+//!
+//! Decisions where the text is open:
+//! - The block's sending that counts is the latest of the frames that the block newly acknowledges. Without
+//!   news, a block flags nothing; a cumulative acknowledgement never does. Rule 1 goes by window order.
+//! - A block of more than 127 frames is told as its first 127.
+//! - The receiver accepts the 512 frames from the first missing one; a sender's window may be smaller.
+//! - Control frames have no sequence number. Class 010 has its own ([`unreliable`]), and goes before rule 1, but
+//!   never twice in a row while rule 1 or 2 applies, so that neither class can starve the other.
+//! - Out of order, if that is chosen, a packet is delivered as soon as all its frames are there.
+//! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
+//!
+//! Deviations: none known.
+
+use base::{Instant, Packet};
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::protocol::Limit;
+use crate::ready::Ready;
+
+mod by_age;
+mod receiver;
+mod sender;
+mod trailer;
+mod unreliable;
+mod window;
+
+pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
+
+/// What a scenario may say about `cotmll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Config {
+    /// Frames that may be in flight, from 1 to 512; 512 unless told (the thesis's baseline).
+    pub window: Limit<1, 512, 512>,
+    /// Whether packets are delivered in the order in which they were sent; true unless told.
+    pub ordered: bool,
+    /// Bytes of a packet in a full frame; 487 unless told: 3968 bits with trailer and framing (Faulkner 2004, 2.3).
+    pub frame_payload: Limit<1, 65_000, 487>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { window: Limit::default(), ordered: true, frame_payload: Limit::default() }
+    }
+}
+
+/// One end of a COTMLL link.
+#[derive(Debug)]
+pub struct Cotmll {
+    frame_payload: usize,
+    sender: sender::Sender,
+    receiver: receiver::Receiver,
+    unreliable_sender: unreliable::Sender,
+    unreliable_receiver: unreliable::Receiver,
+    /// Whether the frame before was of class 010.
+    unreliable_was_last: bool,
+    ready: Ready,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    new: u64,
+    retransmissions: u64,
+    fillers: u64,
+    unreliable: u64,
+    control: u64,
+    received: u64,
+    malformed: u64,
+    acks_invalid: u64,
+    packets_reset: u64,
+}
+
+impl Cotmll {
+    /// An endpoint with nothing said yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            frame_payload: config.frame_payload.get() as usize,
+            sender: sender::Sender::new(config.window.get()),
+            receiver: receiver::Receiver::new(config.ordered),
+            unreliable_sender: unreliable::Sender::default(),
+            unreliable_receiver: unreliable::Receiver::default(),
+            unreliable_was_last: false,
+            ready: Ready::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Frames in the transmission window, acknowledged ones behind a gap among them.
+    #[must_use]
+    pub const fn in_flight(&self) -> u64 {
+        self.sender.in_flight()
+    }
+
+    /// A frame of class 010, if it is its turn.
+    fn poll_unreliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let its_turn = !(self.unreliable_was_last && self.sender.is_urgent());
+        self.unreliable_was_last =
+            its_turn && self.unreliable_sender.is_pending() && self.unreliable_sender.poll(room, out);
+        self.unreliable_was_last.then(|| {
+            self.counters.unreliable += 1;
+            FrameKind::New
+        })
+    }
+
+    fn poll_reliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let kind = self.sender.poll(room, out)?;
+        match kind {
+            FrameKind::Retransmission => self.counters.retransmissions += 1,
+            FrameKind::Filler => self.counters.fillers += 1,
+            _ => self.counters.new += 1,
+        }
+        Some(kind)
+    }
+
+    fn bare_ack(&mut self, out: &mut Vec<u8>) -> FrameKind {
+        let ack = Ack::Cumulative(0);
+        let trailer = Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack };
+        out.extend_from_slice(&trailer.emit());
+        self.counters.control += 1;
+        FrameKind::Control
+    }
+
+    fn handle_payload(&mut self, trailer: &Trailer, payload: &[u8]) -> Result<(), Discard> {
+        match trailer.protocol {
+            SubProtocol::Reliable => self.receiver.handle(trailer, payload, &mut self.ready),
+            SubProtocol::Unreliable => self.unreliable_receiver.handle(trailer, payload, &mut self.ready),
+            SubProtocol::Control if payload.is_empty() => Ok(()),
+            SubProtocol::Control => {
+                self.counters.malformed += 1;
+                Err(Discard::Malformed)
+            }
+        }
+    }
+}
+
+impl Endpoint for Cotmll {
+    fn offer(&mut self, _now: Instant, packet: Packet, class: Class) -> Result<(), Full> {
+        if !self.has_room(class) {
+            return Err(Full(packet));
+        }
+        match class {
+            Class::Reliable => self.sender.offer(packet),
+            Class::Unreliable => self.unreliable_sender.offer(packet),
+        }
+        Ok(())
+    }
+
+    /// One packet of each class waits at most; others should wait where they can be managed.
+    fn has_room(&self, class: Class) -> bool {
+        match class {
+            Class::Reliable => !self.sender.is_pending(),
+            Class::Unreliable => !self.unreliable_sender.is_pending(),
+        }
+    }
+
+    fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        self.counters.received += 1;
+        let (trailer, payload) = Trailer::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
+        if !self.sender.handle_ack(trailer.ack) {
+            self.counters.acks_invalid += 1;
+        }
+        self.handle_payload(&trailer, payload)
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// Never idle, if `max_len` has room for a trailer; a frame that was cut for a larger `max_len` waits until that is
+    /// allowed again.
+    fn poll_frame(&mut self, _now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let room = max_len.checked_sub(TRAILER_LEN)?.min(self.frame_payload);
+        let kind = self
+            .poll_unreliable(room, out)
+            .or_else(|| self.poll_reliable(room, out))
+            .unwrap_or_else(|| self.bare_ack(out));
+        Some(FrameInfo { kind, late_len: TRAILER_LEN })
+    }
+
+    /// Fills in the acknowledgement. `frame` may be the whole frame or its late bytes.
+    fn seal_frame(&mut self, _now: Instant, frame: &mut [u8]) {
+        trailer::seal(frame, self.receiver.next_ack());
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        self.ready.pop()
+    }
+
+    /// Never: continuous sending needs no timers.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Never nothing.
+    fn demand(&self) -> Demand {
+        if self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.receiver.has_news() {
+            Demand::Fresh
+        } else {
+            Demand::Filler
+        }
+    }
+
+    /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
+    /// have delivered them; a packet that was not cut to its end starts again.
+    fn reset(&mut self) {
+        self.counters.packets_reset += self.sender.reset();
+        self.receiver.reset();
+        self.unreliable_sender.reset();
+        self.unreliable_receiver.reset();
+        self.unreliable_was_last = false;
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("frames-new", c.new),
+            ("frames-retransmitted", c.retransmissions),
+            ("frames-filler", c.fillers),
+            ("frames-unreliable", c.unreliable),
+            ("frames-control", c.control),
+            ("frames-flagged", self.sender.flags()),
+            ("frames-received", c.received),
+            ("frames-duplicate", self.receiver.duplicates()),
+            ("frames-old", self.receiver.old()),
+            ("frames-late", self.unreliable_receiver.late()),
+            ("frames-missing", self.unreliable_receiver.missing()),
+            ("frames-malformed", c.malformed),
+            ("acks-invalid", c.acks_invalid),
+            ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
+            ("packets-not-taken", self.ready.dropped()),
+            ("packets-reset", c.packets_reset),
+        ]
+    }
+}

@@ -1,0 +1,216 @@
+//! What arrived, what of it is complete, and what to acknowledge.
+//!
+//! A frame is accepted if it lies less than half the sequence space beyond the first that is missing; all others are
+//! old. Frames beyond a gap are kept, one bit and one buffer each, until the gap is closed.
+
+use base::Packet;
+
+use crate::endpoint::Discard;
+use crate::ready::Ready;
+use crate::reassembly::Reassembly;
+
+use super::trailer::{Ack, MAX_BLOCK, Trailer};
+use super::window::{Set, WINDOW, beyond, on_air, place};
+
+/// The sliding receive window.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    ordered: bool,
+    /// The first frame that has not been received.
+    next: u64,
+    /// Frames received beyond `next`.
+    received: Set,
+    held: Box<[Held]>,
+    /// The packet that the frames up to `next` have begun.
+    reassembly: Reassembly,
+    /// Packets beyond a gap whose fragments do not fit together.
+    misplaced: u64,
+    duplicates: u64,
+    old: u64,
+    told: Told,
+}
+
+/// A frame beyond a gap.
+#[derive(Debug, Default)]
+struct Held {
+    /// `None` once it was delivered out of order.
+    payload: Option<Packet>,
+    first: bool,
+    last: bool,
+}
+
+/// The acknowledgements that the peer was last sent.
+#[derive(Debug, Default)]
+struct Told {
+    next: u64,
+    block: Option<Block>,
+    block_was_last: bool,
+}
+
+/// Received frames beyond a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    start: u64,
+    count: u8,
+}
+
+impl Receiver {
+    pub(super) fn new(ordered: bool) -> Self {
+        Self {
+            ordered,
+            next: 0,
+            received: Set::default(),
+            held: core::iter::repeat_with(Held::default).take(WINDOW).collect(),
+            reassembly: Reassembly::default(),
+            misplaced: 0,
+            duplicates: 0,
+            old: 0,
+            told: Told::default(),
+        }
+    }
+
+    /// Takes a frame of class 001; packets that it completes go to `ready`.
+    #[inline]
+    pub(super) fn handle(
+        &mut self,
+        trailer: &Trailer,
+        payload: &[u8],
+        ready: &mut Ready,
+    ) -> Result<(), Discard> {
+        let offset = beyond(self.next, trailer.tx);
+        if offset >= WINDOW as u64 {
+            self.old += 1;
+            return Err(Discard::Duplicate(trailer.tx.into()));
+        }
+        if offset == 0 {
+            self.next += 1;
+            if let Some(packet) = self.reassembly.push(trailer.first, trailer.last, payload) {
+                ready.push(packet);
+            }
+            self.close_gap(ready);
+            return Ok(());
+        }
+        let sequence = self.next + offset;
+        if !self.received.insert(sequence) {
+            self.duplicates += 1;
+            return Err(Discard::Duplicate(trailer.tx.into()));
+        }
+        let (first, last) = (trailer.first, trailer.last);
+        self.held[place(sequence)] = Held { payload: Some(Packet::from_slice(payload)), first, last };
+        if !self.ordered {
+            self.deliver_around(sequence, ready);
+        }
+        Ok(())
+    }
+
+    /// Moves on over the frames that were waiting for the one that just came.
+    #[inline]
+    fn close_gap(&mut self, ready: &mut Ready) {
+        while !self.received.is_empty() && self.received.remove(self.next) {
+            let held = &mut self.held[place(self.next)];
+            self.next += 1;
+            let Some(payload) = held.payload.take() else { continue };
+            let complete = if held.first && held.last {
+                self.reassembly.abort();
+                Some(payload)
+            } else {
+                self.reassembly.push(held.first, held.last, &payload)
+            };
+            if let Some(packet) = complete {
+                ready.push(packet);
+            }
+        }
+    }
+
+    /// Delivers the packet that a frame beyond the gap belongs to, if all of it is there.
+    ///
+    /// Its frames stay received: they are not news when they come again.
+    fn deliver_around(&mut self, sequence: u64, ready: &mut Ready) {
+        let Some(last) = self.find_last(sequence) else { return };
+        let Some(first) = self.find_first(sequence) else { return };
+        let mut whole = Reassembly::default();
+        // Of a peer that follows the rules, every packet between is complete.
+        for at in first..=last {
+            let held = &mut self.held[place(at)];
+            let Some(payload) = held.payload.take() else { continue };
+            if held.first && held.last {
+                ready.push(payload);
+            } else if let Some(packet) = whole.push(held.first, held.last, &payload) {
+                ready.push(packet);
+            }
+        }
+        whole.abort();
+        self.misplaced += whole.incomplete();
+    }
+
+    fn find_last(&self, sequence: u64) -> Option<u64> {
+        let end = self.next + WINDOW as u64;
+        let mut received = (sequence..end).take_while(|&at| self.received.contains(at));
+        received.find(|&at| self.held[place(at)].last)
+    }
+
+    fn find_first(&self, sequence: u64) -> Option<u64> {
+        let mut received = (self.next + 1..=sequence).rev().take_while(|&at| self.received.contains(at));
+        received.find(|&at| self.held[place(at)].first)
+    }
+
+    /// The first block beyond the gap, as much of it as can be told.
+    fn block(&self) -> Option<Block> {
+        if self.received.is_empty() {
+            return None;
+        }
+        let end = self.next + WINDOW as u64;
+        let start = self.received.first_in(self.next, end)?;
+        let longest = (start + u64::from(MAX_BLOCK)).min(end);
+        let stop = self.received.first_missing_in(start, longest).unwrap_or(longest);
+        Some(Block { start, count: (stop - start) as u8 })
+    }
+
+    /// The acknowledgement for the frame that is leaving now: cumulative ones and, while there is a gap, blocks in turn.
+    #[inline]
+    pub(super) fn next_ack(&mut self) -> Ack {
+        let block = self.block();
+        match block {
+            Some(block) if !self.told.block_was_last => {
+                self.told.block_was_last = true;
+                self.told.block = Some(block);
+                Ack::Block { start: on_air(block.start), count: block.count }
+            }
+            _ => {
+                self.told =
+                    Told { next: self.next, block: block.and(self.told.block), block_was_last: false };
+                Ack::Cumulative(on_air(self.next))
+            }
+        }
+    }
+
+    /// Whether the peer has not been sent this state.
+    pub(super) fn has_news(&self) -> bool {
+        let block = self.block();
+        self.next != self.told.next || (block.is_some() && block != self.told.block)
+    }
+
+    /// Starts anew with an empty window.
+    pub(super) fn reset(&mut self) {
+        self.next = 0;
+        self.received.clear();
+        self.held.iter_mut().for_each(|held| *held = Held::default());
+        self.reassembly.abort();
+        self.told = Told::default();
+    }
+
+    /// Frames received again while they were beyond a gap.
+    pub(super) const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Frames received again later than that.
+    pub(super) const fn old(&self) -> u64 {
+        self.old
+    }
+
+    /// Packets given up because the peer sent their fragments wrongly, or started afresh.
+    pub(super) const fn incomplete(&self) -> u64 {
+        self.reassembly.incomplete() + self.misplaced
+    }
+}

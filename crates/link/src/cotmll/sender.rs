@@ -1,0 +1,253 @@
+//! What was sent, what of it is unacknowledged, and what goes next: rules 1 to 3 of Faulkner 2004, 2.3.
+//!
+//! Packets are kept whole until their last frame has left the window; a frame is a range of one of them.
+
+use std::collections::VecDeque;
+
+use base::Packet;
+
+use crate::endpoint::FrameKind;
+
+use super::by_age::ByAge;
+use super::trailer::{Ack, SubProtocol, Trailer};
+use super::window::{Set, WINDOW, beyond, on_air, place};
+
+/// The sliding transmission window.
+#[derive(Debug)]
+pub(super) struct Sender {
+    window: u64,
+    /// First frame in the window: the first that no cumulative acknowledgement covers.
+    base: u64,
+    /// The frame that will be cut next.
+    next: u64,
+    /// Sendings so far.
+    sendings: u64,
+    frames: Box<[Frame]>,
+    outstanding: Set,
+    flagged: Set,
+    by_age: ByAge,
+    /// Packets of which frames are in the window or still to be cut, oldest first.
+    packets: VecDeque<Packet>,
+    /// Packets that have left `packets`.
+    packets_done: u64,
+    /// Bytes of the last packet that were cut; `None` if it was cut to its end.
+    cut: Option<usize>,
+    flags: u64,
+}
+
+/// A frame in the window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame {
+    /// Its latest sending. Kept when it is acknowledged: later blocks are compared with it.
+    stamp: u64,
+    packet: u64,
+    start: u32,
+    len: u32,
+    first: bool,
+    last: bool,
+}
+
+impl Sender {
+    pub(super) fn new(window: u32) -> Self {
+        Self {
+            window: window.into(),
+            base: 0,
+            next: 0,
+            sendings: 0,
+            frames: vec![Frame::default(); WINDOW].into(),
+            outstanding: Set::default(),
+            flagged: Set::default(),
+            by_age: ByAge::new(),
+            packets: VecDeque::new(),
+            packets_done: 0,
+            cut: None,
+            flags: 0,
+        }
+    }
+
+    /// Whether a packet waits to be cut, wholly or partly.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Takes the next packet to be cut; none may be pending.
+    pub(super) fn offer(&mut self, packet: Packet) {
+        debug_assert!(!self.is_pending(), "one packet at a time");
+        self.packets.push_back(packet);
+        self.cut = Some(0);
+    }
+
+    /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
+    #[inline]
+    pub(super) const fn is_urgent(&self) -> bool {
+        !self.flagged.is_empty() || self.may_cut()
+    }
+
+    const fn may_cut(&self) -> bool {
+        self.is_pending() && self.next - self.base < self.window
+    }
+
+    /// Appends the frame that the rules choose, of at most `room` bytes and a trailer; `None` if they choose none, or
+    /// one that was cut when there was more room.
+    #[inline]
+    pub(super) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+        if !self.flagged.is_empty() {
+            let first = self.flagged.first_in(self.base, self.next)?;
+            return self.send(first, room, out).then_some(FrameKind::Retransmission);
+        }
+        if self.may_cut() {
+            let frame = self.cut_frame(room)?;
+            return self.send(frame, room, out).then_some(FrameKind::New);
+        }
+        let oldest = self.sequence_at(self.by_age.oldest()?);
+        self.send(oldest, room, out).then_some(FrameKind::Filler)
+    }
+
+    /// Cuts a frame off the pending packet; `None` if there is no room for a single byte of it.
+    fn cut_frame(&mut self, room: usize) -> Option<u64> {
+        let packet = self.packets.back()?;
+        let start = self.cut?;
+        let len = room.min(packet.len() - start);
+        if len == 0 && !packet.is_empty() {
+            return None;
+        }
+        let last = start + len == packet.len();
+        let sequence = self.next;
+        self.frames[place(sequence)] = Frame {
+            stamp: 0,
+            packet: self.packets_done + self.packets.len() as u64 - 1,
+            start: start as u32,
+            len: len as u32,
+            first: start == 0,
+            last,
+        };
+        self.cut = if last { None } else { Some(start + len) };
+        self.next += 1;
+        self.outstanding.insert(sequence);
+        Some(sequence)
+    }
+
+    fn send(&mut self, sequence: u64, room: usize, out: &mut Vec<u8>) -> bool {
+        let place = place(sequence);
+        let frame = &mut self.frames[place];
+        if frame.len as usize > room {
+            return false;
+        }
+        self.sendings += 1;
+        frame.stamp = self.sendings;
+        self.by_age.touch(place);
+        self.flagged.remove(sequence);
+        let packet = &self.packets[(frame.packet - self.packets_done) as usize];
+        let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
+        out.extend_from_slice(&packet[start..end]);
+        let trailer = Trailer {
+            protocol: SubProtocol::Reliable,
+            first: frame.first,
+            last: frame.last,
+            tx: on_air(sequence),
+            ack: Ack::Cumulative(0),
+        };
+        out.extend_from_slice(&trailer.emit());
+        true
+    }
+
+    /// Takes an acknowledgement; whether it is one that a receiver of these frames can have sent.
+    #[inline]
+    pub(super) fn handle_ack(&mut self, ack: Ack) -> bool {
+        let in_flight = self.next - self.base;
+        match ack {
+            Ack::Cumulative(number) => {
+                let count = beyond(self.base, number);
+                let valid = count <= in_flight;
+                if valid && count > 0 {
+                    self.slide(self.base + count);
+                }
+                valid
+            }
+            Ack::Block { start, count } => {
+                // A block at the window's start would be a cumulative acknowledgement.
+                let offset = beyond(self.base, start);
+                let valid = offset > 0 && offset + u64::from(count) <= in_flight;
+                if valid {
+                    let start = self.base + offset;
+                    self.handle_block(start, start + u64::from(count));
+                }
+                valid
+            }
+        }
+    }
+
+    /// Moves the window's start. Says nothing about what is lost.
+    fn slide(&mut self, base: u64) {
+        for sequence in self.base..base {
+            self.settle(sequence);
+            if self.frames[place(sequence)].last {
+                self.packets.pop_front();
+                self.packets_done += 1;
+            }
+        }
+        self.base = base;
+    }
+
+    /// Frames `start..end` have arrived, and what precedes them has not: flags what was not sent again since.
+    fn handle_block(&mut self, start: u64, end: u64) {
+        let mut latest = 0;
+        let mut at = start;
+        while let Some(sequence) = self.outstanding.first_in(at, end) {
+            latest = latest.max(self.frames[place(sequence)].stamp);
+            self.settle(sequence);
+            at = sequence + 1;
+        }
+        if latest == 0 {
+            // Nothing that was not known: the block was told before.
+            return;
+        }
+        let mut at = self.base;
+        while let Some(sequence) = self.outstanding.first_in(at, start) {
+            if self.frames[place(sequence)].stamp < latest && self.flagged.insert(sequence) {
+                self.flags += 1;
+            }
+            at = sequence + 1;
+        }
+    }
+
+    /// A frame is acknowledged, perhaps for the second time.
+    #[inline]
+    fn settle(&mut self, sequence: u64) {
+        if self.outstanding.remove(sequence) {
+            self.flagged.remove(sequence);
+            self.by_age.remove(place(sequence));
+        }
+    }
+
+    /// The frame of the window at this place.
+    fn sequence_at(&self, place_of_frame: usize) -> u64 {
+        let offset = (place_of_frame + WINDOW - place(self.base)) % WINDOW;
+        self.base + offset as u64
+    }
+
+    /// Starts anew with an empty window; answers how many packets were given up.
+    ///
+    /// A packet that was not cut to its end is kept and will be cut from its start.
+    pub(super) fn reset(&mut self) -> u64 {
+        let pending = if self.is_pending() { self.packets.pop_back() } else { None };
+        let given_up = self.packets.len() as u64;
+        let flags = self.flags;
+        *self = Self::new(self.window as u32);
+        self.flags = flags;
+        if let Some(packet) = pending {
+            self.offer(packet);
+        }
+        given_up
+    }
+
+    /// Frames flagged so far.
+    pub(super) const fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    /// Frames in the window, acknowledged ones behind a gap among them.
+    pub(super) const fn in_flight(&self) -> u64 {
+        self.next - self.base
+    }
+}
