@@ -1,5 +1,10 @@
 //! One file per subcommand: its arguments and what it prints.
 
+mod bench;
+mod demo;
+mod run;
+mod suite;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -13,9 +18,17 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Demo(demo::Arguments),
+    Run(run::Arguments),
+    Bench(bench::Arguments),
+}
 
 /// Runs the chosen subcommand.
 pub(crate) fn run(cli: &Cli) -> ExitCode {
-    match cli.command {}
+    match &cli.command {
+        Command::Demo(arguments) => demo::execute(arguments),
+        Command::Run(arguments) => run::execute(arguments),
+        Command::Bench(arguments) => bench::execute(arguments),
+    }
 }

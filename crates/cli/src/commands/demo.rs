@@ -1,0 +1,44 @@
+//! `longhaul demo`: the main job on an embedded link.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::scenario::Suite;
+
+use super::suite::{self, Output};
+
+/// Download 1 MB through a blocked satellite link, with TCP alone and with TCP over link-layer ARQ.
+///
+/// Runs in virtual time: no root, no network, well under a minute.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  longhaul demo\n  longhaul demo --json | jq '.runs[] | {scheme, seed, seconds}'"
+)]
+pub(crate) struct Arguments {
+    /// Where the report goes.
+    #[arg(long, default_value = "out/demo")]
+    out: PathBuf,
+    /// Runs at a time; all cores if not given.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+const SCENARIO: &str = include_str!("../../../../scenarios/demo/download.toml");
+
+pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
+    let suite = match Suite::parse("scenarios/demo/download.toml", SCENARIO, Path::new(""), &[]) {
+        Ok(suite) => suite,
+        Err(error) => return suite::wrong_input(&error),
+    };
+    let output = Output {
+        out: Some(arguments.out.clone()),
+        jobs: arguments.jobs,
+        json: arguments.json,
+        capture: None,
+        command: "longhaul demo".to_owned(),
+    };
+    suite::execute(&suite, &output)
+}

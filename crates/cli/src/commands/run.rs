@@ -1,0 +1,61 @@
+//! `longhaul run`: any scenario.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::scenario::{Override, Suite};
+
+use super::suite::{self, Output};
+
+/// Run a scenario in virtual time and compare its schemes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  longhaul run scenarios/demo/download.toml
+  longhaul run scenarios/demo/download.toml --seeds 20 --out out/download
+  longhaul run scenarios/demo/download.toml --set link.satellite.channel.delay=\"100 ms\"
+  longhaul run scenarios/demo/download.toml --seeds 1 --pcap server")]
+pub(crate) struct Arguments {
+    /// The scenario file.
+    scenario: PathBuf,
+    /// The first seed, instead of the scenario's own.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 63))]
+    seed: Option<u64>,
+    /// Replications, instead of the scenario's own number.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// Runs at a time; all cores if not given.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Write a report to this directory.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Capture this node's packets in the first run, to NODE.pcap in the report's directory or here.
+    #[arg(long, value_name = "NODE")]
+    pcap: Option<String>,
+    /// Set a key of the scenario: a dotted path and a TOML value.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Override>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
+    let mut overrides = arguments.set.clone();
+    overrides.extend(arguments.seed.map(|seed| Override::new("seed", seed)));
+    overrides.extend(arguments.seeds.map(|seeds| Override::new("seeds", u64::from(seeds))));
+    let suite = match Suite::load(&arguments.scenario, &overrides) {
+        Ok(suite) => suite,
+        Err(error) => return suite::wrong_input(&error),
+    };
+    let mut command = format!("longhaul run {}", arguments.scenario.display());
+    for change in &overrides {
+        command += &format!(" --set '{change}'");
+    }
+    let directory = arguments.out.clone().unwrap_or_default();
+    let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
+    let output =
+        Output { out: arguments.out.clone(), jobs: arguments.jobs, json: arguments.json, capture, command };
+    suite::execute(&suite, &output)
+}

@@ -1,0 +1,341 @@
+//! The event engine: nodes that exchange packets in virtual time.
+//!
+//! A node handles what arrives and tells, after every call, when it wants to be woken; there are no
+//! timers to cancel. Packets handed from node to node travel in zero time and in the order in which they
+//! were sent, so the only ordered structure is one deadline per node. Events happen in the order (time,
+//! sequence): a run is a function of its scenario and seed, and its trace hash proves it.
+
+mod deadlines;
+mod trace;
+
+use core::cell::RefCell;
+use core::fmt::Debug;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use base::{Instant, Packet};
+
+use deadlines::Deadlines;
+pub use trace::TraceHash;
+
+/// A node's place in the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// One of a node's attachments, counted from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// What happens to a node.
+#[derive(Debug)]
+pub enum Input {
+    /// A packet came in at a port.
+    Arrival(Port, Packet),
+    /// The deadline that the node named is here.
+    Wake,
+}
+
+/// A thing in the lab.
+pub trait Node: Debug {
+    /// Handles one input; packets go out through `cx`.
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input);
+
+    /// When the node next wants [`Input::Wake`]. Read again after every [`Node::handle`].
+    fn poll_timeout(&self) -> Option<Instant>;
+}
+
+/// Whether an observed node sent or received a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The node handed it to a neighbour.
+    Sent,
+    /// A neighbour handed it to the node.
+    Received,
+}
+
+/// Watches the packets of one node without taking part.
+pub trait Observer: Debug {
+    /// A packet passed between the node and a neighbour.
+    fn on_packet(&mut self, now: Instant, direction: Direction, packet: &Packet);
+}
+
+/// An observer that its owner reads after the run.
+impl<T: Observer> Observer for Rc<RefCell<T>> {
+    fn on_packet(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        self.borrow_mut().on_packet(now, direction, packet);
+    }
+}
+
+/// What a node sees of the world while it handles an input.
+#[derive(Debug)]
+pub struct Context<'a> {
+    now: Instant,
+    peers: &'a [(NodeId, Port)],
+    hand_over: &'a mut VecDeque<(NodeId, Port, Packet)>,
+    trace: &'a mut TraceHash,
+    goals_reached: &'a mut u32,
+}
+
+impl Context<'_> {
+    /// The virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Hands `packet` to whatever is attached to `port`.
+    ///
+    /// # Panics
+    /// If nothing is attached there: a network is wired before it runs.
+    pub fn send(&mut self, port: Port, packet: Packet) {
+        let (node, at) = self.peers[usize::from(port.0)];
+        self.hand_over.push_back((node, at, packet));
+    }
+
+    /// Says that one of the run's goals is reached, such as a transfer's last byte.
+    pub const fn reach_goal(&mut self) {
+        *self.goals_reached += 1;
+    }
+
+    /// Makes `word` part of the run's trace: for events that are not packet arrivals, such as frames.
+    pub fn record(&mut self, word: u64) {
+        self.trace.mix(self.now.as_nanos());
+        self.trace.mix(word);
+    }
+}
+
+/// Runs a network of nodes.
+#[derive(Debug)]
+pub struct Engine<N> {
+    now: Instant,
+    nodes: Vec<N>,
+    /// Per node and port: where a packet sent there arrives.
+    wiring: Vec<Vec<(NodeId, Port)>>,
+    deadlines: Deadlines,
+    hand_over: VecDeque<(NodeId, Port, Packet)>,
+    trace: TraceHash,
+    events: u64,
+    goals_reached: u32,
+    observers: Vec<(NodeId, Box<dyn Observer>)>,
+}
+
+impl<N: Node> Engine<N> {
+    /// An engine at time zero without nodes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            now: Instant::ZERO,
+            nodes: Vec::new(),
+            wiring: Vec::new(),
+            deadlines: Deadlines::new(),
+            hand_over: VecDeque::new(),
+            trace: TraceHash::new(),
+            events: 0,
+            goals_reached: 0,
+            observers: Vec::new(),
+        }
+    }
+
+    /// Adds a node, which may already have a deadline.
+    pub fn add(&mut self, node: N) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        self.deadlines.add(node.poll_timeout());
+        self.nodes.push(node);
+        self.wiring.push(Vec::new());
+        id
+    }
+
+    /// Attaches two nodes to each other; the new port of each.
+    pub fn connect(&mut self, a: NodeId, b: NodeId) -> (Port, Port) {
+        let port_of = |wiring: &[Vec<_>], node: NodeId| Port(wiring[node.0 as usize].len() as u16);
+        let at_a = port_of(&self.wiring, a);
+        self.wiring[a.0 as usize].push((b, Port(0)));
+        let at_b = port_of(&self.wiring, b);
+        self.wiring[b.0 as usize].push((a, at_a));
+        self.wiring[a.0 as usize][usize::from(at_a.0)] = (b, at_b);
+        (at_a, at_b)
+    }
+
+    /// Lets `observer` watch the packets of a node.
+    pub fn observe(&mut self, node: NodeId, observer: impl Observer + 'static) {
+        self.observers.push((node, Box::new(observer)));
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// A node.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// A node, to be changed before the run.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut N {
+        &mut self.nodes[id.0 as usize]
+    }
+
+    /// All nodes, in the order in which they were added.
+    #[must_use]
+    pub fn nodes(&self) -> &[N] {
+        &self.nodes
+    }
+
+    /// The hash of everything that has happened so far.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.trace.finish()
+    }
+
+    /// Inputs handled so far.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Runs until `end`, until nothing is left to happen, or until `goals` goals have been reached; zero means never.
+    pub fn run(&mut self, end: Instant, goals: u32) {
+        self.drain_hand_over();
+        while let Some((due, node)) = self.deadlines.first() {
+            if due > end {
+                self.now = end;
+                return;
+            }
+            debug_assert!(due >= self.now, "a deadline in the past");
+            self.now = due.max(self.now);
+            self.dispatch(node, Input::Wake);
+            self.drain_hand_over();
+            if goals > 0 && self.goals_reached >= goals {
+                return;
+            }
+        }
+    }
+
+    fn drain_hand_over(&mut self) {
+        while let Some((node, port, packet)) = self.hand_over.pop_front() {
+            self.trace.mix_arrival(self.now, node, port, &packet);
+            if !self.observers.is_empty() {
+                self.show_observers(node, port, &packet);
+            }
+            self.dispatch(node, Input::Arrival(port, packet));
+        }
+    }
+
+    fn show_observers(&mut self, receiver: NodeId, port: Port, packet: &Packet) {
+        let (sender, _) = self.wiring[receiver.0 as usize][usize::from(port.0)];
+        for (watched, observer) in &mut self.observers {
+            if *watched == sender {
+                observer.on_packet(self.now, Direction::Sent, packet);
+            } else if *watched == receiver {
+                observer.on_packet(self.now, Direction::Received, packet);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, id: NodeId, input: Input) {
+        self.events += 1;
+        let index = id.0 as usize;
+        let mut cx = Context {
+            now: self.now,
+            peers: &self.wiring[index],
+            hand_over: &mut self.hand_over,
+            trace: &mut self.trace,
+            goals_reached: &mut self.goals_reached,
+        };
+        let node = &mut self.nodes[index];
+        node.handle(&mut cx, input);
+        self.deadlines.set(id, node.poll_timeout());
+    }
+}
+
+impl<N: Node> Default for Engine<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Duration;
+
+    /// Sends a packet to its peer at every deadline and notes what arrives when.
+    #[derive(Debug)]
+    struct Beacon {
+        every: Duration,
+        next: Option<Instant>,
+        left: u32,
+        heard: Vec<(Instant, u8)>,
+        name: u8,
+    }
+
+    impl Beacon {
+        fn new(name: u8, every: Duration, left: u32) -> Self {
+            Self { every, next: (left > 0).then_some(Instant::ZERO + every), left, heard: Vec::new(), name }
+        }
+    }
+
+    impl Node for Beacon {
+        fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+            match input {
+                Input::Arrival(_, packet) => {
+                    self.heard.push((cx.now(), packet[0]));
+                    cx.reach_goal();
+                }
+                Input::Wake => {
+                    cx.send(Port(0), Packet::from_slice(&[self.name; 70]));
+                    self.left -= 1;
+                    self.next = (self.left > 0).then(|| cx.now() + self.every);
+                }
+            }
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.next
+        }
+    }
+
+    fn pair(left: u32, right: u32) -> Engine<Beacon> {
+        let mut engine = Engine::new();
+        let a = engine.add(Beacon::new(1, Duration::from_millis(10), left));
+        let b = engine.add(Beacon::new(2, Duration::from_millis(15), right));
+        engine.connect(a, b);
+        engine
+    }
+
+    #[test]
+    fn time_advances_from_deadline_to_deadline() {
+        let mut engine = pair(3, 2);
+        engine.run(Instant::MAX, 0);
+        let millis = |node: u32| -> Vec<u64> {
+            let heard = &engine.node(NodeId(node)).heard;
+            heard.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect()
+        };
+        assert_eq!(millis(1), [10, 20, 30]);
+        assert_eq!(millis(0), [15, 30]);
+        assert_eq!(engine.events(), 10);
+    }
+
+    #[test]
+    fn a_run_stops_at_its_end_or_at_its_goal() {
+        let mut engine = pair(1000, 0);
+        engine.run(Instant::from_nanos(25_000_000), 0);
+        assert_eq!((engine.now().as_nanos(), engine.node(NodeId(1)).heard.len()), (25_000_000, 2));
+        engine.run(Instant::MAX, 7);
+        assert_eq!(engine.now().as_nanos(), 70_000_000);
+    }
+
+    #[test]
+    fn the_trace_hash_tells_runs_apart() {
+        let hash = |left| {
+            let mut engine = pair(left, 2);
+            engine.run(Instant::MAX, 0);
+            engine.trace_hash()
+        };
+        assert_eq!(hash(3), hash(3));
+        assert_ne!(hash(3), hash(4));
+    }
+}

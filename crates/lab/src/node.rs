@@ -1,0 +1,59 @@
+//! The things that a network is made of.
+//!
+//! A [`Host`] runs TCP and applications, a [`Router`] forwards, a [`Wire`] is a clean duplex line that carries
+//! packets as they are, and a [`Link`] is a duplex line between two endpoints of a link-layer protocol.
+
+mod host;
+mod link;
+mod router;
+mod wire;
+
+use base::Instant;
+
+use crate::engine::{Context, Input, Node};
+
+pub use host::Host;
+pub use link::{Link, LinkEnd};
+pub use router::Router;
+pub use wire::{Wire, WireEnd};
+
+/// Any node of a scenario's network.
+#[derive(Debug)]
+pub enum Element {
+    /// Runs TCP and applications.
+    Host(Box<Host>),
+    /// Forwards.
+    Router(Router),
+    /// Carries packets as they are.
+    Wire(Box<Wire>),
+    /// Carries packets in the frames of a link-layer protocol.
+    Link(Box<Link>),
+}
+
+impl Node for Element {
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+        match self {
+            Self::Host(node) => node.handle(cx, input),
+            Self::Router(node) => node.handle(cx, input),
+            Self::Wire(node) => node.handle(cx, input),
+            Self::Link(node) => node.handle(cx, input),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Host(node) => node.poll_timeout(),
+            Self::Router(node) => node.poll_timeout(),
+            Self::Wire(node) => node.poll_timeout(),
+            Self::Link(node) => node.poll_timeout(),
+        }
+    }
+}
+
+/// The earlier of two deadlines, where none is later than any.
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}

@@ -1,0 +1,115 @@
+//! A host: TCP and the applications on it, attached to the network at port 0.
+
+use core::net::IpAddr;
+
+use base::Instant;
+use rustc_hash::FxHashMap;
+use tcp::{ConnectionId, Event, TcpConfig};
+
+use super::earlier;
+use crate::engine::{Context, Input, Node, Port};
+use crate::traffic::{Application, Progress};
+
+/// A host with one address.
+#[derive(Debug)]
+pub struct Host {
+    address: IpAddr,
+    tcp: tcp::Host,
+    applications: Vec<Application>,
+    /// Which application a connection belongs to.
+    owners: FxHashMap<ConnectionId, usize>,
+    discarded: u64,
+}
+
+impl Host {
+    /// A host at `address` with its applications.
+    #[must_use]
+    pub fn new(address: IpAddr, tcp: tcp::Host, applications: Vec<Application>) -> Self {
+        Self { address, tcp, applications, owners: FxHashMap::default(), discarded: 0 }
+    }
+
+    /// Opens the ports that its applications wait at; a port that two applications name is the first one's.
+    pub fn listen(&mut self, config: &TcpConfig) {
+        for port in self.applications.iter().filter_map(Application::listens_at) {
+            // Err is a port that is taken.
+            let _ = self.tcp.listen(port, config);
+        }
+    }
+
+    /// The host's address.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// The applications, in the order in which they were given.
+    #[must_use]
+    pub fn applications(&self) -> &[Application] {
+        &self.applications
+    }
+
+    /// The host's TCP.
+    #[must_use]
+    pub const fn tcp(&self) -> &tcp::Host {
+        &self.tcp
+    }
+
+    /// Packets that arrived and were of no use.
+    #[must_use]
+    pub const fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    fn handle_timeouts(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        if self.tcp.poll_timeout().is_some_and(|due| due <= now) {
+            self.tcp.handle_timeout(now);
+        }
+        for (index, application) in self.applications.iter_mut().enumerate() {
+            if application.poll_timeout().is_some_and(|due| due <= now)
+                && let Some(connection) = application.handle_timeout(now, &mut self.tcp)
+            {
+                self.owners.insert(connection, index);
+            }
+        }
+    }
+
+    /// Lets the applications act on TCP's events and TCP on the applications, until both are quiet.
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        while let Some((connection, event)) = self.tcp.poll_event() {
+            if let Event::Accepted { local_port } = event
+                && let Some(index) = self.applications.iter().position(|a| a.listens_at() == Some(local_port))
+            {
+                self.owners.insert(connection, index);
+            }
+            let Some(&owner) = self.owners.get(&connection) else { continue };
+            if self.applications[owner].on_event(now, &mut self.tcp, connection, event) == Progress::Finished
+            {
+                cx.reach_goal();
+            }
+        }
+        while let Some(packet) = self.tcp.poll_transmit(now) {
+            cx.send(Port(0), packet);
+        }
+    }
+}
+
+impl Node for Host {
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+        match input {
+            Input::Arrival(_, packet) => {
+                if self.tcp.handle_packet(cx.now(), &packet).is_err() {
+                    self.discarded += 1;
+                }
+            }
+            Input::Wake => self.handle_timeouts(cx),
+        }
+        self.drain(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let applications = self.applications.iter().filter_map(Application::poll_timeout).min();
+        earlier(self.tcp.poll_timeout(), applications)
+    }
+}

@@ -1,0 +1,73 @@
+//! A router: looks up the destination, takes a hop off, forwards.
+
+use core::net::IpAddr;
+
+use base::Instant;
+use base::wire::ip;
+use rustc_hash::FxHashMap;
+
+use crate::engine::{Context, Input, Node, Port};
+
+/// Forwards packets by destination address. Queues belong to the links that it is attached to.
+#[derive(Debug, Default)]
+pub struct Router {
+    routes: FxHashMap<IpAddr, Port>,
+    counters: Counters,
+}
+
+/// What a router dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets forwarded.
+    pub forwarded: u64,
+    /// Not an IP packet.
+    pub malformed: u64,
+    /// No route to the destination.
+    pub no_route: u64,
+    /// No hops left.
+    pub hops_exceeded: u64,
+}
+
+impl Router {
+    /// A router without routes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends packets for `destination` out of `port`.
+    pub fn add_route(&mut self, destination: IpAddr, port: Port) {
+        self.routes.insert(destination, port);
+    }
+
+    /// What was forwarded and dropped.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Node for Router {
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+        let Input::Arrival(_, mut packet) = input else { return };
+        let Ok(view) = ip::View::parse(&packet) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(&port) = self.routes.get(&view.dst()) else {
+            self.counters.no_route += 1;
+            return;
+        };
+        match ip::decrement_hops(&mut packet) {
+            Ok(1..) => {
+                self.counters.forwarded += 1;
+                cx.send(port, packet);
+            }
+            Ok(0) | Err(_) => self.counters.hops_exceeded += 1,
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}

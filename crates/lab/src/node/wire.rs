@@ -1,0 +1,127 @@
+//! A wire: a duplex line that carries packets as they are, with a drop-tail queue at each end.
+
+use std::collections::VecDeque;
+
+use base::{Instant, Packet};
+use channel::{Fate, Line};
+use link::Queue;
+
+use super::earlier;
+use crate::engine::{Context, Input, Node, Port};
+
+/// A duplex wire between its two ports.
+#[derive(Debug)]
+pub struct Wire {
+    ends: [WireEnd; 2],
+}
+
+/// One end of a wire: the queue in front of the line that leads to the other end.
+#[derive(Debug)]
+pub struct WireEnd {
+    queue: Box<dyn Queue>,
+    line: Line,
+    in_flight: VecDeque<(Instant, Packet)>,
+    counters: Counters,
+}
+
+/// What passed one direction of a wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets put on the line.
+    pub sent: u64,
+    /// Packets that arrived intact.
+    pub delivered: u64,
+    /// Packets that the channel lost or damaged.
+    pub lost: u64,
+}
+
+impl Wire {
+    /// A wire between its ports 0 and 1.
+    #[must_use]
+    pub const fn new(ends: [WireEnd; 2]) -> Self {
+        Self { ends }
+    }
+
+    /// The end at a port.
+    #[must_use]
+    pub const fn end(&self, port: Port) -> &WireEnd {
+        &self.ends[port.0 as usize]
+    }
+}
+
+impl WireEnd {
+    /// An end that sends on `line` what `queue` holds.
+    #[must_use]
+    pub const fn new(queue: Box<dyn Queue>, line: Line) -> Self {
+        Self {
+            queue,
+            line,
+            in_flight: VecDeque::new(),
+            counters: Counters { sent: 0, delivered: 0, lost: 0 },
+        }
+    }
+
+    /// What passed in this direction.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The queue in front of the line.
+    #[must_use]
+    pub fn queue(&self) -> &dyn Queue {
+        &*self.queue
+    }
+
+    fn accept(&mut self, now: Instant, packet: Packet) {
+        if self.queue.is_empty() && self.line.free_at() <= now {
+            self.transmit(now, packet);
+        } else {
+            // The queue counts what it drops.
+            let _ = self.queue.push(now, packet);
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, packet: Packet) {
+        let transit = self.line.send(now, packet.len() as u32 * 8);
+        self.counters.sent += 1;
+        match transit.fate {
+            Fate::Intact => self.in_flight.push_back((transit.arrives_at, packet)),
+            Fate::Damaged(_) | Fate::Lost => self.counters.lost += 1,
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Context<'_>, towards: Port) {
+        let now = cx.now();
+        while let Some((_, packet)) = self.in_flight.pop_front_if(|(due, _)| *due <= now) {
+            self.counters.delivered += 1;
+            cx.send(towards, packet);
+        }
+        while self.line.free_at() <= now {
+            let Some(packet) = self.queue.pop(now) else { break };
+            self.transmit(now, packet);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let delivery = self.in_flight.front().map(|(due, _)| *due);
+        let departure = (!self.queue.is_empty()).then(|| self.line.free_at());
+        earlier(delivery, departure)
+    }
+}
+
+impl Node for Wire {
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+        match input {
+            Input::Arrival(port, packet) => self.ends[usize::from(port.0)].accept(cx.now(), packet),
+            Input::Wake => {
+                self.ends[0].wake(cx, Port(1));
+                self.ends[1].wake(cx, Port(0));
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        earlier(self.ends[0].poll_timeout(), self.ends[1].poll_timeout())
+    }
+}

@@ -1,0 +1,126 @@
+//! What a suite's runs came to: a table for the terminal, figures as SVG, one self-contained HTML page, and JSON.
+
+mod figures;
+mod page;
+mod table;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::run::{self, Run};
+use crate::scenario::Suite;
+use crate::statistics::Spread;
+
+pub use table::table;
+
+/// What `--json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary<'a> {
+    /// The scenario's name.
+    pub scenario: &'a str,
+    /// The root seed.
+    pub seed: u64,
+    /// One hash over all runs.
+    pub trace_hash: String,
+    /// Every run, in the order of schemes and seeds.
+    pub runs: &'a [Run],
+    /// Where the report is.
+    pub report: Option<PathBuf>,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of a suite's runs.
+    #[must_use]
+    pub fn new(suite: &'a Suite, runs: &'a [Run], report: Option<PathBuf>) -> Self {
+        let trace_hash = run::trace_hash(runs);
+        Self { scenario: &suite.scenario.name, seed: suite.scenario.seed, trace_hash, runs, report }
+    }
+
+    /// The summary as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a summary has only names, numbers and lists")
+    }
+}
+
+/// Writes `report.html`, `runs.json` and the resolved scenario of every scheme to `directory`; the path of the page.
+///
+/// # Errors
+/// The directory or a file in it cannot be written.
+pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(directory)?;
+    let page = directory.join("report.html");
+    std::fs::write(&page, page::page(suite, runs, command))?;
+    let summary = Summary::new(suite, runs, Some(page.clone()));
+    std::fs::write(directory.join("runs.json"), summary.to_json())?;
+    for (number, (name, scenario)) in suite.schemes.iter().enumerate() {
+        let text = toml::to_string(scenario).map_err(io::Error::other)?;
+        let heading = format!("# {name}: the scenario as it was run, every default spelled out.\n");
+        std::fs::write(directory.join(format!("scenario-{}.toml", number + 1)), heading + &text)?;
+    }
+    Ok(page)
+}
+
+/// One scheme's runs.
+struct SchemeRuns<'a> {
+    name: &'a str,
+    runs: Vec<&'a Run>,
+    goodput: Spread,
+    bound: Spread,
+    seconds: Spread,
+}
+
+/// The runs by scheme, in the suite's order.
+fn by_scheme<'a>(suite: &'a Suite, runs: &'a [Run]) -> Vec<SchemeRuns<'a>> {
+    let of = |name: &'a str| -> Option<SchemeRuns<'a>> {
+        let runs: Vec<&Run> = runs.iter().filter(|run| run.scheme == name).collect();
+        let spread = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(|run| value(run)));
+        let (goodput, bound) = (spread(|run| run.goodput_bps)?, spread(|run| run.bound_bps)?);
+        let seconds = spread(|run| run.seconds)?;
+        Some(SchemeRuns { name, goodput, bound, seconds, runs })
+    };
+    suite.schemes.iter().filter_map(|(name, _)| of(name)).collect()
+}
+
+impl SchemeRuns<'_> {
+    /// Goodput over bound, run by run: the median.
+    fn of_bound(&self) -> f64 {
+        Spread::of(self.runs.iter().map(|run| run.goodput_bps / run.bound_bps))
+            .map_or(0.0, |spread| spread.median)
+    }
+
+    fn completed(&self) -> usize {
+        self.runs.iter().filter(|run| run.complete).count()
+    }
+
+    fn is_intact(&self) -> bool {
+        self.runs.iter().all(|run| run.intact)
+    }
+}
+
+/// How many times faster `b` was than `a`, seed by seed: the spread of the ratios.
+fn paired_ratio(a: &SchemeRuns<'_>, b: &SchemeRuns<'_>) -> Option<Spread> {
+    let of_seed = |runs: &[&Run], seed| runs.iter().find(|run| run.seed == seed).map(|run| run.goodput_bps);
+    let ratio = |run: &&Run| {
+        let slower = of_seed(&a.runs, run.seed).filter(|goodput| *goodput > 0.0)?;
+        Some(run.goodput_bps / slower)
+    };
+    Spread::of(b.runs.iter().filter_map(ratio))
+}
+
+/// A bit rate for people: three digits and a unit.
+fn human_rate(bps: f64) -> String {
+    let (value, unit) = match bps {
+        v if v >= 1e9 => (v / 1e9, "Gbit/s"),
+        v if v >= 1e6 => (v / 1e6, "Mbit/s"),
+        v if v >= 1e3 => (v / 1e3, "kbit/s"),
+        v => (v, "bit/s"),
+    };
+    match value {
+        v if v >= 100.0 => format!("{v:.0} {unit}"),
+        v if v >= 10.0 => format!("{v:.1} {unit}"),
+        v => format!("{v:.2} {unit}"),
+    }
+}

@@ -1,0 +1,189 @@
+//! The figures of a report, as SVG.
+//!
+//! Blocked intervals of the channel are shaded in every figure that has a time axis, so cause and effect
+//! stand in one picture.
+
+use core::ops::Range;
+
+use base::{Duration, Instant};
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::annotations::ShadedRegion;
+use kuva::plot::legend::LegendPosition;
+use kuva::plot::{LinePlot, ScatterPlot, StripPlot};
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render::render::render_multiple;
+
+use super::SchemeRuns;
+use crate::observe::Flow;
+use crate::run::Run;
+use crate::scenario::Scenario;
+
+/// Colours of the schemes, in order: Okabe and Ito's, which colour-blind readers can tell apart.
+const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+const BOUND_COLOUR: &str = "#555555";
+const BLOCKED_COLOUR: &str = "#888888";
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 360.0;
+/// Points that a line keeps: more cannot be told apart at this width.
+const POINTS: usize = 4000;
+
+/// Goodput of every run, a column a scheme, beside the bounds of the same realisations.
+pub(super) fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
+    let kbit = |value: f64| value / 1e3;
+    let mut strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
+    let mut colours = Vec::new();
+    for (index, scheme) in schemes.iter().enumerate() {
+        strip = strip.with_group(scheme.name, scheme.runs.iter().map(|run| kbit(run.goodput_bps)));
+        colours.push(COLOURS[index % COLOURS.len()]);
+    }
+    // The bounds differ by framing alone; the last scheme's stands for all.
+    if let Some(scheme) = schemes.last() {
+        strip = strip.with_group("bound", scheme.runs.iter().map(|run| kbit(run.bound_bps)));
+        colours.push(BOUND_COLOUR);
+    }
+    let plots = vec![Plot::Strip(strip.with_group_colors(colours))];
+    let layout = Layout::auto_from_plots(&plots).with_y_label("goodput (kbit/s)").with_y_axis_min(0.0);
+    draw(plots, layout)
+}
+
+/// Acknowledged bytes against time, a line a scheme.
+pub(super) fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
+    let mut plots = Vec::new();
+    let mut end = 0.0_f64;
+    for (index, run) in first_runs(schemes) {
+        let mut points = vec![(0.0, 0.0)];
+        points
+            .extend(acked(&run.flows).into_iter().map(|(at, bytes)| (at.as_secs_f64(), bytes as f64 / 1e3)));
+        end = end.max(points.last().map_or(0.0, |(at, _)| *at));
+        let line = LinePlot::new().with_data(thin(points)).with_step().with_stroke_width(2.0);
+        plots.push(Plot::Line(line.with_color(colour(index)).with_legend(run.scheme.as_str())));
+    }
+    timed(plots, "received in order (kB)", scenario, end, first_seed(schemes)?)
+}
+
+/// Goodput over time, in bins of a sixtieth of the longest run.
+pub(super) fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
+    let end = first_runs(schemes).map(|(_, run)| run.seconds).fold(0.0, f64::max);
+    let bin = end / 60.0;
+    if bin <= 0.0 {
+        return None;
+    }
+    let mut plots = Vec::new();
+    for (index, run) in first_runs(schemes) {
+        let mut bins = vec![0.0; 61];
+        let mut before = 0;
+        for (at, bytes) in acked(&run.flows) {
+            let place = ((at.as_secs_f64() / bin) as usize).min(60);
+            bins[place] += (bytes - before) as f64 * 8.0 / bin / 1e3;
+            before = bytes;
+        }
+        let points = bins.into_iter().enumerate().map(|(place, kbit)| (place as f64 * bin, kbit));
+        let line = LinePlot::new().with_data(points).with_step().with_stroke_width(1.5);
+        plots.push(Plot::Line(line.with_color(colour(index)).with_legend(run.scheme.as_str())));
+    }
+    timed(plots, "goodput (kbit/s)", scenario, end, first_seed(schemes)?)
+}
+
+/// One run's segments against time: first sendings, retransmissions and the cumulative acknowledgement.
+pub(super) fn sequence(run: &Run, scenario: &Scenario) -> Option<String> {
+    let flow = run.flows.first()?;
+    let mark = |again: bool| {
+        let marks = flow.segments.iter().filter(move |segment| segment.again == again);
+        thin(marks.map(|s| (s.at.as_secs_f64(), s.offset as f64 / 1e3)).collect())
+    };
+    let acks = flow.acks.iter().map(|(at, offset)| (at.as_secs_f64(), *offset as f64 / 1e3)).collect();
+    let plots = vec![
+        Plot::Line(
+            LinePlot::new()
+                .with_data(thin(acks))
+                .with_step()
+                .with_color(COLOURS[2])
+                .with_legend("acknowledged"),
+        ),
+        Plot::Scatter(dots(mark(false), COLOURS[1]).with_legend("sent")),
+        Plot::Scatter(dots(mark(true), COLOURS[0]).with_legend("sent again")),
+    ];
+    timed(plots, "offset in the stream (kB)", scenario, run.seconds, run.seed)
+}
+
+fn dots(points: Vec<(f64, f64)>, colour: &str) -> ScatterPlot {
+    ScatterPlot::new().with_data(points).with_size(1.8).with_color(colour)
+}
+
+/// Bytes acknowledged over all flows of a run, against time.
+fn acked(flows: &[Flow]) -> Vec<(Instant, u64)> {
+    let mut steps: Vec<(Instant, u64)> = Vec::new();
+    for flow in flows {
+        let mut before = 0;
+        for &(at, offset) in &flow.acks {
+            steps.push((at, offset - before));
+            before = offset;
+        }
+    }
+    steps.sort_by_key(|(at, _)| *at);
+    let mut total = 0;
+    for (_, bytes) in &mut steps {
+        total += *bytes;
+        *bytes = total;
+    }
+    steps
+}
+
+/// The runs with the first seed, which keep their flows.
+fn first_runs<'a>(schemes: &'a [SchemeRuns<'_>]) -> impl Iterator<Item = (usize, &'a Run)> {
+    schemes.iter().enumerate().filter_map(|(index, scheme)| scheme.runs.first().map(|run| (index, *run)))
+}
+
+fn first_seed(schemes: &[SchemeRuns<'_>]) -> Option<u64> {
+    first_runs(schemes).next().map(|(_, run)| run.seed)
+}
+
+fn colour(index: usize) -> &'static str {
+    COLOURS[index % COLOURS.len()]
+}
+
+/// At most [`POINTS`] of the points, evenly chosen, the last among them.
+fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let step = points.len().div_ceil(POINTS).max(1);
+    let last = points.last().copied();
+    let mut kept: Vec<_> = points.into_iter().step_by(step).collect();
+    if kept.last() != last.as_ref() {
+        kept.extend(last);
+    }
+    kept
+}
+
+/// A figure with a time axis from 0 to `end` seconds, blocked intervals shaded.
+fn timed(plots: Vec<Plot>, y_label: &str, scenario: &Scenario, end: f64, seed: u64) -> Option<String> {
+    if plots.is_empty() || end <= 0.0 {
+        return None;
+    }
+    let mut layout = Layout::auto_from_plots(&plots)
+        .with_x_label("time (s); shaded: blocked")
+        .with_y_label(y_label)
+        .with_x_axis_min(0.0)
+        .with_x_axis_max(end)
+        .with_y_axis_min(0.0)
+        .with_legend_position(LegendPosition::OutsideRightTop);
+    for blocked in blocked(scenario, seed, end) {
+        let region = ShadedRegion::vertical(blocked.start.as_secs_f64(), blocked.end.as_secs_f64().min(end));
+        layout = layout.with_shaded_region(region.with_color(BLOCKED_COLOUR).with_opacity(0.22));
+    }
+    Some(draw(plots, layout))
+}
+
+/// When any link of the scenario is blocked at its terminal.
+fn blocked(scenario: &Scenario, seed: u64, end: f64) -> Vec<Range<Instant>> {
+    let range = Instant::ZERO..Instant::ZERO + Duration::from_secs_f64(end);
+    let of_link = |(name, link): (&String, &crate::scenario::Link)| {
+        let streams = link.channel.streams(seed, name, "down");
+        link.channel.errors.timeline(&streams).blocked_in(range.clone()).collect::<Vec<_>>()
+    };
+    scenario.link.iter().flat_map(of_link).collect()
+}
+
+fn draw(plots: Vec<Plot>, layout: Layout) -> String {
+    let layout = layout.with_width(WIDTH).with_height(HEIGHT).with_font_family("system-ui, sans-serif");
+    SvgBackend.render_scene(&render_multiple(plots, layout))
+}

@@ -1,0 +1,169 @@
+//! The report as one HTML page that needs nothing but itself.
+
+use core::fmt::Write as _;
+
+use super::{SchemeRuns, by_scheme, figures, human_rate, paired_ratio};
+use crate::run::{self, Run};
+use crate::scenario::Suite;
+
+/// The page.
+pub(super) fn page(suite: &Suite, runs: &[Run], command: &str) -> String {
+    let scenario = &suite.scenario;
+    let schemes = by_scheme(suite, runs);
+    let mut body = String::new();
+    let mut add = |part: &str| {
+        body += part;
+        body.push('\n');
+    };
+    add(&format!("<h1>{}</h1>\n<p>{}</p>", escape(&scenario.name), escape(&scenario.description)));
+    add(&verdict(&schemes));
+    add(&summary(&schemes));
+    add(&figure(
+        "Goodput of every run",
+        "One dot a seed. Every scheme meets the same channel realisations; the bound is what their open time, less the framing, could carry.",
+        Some(figures::goodput_by_seed(&schemes)),
+    ));
+    let seed = scenario.seed;
+    add(&figure(
+        &format!("Progress, seed {seed}"),
+        "Bytes that the receiver has in order, as the sender learns it.",
+        figures::progress(&schemes, scenario),
+    ));
+    add(&figure(
+        &format!("Goodput over time, seed {seed}"),
+        "In sixtieths of the longest run.",
+        figures::goodput_over_time(&schemes, scenario),
+    ));
+    for scheme in &schemes {
+        let Some(run) = scheme.runs.first() else { continue };
+        let Some((_, resolved)) = suite.schemes.iter().find(|(name, _)| name == scheme.name) else {
+            continue;
+        };
+        let title = format!("{}: every segment, seed {}", scheme.name, run.seed);
+        add(&figure(
+            &title,
+            "As the sender's host saw the first connection.",
+            figures::sequence(run, resolved),
+        ));
+    }
+    add(&every_run(runs));
+    add(&reproduce(suite, runs, command));
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
+         </head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escape(&scenario.name)
+    )
+}
+
+/// One sentence for each scheme after the first.
+fn verdict(schemes: &[SchemeRuns<'_>]) -> String {
+    let [first, others @ ..] = schemes else { return String::new() };
+    let sentence = |other: &SchemeRuns<'_>| {
+        let ratio = paired_ratio(first, other)?;
+        Some(format!(
+            "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {} on the same realisations \
+             (median of {}; {:.1} to {:.1}) and reaches {:.0} % of the bound.</p>",
+            escape(other.name),
+            ratio.median,
+            escape(first.name),
+            ratio.n,
+            ratio.min,
+            ratio.max,
+            other.of_bound() * 100.0
+        ))
+    };
+    others.iter().filter_map(sentence).collect()
+}
+
+fn summary(schemes: &[SchemeRuns<'_>]) -> String {
+    let mut table = String::from(
+        "<table><thead><tr><th>scheme</th><th>time, median</th><th>goodput, median</th><th>quartiles</th>\
+         <th>bound</th><th>of bound</th><th>complete</th><th>bytes</th></tr></thead><tbody>\n",
+    );
+    for scheme in schemes {
+        let _ = writeln!(
+            table,
+            "<tr><th>{}</th><td>{:.1} s</td><td>{}</td><td>{} to {}</td><td>{}</td><td>{:.0} %</td><td>{} of {}</td><td>{}</td></tr>",
+            escape(scheme.name),
+            scheme.seconds.median,
+            human_rate(scheme.goodput.median),
+            human_rate(scheme.goodput.p25),
+            human_rate(scheme.goodput.p75),
+            human_rate(scheme.bound.median),
+            scheme.of_bound() * 100.0,
+            scheme.completed(),
+            scheme.runs.len(),
+            if scheme.is_intact() { "intact" } else { "<b>damaged</b>" },
+        );
+    }
+    table + "</tbody></table>"
+}
+
+fn figure(title: &str, caption: &str, svg: Option<String>) -> String {
+    let Some(svg) = svg else { return String::new() };
+    // An SVG that stands inside HTML takes no XML declaration.
+    let svg = svg.find("<svg").map_or(svg.as_str(), |at| &svg[at..]);
+    format!(
+        "<figure>\n<figcaption><b>{}</b> {}</figcaption>\n{svg}\n</figure>",
+        escape(title),
+        escape(caption)
+    )
+}
+
+fn every_run(runs: &[Run]) -> String {
+    let mut table = String::from(
+        "<details><summary>Every run</summary>\n<table><thead><tr><th>scheme</th><th>seed</th><th>bytes</th>\
+         <th>time</th><th>goodput</th><th>bound</th><th>intact</th><th>trace</th></tr></thead><tbody>\n",
+    );
+    for run in runs {
+        let _ = writeln!(
+            table,
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{:.3} s</td><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
+            escape(&run.scheme),
+            run.seed,
+            run.bytes,
+            run.seconds,
+            human_rate(run.goodput_bps),
+            human_rate(run.bound_bps),
+            run.intact,
+            run.trace_hash,
+        );
+    }
+    table + "</tbody></table></details>"
+}
+
+fn reproduce(suite: &Suite, runs: &[Run], command: &str) -> String {
+    let resolved = toml::to_string(&suite.scenario).unwrap_or_default();
+    format!(
+        "<details><summary>How to get exactly this</summary>\n<p><code>{}</code> with version {} gives the trace hash \
+         <code>{}</code> on any machine.</p>\n<pre>{}</pre></details>",
+        escape(command),
+        env!("CARGO_PKG_VERSION"),
+        run::trace_hash(runs),
+        escape(&resolved)
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+const STYLE: &str = "
+:root { color-scheme: light; }
+body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #f4f4f2; }
+main { max-width: 920px; margin: 0 auto; padding: 2rem 1.5rem 4rem; background: #fff; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; }
+.verdict { border-left: 4px solid #0072b2; padding: .2rem 0 .2rem 1rem; font-size: 1.1rem; }
+table { border-collapse: collapse; width: 100%; margin: 1.2rem 0; font-size: .88rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .5rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child { text-align: left; }
+thead th { border-bottom: 2px solid #999; font-weight: 600; }
+tbody th { font-weight: 400; }
+figure { margin: 2rem 0; }
+figcaption { margin-bottom: .4rem; }
+figure svg { width: 100%; height: auto; }
+details { margin-top: 1.5rem; overflow-x: auto; }
+summary { cursor: pointer; font-weight: 600; }
+pre { background: #f4f4f2; padding: 1rem; overflow-x: auto; font-size: .85rem; }
+";

@@ -1,0 +1,78 @@
+//! The table that a terminal shows.
+
+use super::{SchemeRuns, by_scheme, human_rate, paired_ratio};
+use crate::run::Run;
+use crate::scenario::Suite;
+
+/// A row a scheme: time, goodput with quartiles, the bound on the same realisations, and whether every byte was right;
+/// below it how much faster each scheme was than the first, seed by seed.
+#[must_use]
+pub fn table(suite: &Suite, runs: &[Run]) -> String {
+    let schemes = by_scheme(suite, runs);
+    let heading = [
+        "scheme",
+        "time (median)",
+        "goodput (median)",
+        "quartiles",
+        "bound",
+        "of bound",
+        "complete",
+        "bytes",
+    ];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(schemes.iter().map(row));
+    let mut text = align(&rows);
+    if let [first, others @ ..] = &schemes[..] {
+        for other in others {
+            let Some(ratio) = paired_ratio(first, other) else { continue };
+            text += &format!(
+                "{} over {}, same realisations: {:.1} times as fast (median of {}; {:.1} to {:.1})\n",
+                other.name, first.name, ratio.median, ratio.n, ratio.min, ratio.max
+            );
+        }
+    }
+    text
+}
+
+fn row(scheme: &SchemeRuns<'_>) -> [String; 8] {
+    [
+        scheme.name.to_owned(),
+        format!("{:.1} s", scheme.seconds.median),
+        human_rate(scheme.goodput.median),
+        format!("{} - {}", human_rate(scheme.goodput.p25), human_rate(scheme.goodput.p75)),
+        human_rate(scheme.bound.median),
+        format!("{:.0} %", scheme.of_bound() * 100.0),
+        format!("{}/{}", scheme.completed(), scheme.runs.len()),
+        if scheme.is_intact() { "intact" } else { "DAMAGED" }.to_owned(),
+    ]
+}
+
+/// Columns as wide as their widest cell; the first to the left, the others to the right.
+fn align<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = core::array::from_fn(width);
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column] - cell.chars().count());
+            text += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
+        }
+        text.push('\n');
+        if number == 0 {
+            text += &"-".repeat(widths.iter().sum::<usize>() + 2 * (N - 1));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [["a", "bb"], ["ccc", "d"]].map(|row| row.map(str::to_owned));
+        assert_eq!(align(&rows), "a    bb\n-------\nccc   d\n");
+    }
+}

@@ -1,0 +1,199 @@
+//! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
+
+use core::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use base::Instant;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::bound;
+use crate::engine::Engine;
+use crate::network::{Network, Transfer};
+use crate::node::Element;
+use crate::observe::{Capture, Flow, FlowTrace};
+use crate::scenario::{Scenario, Suite};
+use crate::traffic::{Application, BulkReceiver};
+
+/// What a run of one scheme with one seed came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// The scheme's name.
+    pub scheme: String,
+    /// The seed.
+    pub seed: u64,
+    /// Bytes that applications received in order.
+    pub bytes: u64,
+    /// From the first opening of a connection to the last byte, or to the end of the run where bytes are missing.
+    pub seconds: f64,
+    /// Application bits per second over that time.
+    pub goodput_bps: f64,
+    /// What the channel's capacity less the framing would have allowed on this realisation.
+    pub bound_bps: f64,
+    /// Whether every byte that was received was the right one.
+    pub intact: bool,
+    /// Whether every transfer of a given size ended.
+    pub complete: bool,
+    /// The hash of all events, in hexadecimal.
+    pub trace_hash: String,
+    /// Inputs that nodes handled.
+    pub events: u64,
+    /// Each connection's share.
+    pub transfers: Vec<TransferResult>,
+    /// What plots are drawn from, where it was asked for.
+    #[serde(skip)]
+    pub flows: Vec<Flow>,
+}
+
+/// What one connection came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransferResult {
+    /// The transfer's name in the scenario.
+    pub name: String,
+    /// Bytes that the application received in order.
+    pub bytes: u64,
+    /// From its opening to its last byte; `None` if it did not end.
+    pub seconds: Option<f64>,
+    /// Whether the connection broke.
+    pub failed: bool,
+}
+
+/// What to keep of a run besides its figures.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// Keep the traces that plots are drawn from.
+    pub flows: bool,
+    /// Write the packets of this node to this file.
+    pub capture: Option<(String, PathBuf)>,
+}
+
+/// Runs `scenario` once.
+///
+/// # Errors
+/// A capture file that cannot be written, or a node to capture at that does not exist.
+pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
+    let Network { mut engine, nodes, transfers, .. } = Network::build(scenario, seed);
+    let traces = if watch.flows { watch_senders(&mut engine, &transfers) } else { Vec::new() };
+    let capture = match &watch.capture {
+        None => None,
+        Some((name, path)) => {
+            let node = nodes.get(name).ok_or_else(|| {
+                let known = nodes.keys().cloned().collect::<Vec<_>>().join(", ");
+                io::Error::other(format!("no node \"{name}\" to capture at; there are {known}"))
+            })?;
+            let capture = Rc::new(RefCell::new(Capture::new(BufWriter::new(File::create(path)?))?));
+            engine.observe(*node, Rc::clone(&capture));
+            Some(capture)
+        }
+    };
+    let end = Instant::ZERO + scenario.duration;
+    let unlimited = transfers.iter().any(|transfer| transfer.size.is_none());
+    engine.run(end, if unlimited { 0 } else { transfers.len() as u32 });
+    if let Some(capture) = capture {
+        capture.borrow_mut().finish()?;
+    }
+    let flows = traces.iter().flat_map(|trace| trace.borrow().flows().to_vec()).collect();
+    Ok(summarize(scheme, scenario, seed, &engine, &transfers, flows))
+}
+
+/// Watches each sending host once.
+fn watch_senders(engine: &mut Engine<Element>, transfers: &[Transfer]) -> Vec<Rc<RefCell<FlowTrace>>> {
+    let mut senders: Vec<_> = transfers.iter().map(|transfer| transfer.from).collect();
+    senders.sort_unstable();
+    senders.dedup();
+    let watch = |node| {
+        let trace = Rc::new(RefCell::new(FlowTrace::default()));
+        engine.observe(node, Rc::clone(&trace));
+        trace
+    };
+    senders.into_iter().map(watch).collect()
+}
+
+pub(crate) fn receiver<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkReceiver {
+    let Element::Host(host) = engine.node(transfer.to) else { unreachable!("transfers end at hosts") };
+    match &host.applications()[transfer.receiver] {
+        Application::BulkReceiver(receiver) => receiver,
+        Application::BulkSender(_) => unreachable!("a transfer names its receiver"),
+    }
+}
+
+fn summarize(
+    scheme: &str,
+    scenario: &Scenario,
+    seed: u64,
+    engine: &Engine<Element>,
+    transfers: &[Transfer],
+    flows: Vec<Flow>,
+) -> Run {
+    let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
+    let bytes = receivers.iter().map(|(_, receiver)| receiver.received()).sum();
+    let opened = receivers.iter().filter_map(|(_, receiver)| receiver.opened_at()).min();
+    let complete = receivers
+        .iter()
+        .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some());
+    let finished = receivers.iter().map(|(_, receiver)| receiver.finished_at()).max().flatten();
+    let end = if complete { finished } else { None }.unwrap_or(Instant::ZERO + scenario.duration);
+    let seconds = end.saturating_since(opened.unwrap_or(Instant::ZERO)).as_secs_f64();
+    let goodput_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+    Run {
+        scheme: scheme.to_owned(),
+        seed,
+        bytes,
+        seconds,
+        goodput_bps,
+        bound_bps: bound::goodput_bps(scenario, seed),
+        intact: receivers.iter().all(|(_, receiver)| receiver.is_intact()),
+        complete,
+        trace_hash: format!("{:016x}", engine.trace_hash()),
+        events: engine.events(),
+        transfers: receivers.iter().map(|(transfer, receiver)| transfer_result(transfer, receiver)).collect(),
+        flows,
+    }
+}
+
+fn transfer_result(transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
+    let span = receiver.opened_at().zip(receiver.finished_at());
+    TransferResult {
+        name: transfer.name.clone(),
+        bytes: receiver.received(),
+        seconds: span.map(|(from, to)| to.saturating_since(from).as_secs_f64()),
+        failed: receiver.has_failed(),
+    }
+}
+
+/// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back
+/// in the order of schemes and seeds. The first seed of every scheme keeps its traces; a capture is of the first run.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_all(
+    suite: &Suite,
+    capture: Option<&(String, PathBuf)>,
+    on_done: impl Fn(&Run) + Sync,
+) -> io::Result<Vec<Run>> {
+    let seeds = 0..u64::from(suite.scenario.seeds);
+    let plan: Vec<_> = suite.schemes.iter().flat_map(|s| seeds.clone().map(move |k| (s, k))).collect();
+    let first = &suite.schemes[0].0;
+    plan.par_iter()
+        .map(|((scheme, scenario), k)| {
+            let capture = if *k == 0 && scheme == first { capture.cloned() } else { None };
+            let watch = Watch { flows: *k == 0, capture };
+            let run = run(scheme, scenario, scenario.seed + k, &watch)?;
+            on_done(&run);
+            Ok(run)
+        })
+        .collect()
+}
+
+/// One hash over the hashes of `runs`, in hexadecimal.
+#[must_use]
+pub fn trace_hash(runs: &[Run]) -> String {
+    let mut hash = crate::engine::TraceHash::new();
+    for run in runs {
+        hash.mix(u64::from_str_radix(&run.trace_hash, 16).unwrap_or_default());
+    }
+    format!("{:016x}", hash.finish())
+}

@@ -1,0 +1,307 @@
+//! Scenarios: a network, its traffic and the schemes to compare, as plain data.
+//!
+//! A scenario file is TOML. Its `[[scheme]]` entries are the same scenario with some keys set differently,
+//! run on the same channel realisations; `--set key=value` does the same from the command line.
+
+mod overrides;
+mod topology;
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::Duration;
+use base::config::{self, ConfigError};
+use base::units::Size;
+use serde::{Deserialize, Serialize};
+use tcp::TcpConfig;
+
+pub use overrides::Override;
+
+/// A network, what runs on it, and for how long.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// The scenario's name, as it appears in tables and reports.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// The root seed; every random stream derives from it and its owner's name.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Replications; number k runs with seed `seed + k`.
+    #[serde(default = "default_seeds")]
+    pub seeds: u32,
+    /// When a run ends at the latest.
+    pub duration: Duration,
+    /// Which IP the hosts speak.
+    #[serde(default)]
+    pub network: Network,
+    /// The TCP of every host.
+    #[serde(default)]
+    pub tcp: TcpConfig,
+    /// The links, by name.
+    pub link: BTreeMap<String, Link>,
+    /// The transfers, by name.
+    pub traffic: BTreeMap<String, Traffic>,
+    /// The schemes to compare; none means the scenario as it stands.
+    #[serde(default, skip_serializing)]
+    pub scheme: Vec<Scheme>,
+}
+
+const fn default_seed() -> u64 {
+    1
+}
+
+const fn default_seeds() -> u32 {
+    1
+}
+
+/// The version of IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// IPv4.
+    #[default]
+    IPv4,
+    /// IPv6.
+    IPv6,
+}
+
+impl Network {
+    /// The address of the host with this number: from 10.0.0.1 or `fd00::1` upwards.
+    #[must_use]
+    pub fn address(self, host: usize) -> IpAddr {
+        match self {
+            Self::IPv4 => Ipv4Addr::from(0x0a00_0001 + host as u32).into(),
+            Self::IPv6 => Ipv6Addr::from((0xfd00 << 112) + 1 + host as u128).into(),
+        }
+    }
+}
+
+/// A duplex link between two nodes. A node that no traffic starts or ends at is a router.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// The nodes that it joins; the second is the terminal, where obstacles are.
+    pub ends: [String; 2],
+    /// Rates, delay and errors.
+    pub channel: channel::duplex::Config,
+    /// The IP queue at each end.
+    #[serde(default)]
+    pub queue: link::queue::Config,
+    /// The link-layer protocol; without one the link is a wire that carries packets as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<link::Protocol>,
+}
+
+/// What hosts send each other.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Traffic {
+    /// As much as TCP accepts, in one direction.
+    Bulk(Bulk),
+}
+
+/// A bulk transfer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Bulk {
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// Bytes; without a size the transfer goes on until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Connections, each with the whole size.
+    #[serde(default = "one")]
+    pub connections: u32,
+    /// When the first connection opens.
+    #[serde(default)]
+    pub start: Duration,
+    /// Time between the openings of consecutive connections.
+    #[serde(default)]
+    pub stagger: Duration,
+    /// Which side opens the connections.
+    #[serde(default)]
+    pub opened_by: Opener,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// The side that opens a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Opener {
+    /// The receiver, as in a download.
+    #[default]
+    Receiver,
+    /// The sender, as in an upload.
+    Sender,
+}
+
+/// One of the schemes that a scenario compares.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    /// The scheme's name, as it appears in tables and reports.
+    pub name: String,
+    /// What is different: a part of the scenario, laid over it.
+    #[serde(default)]
+    pub set: toml::Table,
+}
+
+/// A scenario file, read and checked, with its schemes spelled out.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The scenario as written, before schemes.
+    pub scenario: Scenario,
+    /// Each scheme's name and the whole scenario that it stands for.
+    pub schemes: Vec<(String, Scenario)>,
+}
+
+impl Suite {
+    /// Reads the scenario file at `path`, with `overrides` laid over it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or says something that is not allowed.
+    pub fn load(path: &Path, overrides: &[Override]) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+        Self::parse(&file, &text, path.parent().unwrap_or(Path::new("")), overrides)
+    }
+
+    /// Reads `text`, the content of `file`; files that it names are looked up in `directory`.
+    ///
+    /// # Errors
+    /// As [`Suite::load`].
+    pub fn parse(
+        file: &str,
+        text: &str,
+        directory: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, ConfigError> {
+        // First as written, so that a complaint has its line; what is laid over it is checked after.
+        let written: Scenario = config::parse(file, text)?;
+        let mut table: toml::Table = config::parse(file, text)?;
+        for change in overrides {
+            overrides::lay_over(&mut table, &change.set);
+        }
+        let resolve = |name: &str, set: &toml::Table| -> Result<Scenario, ConfigError> {
+            let mut merged = table.clone();
+            overrides::lay_over(&mut merged, set);
+            let scenario: Result<Scenario, _> = merged.try_into();
+            let mut scenario = scenario.map_err(|error| {
+                let message = error.to_string().trim_end().replace('\n', " ");
+                place(file, text, name, format!("as \"{name}\" resolves: {message}"))
+            })?;
+            scenario.load_files(directory)?;
+            scenario.check().map_err(|nonsense| place(file, text, &nonsense.value, nonsense.message))?;
+            Ok(scenario)
+        };
+        let scenario = resolve(&written.name, &toml::Table::new())?;
+        let schemes = match &written.scheme[..] {
+            [] => vec![(written.name.clone(), scenario.clone())],
+            schemes => schemes
+                .iter()
+                .map(|scheme| Ok((scheme.name.clone(), resolve(&scheme.name, &scheme.set)?)))
+                .collect::<Result<_, ConfigError>>()?,
+        };
+        Ok(Self { scenario, schemes })
+    }
+}
+
+impl Scenario {
+    /// Reads the recordings that links name, relative to `directory`.
+    fn load_files(&mut self, directory: &Path) -> Result<(), ConfigError> {
+        for link in self.link.values_mut() {
+            let read = |file: &str| std::fs::read_to_string(directory.join(file));
+            link.channel.errors.load(read)?;
+            if let Some(errors) = &mut link.channel.up_errors {
+                errors.load(read)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A complaint about the first line of `text` that has the quoted `value`, or about the file as a whole.
+fn place(file: &str, text: &str, value: &str, message: String) -> ConfigError {
+    match text.find(&format!("\"{value}\"")) {
+        Some(at) => ConfigError::at(file, text, at..at, message),
+        None => ConfigError::about(file, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+name = "two hosts"
+duration = "60 s"
+
+[link.satellite]
+ends = ["hub", "terminal"]
+channel = { rate = "1 Mbit/s", delay = "250 ms", errors = { erasure = { probability = 0.01 } } }
+protocol = "cotmll"
+
+[traffic.download.bulk]
+from = "hub"
+to = "terminal"
+size = "1 MB"
+
+[[scheme]]
+name = "TCP"
+set = { link.satellite.protocol = "plain" }
+
+[[scheme]]
+name = "TCP over COTMLL"
+"#;
+
+    fn load(text: &str, overrides: &[&str]) -> Result<Suite, String> {
+        let overrides: Vec<Override> = overrides.iter().map(|o| o.parse().unwrap()).collect();
+        Suite::parse("s.toml", text, Path::new(""), &overrides).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn schemes_are_the_scenario_with_some_keys_set() {
+        let suite = load(SCENARIO, &["seed=9"]).unwrap();
+        let names: Vec<_> = suite.schemes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["TCP", "TCP over COTMLL"]);
+        let protocol = |index: usize| format!("{:?}", suite.schemes[index].1.link["satellite"].protocol);
+        assert_ne!(protocol(0), protocol(1));
+        assert!(suite.schemes.iter().all(|(_, scenario)| scenario.seed == 9));
+    }
+
+    #[test]
+    fn a_scenario_without_schemes_is_its_own() {
+        let only = SCENARIO.split("[[scheme]]").next().unwrap();
+        assert_eq!(load(only, &[]).unwrap().schemes[0].0, "two hosts");
+    }
+
+    #[test]
+    fn a_wrong_scenario_names_its_line_and_what_is_allowed() {
+        let complaint = |from: &str, to: &str| load(&SCENARIO.replace(from, to), &[]).unwrap_err();
+        let unit = complaint("1 Mbit/s", "1 Mbps");
+        assert!(
+            unit.starts_with("s.toml:7: channel = ") && unit.contains("write a number and one of bit/s"),
+            "{unit}"
+        );
+        let host = complaint(r#"from = "hub""#, r#"from = "hup""#);
+        assert_eq!(
+            host,
+            r#"s.toml:11: from = "hup": traffic "download" names no node of a link; allowed are hub, terminal"#
+        );
+        let key = complaint("duration", "durration");
+        assert!(key.contains("s.toml:3") && key.contains("expected one of"), "{key}");
+        let scheme = complaint(r#""plain""#, r#""plane""#);
+        assert!(scheme.contains(r#"s.toml:16: name = "TCP""#) && scheme.contains("plane"), "{scheme}");
+        let file = complaint("erasure = { probability = 0.01 }", r#"trace = { file = "none.csv" }"#);
+        assert!(file.starts_with("none.csv: "), "{file}");
+    }
+}

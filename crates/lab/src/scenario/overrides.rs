@@ -1,0 +1,124 @@
+//! Laying one set of keys over another: schemes, and `--set key=value`.
+
+use core::fmt;
+use core::str::FromStr;
+
+use toml::{Table, Value};
+
+/// One `key=value` of the command line: a dotted path and a TOML value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    /// The value at the end of its path.
+    pub(super) set: Table,
+}
+
+/// A text that is not `key=value`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not key=value, as in link.satellite.delay=\"100 ms\"")]
+pub struct NotAnOverride(String);
+
+impl FromStr for Override {
+    type Err = NotAnOverride;
+
+    /// Reads `key=value`. A value that is not TOML is taken as a text, so that `delay=100 ms` needs no quotes.
+    fn from_str(text: &str) -> Result<Self, NotAnOverride> {
+        let wrong = || NotAnOverride(text.to_owned());
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+        let value = value.trim();
+        let parsed = toml::from_str::<Table>(&format!("value = {value}"));
+        let mut value = parsed.ok().and_then(|mut t| t.remove("value")).unwrap_or_else(|| value.into());
+        let mut set = Table::new();
+        for part in key.split('.').rev().map(str::trim) {
+            if part.is_empty() {
+                return Err(wrong());
+            }
+            set = Table::from_iter([(part.to_owned(), value)]);
+            value = Value::Table(set.clone());
+        }
+        Ok(Self { set })
+    }
+}
+
+impl Override {
+    /// Sets a key at the top of the scenario to a number.
+    ///
+    /// # Panics
+    /// If the number does not fit TOML's 63 bits.
+    #[must_use]
+    pub fn new(key: &str, value: u64) -> Self {
+        let value = i64::try_from(value).expect("a number below 2^63");
+        Self { set: Table::from_iter([(key.to_owned(), Value::Integer(value))]) }
+    }
+}
+
+/// Writes `key=value`, as it is read.
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = &self.set;
+        loop {
+            let Some((key, value)) = table.iter().next() else { return Ok(()) };
+            match value {
+                Value::Table(inner) if inner.len() == 1 => {
+                    write!(f, "{key}.")?;
+                    table = inner;
+                }
+                value => return write!(f, "{key}={value}"),
+            }
+        }
+    }
+}
+
+/// Keys whose value is one of several alternatives: another alternative replaces it whole.
+const CHOICES: [&str; 2] = ["errors", "protocol"];
+
+/// Lays `over` over `base`: tables merge, anything else replaces.
+pub(super) fn lay_over(base: &mut Table, over: &Table) {
+    for (key, value) in over {
+        if let (Some(Value::Table(below)), Value::Table(above)) = (base.get_mut(key), value)
+            && (!CHOICES.contains(&key.as_str()) || below.keys().eq(above.keys()))
+        {
+            lay_over(below, above);
+        } else {
+            base.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_path_is_set_wherever_it_leads() {
+        let mut scenario = table("seed = 1\n[link.satellite]\ndelay = \"250 ms\"");
+        for change in
+            ["seed=7", "link.satellite.delay=100 ms", "link.satellite.errors.erasure.probability=0.1"]
+        {
+            lay_over(&mut scenario, &change.parse::<Override>().unwrap().set);
+        }
+        let expected =
+            "seed = 7\n[link.satellite]\ndelay = \"100 ms\"\nerrors = { erasure = { probability = 0.1 } }";
+        assert_eq!(scenario, table(expected));
+        let change: Override = "link.satellite.delay=100 ms".parse().unwrap();
+        assert_eq!(change.to_string(), "link.satellite.delay=\"100 ms\"");
+        assert_eq!(change.to_string().parse(), Ok(change));
+        for wrong in ["seed", "a..b=1", "=1"] {
+            assert_eq!(wrong.parse::<Override>(), Err(NotAnOverride(wrong.to_owned())));
+        }
+    }
+
+    #[test]
+    fn tables_merge_and_alternatives_replace_each_other() {
+        let mut base =
+            table("[link.a]\nrate = 1\nerrors = { erasure = { probability = 0.1 } }\n[link.b]\nrate = 2");
+        lay_over(&mut base, &table("[link.a]\nrate = 3\nerrors = { bit-errors = { ber = 1e-5 } }"));
+        let expected = "[link.a]\nrate = 3\nerrors = { bit-errors = { ber = 1e-5 } }\n[link.b]\nrate = 2";
+        assert_eq!(base, table(expected));
+        lay_over(&mut base, &table("link.a.errors.bit-errors.ber = 1e-6"));
+        assert_eq!(base["link"]["a"]["errors"]["bit-errors"]["ber"].as_float(), Some(1e-6));
+    }
+}

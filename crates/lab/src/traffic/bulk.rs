@@ -1,0 +1,226 @@
+//! A bulk transfer (thesis section 3.3): as much as TCP accepts, in one direction, checked byte for byte.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use base::Instant;
+use tcp::{ConnectionId, Event, TcpConfig};
+
+use super::Progress;
+use super::content::Content;
+
+/// How an application comes by its connection.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// It waits at this port.
+    Listens(u16),
+    /// It opens one at this time.
+    Opens {
+        /// Where to.
+        remote: SocketAddr,
+        /// When; `None` once it has.
+        at: Option<Instant>,
+        /// With which TCP.
+        config: Box<TcpConfig>,
+    },
+}
+
+impl Role {
+    /// The port that it waits at.
+    #[must_use]
+    pub const fn listens_at(&self) -> Option<u16> {
+        match self {
+            Self::Listens(port) => Some(*port),
+            Self::Opens { .. } => None,
+        }
+    }
+
+    /// When it will open its connection.
+    #[must_use]
+    pub const fn opens_at(&self) -> Option<Instant> {
+        match self {
+            Self::Opens { at, .. } => *at,
+            Self::Listens(_) => None,
+        }
+    }
+
+    fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+        let Self::Opens { remote, at, config } = self else { return None };
+        *at = None;
+        host.connect(now, *remote, config).ok()
+    }
+}
+
+/// Sends `size` bytes of a stream, then closes its direction.
+#[derive(Debug)]
+pub struct BulkSender {
+    role: Role,
+    content: Arc<Content>,
+    stream: u32,
+    size: u64,
+    written: u64,
+}
+
+impl BulkSender {
+    /// A sender of the first `size` bytes of `stream`.
+    #[must_use]
+    pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
+        Self { role, content, stream, size, written: 0 }
+    }
+
+    /// How it comes by its connection.
+    #[must_use]
+    pub const fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// Bytes handed to TCP so far.
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+        self.role.open(now, host)
+    }
+
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        host: &mut tcp::Host,
+        id: ConnectionId,
+        event: Event,
+    ) -> Progress {
+        if matches!(event, Event::Connected | Event::Accepted { .. } | Event::Writable) {
+            self.write(now, host, id);
+        }
+        Progress::Going
+    }
+
+    fn write(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) {
+        while self.written < self.size {
+            let left = usize::try_from(self.size - self.written).unwrap_or(usize::MAX);
+            let run = self.content.slice(self.stream, self.written, left);
+            match host.write(now, id, run) {
+                Ok(0) | Err(_) => return,
+                Ok(accepted) => self.written += accepted as u64,
+            }
+            if self.written == self.size {
+                host.finish(now, id);
+            }
+        }
+    }
+}
+
+/// Receives a stream, checks it, and notes when its last byte came.
+#[derive(Debug)]
+pub struct BulkReceiver {
+    role: Role,
+    content: Arc<Content>,
+    stream: u32,
+    size: u64,
+    received: u64,
+    damaged: bool,
+    opened_at: Option<Instant>,
+    finished_at: Option<Instant>,
+    failed: bool,
+    buffer: Box<[u8]>,
+}
+
+/// Bytes read from TCP at a time.
+const READ_SIZE: usize = 4096;
+
+impl BulkReceiver {
+    /// A receiver that expects the first `size` bytes of `stream`.
+    #[must_use]
+    pub fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
+        Self {
+            role,
+            content,
+            stream,
+            size,
+            received: 0,
+            damaged: false,
+            opened_at: None,
+            finished_at: None,
+            failed: false,
+            buffer: vec![0; READ_SIZE].into(),
+        }
+    }
+
+    /// How it comes by its connection.
+    #[must_use]
+    pub const fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// Bytes received in order so far.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether every byte so far was the right one.
+    #[must_use]
+    pub const fn is_intact(&self) -> bool {
+        !self.damaged
+    }
+
+    /// When the connection was opened, or the first event of an accepted one came.
+    #[must_use]
+    pub const fn opened_at(&self) -> Option<Instant> {
+        self.opened_at
+    }
+
+    /// When the last byte came.
+    #[must_use]
+    pub const fn finished_at(&self) -> Option<Instant> {
+        self.finished_at
+    }
+
+    /// Whether the connection broke before the last byte.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+        self.opened_at = Some(now);
+        self.role.open(now, host)
+    }
+
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        host: &mut tcp::Host,
+        id: ConnectionId,
+        event: Event,
+    ) -> Progress {
+        self.opened_at.get_or_insert(now);
+        match event {
+            Event::Readable => self.read(now, host, id),
+            Event::PeerFinished => {
+                let progress = self.read(now, host, id);
+                host.finish(now, id);
+                progress
+            }
+            Event::Failed(_) if self.finished_at.is_none() && !self.failed => {
+                self.failed = true;
+                Progress::Finished
+            }
+            _ => Progress::Going,
+        }
+    }
+
+    fn read(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) -> Progress {
+        while let Ok(count @ 1..) = host.read(now, id, &mut self.buffer) {
+            self.damaged |= !self.content.matches(self.stream, self.received, &self.buffer[..count]);
+            self.received += count as u64;
+        }
+        if self.received >= self.size && self.finished_at.is_none() {
+            self.finished_at = Some(now);
+            return Progress::Finished;
+        }
+        Progress::Going
+    }
+}
