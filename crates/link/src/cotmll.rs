@@ -245,3 +245,6 @@ impl Endpoint for Cotmll {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

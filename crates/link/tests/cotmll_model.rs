@@ -1,0 +1,229 @@
+//! COTMLL against a model of it, frame by frame and byte by byte, over lines that lose and repeat.
+//!
+//! Each run ends with an open line, on which everything must arrive.
+
+use std::collections::VecDeque;
+
+use base::{Instant, Packet, Rng};
+use longhaul_link::cotmll::{Config, Cotmll, TRAILER_LEN};
+use longhaul_link::{Class, Endpoint};
+
+mod model;
+
+use model::Model;
+
+/// Bytes of a packet in a full frame: small, so that packets of little more take several.
+const PAYLOAD: usize = 40;
+
+#[derive(Clone, Copy)]
+struct Setting {
+    window: u32,
+    ordered: bool,
+    /// Probability of each frame's loss.
+    loss: f64,
+    /// Probabilities, at each frame, of entering and of leaving a blockage of both directions.
+    blockage: (f64, f64),
+    /// Probability of each frame's coming twice.
+    repeat: f64,
+    /// Frames on the line at once.
+    pipe: usize,
+    /// Packets of class 010 too.
+    once: bool,
+}
+
+const CLEAN: Setting = Setting {
+    window: 512,
+    ordered: true,
+    loss: 0.0,
+    blockage: (0.0, 1.0),
+    repeat: 0.0,
+    pipe: 10,
+    once: false,
+};
+
+/// One end under test, and the same end as modelled.
+struct End {
+    real: Cotmll,
+    model: Model,
+    /// Packets offered here that are still to be delivered there.
+    owed: VecDeque<Vec<u8>>,
+    offers: u64,
+    /// Number of the latest packet of class 010 that was delivered here.
+    once_seen: u64,
+    coming: VecDeque<Option<Vec<u8>>>,
+}
+
+impl End {
+    fn new(setting: &Setting) -> Self {
+        let config = Config {
+            window: setting.window.try_into().unwrap(),
+            ordered: setting.ordered,
+            frame_payload: (PAYLOAD as u32).try_into().unwrap(),
+        };
+        Self {
+            real: Cotmll::new(config),
+            model: Model::new(setting.window as usize, setting.ordered, PAYLOAD),
+            owed: VecDeque::new(),
+            offers: 0,
+            once_seen: 0,
+            coming: VecDeque::new(),
+        }
+    }
+
+    /// Offers a packet, if there is room: its class, its number, and these again and again.
+    fn offer(&mut self, len: usize, class: Class) {
+        if !self.real.has_room(class) {
+            return;
+        }
+        self.offers += 1;
+        let once = class == Class::Unreliable;
+        let mark = self.offers | u64::from(once) << 63;
+        let packet: Vec<u8> = mark.to_be_bytes().into_iter().cycle().take(len).collect();
+        self.model.offer(&packet, once);
+        self.real.offer(Instant::ZERO, Packet::from_slice(&packet), class).unwrap();
+        if !once {
+            self.owed.push_back(packet);
+        }
+    }
+
+    fn send(&mut self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let info = self.real.poll_frame(Instant::ZERO, PAYLOAD + TRAILER_LEN, &mut frame).unwrap();
+        self.real.seal_frame(Instant::ZERO, &mut frame);
+        let (kind, modelled) = self.model.poll();
+        assert_eq!((info.kind, &frame), (kind, &modelled));
+        assert_eq!(self.real.poll_timeout(), None);
+        frame
+    }
+
+    /// Takes a frame; what goes up must be owed.
+    fn receive(&mut self, frame: &[u8], owed: &mut VecDeque<Vec<u8>>, ordered: bool) {
+        let _ = self.real.handle_frame(Instant::ZERO, frame);
+        self.model.handle(frame);
+        while let Some(packet) = self.real.poll_packet() {
+            if packet[0] & 0x80 != 0 {
+                self.receive_once(&packet);
+                continue;
+            }
+            assert_eq!(self.model.delivered.pop_front().as_deref(), Some(&*packet));
+            let at = owed.iter().position(|sent| **sent == *packet).expect("altered, or delivered twice");
+            assert!(at == 0 || !ordered, "out of order");
+            owed.remove(at);
+        }
+        assert!(self.model.delivered.is_empty());
+    }
+
+    /// Class 010: whole, in order, and not twice.
+    fn receive_once(&mut self, packet: &[u8]) {
+        let mark: [u8; 8] = packet[..8].try_into().unwrap();
+        assert!(packet.iter().eq(mark.iter().cycle().take(packet.len())));
+        let number = u64::from_be_bytes(mark) & !(1 << 63);
+        assert!(number > self.once_seen);
+        self.once_seen = number;
+    }
+}
+
+struct Run {
+    setting: Setting,
+    rng: Rng,
+    ends: [End; 2],
+    blocked: bool,
+}
+
+impl Run {
+    fn new(setting: Setting, seed: u64) -> Self {
+        let ends = [End::new(&setting), End::new(&setting)];
+        Self { setting, rng: Rng::named(seed, "model"), ends, blocked: false }
+    }
+
+    fn steps(&mut self, count: usize, load: f64) {
+        for _ in 0..count {
+            let side = self.rng.below(2) as usize;
+            if self.rng.chance(load) {
+                let len = 8 + self.rng.below(150) as usize;
+                let once = self.setting.once && self.rng.chance(0.3);
+                self.ends[side].offer(len, if once { Class::Unreliable } else { Class::Reliable });
+            }
+            self.transfer(side);
+        }
+    }
+
+    /// Sends a frame from `side`, and lets the one arrive that was sent a pipe's length ago.
+    fn transfer(&mut self, side: usize) {
+        let frame = self.ends[side].send();
+        let (enter, leave) = self.setting.blockage;
+        self.blocked = if self.blocked { !self.rng.chance(leave) } else { self.rng.chance(enter) };
+        let lost = self.blocked || self.rng.chance(self.setting.loss);
+        let repeated = self.rng.chance(self.setting.repeat);
+        let ordered = self.setting.ordered;
+        let [a, b] = &mut self.ends;
+        let (from, to) = if side == 0 { (a, b) } else { (b, a) };
+        if repeated && !lost {
+            to.coming.push_back(Some(frame.clone()));
+        }
+        to.coming.push_back((!lost).then_some(frame));
+        while to.coming.len() > self.setting.pipe {
+            if let Some(frame) = to.coming.pop_front().flatten() {
+                to.receive(&frame, &mut from.owed, ordered);
+            }
+        }
+    }
+
+    /// Opens the line; within two windows and pipes all that is owed must arrive.
+    fn drain(&mut self) {
+        self.setting = Setting { loss: 0.0, blockage: (0.0, 1.0), repeat: 0.0, ..self.setting };
+        let enough = 4 * (512 + 4 + self.setting.pipe);
+        for _ in 0..enough {
+            self.transfer(0);
+            self.transfer(1);
+        }
+        assert!(self.ends.iter().all(|end| end.owed.is_empty()), "something was lost for ever");
+    }
+}
+
+fn check(setting: Setting, seeds: u64, steps: usize) {
+    for seed in 0..seeds {
+        let mut run = Run::new(setting, seed);
+        for load in [0.9, 0.2, 0.5] {
+            run.steps(steps / 3, load);
+        }
+        run.drain();
+    }
+}
+
+#[test]
+fn a_clean_line() {
+    check(CLEAN, 2, 30_000);
+    check(Setting { pipe: 300, ..CLEAN }, 2, 30_000);
+}
+
+#[test]
+fn lost_frames() {
+    for (loss, pipe) in [(0.05, 3), (0.2, 40), (0.5, 20), (0.02, 400)] {
+        check(Setting { loss, pipe, ..CLEAN }, 4, 10_000);
+        check(Setting { loss, pipe, ordered: false, ..CLEAN }, 4, 10_000);
+    }
+}
+
+#[test]
+fn blockages() {
+    for (blockage, pipe) in [((0.01, 0.02), 20), ((0.001, 0.001), 60), ((0.002, 0.0005), 10)] {
+        check(Setting { blockage, pipe, ..CLEAN }, 4, 20_000);
+        check(Setting { blockage, pipe, ordered: false, once: true, ..CLEAN }, 4, 20_000);
+    }
+}
+
+#[test]
+fn repeated_frames() {
+    check(Setting { repeat: 0.3, loss: 0.1, once: true, ..CLEAN }, 5, 10_000);
+    check(Setting { repeat: 0.3, loss: 0.1, ordered: false, once: true, ..CLEAN }, 5, 10_000);
+}
+
+#[test]
+fn small_windows() {
+    for window in [1, 2, 7, 64, 511] {
+        let setting = Setting { window, loss: 0.1, blockage: (0.005, 0.01), once: true, ..CLEAN };
+        check(setting, 3, 9_000);
+        check(Setting { ordered: false, ..setting }, 3, 9_000);
+    }
+}
