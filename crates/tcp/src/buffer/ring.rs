@@ -1,0 +1,78 @@
+//! A ring of bytes that takes memory only as far as it was ever filled.
+
+/// A window of bytes that slides forward. Positions count from its head.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    bytes: Vec<u8>,
+    head: usize,
+}
+
+impl Ring {
+    /// Makes positions below `len` usable, of which the first `used` hold data, within a ring of at most `limit` bytes.
+    pub(crate) fn reserve(&mut self, used: usize, len: usize, limit: usize) {
+        if len > self.bytes.len() {
+            self.grow(used, len, limit);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, used: usize, len: usize, limit: usize) {
+        let size = len.max(2 * self.bytes.len()).max(SMALLEST).min(limit.max(len));
+        let mut grown = vec![0; size];
+        let (first, second) = self.slices(0, used);
+        grown[..first.len()].copy_from_slice(first);
+        grown[first.len()..used].copy_from_slice(second);
+        (self.bytes, self.head) = (grown, 0);
+    }
+
+    /// Where position `at` lies.
+    fn index(&self, at: usize) -> usize {
+        let index = self.head + at;
+        if index >= self.bytes.len() { index - self.bytes.len() } else { index }
+    }
+
+    /// The bytes at positions `at..at + len`, in two pieces where they wrap.
+    pub(crate) fn slices(&self, at: usize, len: usize) -> (&[u8], &[u8]) {
+        let start = self.index(at);
+        match self.bytes.get(start..start + len) {
+            Some(whole) => (whole, &[]),
+            None => {
+                let first = &self.bytes[start..];
+                (first, &self.bytes[..len - first.len()])
+            }
+        }
+    }
+
+    /// The same, to write to.
+    pub(crate) fn slices_mut(&mut self, at: usize, len: usize) -> (&mut [u8], &mut [u8]) {
+        let start = self.index(at);
+        let (front, back) = self.bytes.split_at_mut(start);
+        if len <= back.len() {
+            (&mut back[..len], &mut [])
+        } else {
+            let wrapped = len - back.len();
+            (back, &mut front[..wrapped])
+        }
+    }
+
+    /// Copies `data` to position `at`.
+    pub(crate) fn write(&mut self, at: usize, data: &[u8]) {
+        let (first, second) = self.slices_mut(at, data.len());
+        let (head, tail) = data.split_at(first.len());
+        first.copy_from_slice(head);
+        second.copy_from_slice(tail);
+    }
+
+    /// Moves the head forward by `count` positions.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.head = if self.bytes.is_empty() { 0 } else { self.index(count) };
+    }
+
+    /// Gives the memory back; only for an empty ring.
+    pub(crate) fn release(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Bytes of the first allocation.
+const SMALLEST: usize = 4096;

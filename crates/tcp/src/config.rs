@@ -1,0 +1,202 @@
+//! A connection's settings as plain data.
+
+use core::net::IpAddr;
+
+use base::units::Size;
+use base::wire::{ip, tcp};
+use base::{Duration, SeqNum};
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// How one end of a connection behaves. In TOML every key may be left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpConfig {
+    /// Maximum segment size in bytes, 64 or more: announced, and the most that is sent if the peer allows it.
+    /// As RFC 6691 says it counts no options: with timestamps, segments carry 12 bytes less. By default what an
+    /// MTU of 1500 bytes leaves after IP and TCP headers.
+    #[serde(deserialize_with = "mss_in_range")]
+    pub mss: Option<u16>,
+    /// How lost segments are found and repaired.
+    pub recovery: Recovery,
+    /// Congestion controller.
+    pub congestion: Congestion,
+    /// Initial window in segments, 1 or more. RFC 5681 (3.1) allows 2 to 4 by the MSS; 2 in Linux 2.4.
+    #[serde(deserialize_with = "one_or_more")]
+    pub initial_window: u32,
+    /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
+    #[serde(deserialize_with = "one_or_more")]
+    pub byte_counting_limit: u32,
+    /// Whether a sender that was idle for a retransmission time-out starts again from the initial window
+    /// (RFC 5681, 4.1).
+    pub idle_restart: bool,
+    /// Retransmission time-out before the first round-trip sample. RFC 6298 (2.1): 1 s; 3 s in RFC 1122 and Linux 2.4.
+    pub initial_rto: Duration,
+    /// Least retransmission time-out. RFC 6298 (2.4): 1 s; 200 ms in Linux.
+    pub min_rto: Duration,
+    /// Most that back-off makes of the time-out. RFC 6298 (2.5): 60 s or more; 120 s in Linux.
+    pub max_rto: Duration,
+    /// Least that the time-out exceeds the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
+    pub rto_margin: Duration,
+    /// Retransmissions of a SYN or SYN-ACK before the attempt fails. 6 in Linux (127 s).
+    pub syn_retries: u32,
+    /// Consecutive time-outs without progress before the connection fails; R2 of RFC 1122 (4.2.3.5). 15 in Linux.
+    pub data_retries: u32,
+    /// Time without progress on sent data before the connection fails (RFC 9293, 3.8.3); by default only
+    /// `data_retries` counts.
+    pub user_timeout: Option<Duration>,
+    /// How long TIME-WAIT lasts, and how long any connection can be asked for statistics after it ended.
+    /// 2 MSL is 4 min in RFC 9293; 60 s in Linux.
+    pub time_wait: Duration,
+    /// Whether acknowledgements wait for a second segment (RFC 5681, 4.2).
+    pub delayed_ack: bool,
+    /// How long they wait. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
+    pub delayed_ack_timeout: Duration,
+    /// Nagle's algorithm (RFC 1122, 4.2.3.4): small segments wait while data is unacknowledged.
+    pub nagle: bool,
+    /// Offer window scaling (RFC 7323, 2).
+    pub window_scaling: bool,
+    /// Offer timestamps (RFC 7323, 3): round-trip samples on retransmitted data, and PAWS.
+    pub timestamps: bool,
+    /// Receive buffer, and so the largest window. Memory is taken as data come.
+    #[serde(deserialize_with = "buffer_in_range")]
+    pub receive_buffer: Size,
+    /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
+    #[serde(deserialize_with = "buffer_in_range")]
+    pub send_buffer: Size,
+    /// Half-open connections that a listener holds; further SYNs are dropped and counted.
+    #[serde(deserialize_with = "one_or_more")]
+    pub backlog: u32,
+    /// The initial sequence number, for tests of its wrap; by default chosen as in RFC 6528.
+    #[serde(skip)]
+    pub initial_sequence: Option<SeqNum>,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            mss: None,
+            recovery: Recovery::Sack,
+            congestion: Congestion::Reno,
+            initial_window: 2,
+            byte_counting_limit: 1,
+            idle_restart: true,
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(60),
+            rto_margin: Duration::from_millis(200),
+            syn_retries: 6,
+            data_retries: 15,
+            user_timeout: None,
+            time_wait: Duration::from_secs(60),
+            delayed_ack: true,
+            delayed_ack_timeout: Duration::from_millis(40),
+            nagle: true,
+            window_scaling: true,
+            timestamps: true,
+            receive_buffer: Size(256 * 1024),
+            send_buffer: Size(512 * 1024),
+            backlog: 128,
+            initial_sequence: None,
+        }
+    }
+}
+
+/// How lost segments are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// RFC 6582; selective acknowledgements are not negotiated.
+    #[serde(rename = "newreno")]
+    NewReno,
+    /// RFC 6675; NewReno if the peer does not know selective acknowledgements.
+    Sack,
+}
+
+/// A congestion controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// RFC 5681.
+    Reno,
+}
+
+impl TcpConfig {
+    /// The MSS to announce to a peer at `remote`.
+    #[must_use]
+    pub fn mss_for(&self, remote: IpAddr) -> u16 {
+        self.mss.unwrap_or((ETHERNET_MTU - ip::header_len_for(remote) - tcp::HEADER_LEN) as u16)
+    }
+}
+
+/// Bytes of the IP packets that a connection assumes to pass when nobody says otherwise.
+const ETHERNET_MTU: usize = 1500;
+/// Bytes of the least MSS: room for data beside 40 bytes of options.
+const MIN_MSS: u16 = 64;
+/// Bytes of the largest buffer: a window of 2^30 (RFC 7323, 2.3).
+const MAX_BUFFER: u64 = 1 << 30;
+
+fn mss_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    match Option::<u16>::deserialize(deserializer)? {
+        Some(mss) if mss < MIN_MSS => {
+            Err(de::Error::custom(format!("an MSS of {mss} bytes; allowed are {MIN_MSS} to 65535")))
+        }
+        mss => Ok(mss),
+    }
+}
+
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),
+        count => Ok(count),
+    }
+}
+
+fn buffer_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+    let size = Size::deserialize(deserializer)?;
+    match size.0 {
+        1..=MAX_BUFFER => Ok(size),
+        _ => Err(de::Error::custom(format!("a buffer of {size}; allowed are 1 B to 1 GiB"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::config;
+
+    #[test]
+    fn an_empty_table_is_the_default() {
+        assert_eq!(config::parse::<TcpConfig>("t", ""), Ok(TcpConfig::default()));
+    }
+
+    #[test]
+    fn values_read_as_written() {
+        let text = "recovery = \"newreno\"\nmss = 512\ninitial_rto = \"3 s\"\nreceive_buffer = \"64 KiB\"\nnagle = false";
+        let read: TcpConfig = config::parse("t", text).unwrap();
+        assert_eq!((read.recovery, read.mss, read.nagle), (Recovery::NewReno, Some(512), false));
+        assert_eq!((read.initial_rto, read.receive_buffer), (Duration::from_secs(3), Size(65_536)));
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_its_place() {
+        for (text, complaint) in [
+            ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65535"),
+            ("initial_window = 0", "t:1: initial_window = 0: 0 is too few; allowed are 1 and more"),
+            (
+                "receive_buffer = \"2 GiB\"",
+                "t:1: receive_buffer = \"2 GiB\": a buffer of 2 GiB; allowed are 1 B to 1 GiB",
+            ),
+        ] {
+            assert_eq!(config::parse::<TcpConfig>("t", text).unwrap_err().to_string(), complaint);
+        }
+        let unknown = config::parse::<TcpConfig>("t", "cwnd = 3").unwrap_err().to_string();
+        assert!(unknown.contains("unknown field `cwnd`"), "{unknown}");
+    }
+
+    #[test]
+    fn the_default_mss_fills_an_ethernet_frame() {
+        let config = TcpConfig::default();
+        assert_eq!(config.mss_for("10.0.0.1".parse().unwrap()), 1460);
+        assert_eq!(config.mss_for("fd00::1".parse().unwrap()), 1440);
+    }
+}

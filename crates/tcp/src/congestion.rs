@@ -1,0 +1,136 @@
+//! Congestion control: how much may be in the network.
+//!
+//! A [`Controller`] sees samples and answers with a window and perhaps a rate. Which segments are lost, and
+//! when they are sent again, is recovery's business.
+
+pub mod reno;
+pub mod slow_start;
+
+use core::fmt::Debug;
+
+use base::{Duration, Instant, Rate};
+
+use crate::config::{Congestion, TcpConfig};
+
+pub use reno::Reno;
+pub use slow_start::SlowStart;
+
+/// What one acknowledgement that delivered something says.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// When it arrived.
+    pub now: Instant,
+    /// Bytes newly acknowledged cumulatively; zero if it only carried new selective acknowledgements.
+    pub bytes: u64,
+    /// Bytes newly known to have arrived, cumulatively or selectively; each counts once.
+    pub delivered_bytes: u64,
+    /// Round-trip time of the latest segment that it delivered; none if that had been retransmitted (Karn).
+    pub rtt: Option<Duration>,
+    /// The connection's least round-trip time; [`Duration::MAX`] before the first sample.
+    pub rtt_min: Duration,
+    /// Bytes in the network after this acknowledgement.
+    pub in_flight: u64,
+    /// Bytes in the network before it: what the window had let out.
+    pub prior_in_flight: u64,
+    /// What the latest segment that it delivered says of the path's rate.
+    pub delivery: Option<Delivery>,
+    /// Round trips so far: it grows when a segment sent after the last growth is delivered.
+    pub round: u64,
+    /// Whether fast recovery is in progress: a controller that is driven by loss holds its window.
+    pub recovering: bool,
+}
+
+impl AckSample {
+    /// The delivery rate, computed when asked for.
+    #[must_use]
+    pub fn delivery_rate(&self) -> Option<Rate> {
+        self.delivery.map(|delivery| delivery.rate())
+    }
+
+    /// Whether the application, not the window, limited the sampled delivery.
+    #[must_use]
+    pub fn app_limited(&self) -> bool {
+        self.delivery.is_some_and(|delivery| delivery.app_limited)
+    }
+}
+
+/// Bytes delivered over an interval (draft-ietf-ccwg-bbr, 4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes delivered while the sampled segment was in flight.
+    pub bytes: u64,
+    /// The longer of the intervals in which they were sent and acknowledged; not zero.
+    pub interval: Duration,
+    /// Whether the sender had nothing more to send when the sampled segment left.
+    pub app_limited: bool,
+}
+
+impl Delivery {
+    /// The rate.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
+        let bps = bits / u128::from(self.interval.as_nanos().max(1));
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a controller is told to respond to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Recovery found a loss; once per recovery.
+    Loss,
+    /// The network marked packets; once per round trip.
+    Ecn,
+    /// The retransmission timer expired for a segment for the first time.
+    Timeout,
+}
+
+/// Decides how much may be in the network.
+pub trait Controller: Debug + Send {
+    /// An acknowledgement that delivered something.
+    fn on_ack(&mut self, ack: &AckSample);
+
+    /// Congestion. `flight_size` is the data sent and not cumulatively acknowledged (RFC 5681, 2).
+    fn on_congestion(&mut self, now: Instant, flight_size: u64, cause: Cause);
+
+    /// Fast recovery ended; recovery itself asks for at most `limit` bytes of window at first (RFC 6582, 3.2, 3).
+    fn on_recovery_exit(&mut self, _now: Instant, _limit: u64) {}
+
+    /// The last time-out was found to be spurious.
+    fn on_spurious_timeout(&mut self, _now: Instant) {}
+
+    /// The first data after an idle time longer than the retransmission time-out (RFC 5681, 4.1).
+    fn on_restart(&mut self, _now: Instant) {}
+
+    /// The window in bytes.
+    fn window(&self) -> u64;
+
+    /// The slow start threshold in bytes, for those that have one.
+    fn ssthresh(&self) -> Option<u64> {
+        None
+    }
+
+    /// The rate to pace at; none sends as the window allows.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// What a controller knows when it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Payload bytes of a full segment.
+    pub mss: u64,
+    /// Initial window in bytes.
+    pub initial_window: u64,
+    /// Segments that one acknowledgement can open the window by in slow start (RFC 3465).
+    pub byte_counting_limit: u64,
+}
+
+/// The controller that `config` names.
+pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
+    match config.congestion {
+        Congestion::Reno => Box::new(Reno::new(start)),
+    }
+}

@@ -1,0 +1,429 @@
+//! One TCP connection: RFC 9293 with the extensions of RFC 7323 (window scale, timestamps, PAWS), RFC 2018 (SACK)
+//! and RFC 5961 (blind attacks).
+//!
+//! A connection takes segments whose checksums were verified and gives out whole IP packets. [`crate::Host`]
+//! finds the connection of a packet; whoever needs only one can drive it alone. Drain order: after each
+//! `handle_*` or application command, [`Connection::poll_event`] and [`Connection::poll_transmit`] until they have
+//! nothing more, then [`Connection::poll_timeout`].
+//!
+//! Deviations from RFC 9293:
+//! - urgent data are delivered in band, and the urgent pointer is ignored (allowed by RFC 6093, 6);
+//! - a RST in TIME-WAIT is ignored (RFC 1337);
+//! - data on a SYN are not kept, the peer sends them again;
+//! - ECN bits are parsed and not negotiated.
+
+mod acknowledgement;
+mod close;
+pub(crate) mod delivery;
+pub(crate) mod emit;
+pub mod open;
+mod receive;
+mod receiver;
+mod sender;
+pub mod statistics;
+mod timers;
+mod transmit;
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use base::{Duration, SeqNum};
+
+use crate::config::TcpConfig;
+use crate::recovery::Phase;
+use receiver::Receiver;
+use sender::Sender;
+use statistics::Statistics;
+use timers::Timers;
+
+/// The states of RFC 9293 (3.3.2); LISTEN is the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection any more.
+    Closed,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received and answered.
+    SynReceived,
+    /// Data flow both ways.
+    Established,
+    /// This side has finished; its FIN is not acknowledged.
+    FinWait1,
+    /// This side has finished and the peer knows.
+    FinWait2,
+    /// The peer has finished.
+    CloseWait,
+    /// Both have finished at once.
+    Closing,
+    /// This side finished after the peer; its FIN is not acknowledged.
+    LastAck,
+    /// Both have finished; late segments die out.
+    TimeWait,
+}
+
+/// What the application should know. Each kind is pending at most once; they come out in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection that this side opened is established.
+    Connected,
+    /// A connection to a listening port is established.
+    Accepted {
+        /// The port.
+        local_port: u16,
+    },
+    /// New data can be read.
+    Readable,
+    /// Data can be written again after a write that took less than it was given.
+    Writable,
+    /// The peer sends no more; what it sent before can still be read.
+    PeerFinished,
+    /// Both sides have finished and know it.
+    Closed,
+    /// The connection ended otherwise; nothing more is sent or received.
+    Failed(Failure),
+}
+
+/// Why a connection ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The peer answered the SYN with a reset.
+    #[error("connection refused")]
+    Refused,
+    /// The peer reset the connection.
+    #[error("connection reset by peer")]
+    Reset,
+    /// The peer did not answer for too long.
+    #[error("connection timed out")]
+    TimedOut,
+    /// This side aborted.
+    #[error("connection aborted")]
+    Aborted,
+}
+
+/// Why a segment was of no use to its connection; an answer may be due all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Discard {
+    /// Nothing of it lies in the receive window (RFC 9293, 3.10.7.4, first).
+    #[error("sequence number {0} outside the window")]
+    OutsideWindow(SeqNum),
+    /// Its timestamp is older than the latest one (PAWS: RFC 7323, 5.3).
+    #[error("old timestamp {0}")]
+    OldTimestamp(u32),
+    /// It lacks the timestamp that was negotiated (RFC 7323, 3.2).
+    #[error("no timestamp")]
+    NoTimestamp,
+    /// It acknowledges what was never sent, or too long ago (RFC 5961, 5.2; RFC 9293, 3.10.7.3).
+    #[error("unacceptable acknowledgement {0}")]
+    BadAck(SeqNum),
+    /// A reset that does not hit the next expected number (RFC 5961, 3.2).
+    #[error("reset at {0} challenged")]
+    ResetChallenged(SeqNum),
+    /// A SYN on a synchronized connection (RFC 5961, 4.2).
+    #[error("SYN challenged")]
+    SynChallenged,
+    /// It has neither ACK, SYN nor RST.
+    #[error("no acknowledgement")]
+    NoAck,
+    /// The connection has ended.
+    #[error("connection closed")]
+    Closed,
+}
+
+/// What both sides agreed on in their SYNs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Negotiated {
+    timestamps: bool,
+    sack: bool,
+    scaling: bool,
+}
+
+/// One TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    config: Arc<TcpConfig>,
+    local: SocketAddr,
+    remote: SocketAddr,
+    state: State,
+    /// Whether the peer opened it.
+    passive: bool,
+    negotiated: Negotiated,
+    sender: Sender,
+    receiver: Receiver,
+    timers: Timers,
+    /// A SYN or SYN-ACK is to be sent.
+    syn_due: bool,
+    /// A RST with this sequence number is to be sent.
+    reset_due: Option<SeqNum>,
+    /// A short write was made: the application waits for [`Event::Writable`].
+    write_blocked: bool,
+    events: Events,
+    failure: Option<Failure>,
+    /// What to add to the clock for timestamps of ours (RFC 7323, 5.4).
+    timestamp_offset: u32,
+    statistics: Statistics,
+}
+
+impl Connection {
+    /// The local address and port.
+    #[must_use]
+    pub const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The peer's address and port.
+    #[must_use]
+    pub const fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// Where the connection stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why it ended early, if it did.
+    #[must_use]
+    pub const fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// What it counted.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Congestion window in bytes, without a recovery scheme's temporary inflation.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        self.sender.controller.window()
+    }
+
+    /// Slow start threshold in bytes, if the controller has one.
+    #[must_use]
+    pub fn ssthresh(&self) -> Option<u64> {
+        self.sender.controller.ssthresh()
+    }
+
+    /// Smoothed round-trip time, once there is a sample.
+    #[must_use]
+    pub const fn srtt(&self) -> Option<Duration> {
+        self.sender.rtt.srtt()
+    }
+
+    /// Round-trip time variation (RFC 6298); zero before the first sample.
+    #[must_use]
+    pub const fn rttvar(&self) -> Duration {
+        self.sender.rtt.rttvar()
+    }
+
+    /// Least round-trip time seen, once there is a sample.
+    #[must_use]
+    pub fn rtt_min(&self) -> Option<Duration> {
+        Some(self.sender.rtt.min()).filter(|&min| min < Duration::MAX)
+    }
+
+    /// Retransmission time-out, back-off included.
+    #[must_use]
+    pub fn rto(&self) -> Duration {
+        self.sender.rto()
+    }
+
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681, 2).
+    #[must_use]
+    pub const fn flight_size(&self) -> u64 {
+        self.sender.nxt - self.sender.una
+    }
+
+    /// Bytes estimated to be in the network: `pipe` of RFC 6675.
+    #[must_use]
+    pub const fn in_flight(&self) -> u64 {
+        self.sender.board.pipe()
+    }
+
+    /// Whether fast recovery is in progress.
+    #[must_use]
+    pub fn recovering(&self) -> bool {
+        self.sender.recovery.phase() == Phase::FastRecovery
+    }
+
+    /// Payload bytes of a full segment to the peer.
+    #[must_use]
+    pub const fn mss(&self) -> u32 {
+        self.sender.mss
+    }
+
+    /// The window that the peer last advertised, in bytes.
+    #[must_use]
+    pub const fn peer_window(&self) -> u64 {
+        self.sender.window
+    }
+
+    /// Whether selective acknowledgements are in use.
+    #[must_use]
+    pub const fn uses_sack(&self) -> bool {
+        self.negotiated.sack
+    }
+
+    /// Whether timestamps are in use.
+    #[must_use]
+    pub const fn uses_timestamps(&self) -> bool {
+        self.negotiated.timestamps
+    }
+
+    /// Bytes that can be read.
+    #[must_use]
+    pub const fn readable(&self) -> usize {
+        self.receiver.reassembly.unread()
+    }
+
+    /// Bytes that a write would take.
+    #[must_use]
+    pub const fn writable(&self) -> usize {
+        if self.accepts_data() { self.sender.buffer.room() } else { 0 }
+    }
+
+    /// Bytes written and not yet acknowledged.
+    #[must_use]
+    pub const fn unacknowledged(&self) -> usize {
+        self.sender.buffer.len()
+    }
+
+    /// Whether the peer has finished and everything that it sent was received in order.
+    #[must_use]
+    pub const fn peer_finished(&self) -> bool {
+        self.receiver.finished
+    }
+
+    /// The number of a byte of ours on the wire, for traces: 0 is the SYN, 1 the first byte.
+    #[must_use]
+    pub fn sequence_number(&self, position: u64) -> SeqNum {
+        self.sender.space.number(position)
+    }
+
+    const fn accepts_data(&self) -> bool {
+        !self.sender.fin_queued
+            && matches!(
+                self.state,
+                State::SynSent | State::SynReceived | State::Established | State::CloseWait
+            )
+    }
+
+    /// Takes bytes to send; fewer than given if the buffer is full, and then [`Event::Writable`] follows.
+    ///
+    /// # Errors
+    /// The connection failed, or this side has finished.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        self.check_writable()?;
+        let taken = self.sender.buffer.write(data);
+        self.write_blocked |= taken < data.len();
+        Ok(taken)
+    }
+
+    /// Like [`Connection::write`] for up to `len` bytes that `fill` puts in place, in one or two pieces.
+    ///
+    /// # Errors
+    /// The connection failed, or this side has finished.
+    pub fn write_with(&mut self, len: usize, fill: impl FnMut(&mut [u8])) -> Result<usize, WriteError> {
+        self.check_writable()?;
+        let taken = self.sender.buffer.write_with(len, fill);
+        self.write_blocked |= taken < len;
+        Ok(taken)
+    }
+
+    fn check_writable(&self) -> Result<(), WriteError> {
+        match self.failure {
+            Some(failure) => Err(WriteError::Failed(failure)),
+            None if !self.accepts_data() => Err(WriteError::Finished),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies received bytes to `out`; the number copied, zero if there are none.
+    pub fn read(&mut self, out: &mut [u8]) -> usize {
+        let count = out.len().min(self.readable());
+        let (first, second) = self.peek();
+        let from_first = first.len().min(count);
+        out[..from_first].copy_from_slice(&first[..from_first]);
+        out[from_first..count].copy_from_slice(&second[..count - from_first]);
+        self.consume(count);
+        count
+    }
+
+    /// The bytes that can be read, in two pieces where the buffer wraps.
+    #[must_use]
+    pub fn peek(&self) -> (&[u8], &[u8]) {
+        self.receiver.reassembly.readable()
+    }
+
+    /// Drops `count` bytes that were read in place; at most [`Connection::readable`].
+    pub fn consume(&mut self, count: usize) {
+        let count = count.min(self.readable());
+        self.receiver.reassembly.consume(count);
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            self.receiver.on_read();
+        }
+    }
+
+    /// What the application should know next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.take()?;
+        Some(match event {
+            Events::CONNECTED if self.passive => Event::Accepted { local_port: self.local.port() },
+            Events::CONNECTED => Event::Connected,
+            Events::READABLE => Event::Readable,
+            Events::WRITABLE => Event::Writable,
+            Events::PEER_FINISHED => Event::PeerFinished,
+            Events::CLOSED => Event::Closed,
+            _ => Event::Failed(self.failure.unwrap_or(Failure::Aborted)),
+        })
+    }
+
+    /// Whether [`Connection::poll_event`] has something.
+    pub(crate) const fn has_event(&self) -> bool {
+        self.events.0 != 0
+    }
+
+    /// Whether the host can let it go.
+    pub(crate) const fn is_gone(&self) -> bool {
+        matches!(self.state, State::Closed) && !self.timers.is_lingering() && self.reset_due.is_none()
+    }
+}
+
+/// Why a write was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// This side has finished, or the connection is closed.
+    #[error("already finished")]
+    Finished,
+    /// The connection ended early.
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+/// The pending events, a bit each; the lowest comes out first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Events(u8);
+
+impl Events {
+    const CONNECTED: Self = Self(1);
+    const READABLE: Self = Self(2);
+    const WRITABLE: Self = Self(4);
+    const PEER_FINISHED: Self = Self(8);
+    const CLOSED: Self = Self(16);
+    const FAILED: Self = Self(32);
+
+    const fn raise(&mut self, event: Self) {
+        self.0 |= event.0;
+    }
+
+    const fn take(&mut self) -> Option<Self> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lowest = self.0 & self.0.wrapping_neg();
+        self.0 &= !lowest;
+        Some(Self(lowest))
+    }
+}

@@ -1,0 +1,193 @@
+//! An acknowledgement arrives: what it delivers, what it means for recovery and congestion control, and for the
+//! timer (RFC 9293, 3.10.7.4, fifth; RFC 5681; RFC 6298; RFC 5961, 5).
+
+use base::wire::tcp;
+use base::{Duration, Instant};
+
+use super::{Connection, Discard, Events};
+use crate::congestion::{AckSample, Cause};
+use crate::recovery::scoreboard::Delivered;
+use crate::recovery::{Arrival, Change, Phase};
+
+impl Connection {
+    /// The acknowledgement of an acceptable segment that starts at `start`; `bare` if it carries nothing else.
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        start: u64,
+        bare: bool,
+    ) -> Result<(), Discard> {
+        let sender = &mut self.sender;
+        let ack = sender.space.offset(segment.ack, sender.una);
+        // RFC 5961 (5.2).
+        if ack > sender.nxt || ack + sender.max_window < sender.una {
+            self.challenge(now);
+            return Err(Discard::BadAck(segment.ack));
+        }
+        if ack < sender.una {
+            return Ok(());
+        }
+        let prior_in_flight = sender.board.pipe();
+        let outstanding = !sender.board.is_empty();
+        let mut news = Delivered::default();
+        if ack > sender.una {
+            self.advance(now, ack, &mut news);
+        }
+        let sender = &mut self.sender;
+        let window = u64::from(segment.window) << sender.window_shift;
+        let window_changed = sender.update_window(start, ack, window);
+        let blocks = segment.options.sack.as_slice();
+        if outstanding && self.negotiated.sack && !blocks.is_empty() {
+            let bounds = (sender.una, sender.nxt);
+            sender.board.take_blocks(blocks, sender.space, bounds, &mut sender.meter, &mut news);
+            if news.sacked > 0 {
+                sender.board.mark_losses(crate::recovery::DUP_THRESH, u64::from(sender.mss));
+            }
+        }
+        let duplicate = outstanding && bare && news.acked == 0 && !window_changed;
+        if duplicate || news.bytes > 0 {
+            self.statistics.duplicate_acks += u64::from(duplicate);
+            self.learn(now, segment, &news, duplicate, prior_in_flight);
+        }
+        if self.sender.persisting {
+            self.on_probe_answered();
+        }
+        if news.acked > 0 {
+            self.after_advance(now);
+        }
+        Ok(())
+    }
+
+    /// SND.UNA moves.
+    fn advance(&mut self, now: Instant, ack: u64, news: &mut Delivered) {
+        let sender = &mut self.sender;
+        sender.board.acknowledge(ack, &mut sender.meter, news);
+        // A FIN is acknowledged like a byte and is not in the buffer.
+        let data = (news.acked as usize).min(sender.buffer.len());
+        sender.buffer.acknowledge(data);
+        sender.una = ack;
+        sender.retries = 0;
+        self.statistics.bytes_acked += data as u64;
+        self.timers.note_progress(now);
+    }
+
+    /// Tells the estimator, recovery and the controller.
+    fn learn(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        news: &Delivered,
+        duplicate: bool,
+        prior_in_flight: u64,
+    ) {
+        let rtt = self.sample_rtt(now, segment, news);
+        let sender = &mut self.sender;
+        let arrival = Arrival {
+            una: sender.una,
+            nxt: sender.nxt,
+            acked: news.acked,
+            sacked: news.sacked,
+            duplicate,
+            mss: u64::from(sender.mss),
+        };
+        match sender.recovery.on_ack(&mut sender.board, &arrival) {
+            Change::None => {}
+            Change::Entered => {
+                let flight_size = sender.recovery.flight_size(sender.una, sender.nxt);
+                sender.controller.on_congestion(now, flight_size, Cause::Loss);
+                self.statistics.recoveries += 1;
+            }
+            Change::Left { limit } => sender.controller.on_recovery_exit(now, limit),
+        }
+        if news.bytes == 0 {
+            return;
+        }
+        let delivery = sender.meter.sample(now);
+        sender.controller.on_ack(&AckSample {
+            now,
+            bytes: news.acked,
+            delivered_bytes: news.bytes,
+            rtt,
+            rtt_min: sender.rtt.min(),
+            in_flight: sender.board.pipe(),
+            prior_in_flight,
+            delivery,
+            round: sender.meter.round(),
+            recovering: sender.recovery.phase() == Phase::FastRecovery,
+        });
+    }
+
+    /// Feeds the estimator; the round-trip time of the latest segment delivered, for controllers.
+    fn sample_rtt(&mut self, now: Instant, segment: &tcp::Repr, news: &Delivered) -> Option<Duration> {
+        let samples_log2 = self.sender.samples_log2();
+        // Karn: a segment that was sent twice says nothing, nor do those that waited behind it.
+        let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
+        let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
+        if let Some(sample) = oldest.or_else(echoed) {
+            self.sender.rtt.on_sample(sample, samples_log2);
+            // RFC 6298 (5, last): a new sample ends the back-off.
+            self.sender.backoff = 0;
+        }
+        let latest =
+            news.latest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent))?;
+        self.sender.rtt.on_minimum_candidate(latest);
+        Some(latest)
+    }
+
+    /// The round-trip time that an echoed timestamp shows (RFC 7323, 4.1).
+    pub(super) fn timestamp_rtt(&self, now: Instant, segment: &tcp::Repr) -> Option<Duration> {
+        let timestamps = segment.options.timestamps.filter(|_| self.negotiated.timestamps)?;
+        let ticks = self.timestamp(now).wrapping_sub(timestamps.echo);
+        // An echo from the future or of the distant past is the peer's mistake.
+        (ticks < MAX_ECHO_AGE_MS).then(|| Duration::from_millis(u64::from(ticks)))
+    }
+
+    /// The timer, the FIN and the application, after SND.UNA moved.
+    fn after_advance(&mut self, now: Instant) {
+        let sender = &mut self.sender;
+        if sender.board.is_empty() {
+            self.timers.stop_retransmit(); // RFC 6298 (5.2).
+            if sender.fin_sent {
+                self.on_fin_acknowledged(now);
+            }
+        } else if sender.recovery.restarts_timer() {
+            let wait = sender.rto();
+            self.restart_retransmit(now, wait); // RFC 6298 (5.3).
+        }
+        if self.write_blocked {
+            self.check_writable_again();
+        }
+    }
+
+    /// The application hears of room once there is an eighth of the buffer, or nothing left to send.
+    fn check_writable_again(&mut self) {
+        let buffer = &self.sender.buffer;
+        let starved = self.sender.unsent() < self.sender.mss as usize;
+        if self.accepts_data() && (buffer.room() >= buffer.limit() / 8 || (starved && buffer.room() > 0)) {
+            self.write_blocked = false;
+            self.events.raise(Events::WRITABLE);
+        }
+    }
+
+    /// The peer answered while its window was being probed.
+    fn on_probe_answered(&mut self) {
+        let sender = &mut self.sender;
+        // RFC 9293 (3.8.6.1): as long as it answers, the connection stays.
+        sender.retries = 0;
+        if sender.window == 0 {
+            return;
+        }
+        sender.persisting = false;
+        sender.probe_due = false;
+        sender.backoff = 0;
+        self.timers.stop_retransmit();
+        if !sender.board.is_empty() {
+            // What the closed window dropped is sent again; that is not congestion.
+            sender.recovery.on_timeout(&mut sender.board, sender.nxt);
+        }
+    }
+}
+
+/// An echo older than this is no round trip: ten minutes.
+const MAX_ECHO_AGE_MS: u32 = 600_000;

@@ -1,0 +1,100 @@
+//! How fast data are delivered: draft-cheng-iccrg-delivery-rate-estimation-02.
+//!
+//! Deviations: round trips are counted here too (by delivered bytes), for controllers that act once a round.
+
+use base::{Duration, Instant};
+
+use crate::congestion::Delivery;
+use crate::recovery::scoreboard::Record;
+
+/// What had been delivered when a segment was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshot {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    app_limited: bool,
+}
+
+/// One connection's count of what was delivered, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct DeliveryMeter {
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the segment that was delivered last had been sent.
+    first_sent_at: Instant,
+    /// Segments sent before `delivered` reaches this are limited by the application; zero if none are.
+    app_limited_until: u64,
+    round: u64,
+    round_end: u64,
+    /// The latest-sent of the segments that the acknowledgement at hand delivers.
+    latest: Option<(Snapshot, Instant)>,
+}
+
+impl DeliveryMeter {
+    pub(crate) const fn new() -> Self {
+        Self {
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            app_limited_until: 0,
+            round: 0,
+            round_end: 0,
+            latest: None,
+        }
+    }
+
+    /// What to note in the record of a segment that is sent now.
+    pub(crate) const fn snapshot(&mut self, now: Instant, nothing_in_flight: bool) -> Snapshot {
+        if nothing_in_flight {
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.app_limited_until != 0,
+        }
+    }
+
+    /// The application has nothing more to send although the window is open; `in_flight` bytes are out.
+    pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// The acknowledgement at hand delivers this segment.
+    pub(crate) fn on_delivered(&mut self, record: &Record) {
+        self.delivered += u64::from(record.len);
+        if self.latest.is_none_or(|(latest, _)| record.snapshot.delivered >= latest.delivered) {
+            self.latest = Some((record.snapshot, record.sent_at));
+        }
+    }
+
+    /// The acknowledgement at hand is taken in: the sample that it gives.
+    pub(crate) fn sample(&mut self, now: Instant) -> Option<Delivery> {
+        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let (sent, sent_at) = self.latest.take()?;
+        self.delivered_at = now;
+        self.first_sent_at = sent_at;
+        if sent.delivered >= self.round_end {
+            self.round += 1;
+            self.round_end = self.delivered;
+        }
+        let send_elapsed = sent_at.saturating_since(sent.first_sent_at);
+        let ack_elapsed = now.saturating_since(sent.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        (interval > Duration::ZERO).then_some(Delivery {
+            bytes: self.delivered - sent.delivered,
+            interval,
+            app_limited: sent.app_limited,
+        })
+    }
+
+    /// Round trips so far.
+    pub(crate) const fn round(&self) -> u64 {
+        self.round
+    }
+}

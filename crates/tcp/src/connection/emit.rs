@@ -1,0 +1,132 @@
+//! Segments as whole IP packets.
+
+use base::wire::ip::{self, Ecn, Protocol};
+use base::wire::tcp::{self, Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
+use base::{Instant, Packet, SeqNum};
+
+use super::{Connection, State};
+
+/// A segment that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    /// Offset of the first byte.
+    pub(super) start: u64,
+    pub(super) flags: Flags,
+    /// Bytes of data.
+    pub(super) len: u32,
+}
+
+impl Connection {
+    /// Writes a segment with an acknowledgement to `out`.
+    pub(super) fn emit(&mut self, now: Instant, out: &mut Packet, segment: Outgoing) {
+        let shift = self.receiver.window_shift;
+        let sack =
+            if self.negotiated.sack { self.sack_blocks_beside(segment.len) } else { SackBlocks::default() };
+        let window = self.receiver.window_field(shift);
+        self.timers.stop_delayed_ack();
+        let repr = tcp::Repr {
+            src_port: self.local.port(),
+            dst_port: self.remote.port(),
+            seq: self.sender.space.number(segment.start),
+            ack: self.receiver.space.number(self.receiver.nxt()),
+            flags: segment.flags | Flags::ACK,
+            window,
+            urgent: 0,
+            options: Options { timestamps: self.timestamps(now), sack, ..Options::default() },
+        };
+        let at = (segment.start - self.sender.una) as usize;
+        let (first, second) = match segment.len {
+            0 => (&[][..], &[][..]),
+            len => self.sender.buffer.slices(at, len as usize),
+        };
+        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (first, second));
+        self.statistics.segments_sent += 1;
+    }
+
+    /// SACK blocks that fit beside `len` bytes of data: a full segment has room for none.
+    fn sack_blocks_beside(&self, len: u32) -> SackBlocks {
+        if self.receiver.reassembly.waiting().is_empty() {
+            return SackBlocks::default();
+        }
+        let fixed = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let room = (tcp::MAX_HEADER_LEN - tcp::HEADER_LEN - fixed)
+            .min((self.sender.mss - len.min(self.sender.mss)) as usize);
+        // Beside no data, only the option space limits.
+        let room = if len == 0 { tcp::MAX_HEADER_LEN - tcp::HEADER_LEN - fixed } else { room };
+        self.receiver.sack_blocks((room.saturating_sub(4) / 8).min(MAX_SACK_BLOCKS))
+    }
+
+    /// Writes a SYN or SYN-ACK to `out`.
+    pub(super) fn emit_syn(&mut self, now: Instant, out: &mut Packet, mut options: Options) {
+        let answers = self.state == State::SynReceived;
+        // RFC 7323 (2.2): the window of a SYN is not scaled.
+        let window = self.receiver.window_field(0);
+        if self.negotiated.timestamps {
+            let echo = if answers { self.receiver.ts_recent } else { 0 };
+            options.timestamps = Some(Timestamps { value: self.timestamp(now), echo });
+        }
+        let repr = tcp::Repr {
+            src_port: self.local.port(),
+            dst_port: self.remote.port(),
+            seq: self.sender.space.number(crate::sequence::ORIGIN),
+            ack: if answers { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
+            flags: if answers { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            window,
+            urgent: 0,
+            options,
+        };
+        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (&[], &[]));
+        self.statistics.segments_sent += 1;
+    }
+
+    /// Writes a reset to `out`.
+    pub(super) fn emit_reset(&mut self, out: &mut Packet, seq: SeqNum) {
+        let knows_peer = self.state != State::SynSent && self.receiver.nxt() > crate::sequence::ORIGIN;
+        let repr = tcp::Repr {
+            src_port: self.local.port(),
+            dst_port: self.remote.port(),
+            seq,
+            ack: if knows_peer { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
+            flags: if knows_peer { Flags::RST | Flags::ACK } else { Flags::RST },
+            window: 0,
+            urgent: 0,
+            options: Options::default(),
+        };
+        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (&[], &[]));
+        self.statistics.segments_sent += 1;
+    }
+
+    fn timestamps(&self, now: Instant) -> Option<Timestamps> {
+        self.negotiated
+            .timestamps
+            .then(|| Timestamps { value: self.timestamp(now), echo: self.receiver.ts_recent })
+    }
+
+    /// Our timestamp clock: a tick a millisecond (RFC 7323, 5.4).
+    pub(super) const fn timestamp(&self, now: Instant) -> u32 {
+        self.timestamp_offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
+    }
+}
+
+/// Bytes of the timestamps option and its padding.
+pub(super) const TIMESTAMPS_LEN: usize = 12;
+
+/// Writes a whole IP packet to `out`, whose former content goes.
+pub(crate) fn write_packet(
+    out: &mut Packet,
+    repr: &tcp::Repr,
+    src: core::net::IpAddr,
+    dst: core::net::IpAddr,
+    payload: (&[u8], &[u8]),
+) {
+    let tcp_header = repr.header_len();
+    let segment_len = tcp_header + payload.0.len() + payload.1.len();
+    let header = ip::Repr::new(src, dst, Protocol::TCP, Ecn::NotEct, segment_len);
+    let ip_header = header.header_len();
+    out.clear();
+    out.resize(ip_header + tcp_header);
+    out.extend_from_slice(payload.0);
+    out.extend_from_slice(payload.1);
+    header.emit(out);
+    repr.emit(&mut out[ip_header..], src, dst);
+}

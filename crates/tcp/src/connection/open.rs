@@ -1,0 +1,196 @@
+//! Opening: active, passive and at the same time (RFC 9293, 3.5 and 3.10.7.3).
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use base::wire::tcp::{self, Flags, Options};
+use base::{Instant, Packet, SeqNum};
+
+use super::emit::TIMESTAMPS_LEN;
+use super::receiver::{MAX_SHIFT, Receiver};
+use super::sender::Sender;
+use super::statistics::Statistics;
+use super::timers::Timers;
+use super::{Connection, Discard, Events, Failure, Negotiated, State};
+use crate::config::{Recovery, TcpConfig};
+use crate::sequence::{ORIGIN, SeqSpace};
+
+/// What the owner of a connection chooses for it at random (RFC 6528; RFC 7323, 5.4).
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// Initial sequence number.
+    pub initial_sequence: SeqNum,
+    /// What to add to the timestamp clock.
+    pub timestamp_offset: u32,
+}
+
+impl Connection {
+    fn new(
+        config: Arc<TcpConfig>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        seeds: Seeds,
+        passive: bool,
+    ) -> Self {
+        let mss = config.mss_for(remote.ip());
+        let initial = config.initial_sequence.unwrap_or(seeds.initial_sequence);
+        let mut sender = Sender::new(&config, SeqSpace::starting_at(initial), u32::from(mss));
+        sender.nxt = ORIGIN + 1;
+        Self {
+            receiver: Receiver::new(&config, mss),
+            local,
+            remote,
+            state: if passive { State::SynReceived } else { State::SynSent },
+            passive,
+            // Until the peer's SYN comes: what this side offers.
+            negotiated: Negotiated {
+                timestamps: config.timestamps,
+                sack: config.recovery == Recovery::Sack,
+                scaling: config.window_scaling,
+            },
+            sender,
+            timers: Timers::new(),
+            syn_due: true,
+            reset_due: None,
+            write_blocked: false,
+            events: Events::default(),
+            failure: None,
+            timestamp_offset: seeds.timestamp_offset,
+            statistics: Statistics::default(),
+            config,
+        }
+    }
+
+    /// A connection that this side opens; its SYN is ready to be polled.
+    #[must_use]
+    pub fn connect(config: Arc<TcpConfig>, local: SocketAddr, remote: SocketAddr, seeds: Seeds) -> Self {
+        Self::new(config, local, remote, seeds, false)
+    }
+
+    /// A connection that the peer opens with the segment `syn`; its SYN-ACK is ready to be polled.
+    #[must_use]
+    pub fn accept(
+        now: Instant,
+        config: Arc<TcpConfig>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        seeds: Seeds,
+        syn: &tcp::Repr,
+    ) -> Self {
+        let mut connection = Self::new(config, local, remote, seeds, true);
+        connection.take_syn(now, syn);
+        connection.statistics.segments_received += 1;
+        connection
+    }
+
+    /// Takes the peer's SYN: its numbering and what it offers.
+    fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
+        self.receiver.on_syn(syn.seq);
+        let options = &syn.options;
+        self.negotiated.scaling &= options.window_scale.is_some();
+        self.negotiated.sack &= options.sack_permitted;
+        self.negotiated.timestamps &= options.timestamps.is_some();
+        if self.negotiated.scaling {
+            // RFC 7323 (2.3): larger shifts count as 14.
+            self.sender.window_shift = options.window_scale.unwrap_or(0).min(MAX_SHIFT);
+        } else {
+            self.receiver.window_shift = 0;
+        }
+        if let Some(timestamps) = options.timestamps {
+            (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
+        }
+        // RFC 9293 (3.7.1); options take from the payload (RFC 6691).
+        let default = if self.remote.is_ipv4() { 536 } else { 1220 };
+        let mss = options.mss.unwrap_or(default).min(self.config.mss_for(self.remote.ip())).max(64);
+        let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
+        self.sender.mss = u32::from(mss) - taken;
+        // A SYN's window is not scaled (RFC 7323, 2.2).
+        let seq = self.receiver.space.offset(syn.seq, ORIGIN);
+        self.sender.update_window(seq, self.sender.una, u64::from(syn.window));
+    }
+
+    /// Sends the SYN or SYN-ACK that is due.
+    pub(super) fn poll_handshake(&mut self, now: Instant, out: &mut Packet) -> bool {
+        if !self.syn_due {
+            return false;
+        }
+        self.syn_due = false;
+        let options = Options {
+            mss: Some(self.receiver.mss),
+            window_scale: self.negotiated.scaling.then_some(self.receiver.window_shift),
+            sack_permitted: self.negotiated.sack,
+            ..Options::default()
+        };
+        self.emit_syn(now, out, options);
+        if self.sender.retries == 0 {
+            self.sender.last_sent_at = now;
+            self.timers.note_progress(now);
+        }
+        let wait = self.sender.rto();
+        self.restart_retransmit(now, wait);
+        true
+    }
+
+    /// A segment for a connection in SYN-SENT.
+    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, segment: &tcp::Repr) -> Result<(), Discard> {
+        let acks = segment.flags.has(Flags::ACK);
+        let ours = self.sender.space.number(ORIGIN + 1);
+        if acks && segment.ack != ours {
+            if !segment.flags.has(Flags::RST) {
+                self.reset_due = Some(segment.ack);
+            }
+            return Err(Discard::BadAck(segment.ack));
+        }
+        if segment.flags.has(Flags::RST) {
+            if acks {
+                self.fail(now, Failure::Refused);
+                return Ok(());
+            }
+            return Err(Discard::OutsideWindow(segment.seq));
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return Err(Discard::NoAck);
+        }
+        self.take_syn(now, segment);
+        if acks {
+            self.establish(now, segment);
+            self.receiver.ack_now = true;
+        } else {
+            // Both opened at once: answer as if we had listened (RFC 9293, figure 8).
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+        Ok(())
+    }
+
+    /// Whether this SYN may open the connection anew although it is in TIME-WAIT (RFC 6191, 2).
+    pub(crate) fn may_be_replaced(&self, now: Instant, syn: &tcp::Repr) -> bool {
+        if !syn.flags.has(Flags::SYN) || syn.flags.any(Flags::ACK | Flags::RST) {
+            return false;
+        }
+        let later = self.receiver.space.offset(syn.seq, self.receiver.nxt()) > self.receiver.nxt();
+        match syn.options.timestamps.filter(|_| self.negotiated.timestamps) {
+            Some(timestamps) if timestamps.value != self.receiver.ts_recent => {
+                !self.receiver.is_old_timestamp(now, timestamps.value)
+            }
+            _ => later,
+        }
+    }
+
+    /// Our SYN was acknowledged.
+    pub(super) fn establish(&mut self, now: Instant, segment: &tcp::Repr) {
+        let syn_lost = self.sender.retries > 0;
+        self.sender.una = ORIGIN + 1;
+        self.timers.stop_retransmit();
+        self.timers.note_progress(now);
+        if !syn_lost {
+            self.sender.rtt.on_sample(now.saturating_since(self.sender.last_sent_at), 0);
+        } else if let Some(rtt) = self.timestamp_rtt(now, segment) {
+            self.sender.rtt.on_sample(rtt, 0);
+        }
+        self.sender.on_established(&self.config, self.negotiated.sack, syn_lost);
+        self.syn_due = false;
+        self.state = State::Established;
+        self.events.raise(Events::CONNECTED);
+    }
+}

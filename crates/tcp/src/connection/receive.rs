@@ -1,0 +1,174 @@
+//! A segment arrives (RFC 9293, 3.10.7).
+
+use base::Instant;
+use base::wire::tcp::{self, Flags};
+
+use super::{Connection, Discard, Events, Failure, State};
+use crate::buffer::reassembly::Placed;
+use crate::sequence::ORIGIN;
+
+impl Connection {
+    /// Takes a segment whose checksum was verified.
+    ///
+    /// # Errors
+    /// [`Discard`] says why the segment was of no use; an answer to it may be due all the same.
+    pub fn handle_segment(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        payload: &[u8],
+    ) -> Result<(), Discard> {
+        self.statistics.segments_received += 1;
+        let result = match self.state {
+            State::Closed => Err(Discard::Closed),
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            _ => self.handle_synchronized(now, segment, payload),
+        };
+        self.statistics.discarded += u64::from(result.is_err());
+        result
+    }
+
+    fn handle_synchronized(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        payload: &[u8],
+    ) -> Result<(), Discard> {
+        let mut flags = segment.flags;
+        let mut start = self.receiver.space.offset(segment.seq, self.receiver.nxt());
+        if self.state == State::SynReceived && flags.has(Flags::SYN) && start == ORIGIN {
+            if !flags.has(Flags::ACK) {
+                // The peer sends its SYN again: our answer was lost.
+                self.syn_due = true;
+                return Ok(());
+            }
+            // Both opened at once, and this is the other's answer: only its acknowledgement is new.
+            flags = Flags(flags.0 & !Flags::SYN.0);
+            start += 1;
+        }
+        let len = payload.len() as u64 + u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
+        self.check_timestamp(now, segment)?;
+        if !self.receiver.accepts(start, len) {
+            return self.refuse(now, segment, flags, len);
+        }
+        if flags.any(Flags::RST | Flags::SYN) {
+            return self.handle_reset_or_syn(now, segment, flags, start);
+        }
+        if !flags.has(Flags::ACK) {
+            return Err(Discard::NoAck);
+        }
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
+            self.receiver.note_timestamp(now, timestamps.value, start);
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != self.sender.space.number(ORIGIN + 1) {
+                self.reset_due = Some(segment.ack);
+                return Err(Discard::BadAck(segment.ack));
+            }
+            self.establish(now, segment);
+        }
+        self.handle_ack(now, segment, start, len == 0)?;
+        if len > 0 {
+            self.handle_data(now, start, payload, flags.has(Flags::FIN));
+        }
+        Ok(())
+    }
+
+    /// RFC 7323 (3.2) and PAWS (5.3): resets are exempt.
+    fn check_timestamp(&mut self, now: Instant, segment: &tcp::Repr) -> Result<(), Discard> {
+        if !self.negotiated.timestamps || segment.flags.has(Flags::RST) {
+            return Ok(());
+        }
+        match segment.options.timestamps {
+            None => Err(Discard::NoTimestamp),
+            Some(timestamps) if self.receiver.is_old_timestamp(now, timestamps.value) => {
+                self.receiver.ack_now = true;
+                Err(Discard::OldTimestamp(timestamps.value))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Nothing of the segment is in the window: the peer is told where it is.
+    fn refuse(&mut self, now: Instant, segment: &tcp::Repr, flags: Flags, len: u64) -> Result<(), Discard> {
+        let refusal = Err(Discard::OutsideWindow(segment.seq));
+        if flags.has(Flags::RST) {
+            return refusal;
+        }
+        if self.state == State::TimeWait && flags.has(Flags::FIN) {
+            self.linger(now);
+        }
+        if len == 0 {
+            // Two ends that disagree must not answer each other's answers for ever.
+            self.challenge(now);
+        } else {
+            self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
+            self.statistics.duplicates_received += 1;
+        }
+        refusal
+    }
+
+    /// RFC 5961 (3.2 and 4.2).
+    fn handle_reset_or_syn(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        flags: Flags,
+        start: u64,
+    ) -> Result<(), Discard> {
+        if !flags.has(Flags::RST) {
+            self.challenge(now);
+            return Err(Discard::SynChallenged);
+        }
+        if start != self.receiver.nxt() {
+            self.challenge(now);
+            return Err(Discard::ResetChallenged(segment.seq));
+        }
+        match self.state {
+            State::TimeWait => return Err(Discard::Closed), // RFC 1337.
+            State::SynReceived => self.fail(now, Failure::Refused),
+            State::LastAck | State::Closing => {
+                self.events.raise(Events::CLOSED);
+                self.close_down(now);
+            }
+            _ => self.fail(now, Failure::Reset),
+        }
+        Ok(())
+    }
+
+    /// An acknowledgement to whoever may be guessing, at a limited rate (RFC 5961, 7).
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if self.timers.allow_challenge(now) {
+            self.receiver.ack_now = true;
+            self.statistics.challenge_acks += 1;
+        }
+    }
+
+    /// The segment's text and FIN (RFC 9293, 3.10.7.4, seventh and eighth).
+    fn handle_data(&mut self, now: Instant, start: u64, payload: &[u8], fin: bool) {
+        let before = self.receiver.reassembly.next();
+        let intake = self.receiver.take(start, payload, fin);
+        match intake.placed {
+            Some(Placed::InOrder { .. }) => {
+                self.statistics.bytes_received += self.receiver.reassembly.next() - before;
+                self.events.raise(Events::READABLE);
+                self.schedule_ack(now);
+            }
+            Some(Placed::OutOfOrder(_)) => self.statistics.out_of_order_received += 1,
+            Some(Placed::Duplicate) => self.statistics.duplicates_received += 1,
+            None => {}
+        }
+        if intake.peer_finished {
+            self.on_peer_finished(now);
+        }
+    }
+
+    /// RFC 5681 (4.2): the second segment or the timer.
+    fn schedule_ack(&mut self, now: Instant) {
+        if !self.config.delayed_ack {
+            self.receiver.ack_now = true;
+        } else if !self.receiver.ack_now {
+            self.timers.start_delayed_ack(now.saturating_add(self.config.delayed_ack_timeout));
+        }
+    }
+}

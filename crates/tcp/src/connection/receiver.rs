@@ -1,0 +1,264 @@
+//! The receiving half: reassembly, the advertised window, and when to acknowledge.
+
+use base::wire::tcp::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
+use base::{Instant, SeqNum};
+
+use crate::buffer::ranges::Span;
+use crate::buffer::reassembly::{Placed, Reassembly};
+use crate::config::TcpConfig;
+use crate::sequence::{ORIGIN, SeqSpace};
+
+/// The receive sequence space of RFC 9293 (3.3.1) and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) space: SeqSpace,
+    pub(super) reassembly: Reassembly,
+    limit: u64,
+    /// Rcv.Wind.Shift.
+    pub(super) window_shift: u8,
+    /// The right edge that the peer knows: it never moves left but by the rounding of the window scale.
+    right_edge: u64,
+    /// The MSS that was announced.
+    pub(super) mss: u16,
+    /// The peer's FIN came in order.
+    pub(super) finished: bool,
+    /// The offset of a FIN that came beyond a gap.
+    fin_at: Option<u64>,
+    /// TS.Recent (RFC 7323, 4.3) and when it was taken.
+    pub(super) ts_recent: u32,
+    pub(super) ts_recent_at: Instant,
+    /// Last.ACK.sent (RFC 7323, 4.3).
+    last_ack: u64,
+    /// Acknowledgements due for segments beyond or below the in-order edge, each to be sent alone: the peer counts them.
+    pub(super) duplicates_due: u16,
+    /// An acknowledgement is due at once.
+    pub(super) ack_now: bool,
+    /// Segments in order that are not acknowledged.
+    pub(super) unacked_segments: u8,
+    /// Latest-changed runs beyond the in-order edge, latest first (RFC 2018, 4).
+    recent: [Span; MAX_SACK_BLOCKS],
+    recent_len: u8,
+}
+
+/// What a segment's data and FIN did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Intake {
+    pub(super) placed: Option<Placed>,
+    pub(super) peer_finished: bool,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &TcpConfig, mss: u16) -> Self {
+        let limit = config.receive_buffer.0;
+        let window_shift = if config.window_scaling { shift_for(limit) } else { 0 };
+        Self {
+            space: SeqSpace::starting_at(SeqNum(0)),
+            reassembly: Reassembly::new(ORIGIN, limit as usize),
+            limit,
+            window_shift,
+            right_edge: ORIGIN,
+            mss,
+            finished: false,
+            fin_at: None,
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            last_ack: ORIGIN,
+            duplicates_due: 0,
+            ack_now: false,
+            unacked_segments: 0,
+            recent: [Span { start: 0, end: 0 }; MAX_SACK_BLOCKS],
+            recent_len: 0,
+        }
+    }
+
+    /// The peer's SYN came.
+    pub(super) fn on_syn(&mut self, irs: SeqNum) {
+        self.space = SeqSpace::starting_at(irs);
+        self.reassembly = Reassembly::new(ORIGIN + 1, self.limit as usize);
+        self.right_edge = ORIGIN + 1;
+        self.last_ack = ORIGIN + 1;
+    }
+
+    /// RCV.NXT.
+    pub(super) const fn nxt(&self) -> u64 {
+        self.reassembly.next() + self.finished as u64
+    }
+
+    /// RCV.WND as the peer knows it.
+    pub(super) const fn window(&self) -> u64 {
+        self.right_edge.saturating_sub(self.nxt())
+    }
+
+    /// Whether a segment may be processed (RFC 9293, 3.10.7.4, first). An empty segment at the right edge is
+    /// acceptable: a peer that has filled the window acknowledges from there.
+    pub(super) const fn accepts(&self, start: u64, len: u64) -> bool {
+        let (nxt, edge) = (self.nxt(), self.nxt() + self.window());
+        if len == 0 || nxt == edge {
+            start >= nxt && start <= edge
+        } else {
+            start < edge && start + len > nxt
+        }
+    }
+
+    /// Takes an acceptable segment's data and FIN.
+    pub(super) fn take(&mut self, start: u64, payload: &[u8], fin: bool) -> Intake {
+        let edge = self.nxt() + self.window();
+        let whole_end = start + payload.len() as u64;
+        if fin && !self.finished && whole_end <= edge {
+            self.fin_at = Some(whole_end);
+        }
+        // Beyond the window, and beyond a FIN, nothing counts.
+        let end = whole_end.min(edge).min(self.fin_at.unwrap_or(u64::MAX));
+        let mut placed = None;
+        if !payload.is_empty() && !self.finished {
+            let kept = end.saturating_sub(start) as usize;
+            let result = if kept == 0 {
+                Placed::Duplicate
+            } else {
+                self.reassembly.insert(start, &payload[..kept.min(payload.len())], edge)
+            };
+            self.note_placement(result, payload.len());
+            placed = Some(result);
+        } else if !payload.is_empty() || fin {
+            self.duplicates_due = self.duplicates_due.saturating_add(u16::from(!fin || start != self.nxt()));
+        }
+        let peer_finished = !self.finished && self.fin_at == Some(self.reassembly.next());
+        if peer_finished {
+            self.finished = true;
+            self.right_edge = self.right_edge.max(self.nxt());
+            self.ack_now = true;
+        }
+        Intake { placed, peer_finished }
+    }
+
+    /// When to acknowledge: RFC 5681 (4.2).
+    fn note_placement(&mut self, placed: Placed, len: usize) {
+        match placed {
+            Placed::InOrder { gap_filled } => {
+                // A super-segment counts as the segments that it was made of.
+                let segments = if len >= 2 * usize::from(self.mss) { 2 } else { 1 };
+                self.unacked_segments = self.unacked_segments.saturating_add(segments);
+                self.ack_now |= gap_filled || self.unacked_segments >= 2;
+                if gap_filled {
+                    self.forget_recent_below(self.reassembly.next());
+                }
+            }
+            Placed::OutOfOrder(span) => {
+                self.note_recent(span);
+                self.duplicates_due = self.duplicates_due.saturating_add(1);
+            }
+            Placed::Duplicate => self.duplicates_due = self.duplicates_due.saturating_add(1),
+        }
+    }
+
+    fn note_recent(&mut self, span: Span) {
+        let mut kept = [span; MAX_SACK_BLOCKS];
+        let mut len = 1;
+        for &old in &self.recent[..usize::from(self.recent_len)] {
+            if (old.end < span.start || old.start > span.end) && len < MAX_SACK_BLOCKS {
+                kept[len] = old;
+                len += 1;
+            }
+        }
+        (self.recent, self.recent_len) = (kept, len as u8);
+    }
+
+    fn forget_recent_below(&mut self, next: u64) {
+        let mut len = 0;
+        for at in 0..usize::from(self.recent_len) {
+            if self.recent[at].start > next {
+                self.recent[len] = self.recent[at];
+                len += 1;
+            }
+        }
+        self.recent_len = len as u8;
+    }
+
+    /// SACK blocks: the latest-changed runs first, then others while there is room (RFC 2018, 4).
+    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.reassembly.waiting().is_empty() {
+            return blocks;
+        }
+        let recent = &self.recent[..usize::from(self.recent_len)];
+        let others = self.reassembly.waiting().iter().filter(|span| !recent.contains(span));
+        for span in recent.iter().copied().chain(others).take(most) {
+            blocks.push(SackBlock { start: self.space.number(span.start), end: self.space.number(span.end) });
+        }
+        blocks
+    }
+
+    /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.
+    fn offered_edge(&self) -> u64 {
+        let edge = self.nxt() + self.reassembly.room() as u64;
+        let step = (self.limit / 2).min(u64::from(self.mss));
+        if edge >= self.right_edge + step { edge } else { self.right_edge }
+    }
+
+    /// The application has read: a window that was nearly used up and has doubled is told at once.
+    pub(super) fn on_read(&mut self) {
+        let (open, edge) = (self.window(), self.offered_edge());
+        if !self.finished && edge > self.right_edge && edge - self.nxt() >= 2 * open {
+            self.ack_now = true;
+        }
+    }
+
+    /// The window field of a segment that is sent now; it and the acknowledgement are then what the peer knows.
+    pub(super) fn window_field(&mut self, shift: u8) -> u16 {
+        let nxt = self.nxt();
+        let edge = self.offered_edge();
+        let unit = 1_u64 << shift;
+        let want = edge.saturating_sub(nxt);
+        // Up, so as not to take back what was offered; but no further than one unit past the buffer.
+        let up = want.div_ceil(unit);
+        let most = self.reassembly.room() as u64 + unit;
+        let field = if up * unit <= most { up } else { want >> shift }.min(u64::from(u16::MAX));
+        self.right_edge = self.right_edge.max(nxt + (field << shift));
+        self.last_ack = nxt;
+        self.duplicates_due = self.duplicates_due.saturating_sub(1);
+        self.ack_now = false;
+        self.unacked_segments = 0;
+        field as u16
+    }
+
+    /// Whether an acknowledgement is due at once.
+    pub(super) const fn ack_due(&self) -> bool {
+        self.ack_now || self.duplicates_due > 0
+    }
+
+    /// PAWS, R1: whether a segment's timestamp is too old (RFC 7323, 5.3 and 5.5).
+    pub(super) fn is_old_timestamp(&self, now: Instant, value: u32) -> bool {
+        (value.wrapping_sub(self.ts_recent) as i32) < 0
+            && now.saturating_since(self.ts_recent_at) < TS_RECENT_LIFETIME
+    }
+
+    /// RFC 7323 (4.3, 2): the timestamp to echo is that of the segment at the edge of what was acknowledged.
+    pub(super) fn note_timestamp(&mut self, now: Instant, value: u32, start: u64) {
+        if start <= self.last_ack && !self.is_old_timestamp(now, value) {
+            (self.ts_recent, self.ts_recent_at) = (value, now);
+        }
+    }
+}
+
+/// RFC 7323 (5.5): after 24 days an idle connection's timestamp means nothing.
+const TS_RECENT_LIFETIME: base::Duration = base::Duration::from_secs(24 * 24 * 3600);
+/// RFC 7323 (2.3).
+pub(super) const MAX_SHIFT: u8 = 14;
+
+/// The least shift that shows the whole buffer in 16 bits.
+fn shift_for(limit: u64) -> u8 {
+    (0..MAX_SHIFT).find(|shift| limit >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shift_shows_the_whole_buffer() {
+        assert_eq!(shift_for(65_535), 0);
+        assert_eq!(shift_for(65_536), 1);
+        assert_eq!(shift_for(256 * 1024), 3);
+        assert_eq!(shift_for(1 << 30), 14);
+    }
+}

@@ -1,0 +1,167 @@
+//! The sending half: what was written, what is outstanding, and what may go out.
+
+use base::{Duration, Instant};
+
+use super::delivery::DeliveryMeter;
+use crate::buffer::send::SendBuffer;
+use crate::config::TcpConfig;
+use crate::congestion::{self, Controller, Start};
+use crate::recovery::Machine;
+use crate::recovery::scoreboard::Scoreboard;
+use crate::rtt::RttEstimator;
+use crate::sequence::{ORIGIN, SeqSpace};
+
+/// The send sequence space of RFC 9293 (3.3.1) and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) space: SeqSpace,
+    /// SND.UNA.
+    pub(super) una: u64,
+    /// SND.NXT.
+    pub(super) nxt: u64,
+    /// SND.WND in bytes.
+    pub(super) window: u64,
+    /// SND.WL1, an offset of the peer's.
+    window_seq: u64,
+    /// SND.WL2.
+    window_ack: u64,
+    /// Max(SND.WND).
+    pub(super) max_window: u64,
+    /// Snd.Wind.Shift.
+    pub(super) window_shift: u8,
+    /// Eff.snd.MSS: payload bytes of a full segment.
+    pub(super) mss: u32,
+    /// The application has finished.
+    pub(super) fin_queued: bool,
+    pub(super) fin_sent: bool,
+    nagle: bool,
+    pub(super) buffer: SendBuffer,
+    pub(super) board: Scoreboard,
+    pub(super) recovery: Machine,
+    pub(super) controller: Box<dyn Controller>,
+    pub(super) rtt: RttEstimator,
+    pub(super) meter: DeliveryMeter,
+    /// When data were last sent.
+    pub(super) last_sent_at: Instant,
+    /// Doublings of the time-out.
+    pub(super) backoff: u32,
+    /// Consecutive expirations without an answer.
+    pub(super) retries: u32,
+    /// SND.UNA at the last time-out: another one there leaves `ssthresh` alone (RFC 5681, 3.1).
+    pub(super) timeout_at: u64,
+    /// A probe of the peer's window is to be sent.
+    pub(super) probe_due: bool,
+    /// The peer's window is being probed.
+    pub(super) persisting: bool,
+}
+
+impl Sender {
+    pub(super) fn new(config: &TcpConfig, space: SeqSpace, mss: u32) -> Self {
+        Self {
+            space,
+            una: ORIGIN,
+            nxt: ORIGIN,
+            window: 0,
+            window_seq: 0,
+            window_ack: 0,
+            max_window: 0,
+            window_shift: 0,
+            mss,
+            fin_queued: false,
+            fin_sent: false,
+            nagle: config.nagle,
+            buffer: SendBuffer::new(config.send_buffer.0 as usize),
+            board: Scoreboard::default(),
+            recovery: Machine::new(false, ORIGIN + 1),
+            controller: congestion::build(config, &start(config, mss, false)),
+            rtt: RttEstimator::new(config),
+            meter: DeliveryMeter::new(),
+            last_sent_at: Instant::ZERO,
+            backoff: 0,
+            retries: 0,
+            timeout_at: 0,
+            probe_due: false,
+            persisting: false,
+        }
+    }
+
+    /// The handshake has settled what the two sides use; `syn_lost` if the SYN had to be sent again.
+    pub(super) fn on_established(&mut self, config: &TcpConfig, sack: bool, syn_lost: bool) {
+        self.recovery = Machine::new(sack, ORIGIN + 1);
+        self.controller = congestion::build(config, &start(config, self.mss, syn_lost));
+        (self.backoff, self.retries) = (0, 0);
+        if syn_lost {
+            self.rtt.on_lost_syn();
+        }
+    }
+
+    /// The retransmission time-out, back-off included.
+    pub(super) fn rto(&self) -> Duration {
+        self.rtt.backed_off(self.backoff)
+    }
+
+    /// The peer's window as an acceptable segment tells it (RFC 9293, 3.10.7.4, fifth); whether it changed.
+    pub(super) fn update_window(&mut self, seq: u64, ack: u64, window: u64) -> bool {
+        if self.window_seq > seq || (self.window_seq == seq && self.window_ack > ack) {
+            return false;
+        }
+        let changed = self.window != window;
+        (self.window, self.window_seq, self.window_ack) = (window, seq, ack);
+        self.max_window = self.max_window.max(window);
+        changed
+    }
+
+    /// Bytes written and never sent.
+    pub(super) const fn unsent(&self) -> usize {
+        if self.fin_sent { 0 } else { self.buffer.len().saturating_sub((self.nxt - self.una) as usize) }
+    }
+
+    /// Whether a FIN is to be sent for the first time.
+    pub(super) const fn fin_waits(&self) -> bool {
+        self.fin_queued && !self.fin_sent
+    }
+
+    /// Bytes of the peer's window that are free.
+    pub(super) const fn usable_window(&self) -> u64 {
+        (self.una + self.window).saturating_sub(self.nxt)
+    }
+
+    /// The window that the controller and recovery allow together.
+    pub(super) fn allowed(&self) -> u64 {
+        let window = self.controller.window();
+        match self.recovery.inflation() {
+            0 => window,
+            inflation => window.saturating_add_signed(inflation).max(u64::from(self.mss)),
+        }
+    }
+
+    /// The next new segment that the peer's window, silly window avoidance and Nagle let out: bytes and FIN.
+    /// RFC 9293 (3.8.6.2.1), where everything written counts as pushed; a FIN never waits for Nagle.
+    pub(super) fn next_new(&self) -> Option<(u32, bool)> {
+        let usable = self.usable_window();
+        let unsent = self.unsent() as u64;
+        if unsent == 0 {
+            return (self.fin_waits() && usable > 0).then_some((0, true));
+        }
+        let len = u64::from(self.mss).min(unsent).min(usable);
+        let fin = self.fin_waits() && len == unsent && usable > len;
+        let free = self.una == self.nxt || !self.nagle;
+        let goes = len == u64::from(self.mss)
+            || (len == unsent && (free || self.fin_queued))
+            || (free && len > 0 && 2 * len >= self.max_window);
+        goes.then_some((len as u32, fin))
+    }
+
+    /// How many samples to expect in a round trip, as a power of two (RFC 7323, appendix G).
+    pub(super) const fn samples_log2(&self) -> u32 {
+        let expected = (self.nxt - self.una) / (2 * self.mss as u64);
+        if expected == 0 { 0 } else { expected.ilog2() }
+    }
+}
+
+/// RFC 5681 (3.1): one segment if the SYN was lost.
+fn start(config: &TcpConfig, mss: u32, syn_lost: bool) -> Start {
+    let mss = u64::from(mss);
+    let segments = if syn_lost { 1 } else { u64::from(config.initial_window) };
+    Start { mss, initial_window: mss * segments, byte_counting_limit: u64::from(config.byte_counting_limit) }
+}

@@ -1,0 +1,38 @@
+//! What a connection counts.
+
+/// Counters of one connection since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Segments received with a valid checksum, of any kind.
+    pub segments_received: u64,
+    /// Segments with data or FIN that were sent for the first time.
+    pub data_segments_sent: u64,
+    /// Segments with data or FIN that were sent again.
+    pub retransmissions: u64,
+    /// Bytes of data that were sent again.
+    pub bytes_retransmitted: u64,
+    /// Expirations of the retransmission timer for data.
+    pub timeouts: u64,
+    /// Times that fast recovery began.
+    pub recoveries: u64,
+    /// Duplicate acknowledgements received.
+    pub duplicate_acks: u64,
+    /// Bytes of data that the peer acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes of data received in order.
+    pub bytes_received: u64,
+    /// Segments whose data had all been received before.
+    pub duplicates_received: u64,
+    /// Segments that arrived beyond a gap.
+    pub out_of_order_received: u64,
+    /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
+    pub discarded: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// SYNs and SYN-ACKs sent again.
+    pub syn_retransmissions: u64,
+}

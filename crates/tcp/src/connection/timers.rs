@@ -1,0 +1,208 @@
+//! The connection's deadlines and what happens at them.
+
+use base::{Duration, Instant};
+
+use super::{Connection, Events, Failure, State};
+use crate::congestion::Cause;
+use crate::recovery::Phase;
+
+/// Deadlines; [`Instant::MAX`] is "off".
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    /// Retransmission of a SYN or of data (RFC 6298, 5), or a probe of a closed window (RFC 9293, 3.8.6.1).
+    retransmit: Instant,
+    /// Delayed acknowledgement.
+    delayed_ack: Instant,
+    /// The end of TIME-WAIT, or of the time that an ended connection stays for questions.
+    linger: Instant,
+    /// When data that are outstanding last made progress.
+    progress_at: Instant,
+    /// Challenge ACKs sent since `challenges_since`.
+    challenges: u8,
+    challenges_since: Instant,
+}
+
+impl Timers {
+    pub(super) const fn new() -> Self {
+        Self {
+            retransmit: Instant::MAX,
+            delayed_ack: Instant::MAX,
+            linger: Instant::MAX,
+            progress_at: Instant::ZERO,
+            challenges: 0,
+            challenges_since: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn is_retransmit_off(&self) -> bool {
+        self.retransmit == Instant::MAX
+    }
+
+    pub(super) const fn stop_retransmit(&mut self) {
+        self.retransmit = Instant::MAX;
+    }
+
+    pub(super) const fn note_progress(&mut self, now: Instant) {
+        self.progress_at = now;
+    }
+
+    pub(super) fn start_delayed_ack(&mut self, deadline: Instant) {
+        self.delayed_ack = self.delayed_ack.min(deadline);
+    }
+
+    pub(super) const fn stop_delayed_ack(&mut self) {
+        self.delayed_ack = Instant::MAX;
+    }
+
+    pub(super) const fn is_lingering(&self) -> bool {
+        self.linger.as_nanos() != Instant::MAX.as_nanos()
+    }
+
+    /// Whether one more challenge ACK may go out: at most ten in five seconds (RFC 5961, 7).
+    pub(super) fn allow_challenge(&mut self, now: Instant) -> bool {
+        if now.saturating_since(self.challenges_since) >= CHALLENGE_INTERVAL {
+            (self.challenges, self.challenges_since) = (0, now);
+        }
+        self.challenges = self.challenges.saturating_add(1);
+        self.challenges <= CHALLENGES
+    }
+
+    fn earliest(&self) -> Instant {
+        self.retransmit.min(self.delayed_ack).min(self.linger)
+    }
+}
+
+/// RFC 5961 (7), its example.
+const CHALLENGES: u8 = 10;
+/// RFC 5961 (7), its example.
+const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
+
+impl Connection {
+    /// When [`Connection::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.next_deadline()).filter(|&deadline| deadline < Instant::MAX)
+    }
+
+    /// The same, [`Instant::MAX`] if there is none.
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.timers.earliest()
+    }
+
+    /// Lets time-outs due by `now` happen.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.delayed_ack <= now {
+            self.timers.stop_delayed_ack();
+            self.receiver.ack_now = true;
+        }
+        if self.timers.retransmit <= now {
+            self.timers.stop_retransmit();
+            self.on_retransmit_timer(now);
+        }
+        if self.timers.linger <= now {
+            self.timers.linger = Instant::MAX;
+            self.state = State::Closed;
+        }
+    }
+
+    /// Starts the retransmission timer anew; the user time-out may be earlier.
+    pub(super) fn restart_retransmit(&mut self, now: Instant, after: Duration) {
+        let deadline = now.saturating_add(after);
+        self.timers.retransmit = match self.config.user_timeout {
+            Some(limit) => deadline.min(self.timers.progress_at.saturating_add(limit)).max(now),
+            None => deadline,
+        };
+    }
+
+    /// The connection is over; it stays for questions for a while.
+    pub(super) fn linger(&mut self, now: Instant) {
+        self.timers.linger = now.saturating_add(self.config.time_wait);
+    }
+
+    fn on_retransmit_timer(&mut self, now: Instant) {
+        match self.state {
+            State::Closed | State::TimeWait => {}
+            State::SynSent | State::SynReceived => self.on_handshake_timer(now),
+            _ if self.user_timed_out(now) => self.fail(now, Failure::TimedOut),
+            _ if self.sender.board.is_empty() || self.sender.window == 0 => self.on_persist_timer(now),
+            _ => self.on_data_timer(now),
+        }
+    }
+
+    fn user_timed_out(&self, now: Instant) -> bool {
+        self.sender.retries >= self.config.data_retries || self.is_progress_overdue(now)
+    }
+
+    fn is_progress_overdue(&self, now: Instant) -> bool {
+        let waited = now.saturating_since(self.timers.progress_at);
+        self.config.user_timeout.is_some_and(|limit| waited >= limit)
+    }
+
+    fn on_handshake_timer(&mut self, now: Instant) {
+        if self.sender.retries >= self.config.syn_retries || self.is_progress_overdue(now) {
+            return self.fail(now, Failure::TimedOut);
+        }
+        self.sender.retries += 1;
+        self.sender.backoff += 1;
+        self.syn_due = true;
+        self.statistics.syn_retransmissions += 1;
+    }
+
+    /// The peer's window is closed, or too small for a segment: see whether it still is (RFC 9293, 3.8.6.1).
+    fn on_persist_timer(&mut self, now: Instant) {
+        let sender = &mut self.sender;
+        if sender.board.is_empty() && sender.unsent() == 0 && !sender.fin_waits() {
+            return;
+        }
+        sender.persisting = true;
+        sender.probe_due = true;
+        sender.retries += 1;
+        sender.backoff += 1;
+        let wait = sender.rto();
+        self.restart_retransmit(now, wait);
+    }
+
+    /// RFC 6298 (5.4) to (5.6).
+    fn on_data_timer(&mut self, now: Instant) {
+        let sender = &mut self.sender;
+        let again = sender.timeout_at == sender.una;
+        // After one time-out, what is in flight is what was sent since; FlightSize would count it all.
+        let flight_size = match sender.recovery.phase() {
+            Phase::Timeout => sender.board.pipe(),
+            Phase::Open | Phase::FastRecovery => sender.recovery.flight_size(sender.una, sender.nxt),
+        };
+        sender.timeout_at = sender.una;
+        sender.recovery.on_timeout(&mut sender.board, sender.nxt);
+        if !again {
+            sender.controller.on_congestion(now, flight_size, Cause::Timeout);
+        }
+        sender.retries += 1;
+        sender.backoff += 1;
+        let wait = sender.rto();
+        self.statistics.timeouts += 1;
+        self.restart_retransmit(now, wait);
+    }
+
+    /// Ends the connection early and tells the application.
+    pub(super) fn fail(&mut self, now: Instant, failure: Failure) {
+        let unheard_of = self.passive && self.state == State::SynReceived;
+        self.close_down(now);
+        if unheard_of {
+            // RFC 9293 (3.10.7.4, second): as if the SYN had never come.
+            self.timers.linger = Instant::MAX;
+            return;
+        }
+        self.failure = Some(failure);
+        self.events.raise(Events::FAILED);
+    }
+
+    /// Nothing more is sent or acknowledged.
+    pub(super) fn close_down(&mut self, now: Instant) {
+        self.state = State::Closed;
+        self.timers.stop_retransmit();
+        self.timers.stop_delayed_ack();
+        self.sender.buffer.release();
+        self.syn_due = false;
+        self.linger(now);
+    }
+}

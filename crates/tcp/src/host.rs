@@ -1,0 +1,539 @@
+//! A host: one address, its listening ports, and its connections.
+
+mod ports;
+mod timers;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::wire::tcp::{self, Flags};
+use base::wire::{Malformed, ip};
+use base::{Instant, Packet, Rng, SeqNum};
+
+use crate::config::TcpConfig;
+use crate::connection::emit::write_packet;
+use crate::connection::open::Seeds;
+use crate::connection::{self, Connection, Event, Failure, State, WriteError};
+use ports::{Key, Listener, Ports};
+use timers::Timers;
+
+/// One connection of a [`Host`]; never used again for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId {
+    generation: u32,
+    slot: u32,
+}
+
+/// Why a port cannot be listened on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// Somebody listens there already.
+    #[error("port {0} is taken")]
+    Taken(u16),
+}
+
+/// Why a connection cannot be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The address is of the other family than the host's.
+    #[error("{0} is of another address family")]
+    Family(IpAddr),
+    /// Every ephemeral port to this peer is in use.
+    #[error("no free port to {0}")]
+    PortsExhausted(SocketAddr),
+}
+
+/// Why a connection does not take a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// There is no such connection (any more).
+    #[error("no connection {0:?}")]
+    Unknown(ConnectionId),
+    /// This side has finished.
+    #[error("already finished")]
+    Finished,
+    /// The connection ended early.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl From<WriteError> for ConnectionError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Finished => Self::Finished,
+            WriteError::Failed(failure) => Self::Failed(failure),
+        }
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Discard {
+    /// It is no IP packet or no TCP segment, or a checksum does not hold.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// It is a fragment; hosts send with "don't fragment" and reassemble nothing.
+    #[error("fragment")]
+    Fragment,
+    /// It carries something other than TCP.
+    #[error("protocol {0}")]
+    NotTcp(u8),
+    /// It is for another address.
+    #[error("for {0}")]
+    NotForUs(IpAddr),
+    /// Nobody is there; it was answered with a reset unless it was one.
+    #[error("nothing at port {0}")]
+    NoConnection(u16),
+    /// The listener has too many half-open connections.
+    #[error("backlog of port {0} is full")]
+    BacklogFull(u16),
+    /// Its connection had no use for it.
+    #[error(transparent)]
+    Segment(#[from] connection::Discard),
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+    key: Key,
+    /// It stands in `ready`.
+    ready: bool,
+    /// It stands in `eventful`.
+    eventful: bool,
+    /// It stands in the listener's backlog.
+    half_open: bool,
+}
+
+/// One address, its listening ports, and its connections.
+#[derive(Debug)]
+pub struct Host {
+    address: IpAddr,
+    /// Keys the initial sequence numbers (RFC 6528).
+    secret: u64,
+    rng: Rng,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ports: Ports,
+    timers: Timers,
+    /// Slots that may have something to send.
+    ready: VecDeque<u32>,
+    /// Slots with events.
+    eventful: VecDeque<u32>,
+    /// Resets for segments of no connection.
+    resets: VecDeque<Packet>,
+}
+
+/// Resets for segments of no connection that wait to be sent; further ones are dropped, as a network might.
+const MAX_RESETS: usize = 64;
+
+impl Host {
+    /// A host with this address; `rng` is for port numbers and initial sequence numbers.
+    #[must_use]
+    pub fn new(address: IpAddr, mut rng: Rng) -> Self {
+        Self {
+            address,
+            secret: rng.bits(),
+            rng,
+            slots: Vec::new(),
+            free: Vec::new(),
+            ports: Ports::default(),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            eventful: VecDeque::new(),
+            resets: VecDeque::new(),
+        }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Accepts connections to `port`, each with these settings.
+    ///
+    /// # Errors
+    /// Somebody listens there already.
+    pub fn listen(&mut self, port: u16, config: &TcpConfig) -> Result<(), ListenError> {
+        if self.ports.listen(port, Listener::new(config)) { Ok(()) } else { Err(ListenError::Taken(port)) }
+    }
+
+    /// Opens a connection to `remote` from an ephemeral port.
+    ///
+    /// # Errors
+    /// The address is of the other family, or no port is free.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        config: &TcpConfig,
+    ) -> Result<ConnectionId, ConnectError> {
+        if remote.is_ipv4() != self.address.is_ipv4() {
+            return Err(ConnectError::Family(remote.ip()));
+        }
+        let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
+        let local = SocketAddr::new(self.address, port);
+        let seeds = self.seeds(now, local, remote);
+        let connection = Connection::connect(Arc::new(config.clone()), local, remote, seeds);
+        let slot = self.insert(connection);
+        self.touch(slot);
+        Ok(self.id(slot))
+    }
+
+    /// RFC 6528: a clock of 4 microseconds plus a keyed function of the addresses; so for timestamps (RFC 7323, 5.4).
+    fn seeds(&self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Seeds {
+        let mut keyed = Rng::named(self.secret, &format!("{local} {remote}"));
+        let clock = (now.as_nanos() / 4_000) as u32;
+        Seeds {
+            initial_sequence: SeqNum(clock.wrapping_add(keyed.bits() as u32)),
+            timestamp_offset: keyed.bits() as u32,
+        }
+    }
+
+    fn insert(&mut self, connection: Connection) -> u32 {
+        let key = Key::new(connection.local().port(), connection.remote());
+        let connection = Some(Box::new(connection));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                let entry = &mut self.slots[slot as usize];
+                entry.connection = connection;
+                entry.key = key;
+                slot
+            }
+            None => {
+                self.slots.push(Slot {
+                    generation: 0,
+                    connection,
+                    key,
+                    ready: false,
+                    eventful: false,
+                    half_open: false,
+                });
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.ports.bind(key, slot);
+        slot
+    }
+
+    fn id(&self, slot: u32) -> ConnectionId {
+        ConnectionId { generation: self.slots[slot as usize].generation, slot }
+    }
+
+    fn live(&self, id: ConnectionId) -> Result<&Connection, ConnectionError> {
+        self.connection(id).ok_or(ConnectionError::Unknown(id))
+    }
+
+    fn live_mut(&mut self, id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
+        self.slots
+            .get_mut(id.slot as usize)
+            .filter(|slot| slot.generation == id.generation)
+            .and_then(|slot| slot.connection.as_deref_mut())
+            .ok_or(ConnectionError::Unknown(id))
+    }
+
+    /// The connection, for its getters; until `time_wait` after its end.
+    #[must_use]
+    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
+        let slot = self.slots.get(id.slot as usize)?;
+        slot.connection.as_deref().filter(|_| slot.generation == id.generation)
+    }
+
+    /// All connections, in the order of their slots.
+    pub fn connections(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
+        self.slots.iter().enumerate().filter_map(|(slot, entry)| {
+            let id = ConnectionId { generation: entry.generation, slot: slot as u32 };
+            entry.connection.as_deref().map(|connection| (id, connection))
+        })
+    }
+
+    /// Takes a whole IP packet.
+    ///
+    /// # Errors
+    /// [`Discard`] says why the packet was of no use; an answer to it may be due all the same.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), Discard> {
+        let view = ip::View::parse(packet)?;
+        if let ip::View::V4(v4) = &view {
+            if v4.is_fragment() {
+                return Err(Discard::Fragment);
+            }
+            if !v4.checksum_ok() {
+                return Err(Malformed::Checksum.into());
+            }
+        }
+        let (src, dst) = (view.src(), view.dst());
+        if view.protocol() != ip::Protocol::TCP {
+            return Err(Discard::NotTcp(view.protocol().0));
+        }
+        if dst != self.address {
+            return Err(Discard::NotForUs(dst));
+        }
+        let tcp_view = tcp::View::parse(view.payload())?;
+        let segment = tcp::Repr::parse(&tcp_view, src, dst)?;
+        let remote = SocketAddr::new(src, segment.src_port);
+        let key = Key::new(segment.dst_port, remote);
+        let Some(slot) = self.ports.find(key) else {
+            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        };
+        let entry = &mut self.slots[slot as usize];
+        let Some(connection) = entry.connection.as_deref_mut() else {
+            unreachable!("a bound key has a connection")
+        };
+        if connection.state() == State::TimeWait && connection.may_be_replaced(now, &segment) {
+            self.remove(slot);
+            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        }
+        let result = connection.handle_segment(now, &segment, tcp_view.payload());
+        self.touch(slot);
+        Ok(result?)
+    }
+
+    /// A segment of no connection: a listener's SYN, or a reset in answer (RFC 9293, 3.10.7.1 and 3.10.7.2).
+    fn handle_stranger(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        segment: &tcp::Repr,
+        len: usize,
+    ) -> Result<(), Discard> {
+        let port = segment.dst_port;
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+        let Some(listener) = self.ports.listener(port).filter(|_| opens) else {
+            if !segment.flags.has(Flags::RST) && self.resets.len() < MAX_RESETS {
+                self.resets.push_back(self.reset_for(remote, segment, len));
+            }
+            return Err(Discard::NoConnection(port));
+        };
+        if !listener.admit() {
+            return Err(Discard::BacklogFull(port));
+        }
+        let config = listener.config();
+        let local = SocketAddr::new(self.address, port);
+        let seeds = self.seeds(now, local, remote);
+        let slot = self.insert(Connection::accept(now, config, local, remote, seeds, segment));
+        self.slots[slot as usize].half_open = true;
+        self.touch(slot);
+        Ok(())
+    }
+
+    fn reset_for(&self, remote: SocketAddr, segment: &tcp::Repr, len: usize) -> Packet {
+        let flags = segment.flags;
+        let occupied = len as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
+        let (seq, ack, flags) = if flags.has(Flags::ACK) {
+            (segment.ack, SeqNum(0), Flags::RST)
+        } else {
+            (SeqNum(0), segment.seq + occupied, Flags::RST | Flags::ACK)
+        };
+        let repr = tcp::Repr {
+            src_port: segment.dst_port,
+            dst_port: remote.port(),
+            seq,
+            ack,
+            flags,
+            window: 0,
+            urgent: 0,
+            options: tcp::Options::default(),
+        };
+        let mut packet = Packet::default();
+        write_packet(&mut packet, &repr, self.address, remote.ip(), (&[], &[]));
+        packet
+    }
+
+    /// After anything happened to a connection: what it may now want from the host.
+    fn touch(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let Some(connection) = entry.connection.as_deref() else { return };
+        if !entry.ready {
+            entry.ready = true;
+            self.ready.push_back(slot);
+        }
+        if !entry.eventful && connection.has_event() {
+            entry.eventful = true;
+            self.eventful.push_back(slot);
+        }
+        if entry.half_open && connection.state() != State::SynReceived {
+            entry.half_open = false;
+            self.ports.discharge(connection.local().port());
+        }
+        self.timers.schedule(slot, connection.next_deadline());
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let Some(connection) = entry.connection.take() else { return };
+        if entry.half_open {
+            entry.half_open = false;
+            self.ports.discharge(connection.local().port());
+        }
+        entry.generation = entry.generation.wrapping_add(1);
+        self.ports.unbind(entry.key, slot);
+        self.timers.cancel(slot);
+        self.free.push(slot);
+    }
+
+    /// Lets time-outs due by `now` happen.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(slot) = self.timers.pop_due(now) {
+            if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+                connection.handle_timeout(now);
+                self.touch(slot);
+            }
+        }
+    }
+
+    /// When [`Host::handle_timeout`] wants to be called; it may turn out that nothing was due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.earliest()
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(reset) = self.resets.pop_front() {
+            return Some(reset);
+        }
+        while let Some(&slot) = self.ready.front() {
+            let entry = &mut self.slots[slot as usize];
+            if let Some(connection) = entry.connection.as_deref_mut() {
+                if connection.wants_transmit() {
+                    let mut packet = Packet::default();
+                    if connection.poll_transmit(now, &mut packet) {
+                        self.timers.schedule(slot, connection.next_deadline());
+                        return Some(packet);
+                    }
+                    self.timers.schedule(slot, connection.next_deadline());
+                }
+                if connection.is_gone() && !connection.has_event() {
+                    self.remove(slot);
+                }
+            }
+            self.slots[slot as usize].ready = false;
+            self.ready.pop_front();
+        }
+        None
+    }
+
+    /// What an application should know next. A connection is known to it from `connect` on, or from
+    /// [`Event::Accepted`] on.
+    pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
+        while let Some(&slot) = self.eventful.front() {
+            let id = self.id(slot);
+            if let Some(event) =
+                self.slots[slot as usize].connection.as_deref_mut().and_then(Connection::poll_event)
+            {
+                return Some((id, event));
+            }
+            self.slots[slot as usize].eventful = false;
+            self.eventful.pop_front();
+        }
+        None
+    }
+
+    /// Gives bytes to send; the number taken. If it is less than given, [`Event::Writable`] follows.
+    ///
+    /// # Errors
+    /// The connection is unknown, failed, or finished on this side.
+    pub fn write(&mut self, _now: Instant, id: ConnectionId, data: &[u8]) -> Result<usize, ConnectionError> {
+        let taken = self.live_mut(id)?.write(data)?;
+        self.touch(id.slot);
+        Ok(taken)
+    }
+
+    /// Like [`Host::write`] for up to `len` bytes that `fill` puts in place, in one or two pieces.
+    ///
+    /// # Errors
+    /// The connection is unknown, failed, or finished on this side.
+    pub fn write_with(
+        &mut self,
+        _now: Instant,
+        id: ConnectionId,
+        len: usize,
+        fill: impl FnMut(&mut [u8]),
+    ) -> Result<usize, ConnectionError> {
+        let taken = self.live_mut(id)?.write_with(len, fill)?;
+        self.touch(id.slot);
+        Ok(taken)
+    }
+
+    /// Copies received bytes to `out`; the number copied. Zero means that there are none yet, or that the peer has
+    /// finished, which [`Connection::peer_finished`] tells.
+    ///
+    /// # Errors
+    /// The connection is unknown, or failed and nothing is left to read.
+    pub fn read(
+        &mut self,
+        _now: Instant,
+        id: ConnectionId,
+        out: &mut [u8],
+    ) -> Result<usize, ConnectionError> {
+        let connection = self.live_mut(id)?;
+        let count = connection.read(out);
+        let failure = connection.failure().filter(|_| count == 0);
+        self.touch(id.slot);
+        failure.map_or(Ok(count), |failure| Err(failure.into()))
+    }
+
+    /// The bytes that can be read, in two pieces where the buffer wraps.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn peek(&self, id: ConnectionId) -> Result<(&[u8], &[u8]), ConnectionError> {
+        self.live(id).map(Connection::peek)
+    }
+
+    /// Drops `count` bytes that were read in place.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn consume(&mut self, _now: Instant, id: ConnectionId, count: usize) -> Result<(), ConnectionError> {
+        self.live_mut(id)?.consume(count);
+        self.touch(id.slot);
+        Ok(())
+    }
+
+    /// Hands all bytes that can be read to `sink`, in one or two pieces, and drops them; their number.
+    ///
+    /// # Errors
+    /// The connection is unknown, or failed and nothing is left to read.
+    pub fn read_with(
+        &mut self,
+        _now: Instant,
+        id: ConnectionId,
+        mut sink: impl FnMut(&[u8]),
+    ) -> Result<usize, ConnectionError> {
+        let connection = self.live_mut(id)?;
+        let (first, second) = connection.peek();
+        let count = first.len() + second.len();
+        for part in [first, second] {
+            if !part.is_empty() {
+                sink(part);
+            }
+        }
+        connection.consume(count);
+        let failure = connection.failure().filter(|_| count == 0);
+        self.touch(id.slot);
+        failure.map_or(Ok(count), |failure| Err(failure.into()))
+    }
+
+    /// No more data from this side; what was written is still sent. The peer may go on.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn finish(&mut self, _now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
+        self.live_mut(id)?.finish();
+        self.touch(id.slot);
+        Ok(())
+    }
+
+    /// Ends the connection at once, with a reset to the peer; unsent and unread data are lost.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn abort(&mut self, now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
+        self.live_mut(id)?.abort(now);
+        self.touch(id.slot);
+        Ok(())
+    }
+}

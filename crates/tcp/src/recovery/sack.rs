@@ -1,0 +1,80 @@
+//! Recovery with selective acknowledgements: RFC 6675.
+//!
+//! Deviations:
+//! - the segment that three duplicates expose counts as lost in `pipe`, even where `IsLost` is still false for it;
+//! - after a time-out, everything that is not selectively acknowledged counts as lost and is sent again in order
+//!   (5.1 leaves the use of the scoreboard open); if the first segment is selectively acknowledged then, the peer
+//!   has reneged and the scoreboard is cleared (RFC 2018, 8).
+
+use super::scoreboard::Scoreboard;
+use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
+
+/// Recovery from the scoreboard.
+#[derive(Clone, Debug)]
+pub(crate) struct Sack {
+    pub(super) episode: Episode,
+    /// Whether this recovery's rescue retransmission went out (NextSeg rule 4).
+    rescued: bool,
+}
+
+impl Sack {
+    pub(super) fn new(una: u64) -> Self {
+        Self { episode: Episode::new(una), rescued: false }
+    }
+
+    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let mut change = Change::None;
+        if arrival.acked > 0 {
+            self.episode.dup_acks = 0;
+            if self.episode.phase != Phase::Open && arrival.una >= self.episode.recover {
+                if self.episode.phase == Phase::FastRecovery {
+                    change = Change::Left { limit: u64::MAX };
+                }
+                self.episode.end();
+            }
+        }
+        // Section 2: a duplicate is what carries new selective acknowledgements, whatever else it does.
+        if arrival.sacked == 0 || self.episode.phase != Phase::Open {
+            return change;
+        }
+        self.episode.count_duplicate(arrival.nxt);
+        // Section 5, steps 1 and 2.
+        if self.episode.dup_acks >= DUP_THRESH || board.is_head_lost() {
+            self.episode.begin(Phase::FastRecovery, arrival.nxt);
+            self.rescued = false;
+            board.rewind();
+            board.mark_head_lost();
+            return Change::Entered;
+        }
+        change
+    }
+
+    pub(super) const fn on_timeout(&mut self) {
+        self.rescued = true;
+    }
+
+    /// Rule 4 allows one rescue a recovery.
+    pub(super) const fn on_rescue(&mut self) {
+        self.rescued = true;
+    }
+
+    /// NextSeg (section 4).
+    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
+        if let Some(index) = board.next_lost() {
+            return Next::Retransmit(index); // Rule 1.
+        }
+        if new_data {
+            return Next::New; // Rule 2.
+        }
+        if self.episode.phase != Phase::FastRecovery {
+            return Next::Nothing;
+        }
+        if let Some(index) = board.next_below_highest_sacked() {
+            return Next::Retransmit(index); // Rule 3.
+        }
+        match board.last_unsacked() {
+            Some(index) if !self.rescued => Next::Rescue(index), // Rule 4.
+            _ => Next::Nothing,
+        }
+    }
+}

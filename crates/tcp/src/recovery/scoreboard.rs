@@ -1,0 +1,347 @@
+//! What was sent and is not cumulatively acknowledged: one record a segment, with the marks that recovery sets.
+//!
+//! The numbers that every decision needs (`pipe` and its parts) are kept as the marks change, and every cursor
+//! only moves forward between losses, so an acknowledgement costs what it changes and not what is outstanding.
+
+use std::collections::VecDeque;
+
+use base::Instant;
+use base::wire::tcp::SackBlock;
+
+use crate::buffer::ranges::{RangeSet, Span};
+use crate::connection::delivery::{DeliveryMeter, Snapshot};
+use crate::sequence::SeqSpace;
+
+/// One segment that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    /// Offset of its first byte.
+    pub(crate) start: u64,
+    /// Bytes of sequence space, FIN included.
+    pub(crate) len: u32,
+    marks: u8,
+    /// When it was last sent.
+    pub(crate) sent_at: Instant,
+    /// What had been delivered by then.
+    pub(crate) snapshot: Snapshot,
+}
+
+/// The peer has it, beyond the cumulative acknowledgement.
+const SACKED: u8 = 1;
+/// It is deemed lost.
+const LOST: u8 = 2;
+/// It was sent again since it was last deemed lost.
+const RESENT: u8 = 4;
+/// It was sent again at some time: no round-trip sample (Karn).
+const EVER_RESENT: u8 = 8;
+/// It ends with a FIN.
+const FIN: u8 = 16;
+
+impl Record {
+    /// The offset after its last byte.
+    pub(crate) const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+
+    /// Whether it ends with a FIN.
+    pub(crate) const fn has_fin(&self) -> bool {
+        self.has(FIN)
+    }
+
+    /// Bytes of data.
+    pub(crate) const fn data_len(&self) -> u32 {
+        self.len - self.has_fin() as u32
+    }
+
+    const fn has(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+}
+
+/// What an acknowledgement newly delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivered {
+    /// Bytes that the cumulative acknowledgement advanced by.
+    pub(crate) acked: u64,
+    /// Bytes newly acknowledged selectively.
+    pub(crate) sacked: u64,
+    /// Bytes that the peer is newly known to have.
+    pub(crate) bytes: u64,
+    /// When the oldest of the segments was sent, of those sent once.
+    pub(crate) oldest_sent_at: Option<Instant>,
+    /// When the latest was sent, of those sent once.
+    pub(crate) latest_sent_at: Option<Instant>,
+    /// Whether any of those newly delivered had been sent again.
+    pub(crate) any_resent: bool,
+}
+
+impl Delivered {
+    fn count(&mut self, record: &Record) {
+        self.bytes += u64::from(record.len);
+        if record.has(EVER_RESENT) {
+            self.any_resent = true;
+        } else {
+            self.oldest_sent_at.get_or_insert(record.sent_at);
+            self.latest_sent_at = Some(record.sent_at);
+        }
+    }
+}
+
+/// The records, ascending, and their sums.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// The index of the first record; indices never repeat.
+    base: u64,
+    /// What is selectively acknowledged, beyond the first record's start.
+    sacked_spans: RangeSet,
+    outstanding: u64,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// Everything before this index was considered for retransmission: `HighRxt`.
+    cursor: u64,
+    /// Everything before this index is selectively acknowledged or deemed lost.
+    lost_until: u64,
+}
+
+impl Scoreboard {
+    /// Whether nothing is outstanding.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Bytes estimated to be in the network: `pipe` of RFC 6675 (4), kept incrementally.
+    pub(crate) const fn pipe(&self) -> u64 {
+        self.outstanding - self.sacked - self.lost + self.resent
+    }
+
+    /// The record with this index.
+    pub(crate) fn record(&self, index: u64) -> &Record {
+        &self.records[(index - self.base) as usize]
+    }
+
+    /// The index of the first record.
+    pub(crate) const fn head(&self) -> u64 {
+        self.base
+    }
+
+    fn end_index(&self) -> u64 {
+        self.base + self.records.len() as u64
+    }
+
+    /// A segment was sent for the first time.
+    pub(crate) fn push(&mut self, start: u64, len: u32, fin: bool, now: Instant, snapshot: Snapshot) {
+        self.outstanding += u64::from(len);
+        let marks = if fin { FIN } else { 0 };
+        self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
+    }
+
+    /// The record with this index was sent again; `advance` moves `HighRxt` to it.
+    pub(crate) fn on_resent(&mut self, index: u64, now: Instant, snapshot: Snapshot, advance: bool) {
+        let record = &mut self.records[(index - self.base) as usize];
+        if !record.has(RESENT) {
+            self.resent += u64::from(record.len);
+        }
+        record.marks |= RESENT | EVER_RESENT;
+        record.sent_at = now;
+        record.snapshot = snapshot;
+        if advance {
+            self.cursor = self.cursor.max(index + 1);
+        }
+    }
+
+    /// Takes in a cumulative acknowledgement of everything before `una`.
+    pub(crate) fn acknowledge(&mut self, una: u64, meter: &mut DeliveryMeter, news: &mut Delivered) {
+        while let Some(&record) = self.records.front() {
+            if record.end() > una {
+                break;
+            }
+            self.records.pop_front();
+            self.base += 1;
+            self.forget(&record);
+            self.outstanding -= u64::from(record.len);
+            news.acked += u64::from(record.len);
+            if !record.has(SACKED) {
+                news.count(&record);
+                meter.on_delivered(&record);
+            }
+        }
+        self.trim_head(una, news);
+        if !self.sacked_spans.is_empty() {
+            self.sacked_spans.remove_below(una);
+        }
+    }
+
+    /// The peer acknowledged a part of the first record.
+    fn trim_head(&mut self, una: u64, news: &mut Delivered) {
+        let Some(record) = self.records.front().copied().filter(|record| record.start < una) else { return };
+        let gone = (una - record.start) as u32;
+        self.forget(&record);
+        self.outstanding -= u64::from(gone);
+        news.acked += u64::from(gone);
+        let head = &mut self.records[0];
+        head.start = una;
+        head.len -= gone;
+        let head = *head;
+        self.remember(&head);
+    }
+
+    /// Takes a record out of the sums of its marks.
+    fn forget(&mut self, record: &Record) {
+        let len = u64::from(record.len);
+        if record.marks & (SACKED | LOST | RESENT) == 0 {
+            return;
+        }
+        self.sacked -= if record.has(SACKED) { len } else { 0 };
+        self.lost -= if record.has(LOST) { len } else { 0 };
+        self.resent -= if record.has(RESENT) { len } else { 0 };
+    }
+
+    /// Adds a record to the sums of its marks.
+    fn remember(&mut self, record: &Record) {
+        let len = u64::from(record.len);
+        self.sacked += if record.has(SACKED) { len } else { 0 };
+        self.lost += if record.has(LOST) { len } else { 0 };
+        self.resent += if record.has(RESENT) { len } else { 0 };
+    }
+
+    /// Takes in a segment's SACK blocks. Blocks that cannot be, and those that only report duplicates, are ignored.
+    pub(crate) fn take_blocks(
+        &mut self,
+        blocks: &[SackBlock],
+        space: SeqSpace,
+        (una, nxt): (u64, u64),
+        meter: &mut DeliveryMeter,
+        news: &mut Delivered,
+    ) {
+        for block in blocks {
+            let (start, end) = (space.offset(block.start, una), space.offset(block.end, una));
+            let start = start.max(una);
+            if start >= end || end > nxt {
+                continue;
+            }
+            let mut fresh: Option<Span> = None;
+            let merged = self.sacked_spans.insert(Span { start, end }, |part| {
+                let whole = fresh.get_or_insert(part);
+                whole.end = part.end;
+            });
+            if let Some(fresh) = fresh {
+                self.mark_sacked(fresh, merged, meter, news);
+            }
+        }
+    }
+
+    /// Marks the records that meet `fresh` and lie wholly within `merged`.
+    fn mark_sacked(&mut self, fresh: Span, merged: Span, meter: &mut DeliveryMeter, news: &mut Delivered) {
+        let mut at = self.records.partition_point(|record| record.end() <= fresh.start);
+        while let Some(record) = self.records.get(at).copied().filter(|record| record.start < fresh.end) {
+            if !record.has(SACKED) && merged.start <= record.start && record.end() <= merged.end {
+                self.forget(&record);
+                news.sacked += u64::from(record.len);
+                news.count(&record);
+                meter.on_delivered(&record);
+                let kept = &mut self.records[at];
+                kept.marks = kept.marks & !(LOST | RESENT) | SACKED;
+                self.sacked += u64::from(record.len);
+            }
+            at += 1;
+        }
+    }
+
+    /// Deems lost what `IsLost` of RFC 6675 (4) says is lost, now that more is selectively acknowledged: everything
+    /// below which lie `DupThresh` separate runs, or more than `DupThresh` - 1 segments' bytes, that the peer has.
+    pub(crate) fn mark_losses(&mut self, dup_thresh: u32, mss: u64) {
+        let (mut runs, mut bytes) = (0, 0);
+        let edge = self.sacked_spans.iter().rev().find(|span| {
+            runs += 1;
+            bytes += span.end - span.start;
+            runs >= dup_thresh || bytes > u64::from(dup_thresh - 1) * mss
+        });
+        let Some(edge) = edge else { return };
+        let mut index = self.lost_until.max(self.base);
+        while let Some(record) = self.records.get_mut((index - self.base) as usize) {
+            if record.start >= edge.start {
+                break;
+            }
+            if !record.has(SACKED | LOST) {
+                record.marks |= LOST;
+                self.lost += u64::from(record.len);
+            }
+            index += 1;
+        }
+        self.lost_until = index;
+    }
+
+    /// Deems the first record lost.
+    pub(crate) fn mark_head_lost(&mut self) {
+        let Some(head) = self.records.front_mut() else { return };
+        if !head.has(SACKED | LOST) {
+            head.marks |= LOST;
+            self.lost += u64::from(head.len);
+        }
+        self.lost_until = self.lost_until.max(self.base + 1);
+    }
+
+    /// Deems everything lost that the peer is not known to have; forgets what it claimed if it has reneged.
+    pub(crate) fn mark_all_lost(&mut self) {
+        let reneged = self.records.front().is_some_and(|head| head.has(SACKED));
+        if reneged {
+            self.sacked_spans.clear();
+            self.sacked = 0;
+        }
+        for record in &mut self.records {
+            record.marks &= if reneged { !(RESENT | SACKED) } else { !RESENT };
+            record.marks |= if record.has(SACKED) { 0 } else { LOST };
+        }
+        self.resent = 0;
+        self.lost = self.outstanding - self.sacked;
+        self.lost_until = self.end_index();
+        self.rewind();
+    }
+
+    /// Considers everything outstanding for retransmission again.
+    pub(crate) fn rewind(&mut self) {
+        self.cursor = self.base;
+    }
+
+    /// Whether the first record is deemed lost.
+    pub(crate) fn is_head_lost(&self) -> bool {
+        self.records.front().is_some_and(|head| head.has(LOST))
+    }
+
+    /// The first record past `HighRxt` that is neither with the peer nor sent again; `HighRxt` moves up to it.
+    fn advance_cursor(&mut self) -> u64 {
+        self.cursor = self.cursor.max(self.base);
+        while let Some(record) = self.records.get((self.cursor - self.base) as usize) {
+            if !record.has(SACKED | RESENT) {
+                break;
+            }
+            self.cursor += 1;
+        }
+        self.cursor
+    }
+
+    /// The first record past `HighRxt` that is deemed lost and was not sent again: rule 1 of `NextSeg`.
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.lost == 0 {
+            return None;
+        }
+        let index = self.advance_cursor();
+        (index < self.lost_until.min(self.end_index())).then_some(index)
+    }
+
+    /// The first record past `HighRxt` that the peer lacks although it has something beyond: rule 3 of `NextSeg`.
+    pub(crate) fn next_below_highest_sacked(&mut self) -> Option<u64> {
+        let highest = self.sacked_spans.last()?.end;
+        let index = self.advance_cursor();
+        let record = self.records.get((index - self.base) as usize)?;
+        (record.start < highest).then_some(index)
+    }
+
+    /// The last record that the peer is not known to have: rule 4 of `NextSeg`.
+    pub(crate) fn last_unsacked(&self) -> Option<u64> {
+        let back = self.records.iter().rposition(|record| !record.has(SACKED))?;
+        Some(self.base + back as u64)
+    }
+}

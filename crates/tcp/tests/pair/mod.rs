@@ -1,0 +1,213 @@
+//! Two hosts over a path with virtual latency, loss, duplication and reordering.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{IpAddr, SocketAddr};
+
+use base::{Duration, Instant, Packet, Rng};
+use longhaul_tcp::{ConnectionId, Event, Host, TcpConfig};
+
+pub const PORT: u16 = 80;
+
+/// What the path does to a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    pub latency: Duration,
+    /// Extra delay, uniform up to this: packets overtake each other.
+    pub jitter: Duration,
+    pub loss: f64,
+    pub duplication: f64,
+}
+
+impl Path {
+    pub fn clean(latency_ms: u64) -> Self {
+        Self {
+            latency: Duration::from_millis(latency_ms),
+            jitter: Duration::ZERO,
+            loss: 0.0,
+            duplication: 0.0,
+        }
+    }
+}
+
+/// One end of a transfer: what it is to send and what it got.
+#[derive(Debug, Default)]
+pub struct End {
+    pub id: Option<ConnectionId>,
+    pub to_send: u64,
+    pub sent: u64,
+    pub finish: bool,
+    pub finished: bool,
+    pub received: u64,
+    pub events: Vec<(Instant, Event)>,
+    /// Reads nothing while set.
+    pub stalled: bool,
+    pub corrupt: bool,
+}
+
+pub struct Pair {
+    pub now: Instant,
+    pub hosts: [Host; 2],
+    pub ends: [End; 2],
+    pub path: Path,
+    pub rng: Rng,
+    /// Drops what it says: (sender, packet, its count among the sender's packets).
+    pub drop_if: Box<dyn FnMut(usize, &[u8], u64) -> bool>,
+    sent: [u64; 2],
+    wire: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    sequence: u64,
+    pub transmitted: u64,
+}
+
+/// The byte at a position of the stream that end `from` sends.
+pub fn byte_at(from: usize, position: u64) -> u8 {
+    (position.wrapping_add(from as u64 * 77).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+pub fn address(host: usize) -> IpAddr {
+    IpAddr::from([10, 0, 0, host as u8 + 1])
+}
+
+impl Pair {
+    pub fn new(seed: u64, path: Path, server: &TcpConfig) -> Self {
+        let mut hosts = [
+            Host::new(address(0), Rng::named(seed, "client")),
+            Host::new(address(1), Rng::named(seed, "server")),
+        ];
+        hosts[1].listen(PORT, server).unwrap();
+        Self {
+            now: Instant::ZERO,
+            hosts,
+            ends: [End::default(), End::default()],
+            path,
+            rng: Rng::named(seed, "path"),
+            drop_if: Box::new(|_, _, _| false),
+            sent: [0; 2],
+            wire: BinaryHeap::new(),
+            sequence: 0,
+            transmitted: 0,
+        }
+    }
+
+    pub fn connect(&mut self, config: &TcpConfig) {
+        let remote = SocketAddr::new(address(1), PORT);
+        self.ends[0].id = Some(self.hosts[0].connect(self.now, remote, config).unwrap());
+        self.drain();
+    }
+
+    /// Lets the applications act and the packets leave.
+    pub fn drain(&mut self) {
+        loop {
+            let mut acted = false;
+            for side in 0..2 {
+                while let Some((id, event)) = self.hosts[side].poll_event() {
+                    self.ends[side].id = Some(id);
+                    self.ends[side].events.push((self.now, event));
+                    acted = true;
+                }
+                acted |= self.act(side);
+                while let Some(packet) = self.hosts[side].poll_transmit(self.now) {
+                    self.send(side, &packet);
+                    acted = true;
+                }
+            }
+            if !acted {
+                break;
+            }
+        }
+    }
+
+    fn act(&mut self, side: usize) -> bool {
+        let (end, host, now) = (&mut self.ends[side], &mut self.hosts[side], self.now);
+        let Some(id) = end.id else { return false };
+        if host.connection(id).is_none() {
+            return false;
+        }
+        let mut acted = false;
+        if !end.stalled {
+            let (received, corrupt) = (&mut end.received, &mut end.corrupt);
+            let read = host.read_with(now, id, |bytes| {
+                for &byte in bytes {
+                    *corrupt |= byte != byte_at(1 - side, *received);
+                    *received += 1;
+                }
+            });
+            acted |= read.is_ok_and(|count| count > 0);
+        }
+        if end.sent < end.to_send {
+            let mut position = end.sent;
+            let fill = |out: &mut [u8]| {
+                for byte in out {
+                    *byte = byte_at(side, position);
+                    position += 1;
+                }
+            };
+            if let Ok(taken) = host.write_with(now, id, (end.to_send - end.sent) as usize, fill) {
+                end.sent += taken as u64;
+                acted |= taken > 0;
+            }
+        }
+        if end.finish && !end.finished && end.sent == end.to_send {
+            end.finished = true;
+            host.finish(now, id).unwrap();
+            acted = true;
+        }
+        acted
+    }
+
+    fn send(&mut self, side: usize, packet: &Packet) {
+        self.transmitted += 1;
+        let count = self.sent[side];
+        self.sent[side] += 1;
+        if (self.drop_if)(side, packet, count) || self.rng.chance(self.path.loss) {
+            return;
+        }
+        let copies = 1 + u64::from(self.rng.chance(self.path.duplication));
+        for _ in 0..copies {
+            let jitter = Duration::from_nanos(self.rng.below(self.path.jitter.as_nanos() + 1));
+            self.sequence += 1;
+            let at = self.now + self.path.latency + jitter;
+            self.wire.push(Reverse((at, self.sequence, 1 - side, packet.to_vec())));
+        }
+    }
+
+    /// Goes to the next event; false if nothing more will happen.
+    pub fn step(&mut self) -> bool {
+        let arrival = self.wire.peek().map(|Reverse((at, ..))| *at);
+        let timeouts = self.hosts.iter().filter_map(Host::poll_timeout);
+        let Some(next) = timeouts.chain(arrival).min() else { return false };
+        self.now = self.now.max(next);
+        for host in &mut self.hosts {
+            host.handle_timeout(self.now);
+        }
+        while let Some(Reverse((at, ..))) = self.wire.peek()
+            && *at <= self.now
+        {
+            let Some(Reverse((_, _, side, packet))) = self.wire.pop() else { break };
+            let _ = self.hosts[side].handle_packet(self.now, &packet);
+            self.drain();
+        }
+        self.drain();
+        true
+    }
+
+    /// Runs until `done` or the deadline; whether it was done.
+    pub fn run_until(&mut self, deadline: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let deadline = Instant::ZERO + deadline;
+        while !done(self) {
+            if self.now > deadline || !self.step() {
+                return done(self);
+            }
+        }
+        true
+    }
+
+    pub fn saw(&self, side: usize, event: Event) -> bool {
+        self.ends[side].events.iter().any(|&(_, seen)| seen == event)
+    }
+
+    pub fn connection(&self, side: usize) -> &longhaul_tcp::Connection {
+        self.hosts[side].connection(self.ends[side].id.unwrap()).unwrap()
+    }
+}
