@@ -1,1 +1,21 @@
-//! The gateway daemon and its testbed.
+//! The gateway: the link endpoints of the lab on real packets.
+//!
+//! [`daemon::Gateway`] is the daemon, [`emulator`] a channel in real time, [`testbed`] two hosts and two
+//! gateways around it in network namespaces, [`bench`] the gateway's own benchmark. This crate is where
+//! the real clock ([`clock`]) and the system's random source enter, and the only one with `unsafe`.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod carrier;
+pub mod clock;
+pub mod config;
+pub mod counters;
+pub mod daemon;
+pub mod emulator;
+pub mod key;
+pub mod pacer;
+pub mod readiness;
+pub mod session;
+pub mod signals;
+pub mod testbed;
+pub mod tun;

@@ -1,0 +1,226 @@
+//! `longhaul emulate`: the channel in real time.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use base::Duration;
+use base::config::ConfigError;
+use gateway::emulator::{Emulator, Options, Ports, Report, UdpPort};
+use gateway::signals::Signals;
+
+use super::outcome::{failure, misconfigured};
+
+/// Carries packets between two UDP ports, or two TUN devices, as a bad link would.
+///
+/// Side A is the hub, side B the terminal; what goes down goes from A to B. Rates count whole IP packets.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  longhaul emulate --udp-a 127.0.0.1:7001 --peer-a 127.0.0.1:7000 --udp-b 127.0.0.1:7002 \\
+      --rate '256 kbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --stats 5
+  longhaul emulate --tun-a sat0 --tun-b sat1 --rate '10 Mbit/s' --up-rate '1 Mbit/s' --delay '270 ms'")]
+pub(crate) struct Arguments {
+    /// Side A's UDP address here.
+    #[arg(long, value_name = "ADDR:PORT", requires = "udp_b", required_unless_present = "tun_a")]
+    udp_a: Option<SocketAddr>,
+    /// Where side A's packets go; without it, to where the latest came from.
+    #[arg(long, value_name = "ADDR:PORT", requires = "udp_a")]
+    peer_a: Option<SocketAddr>,
+    /// Side B's UDP address here.
+    #[arg(long, value_name = "ADDR:PORT", requires = "udp_a")]
+    udp_b: Option<SocketAddr>,
+    /// Where side B's packets go; without it, to where the latest came from.
+    #[arg(long, value_name = "ADDR:PORT", requires = "udp_b")]
+    peer_b: Option<SocketAddr>,
+    /// Side A's TUN device, created here.
+    #[arg(long, value_name = "NAME", requires = "tun_b", conflicts_with = "udp_a")]
+    tun_a: Option<String>,
+    /// Side B's TUN device, created here.
+    #[arg(long, value_name = "NAME", requires = "tun_a")]
+    tun_b: Option<String>,
+    #[command(flatten)]
+    channel: ChannelArgs,
+    /// Print the counters every so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    stats: Option<u32>,
+    /// Print counters as JSON objects, one a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The channel, as `emulate` and `testbed up` take it.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ChannelArgs {
+    /// Rate from A to B (down).
+    #[arg(long, value_name = "RATE", default_value = "1 Mbit/s")]
+    pub(crate) rate: String,
+    /// Rate from B to A (up); as down unless told.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) up_rate: Option<String>,
+    /// Propagation delay, one way.
+    #[arg(long, value_name = "TIME", default_value = "250 ms")]
+    pub(crate) delay: String,
+    /// What goes wrong, in TOML: none, bit-errors={ber=1e-5}, erasure={probability=0.01},
+    /// gilbert-elliott={f=0.3,d="1 s"}, periodic={open="10 s",blocked="5 s"}, trace={file="outages.csv"}.
+    #[arg(long, value_name = "MODEL", default_value = "none")]
+    pub(crate) errors: String,
+    /// What goes wrong from B to A; as down unless told.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) up_errors: Option<String>,
+    /// Blocks each direction at times of its own.
+    #[arg(long)]
+    pub(crate) uncorrelated: bool,
+    /// Root of every random stream.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Packets that may wait for each line.
+    #[arg(long, value_name = "PACKETS", default_value_t = 100)]
+    pub(crate) line_queue: usize,
+}
+
+impl ChannelArgs {
+    /// The channel, checked, with its recordings loaded.
+    pub(crate) fn channel(&self) -> Result<channel::duplex::Config, ConfigError> {
+        let mut text = String::new();
+        let mut line = |key: &str, value: &str| {
+            let _ = writeln!(text, "{key} = {value}");
+        };
+        line("rate", &quoted(&self.rate));
+        line("delay", &quoted(&self.delay));
+        line("errors", &model(&self.errors));
+        if let Some(rate) = &self.up_rate {
+            line("up-rate", &quoted(rate));
+        }
+        if let Some(errors) = &self.up_errors {
+            line("up-errors", &model(errors));
+        }
+        if self.uncorrelated {
+            line("correlated", "false");
+        }
+        let mut channel: channel::duplex::Config =
+            base::config::parse("arguments", &text).map_err(|error| ConfigError { line: None, ..error })?;
+        let read = |file: &str| std::fs::read_to_string(file);
+        channel.errors.load(read)?;
+        if let Some(errors) = &mut channel.up_errors {
+            errors.load(read)?;
+        }
+        Ok(channel)
+    }
+
+    /// The same as arguments again, for a process of its own.
+    pub(crate) fn to_arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut option = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
+        option("rate", self.rate.clone());
+        option("delay", self.delay.clone());
+        option("errors", self.errors.clone());
+        option("seed", self.seed.to_string());
+        option("line-queue", self.line_queue.to_string());
+        if let Some(rate) = &self.up_rate {
+            option("up-rate", rate.clone());
+        }
+        if let Some(errors) = &self.up_errors {
+            option("up-errors", errors.clone());
+        }
+        if self.uncorrelated {
+            arguments.push("--uncorrelated".to_owned());
+        }
+        arguments
+    }
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    let channel = match args.channel.channel() {
+        Ok(channel) => channel,
+        Err(error) => return misconfigured(error),
+    };
+    let ports = match (args.udp_a, args.udp_b, &args.tun_a, &args.tun_b) {
+        (Some(a), Some(b), _, _) => Ports::Udp {
+            a: UdpPort { listen: a, peer: args.peer_a },
+            b: UdpPort { listen: b, peer: args.peer_b },
+        },
+        (_, _, Some(a), Some(b)) => Ports::Tun { a: a.clone(), b: b.clone() },
+        _ => return misconfigured("ports: allowed are --udp-a with --udp-b, or --tun-a with --tun-b"),
+    };
+    let report_every = args.stats.map(|seconds| Duration::from_secs(seconds.max(1).into()));
+    let options =
+        Options { ports, channel, seed: args.channel.seed, queue: args.channel.line_queue, report_every };
+    let result = Signals::new().and_then(|mut signals| {
+        let mut emulator = Emulator::new(&options)?;
+        emulator.run(&mut signals, |report| print(report, args.json))?;
+        print(&emulator.report(), args.json);
+        Ok(())
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure(error),
+    }
+}
+
+fn print(report: &Report, json: bool) {
+    if json {
+        println!("{}", serde_json::json!(report));
+        return;
+    }
+    for (name, counters) in [("down", &report.down), ("up", &report.up)] {
+        println!(
+            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}",
+            report.seconds,
+            counters.packets.get(),
+            counters.bytes.get(),
+            counters.delivered.get(),
+            counters.dropped_queue.get(),
+            counters.damaged.get(),
+            counters.dropped_at_exit.get(),
+        );
+    }
+}
+
+fn quoted(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
+}
+
+/// `none` or `name={…}` as a TOML value.
+fn model(text: &str) -> String {
+    if text.contains('=') { format!("{{ {text} }}") } else { quoted(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(Debug, clap::Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        channel: ChannelArgs,
+    }
+
+    fn parse(arguments: &[&str]) -> ChannelArgs {
+        Wrapper::parse_from([&["x"], arguments].concat()).channel
+    }
+
+    #[test]
+    fn a_channel_survives_as_arguments() {
+        let args = parse(&[
+            "--rate", "2 Mbit/s", "--errors", "gilbert-elliott={f=0.3,d=\"1 s\"}", "--up-rate", "64 kbit/s",
+            "--seed", "7", "--uncorrelated",
+        ]);
+        let again = args.to_arguments();
+        let again = parse(&again.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(args.channel().unwrap(), again.channel().unwrap());
+        assert_eq!((again.seed, again.uncorrelated), (7, true));
+    }
+
+    #[test]
+    fn a_wrong_channel_says_what_is_allowed() {
+        let complaint = |arguments: &[&str]| parse(arguments).channel().unwrap_err().to_string();
+        let rate = complaint(&["--rate", "1 Mbps"]);
+        assert!(rate.starts_with("arguments: rate = \"1 Mbps\": ") && rate.contains("Mbit/s"), "{rate}");
+        let model = complaint(&["--errors", "gilbert={f=0.3}"]);
+        assert!(model.contains("gilbert") && model.contains("expected one of"), "{model}");
+        let f = complaint(&["--errors", "gilbert-elliott={f=1.5,d=\"1 s\"}"]);
+        assert!(f.contains("1.5 is not a blocked fraction; allowed"), "{f}");
+    }
+}

@@ -1,0 +1,76 @@
+//! `longhaul gateway`: the daemon.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use gateway::config::Config;
+use gateway::daemon::{Gateway, GatewayError, Notice};
+use gateway::signals::Signals;
+
+use super::outcome::{failure, misconfigured};
+
+/// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the right to make TUN devices.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  longhaul keygen --out /etc/longhaul/site.key
+  longhaul gateway --config /etc/longhaul/site.toml
+
+site.toml:
+  [tun]
+  name = \"sat0\"
+  addresses = [\"10.77.0.1/30\"]
+  [carrier.udp]
+  listen = \"192.0.2.1:51900\"
+  peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
+  [link]
+  protocol = \"cotmll\"           # or \"plain\"
+  rate = \"1 Mbit/s\"             # of the carrier, with all headers
+  [session]
+  key-file = \"site.key\"")]
+pub(crate) struct Arguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Check the configuration and end.
+    #[arg(long)]
+    check: bool,
+    /// Print notices as JSON objects, one a line, and the counters at the end.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    let config = match Config::read(&args.config).and_then(|config| config.session.load().map(|_| config)) {
+        Ok(config) => config,
+        Err(error) => return misconfigured(error),
+    };
+    if args.check {
+        return ExitCode::SUCCESS;
+    }
+    match serve(config, args.json) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(GatewayError::Config(error)) => misconfigured(error),
+        Err(error) => failure(error),
+    }
+}
+
+fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
+    let mut signals = Signals::new()?;
+    let mut gateway = Gateway::new(config)?;
+    gateway.run(&mut signals, |notice| match (notice, json) {
+        (Notice::Established { peer, restarted: false }, false) => println!("session established with {peer}"),
+        (Notice::Established { peer, restarted: true }, false) => {
+            println!("session established with {peer}, which has restarted: the link starts afresh");
+        }
+        (Notice::Lost, false) => println!("session lost"),
+        (Notice::Established { peer, restarted }, true) => {
+            println!("{}", serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted }));
+        }
+        (Notice::Lost, true) => println!("{}", serde_json::json!({ "notice": "lost" })),
+    })?;
+    if json {
+        println!("{}", gateway.status());
+    }
+    Ok(())
+}

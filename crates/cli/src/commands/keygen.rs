@@ -1,0 +1,40 @@
+//! `longhaul keygen`: a key for a pair of gateways.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use gateway::key::PresharedKey;
+
+use super::outcome::failure;
+
+/// Makes a key that two gateways share, 32 random bytes in base64.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  longhaul keygen --out site.key      # then copy it to the other site")]
+pub(crate) struct Arguments {
+    /// Write it to this new file, readable by its owner only, instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    let key = PresharedKey::generate().to_base64();
+    if let Some(path) = &args.out {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        if let Err(error) = file.and_then(|mut file| writeln!(file, "{key}")) {
+            return failure(format_args!("{}: {error}", path.display()));
+        }
+    }
+    match (&args.out, args.json) {
+        (None, false) => println!("{key}"),
+        (None, true) => println!("{}", serde_json::json!({ "key": key })),
+        (Some(_), false) => {}
+        (Some(path), true) => println!("{}", serde_json::json!({ "file": path })),
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,190 @@
+//! `longhaul testbed`: two hosts, two gateways and a satellite in network namespaces.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use base::Duration;
+use base::config::ConfigError;
+use gateway::testbed::namespaces::Room;
+use gateway::testbed::{self, Link, Name, Options, TestbedError};
+use serde::Deserialize;
+
+use super::emulate::ChannelArgs;
+use super::outcome::{failure, misconfigured};
+
+/// host1 - gw1 - emulated satellite - gw2 - host2, in network namespaces of this machine. Needs root.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  longhaul testbed up --protocol cotmll --rate '1 Mbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
+  longhaul testbed exec host2 -- python3 -m http.server --directory /usr/share &
+  longhaul testbed exec host1 -- curl -O http://10.77.2.2:8000/file
+  longhaul testbed down
+
+host1 (at the terminal) is 10.77.1.2 and fd77:1::2, host2 (at the hub) 10.77.2.2 and fd77:2::2.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    Up(Up),
+    Exec(Exec),
+    Down(Down),
+}
+
+/// Builds the testbed; returns when it carries packets.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  longhaul testbed up --name a --protocol plain --rate '256 kbit/s' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --seed 3")]
+struct Up {
+    #[command(flatten)]
+    name: NameArgs,
+    /// The gateways' link protocol: plain or cotmll.
+    #[arg(long, default_value = "cotmll", conflicts_with_all = ["link_config", "no_gateway"])]
+    protocol: String,
+    /// A TOML file with the keys of a gateway's [link] table, instead of --protocol; the rate comes from --rate.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
+    link_config: Option<PathBuf>,
+    /// No gateways: the emulator bridges the two TUN devices.
+    #[arg(long)]
+    no_gateway: bool,
+    /// Largest IP packet between the hosts, in bytes.
+    #[arg(long, default_value_t = 1400, value_parser = clap::value_parser!(u32).range(576..=1500))]
+    mtu: u32,
+    #[command(flatten)]
+    channel: ChannelArgs,
+    /// How long the gateways may take to establish a session, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    patience: u32,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs a command in a room of the testbed, and ends as it ends.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  longhaul testbed exec host1 -- ping -c 3 10.77.2.2")]
+struct Exec {
+    #[command(flatten)]
+    name: NameArgs,
+    /// Where to run it.
+    room: RoomName,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+/// Ends the testbed's processes and removes its namespaces and files.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  longhaul testbed down --name a")]
+struct Down {
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct NameArgs {
+    /// The testbed's name; testbeds of different names live side by side.
+    #[arg(long, default_value = "longhaul")]
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RoomName {
+    Host1,
+    Gw1,
+    Sat,
+    Gw2,
+    Host2,
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    let result = match &args.action {
+        Action::Up(up) => build(up),
+        Action::Exec(exec) => enter(exec),
+        Action::Down(down) => Name::new(&down.name.name).and_then(|name| testbed::down(&name)).map_err(Wrong::Testbed),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Wrong::Config(error)) => misconfigured(error),
+        Err(Wrong::Testbed(error @ TestbedError::Name(_))) => misconfigured(error),
+        Err(Wrong::Testbed(error)) => failure(error),
+    }
+}
+
+/// What went wrong, for the exit code.
+enum Wrong {
+    Config(ConfigError),
+    Testbed(TestbedError),
+}
+
+impl From<TestbedError> for Wrong {
+    fn from(error: TestbedError) -> Self {
+        Self::Testbed(error)
+    }
+}
+
+impl From<ConfigError> for Wrong {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+fn build(up: &Up) -> Result<(), Wrong> {
+    let name = Name::new(&up.name.name)?;
+    let channel = up.channel.channel()?;
+    let link = if up.no_gateway { None } else { Some(link(up, &channel)?) };
+    let protocol = link.as_ref().map_or_else(|| "none".to_owned(), |link| link.table.replace('\n', " "));
+    testbed::up(&Options {
+        name: name.clone(),
+        link,
+        channel: up.channel.to_arguments(),
+        mtu: up.mtu,
+        patience: Duration::from_secs(up.patience.into()),
+    })?;
+    let (host1, host2) = ("10.77.1.2", "10.77.2.2");
+    if up.json {
+        let directory = name.directory();
+        println!("{}", serde_json::json!({ "name": name.as_str(), "host1": host1, "host2": host2, "directory": directory }));
+    } else {
+        println!("testbed {} is up ({}); host1 is {host1}, host2 is {host2}", name.as_str(), protocol.trim());
+        println!("  longhaul testbed exec --name {} host1 -- ping -c 3 {host2}", name.as_str());
+    }
+    Ok(())
+}
+
+/// The gateways' link, checked before anything is built.
+fn link(up: &Up, channel: &channel::duplex::Config) -> Result<Link, ConfigError> {
+    /// What a gateway's `[link]` table must hold, with any other of its keys.
+    #[derive(Deserialize)]
+    struct Document {
+        #[expect(dead_code, reason = "read to be checked")]
+        link: gateway::config::Link,
+    }
+    let (file, table) = match &up.link_config {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+            (file, text)
+        }
+        None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
+    };
+    // On the table's own line numbers.
+    base::config::parse::<gateway::config::Link>(&file, &table)?;
+    base::config::parse::<Document>(&file, &format!("[link]\nrate = \"1 bit/s\"\n{table}\n"))?;
+    Ok(Link { table, up: Some(channel.up_rate.unwrap_or(channel.rate)), down: Some(channel.rate) })
+}
+
+fn enter(exec: &Exec) -> Result<(), Wrong> {
+    let room = match exec.room {
+        RoomName::Host1 => Room::Host1,
+        RoomName::Gw1 => Room::Gateway1,
+        RoomName::Sat => Room::Satellite,
+        RoomName::Gw2 => Room::Gateway2,
+        RoomName::Host2 => Room::Host2,
+    };
+    Err(testbed::exec(&Name::new(&exec.name.name)?, room, &exec.command).into())
+}

@@ -1,0 +1,37 @@
+//! The real clock: the one place where monotonic time enters.
+
+use std::time;
+
+use base::{Duration, Instant};
+
+/// A monotonic clock that reads [`Instant::ZERO`] when it is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: time::Instant,
+}
+
+impl Clock {
+    /// Starts the clock.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { origin: read() }
+    }
+
+    /// The time since the start.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        let nanos = read().duration_since(self.origin).as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// Lets `span` pass.
+#[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
+pub fn sleep(span: Duration) {
+    std::thread::sleep(time::Duration::from_nanos(span.as_nanos()));
+}
+
+#[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
+fn read() -> time::Instant {
+    time::Instant::now()
+}

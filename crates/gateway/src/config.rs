@@ -1,0 +1,370 @@
+//! The daemon's configuration file.
+//!
+//! ```toml
+//! [tun]
+//! name = "sat0"
+//! addresses = ["10.77.0.1/30", "fd77::1/64"]
+//! mtu = 1400                      # optional
+//!
+//! [carrier.udp]
+//! listen = "192.0.2.1:51900"
+//! peer = "198.51.100.7:51900"     # optional: who has none waits to be called
+//! mtu = 1500                      # optional: largest IP packet of the carrier
+//!
+//! [link]
+//! protocol = "cotmll"             # or a table with its parameters
+//! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
+//! queue = { drop-tail = { packets = 100 } }
+//! fillers = 100                   # idle frames a second on a link above 1 Mbit/s
+//! clean = false                   # the carrier loses nothing: plain may carry super-segments
+//!
+//! [session]
+//! key-file = "site.key"           # or key = "…", as `longhaul keygen` prints it
+//!
+//! [status]                        # optional
+//! file = "/run/longhaul/status.json"
+//! interval = "1 s"
+//! ```
+
+use core::str::FromStr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use base::config::ConfigError;
+use base::{Duration, Rate};
+use link::Protocol;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::key::PresharedKey;
+use crate::session::OVERHEAD;
+use crate::tun::netlink::Prefix;
+
+/// A gateway's configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// The device that applications' packets pass.
+    pub tun: Tun,
+    /// What carries frames to the peer.
+    pub carrier: Carrier,
+    /// The link between the two.
+    pub link: Link,
+    /// Who may be the peer.
+    pub session: SessionKey,
+    /// Where the daemon says how it is.
+    #[serde(default)]
+    pub status: Option<Status>,
+}
+
+/// The TUN device.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Tun {
+    /// Interface name, 1 to 15 bytes.
+    pub name: InterfaceName,
+    /// The device's addresses with prefix lengths; none leaves them to the administrator.
+    #[serde(default)]
+    pub addresses: Vec<Prefix>,
+    /// Largest IP packet in bytes, 576 to 65535.
+    #[serde(default)]
+    pub mtu: Mtu<1400>,
+}
+
+/// How frames reach the peer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Carrier {
+    /// In UDP datagrams.
+    pub udp: Udp,
+}
+
+/// A UDP carrier.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Udp {
+    /// Where this end listens.
+    pub listen: SocketAddr,
+    /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
+    #[serde(default)]
+    pub peer: Option<SocketAddr>,
+    /// Largest IP packet that the path carries, in bytes, 576 to 65535.
+    #[serde(default)]
+    pub mtu: Mtu<1500>,
+}
+
+impl Udp {
+    /// Bytes of IP and UDP headers around each datagram.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        if self.listen.is_ipv4() { 20 + 8 } else { 40 + 8 }
+    }
+
+    /// The longest frame that a datagram holds.
+    #[must_use]
+    pub const fn frame_limit(&self) -> usize {
+        self.mtu.0 as usize - self.header_len() - OVERHEAD
+    }
+}
+
+/// The link.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Link {
+    /// What the two ends say to each other. Both need the same.
+    pub protocol: Protocol,
+    /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it.
+    #[serde(default)]
+    pub rate: Option<PositiveRate>,
+    /// Where packets wait for the link.
+    #[serde(default)]
+    pub queue: link::queue::Config,
+    /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always.
+    #[serde(default = "default_fillers")]
+    pub fillers: u32,
+    /// Whether the carrier loses nothing, so that `plain` too may carry super-segments.
+    #[serde(default)]
+    pub clean: bool,
+}
+
+/// Ours: recovers a lost tail within two round trips of a satellite, at less than 1 Mbit/s.
+const fn default_fillers() -> u32 {
+    100
+}
+
+impl Link {
+    /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
+    #[must_use]
+    pub fn super_segment(&self, mtu: usize) -> Option<u32> {
+        let recovers = !matches!(self.protocol, Protocol::Plain(_));
+        if !recovers && !self.clean {
+            return None;
+        }
+        let bytes = self.rate.map_or(u64::MAX, |rate| rate.0.bits_in(SUPER_SEGMENT_TIME) / 8);
+        // Below a few packets they cost more than they give.
+        (bytes >= 3 * mtu as u64).then_some(bytes.min(SUPER_SEGMENT_LIMIT) as u32)
+    }
+}
+
+/// Air time that one packet may take.
+const SUPER_SEGMENT_TIME: Duration = Duration::from_millis(4);
+/// The kernel's own limit for a device's `gso_max_size`.
+const SUPER_SEGMENT_LIMIT: u64 = 65_536;
+
+/// The pre-shared key, in a file or in place.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SessionKey {
+    #[serde(default)]
+    key_file: Option<PathBuf>,
+    #[serde(default)]
+    key: Option<PresharedKey>,
+}
+
+/// Where the daemon says how it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Status {
+    /// A JSON file, replaced whole each time.
+    pub file: PathBuf,
+    /// Between two of them.
+    #[serde(default = "one_second")]
+    pub interval: Duration,
+}
+
+const fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
+impl Config {
+    /// Reads `text`, the content of `file`.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what is allowed.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let config: Self = base::config::parse(file, text)?;
+        match (&config.session.key_file, &config.session.key) {
+            (Some(_), Some(_)) => {
+                Err(ConfigError::about(file, "[session] has both key-file and key; allowed is one of them"))
+            }
+            (None, None) => Err(ConfigError::about(
+                file,
+                "[session] has no key; allowed are key-file = \"FILE\" or key = \"…\", as `longhaul keygen` prints",
+            )),
+            _ => Ok(config),
+        }
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, or what [`Config::parse`] says.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+        let mut config = Self::parse(&file, &text)?;
+        // A relative key file lies beside the configuration that names it.
+        if let (Some(key), Some(parent)) = (&mut config.session.key_file, path.parent()) {
+            *key = parent.join(&*key);
+        }
+        Ok(config)
+    }
+}
+
+impl SessionKey {
+    /// A key in place.
+    #[must_use]
+    pub const fn inline(key: PresharedKey) -> Self {
+        Self { key_file: None, key: Some(key) }
+    }
+
+    /// The key itself.
+    ///
+    /// # Errors
+    /// Its file cannot be read or holds no key.
+    pub fn load(&self) -> Result<PresharedKey, ConfigError> {
+        if let Some(key) = &self.key {
+            return Ok(key.clone());
+        }
+        let path = self.key_file.as_deref().unwrap_or(Path::new(""));
+        let about = |error: &dyn std::fmt::Display| ConfigError::about(&path.display().to_string(), error);
+        let text = std::fs::read_to_string(path).map_err(|error| about(&error))?;
+        text.trim().parse().map_err(|error| about(&error))
+    }
+}
+
+/// A rate above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositiveRate(pub Rate);
+
+impl<'de> Deserialize<'de> for PositiveRate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Rate::deserialize(deserializer)? {
+            rate if rate.as_bps() == 0 => Err(de::Error::custom("a rate of zero; allowed are rates above it")),
+            rate => Ok(Self(rate)),
+        }
+    }
+}
+
+/// Largest IP packet in bytes, 576 to 65535; `DEFAULT` unless told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu<const DEFAULT: u32>(pub u32);
+
+impl<const DEFAULT: u32> Default for Mtu<DEFAULT> {
+    fn default() -> Self {
+        Self(DEFAULT)
+    }
+}
+
+impl<'de, const DEFAULT: u32> Deserialize<'de> for Mtu<DEFAULT> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            mtu @ 576..=65_535 => Ok(Self(mtu)),
+            mtu => Err(de::Error::custom(format!("{mtu} is out of range; allowed are 576 to 65535 (bytes)"))),
+        }
+    }
+}
+
+/// A name that a network interface can have.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct InterfaceName(String);
+
+impl InterfaceName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for InterfaceName {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        let fits = (1..=15).contains(&name.len()) && name != "." && name != "..";
+        if fits && !name.contains(|c: char| c == '/' || c == '%' || c == '\0' || c.is_whitespace()) {
+            return Ok(Self(name));
+        }
+        Err(format!("\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"))
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\"");
+        let (address, len) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let len: u8 = len.parse().map_err(|_| wrong())?;
+        if len > if address.is_ipv4() { 32 } else { 128 } { Err(wrong()) } else { Ok(Self { address, len }) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: &str = r#"
+[tun]
+name = "sat0"
+addresses = ["10.77.0.1/30", "fd77::1/64"]
+[carrier.udp]
+listen = "192.0.2.1:51900"
+[link]
+protocol = "plain"
+rate = "1 Mbit/s"
+[session]
+key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+"#;
+
+    fn complaint(change: impl Fn(&str) -> String) -> String {
+        Config::parse("site.toml", &change(SITE)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_site_is_read() {
+        let config = Config::parse("site.toml", SITE).unwrap();
+        assert_eq!((config.tun.mtu.0, config.carrier.udp.mtu.0), (1400, 1500));
+        assert_eq!(config.carrier.udp.frame_limit(), 1500 - 28 - 32);
+        assert_eq!(config.tun.addresses[1].len, 64);
+        assert!(config.session.load().is_ok());
+    }
+
+    #[test]
+    fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
+        for (from, to, want) in [
+            ("\"1 Mbit/s\"", "\"1 Mbps\"", "site.toml:9: rate = \"1 Mbps\": \"1 Mbps\" is not a rate; write a number"),
+            ("\"1 Mbit/s\"", "\"0 bit/s\"", "site.toml:9: rate = \"0 bit/s\": a rate of zero; allowed"),
+            ("\"sat0\"", "\"a/b\"", "site.toml:3: name = \"a/b\": \"a/b\" is not an interface name; allowed"),
+            ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "site.toml:4: addresses"),
+            ("\"192.0.2.1:51900\"", "\"here\"", "site.toml:6: listen = \"here\""),
+            ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
+            ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
+            ("AAAA=", "AA==", "site.toml:11: key"),
+        ] {
+            let got = complaint(|site| site.replacen(from, to, 1));
+            assert!(got.starts_with(want), "{got}");
+        }
+        let both = complaint(|site| format!("{site}key-file = \"k\"\n"));
+        assert!(both.contains("allowed is one of them"), "{both}");
+        let none = complaint(|site| site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n"));
+        assert!(none.contains("longhaul keygen"), "{none}");
+    }
+
+    #[test]
+    fn super_segments_follow_rate_and_protection() {
+        let mut link = Config::parse("site.toml", SITE).unwrap().link;
+        assert_eq!(link.super_segment(1400), None);
+        link.clean = true;
+        assert_eq!(link.super_segment(1400), None, "at 1 Mbit/s a packet is long enough");
+        link.rate = Some(PositiveRate(Rate::from_bps(20_000_000)));
+        assert_eq!(link.super_segment(1400), Some(10_000));
+        link.rate = None;
+        assert_eq!(link.super_segment(1400), Some(65_536));
+    }
+}

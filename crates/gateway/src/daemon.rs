@@ -1,0 +1,253 @@
+//! The gateway daemon: one thread, one event loop, around the same link endpoint that the lab measures.
+//!
+//! Packets come from the TUN device into a bounded queue, from there into the endpoint as it has room;
+//! frames leave as the pacer allows, each sealed into one datagram, many datagrams in one call. What
+//! arrives is opened in place and goes to the endpoint; what the endpoint completes goes to the TUN.
+
+mod inbound;
+mod outbound;
+mod status;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+
+use base::config::ConfigError;
+use base::{Duration, Instant};
+use link::{Endpoint, Protocol, Queue};
+
+use crate::carrier::UdpCarrier;
+use crate::carrier::batch::Batch;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::counters::{Counter, Reasons};
+use crate::pacer::Pacer;
+use crate::readiness::{Interest, Ready, wait, wake_exactly};
+use crate::session::{Event, Session, Timing};
+use crate::signals::Signals;
+use crate::tun::Tun;
+use crate::tun::netlink::{self, Settings};
+
+pub use status::{Status, read_status};
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    config: Config,
+    clock: Clock,
+    tun: Tun,
+    carrier: UdpCarrier,
+    session: Session,
+    endpoint: Box<dyn Endpoint>,
+    queue: Box<dyn Queue>,
+    pacer: Pacer,
+    batch: Batch,
+    /// Whether the socket's buffer is full, and the batch waits.
+    blocked: bool,
+    /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
+    needs_order: bool,
+    /// Bytes of IP and UDP headers around a datagram.
+    header_len: usize,
+    /// The longest frame that a datagram holds.
+    frame_limit: usize,
+    traffic: Traffic,
+    rejected: Reasons,
+    discarded: Reasons,
+    /// What happened to the session since the last notice.
+    events: Vec<Event>,
+    status_at: Instant,
+}
+
+/// What passed, and what did not.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub(crate) struct Traffic {
+    tun_packets_read: Counter,
+    tun_packets_written: Counter,
+    /// The kernel's queue was full.
+    tun_dropped_full: Counter,
+    /// The kernel refused the packet.
+    tun_dropped_refused: Counter,
+    datagrams_sent: Counter,
+    /// With all headers.
+    bytes_sent: Counter,
+    fillers_sent: Counter,
+    /// No route, or longer than the path carries.
+    datagrams_refused: Counter,
+    datagrams_received: Counter,
+    /// Overtaken on the way, where the protocol needs order.
+    datagrams_dropped_late: Counter,
+}
+
+/// What a gateway tells whoever runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A session is established with the gateway at this address.
+    Established {
+        /// Where the peer is.
+        peer: SocketAddr,
+        /// Whether it lost its state since the last session, so that the link starts afresh.
+        restarted: bool,
+    },
+    /// There is no session any more.
+    Lost,
+}
+
+/// Why a gateway cannot start, or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The TUN device.
+    #[error("TUN device {name}: {error}")]
+    Tun {
+        /// The device.
+        name: String,
+        /// What the kernel says.
+        error: io::Error,
+    },
+    /// The carrier's socket.
+    #[error("carrier at {listen}: {error}")]
+    Carrier {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// What the kernel says.
+        error: io::Error,
+    },
+    /// Anything else that the system refuses.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+/// Packets read from the TUN, or batches from the carrier, before the other direction has its turn.
+const TURN: usize = 16;
+
+impl Gateway {
+    /// Opens and configures the devices.
+    ///
+    /// # Errors
+    /// No key, no right, no such address.
+    pub fn new(config: Config) -> Result<Self, GatewayError> {
+        let udp = config.carrier.udp;
+        let key = config.session.load()?;
+        let tun = open_tun(&config)?;
+        let carrier = UdpCarrier::bind(udp.listen)
+            .map_err(|error| GatewayError::Carrier { listen: udp.listen, error })?;
+        let session = Session::new(key, udp.peer, &agreement(config.link.protocol), Timing::default());
+        let link = config.link;
+        Ok(Self {
+            clock: Clock::start(),
+            session,
+            endpoint: link.protocol.build(),
+            queue: link.queue.build(),
+            pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
+            batch: Batch::default(),
+            blocked: false,
+            needs_order: !matches!(link.protocol, Protocol::Plain(_)) || tun.has_offloads(),
+            header_len: udp.header_len(),
+            frame_limit: udp.frame_limit(),
+            traffic: Traffic::default(),
+            rejected: Reasons::default(),
+            discarded: Reasons::default(),
+            events: Vec::new(),
+            status_at: Instant::ZERO,
+            tun,
+            carrier,
+            config,
+        })
+    }
+
+    /// Runs until a signal asks to end; `notify` hears what happens.
+    ///
+    /// # Errors
+    /// The TUN device or the socket is gone.
+    pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
+        wake_exactly();
+        let mut ready = [Ready::default(); 3];
+        loop {
+            let [from_tun, from_carrier, from_signals] = ready;
+            if from_signals.read && signals.received() {
+                self.write_status();
+                return Ok(());
+            }
+            let now = self.clock.now();
+            self.session.handle_timeout(now);
+            if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+                self.endpoint.handle_timeout(now);
+            }
+            if from_carrier.read {
+                self.receive(now)?;
+            }
+            self.handle_events(&mut notify);
+            if from_carrier.write {
+                self.blocked = false;
+            }
+            if from_tun.read {
+                self.read_tun(now)?;
+            }
+            self.transmit(now);
+            if self.status_at <= now {
+                self.write_status();
+                self.status_at = now + self.status_interval();
+            }
+            let now = self.clock.now();
+            let timeout = self.next_wake(now).saturating_since(now);
+            let interests = [
+                Interest::either(self.tun.as_fd(), self.wants_packets(), false),
+                Interest::either(self.carrier.as_fd(), true, self.blocked),
+                Interest::read(signals.as_fd()),
+            ];
+            ready = wait(interests, Some(timeout))?;
+        }
+    }
+
+    fn handle_events(&mut self, notify: &mut impl FnMut(Notice)) {
+        while let Some(event) = self.session.poll_event() {
+            self.events.push(event);
+        }
+        if self.events.is_empty() {
+            return;
+        }
+        for event in self.events.drain(..) {
+            match (event, self.session.peer()) {
+                (Event::Established { restarted }, Some(peer)) => notify(Notice::Established { peer, restarted }),
+                _ => notify(Notice::Lost),
+            }
+        }
+        self.write_status();
+    }
+
+    /// When something is due, if nothing arrives before.
+    fn next_wake(&self, now: Instant) -> Instant {
+        let transmit = match (self.session.is_established() && !self.blocked, self.endpoint.demand()) {
+            (false, _) | (_, link::Demand::Nothing) => None,
+            (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
+            (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
+        };
+        [transmit, self.endpoint.poll_timeout(), self.session.poll_timeout(), Some(self.status_at)]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(now + Duration::from_secs(1))
+    }
+
+    fn status_interval(&self) -> Duration {
+        let interval = self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
+        interval.max(Duration::from_millis(10))
+    }
+}
+
+/// What both ends must have in common.
+fn agreement(protocol: Protocol) -> String {
+    serde_json::to_string(&protocol).unwrap_or_else(|_| protocol.name().to_owned())
+}
+
+fn open_tun(config: &Config) -> Result<Tun, GatewayError> {
+    let name = config.tun.name.as_str();
+    let wrong = |error| GatewayError::Tun { name: name.to_owned(), error };
+    let gso_max_size = config.link.super_segment(config.tun.mtu.0 as usize);
+    let tun = Tun::open(name, gso_max_size.is_some()).map_err(wrong)?;
+    let settings = Settings { mtu: config.tun.mtu.0, addresses: &config.tun.addresses, gso_max_size };
+    netlink::configure(name, &settings).map_err(wrong)?;
+    Ok(tun)
+}

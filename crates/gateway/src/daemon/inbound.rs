@@ -1,0 +1,71 @@
+//! From the carrier to the TUN device.
+
+use std::io;
+
+use base::Instant;
+use link::{Discard, Endpoint};
+
+use super::{Gateway, TURN, Traffic};
+use crate::session::{Event, Session};
+use crate::tun::{Tun, Written};
+
+impl Gateway {
+    /// Takes what has arrived, a few batches at most, and delivers what it completes.
+    pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
+        let Self { carrier, session, endpoint, tun, traffic, rejected, discarded, events, .. } = self;
+        let needs_order = self.needs_order;
+        for _ in 0..TURN {
+            let received = carrier.receive(|from, datagram| {
+                let result = session.handle_datagram(now, from, datagram);
+                take_events(session, endpoint.as_mut(), events);
+                let arrival = match result {
+                    Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
+                    Ok(_) => return,
+                    Err(rejection) => return rejected.increment(rejection.counter()),
+                };
+                if arrival.late && needs_order {
+                    return traffic.datagrams_dropped_late.increment();
+                }
+                if let Err(discard) = endpoint.handle_frame(now, &datagram[arrival.payload]) {
+                    discarded.increment(name(discard));
+                }
+                deliver(endpoint.as_mut(), tun, traffic);
+            })?;
+            if received == 0 {
+                break;
+            }
+            traffic.datagrams_received.add(received as u64);
+        }
+        Ok(())
+    }
+}
+
+/// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
+fn take_events(session: &mut Session, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
+    while let Some(event) = session.poll_event() {
+        if event == (Event::Established { restarted: true }) {
+            endpoint.reset();
+        }
+        events.push(event);
+    }
+}
+
+fn deliver(endpoint: &mut dyn Endpoint, tun: &mut Tun, traffic: &mut Traffic) {
+    while let Some(packet) = endpoint.poll_packet() {
+        match tun.write(&packet) {
+            Written::Yes => traffic.tun_packets_written.increment(),
+            Written::Full => traffic.tun_dropped_full.increment(),
+            Written::Refused => traffic.tun_dropped_refused.increment(),
+        }
+    }
+}
+
+const fn name(discard: Discard) -> &'static str {
+    match discard {
+        Discard::Truncated(_) => "truncated",
+        Discard::Malformed => "malformed",
+        Discard::Duplicate(_) => "duplicate",
+        Discard::Late(_) => "late",
+        Discard::OutsideWindow(_) => "outside_window",
+    }
+}

@@ -1,0 +1,60 @@
+//! What a gateway says about itself: a small JSON file, replaced whole.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Gateway;
+
+/// A status file's content.
+pub type Status = Value;
+
+impl Gateway {
+    /// The status as of now.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let mut dropped: Map<String, Value> =
+            self.rejected.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        dropped.insert("late".to_owned(), self.session.late.get().into());
+        json!({
+            "established": self.session.is_established(),
+            "peer": self.session.peer().map(|peer| peer.to_string()),
+            "handshakes": self.session.established,
+            "protocol": self.config.link.protocol.name(),
+            "super_segments": self.tun.has_offloads(),
+            "traffic": self.traffic,
+            "session": dropped,
+            "discarded": self.discarded,
+            "link": named(self.endpoint.counters()),
+            "queue": named(self.queue.counters()),
+        })
+    }
+
+    /// Writes the status file, if one is wanted. A failure is no reason to stop carrying packets.
+    pub(super) fn write_status(&self) {
+        if let Some(status) = &self.config.status {
+            let _ = replace(&status.file, &self.status());
+        }
+    }
+}
+
+fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
+    counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
+}
+
+fn replace(file: &Path, status: &Status) -> io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    fs::write(&new, format!("{status:#}\n"))?;
+    fs::rename(&new, file)
+}
+
+/// Reads a status file.
+///
+/// # Errors
+/// There is none yet, or it is no JSON.
+pub fn read_status(file: &Path) -> io::Result<Status> {
+    serde_json::from_slice(&fs::read(file)?).map_err(io::Error::from)
+}

@@ -1,0 +1,104 @@
+//! The pre-shared key of two gateways: 32 random bytes, written as base64.
+
+use core::fmt;
+use core::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Deserializer, de};
+
+/// A secret that both gateways of a link know. `Debug` does not show it; [`PresharedKey::to_base64`] does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PresharedKey([u8; KEY_LEN]);
+
+/// Bytes of a key.
+pub const KEY_LEN: usize = 32;
+
+/// A text that is not a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAKey {
+    /// Not base64.
+    #[error("not a key: it is not base64; allowed are 32 bytes in base64, as `longhaul keygen` prints")]
+    Encoding,
+    /// Base64 of another length.
+    #[error("not a key: {0} bytes instead of 32; allowed are 32 bytes in base64, as `longhaul keygen` prints")]
+    Length(usize),
+}
+
+impl PresharedKey {
+    /// A fresh key from the system's random source.
+    ///
+    /// # Panics
+    /// If the system has no random source.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(random_bytes())
+    }
+
+    /// A key of these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+
+    /// The text form.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        STANDARD.encode(self.0)
+    }
+}
+
+impl FromStr for PresharedKey {
+    type Err = NotAKey;
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        let bytes = STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?;
+        let len = bytes.len();
+        bytes.try_into().map(Self).map_err(|_| NotAKey::Length(len))
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey(secret)")
+    }
+}
+
+impl<'de> Deserialize<'de> for PresharedKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The complaint must not repeat a nearly right secret.
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Bytes from the system's random source.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).expect("the system has a random source");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_round_trips_and_stays_secret() {
+        let key = PresharedKey::generate();
+        assert_eq!(key.to_base64().parse(), Ok(key.clone()));
+        assert_ne!(key, PresharedKey::generate());
+        assert_eq!(format!("{key:?}"), "PresharedKey(secret)");
+    }
+
+    #[test]
+    fn a_wrong_key_says_why() {
+        assert_eq!("c2hvcnQ=".parse::<PresharedKey>(), Err(NotAKey::Length(5)));
+        assert_eq!("!".parse::<PresharedKey>(), Err(NotAKey::Encoding));
+    }
+}

@@ -1,0 +1,176 @@
+//! Network namespaces, through iproute2.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::TestbedError;
+use super::processes::Process;
+
+/// One of a testbed's five places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// The host at the terminal.
+    Host1,
+    /// The gateway at the terminal.
+    Gateway1,
+    /// The emulated satellite.
+    Satellite,
+    /// The gateway at the hub.
+    Gateway2,
+    /// The host at the hub.
+    Host2,
+}
+
+impl Room {
+    /// All of them, from the terminal to the hub.
+    pub const ALL: [Self; 5] = [Self::Host1, Self::Gateway1, Self::Satellite, Self::Gateway2, Self::Host2];
+
+    /// Its short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host1 => "host1",
+            Self::Gateway1 => "gw1",
+            Self::Satellite => "sat",
+            Self::Gateway2 => "gw2",
+            Self::Host2 => "host2",
+        }
+    }
+}
+
+/// A named network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace(String);
+
+/// Whether a testbed can be built at all.
+///
+/// # Errors
+/// Not root, or no `ip` command.
+pub fn check_requirements() -> Result<(), TestbedError> {
+    // SAFETY: the call takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(TestbedError::Needs("root"));
+    }
+    match Command::new("ip").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(TestbedError::Needs("the ip command (package iproute2)")),
+    }
+}
+
+impl Namespace {
+    /// The namespace called `name`, which need not exist.
+    #[must_use]
+    pub const fn new(name: String) -> Self {
+        Self(name)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it exists.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        Path::new("/run/netns").join(&self.0).exists() || Path::new("/var/run/netns").join(&self.0).exists()
+    }
+
+    /// Creates it, with its loopback up.
+    ///
+    /// # Errors
+    /// It exists, or no right.
+    pub fn add(&self) -> Result<(), TestbedError> {
+        ip(["netns", "add", &self.0])?;
+        self.ip_batch("link set lo up\n")
+    }
+
+    /// Deletes it and the devices in it.
+    ///
+    /// # Errors
+    /// It does not exist, or no right.
+    pub fn delete(&self) -> Result<(), TestbedError> {
+        ip(["netns", "delete", &self.0])
+    }
+
+    /// Runs `ip` commands in it, one a line.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn ip_batch(&self, commands: &str) -> Result<(), TestbedError> {
+        let wrong = |message: String| TestbedError::Command { command: format!("ip -n {} -batch", self.0), message };
+        let mut child = Command::new("ip")
+            .args(["-n", &self.0, "-batch", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        if let Some(stdin) = &mut child.stdin {
+            stdin.write_all(commands.as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(wrong(format!("{} in: {commands}", String::from_utf8_lossy(&output.stderr).trim())))
+    }
+
+    /// Whether it has a device of this name.
+    #[must_use]
+    pub fn has_device(&self, device: &str) -> bool {
+        ip(["-n", &self.0, "link", "show", device]).is_ok()
+    }
+
+    /// Lets packets pass between its devices.
+    ///
+    /// # Errors
+    /// No right.
+    pub fn enable_forwarding(&self) -> Result<(), TestbedError> {
+        let script = "echo 1 > /proc/sys/net/ipv4/ip_forward && \
+                      if [ -e /proc/sys/net/ipv6 ]; then echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; fi";
+        ip(["netns", "exec", &self.0, "sh", "-c", script])
+    }
+
+    /// Starts this program in it, with `arguments` and its output in `log`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn spawn(&self, arguments: &[String], log: &Path) -> io::Result<Process> {
+        let log = File::options().create(true).append(true).open(log)?;
+        let child = Command::new("ip")
+            .args(["netns", "exec", &self.0])
+            // The file that runs now, even if its name has another content by then.
+            .arg(fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            // Not in the terminal's foreground group, whose Ctrl-C is not meant for it.
+            .process_group(0)
+            .spawn()?;
+        // `ip netns exec` becomes the program: the pid stays.
+        Process::of_child(&child)
+    }
+
+    /// Becomes `command` in it; returns only if that fails.
+    pub fn exec(&self, command: &[String]) -> io::Error {
+        Command::new("ip").args(["netns", "exec", &self.0]).args(command).exec()
+    }
+}
+
+/// Runs `ip`.
+pub(super) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<(), TestbedError> {
+    let mut command = Command::new("ip");
+    command.args(arguments).stdin(Stdio::null());
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    Err(TestbedError::Command { command: format!("ip {}", arguments.join(" ")), message })
+}

@@ -1,0 +1,215 @@
+//! A TUN device: IP packets to and from the kernel, super-segments whole.
+//!
+//! With offloads on, what [`Tun::read`] gives is either a plain IP packet (first nibble 4 or 6, checksums
+//! complete) or a super-segment behind its [`offload`] metadata (first nibble 0); [`Tun::write`] takes the
+//! same. Without offloads there are plain packets only.
+
+pub mod netlink;
+pub mod offload;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use base::Packet;
+use offload::{METADATA_LEN, Metadata, VNET_HEADER_LEN};
+
+/// An open TUN device.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+    offloads: bool,
+    /// Where the next packet is read to: the metadata's place, then room for the largest super-segment.
+    scratch: Packet,
+}
+
+/// What happened to a packet that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The kernel has it.
+    Yes,
+    /// The kernel's queue is full.
+    Full,
+    /// The kernel refused it, or its metadata is none.
+    Refused,
+}
+
+/// Largest packet that the kernel hands over.
+const PACKET_LIMIT: usize = 65_535;
+
+impl Tun {
+    /// Creates, or attaches to, the device `name`; with `offloads`, super-segments come whole.
+    ///
+    /// # Errors
+    /// No such right, no TUN driver, or a name that is taken.
+    pub fn open(name: &str, offloads: bool) -> io::Result<Self> {
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+        let mut request = interface_request(name)?;
+        let mut flags = libc::IFF_TUN | libc::IFF_NO_PI;
+        if offloads {
+            flags |= libc::IFF_VNET_HDR;
+        }
+        request.ifr_ifru.ifru_flags = flags as i16;
+        ioctl_pointer(&file, libc::TUNSETIFF, &mut request)?;
+        let tun = Self { file, name: name.to_owned(), offloads, scratch: Packet::default() };
+        if offloads {
+            tun.enable_offloads()?;
+        }
+        Ok(tun)
+    }
+
+    /// The device's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether super-segments come whole.
+    #[must_use]
+    pub const fn has_offloads(&self) -> bool {
+        self.offloads
+    }
+
+    fn enable_offloads(&self) -> io::Result<()> {
+        let mut header_len = VNET_HEADER_LEN as libc::c_int;
+        ioctl_pointer(&self.file, libc::TUNSETVNETHDRSZ, &mut header_len)?;
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        // Kernels before 6.2 know no UDP super-segments.
+        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        ioctl_value(&self.file, libc::TUNSETOFFLOAD, tcp | udp)
+            .or_else(|_| ioctl_value(&self.file, libc::TUNSETOFFLOAD, tcp))
+    }
+
+    /// Reads a packet, if there is one.
+    ///
+    /// # Errors
+    /// What the kernel says, other than that there is nothing.
+    pub fn read(&mut self) -> io::Result<Option<Packet>> {
+        if self.scratch.capacity() < METADATA_LEN + PACKET_LIMIT {
+            self.scratch = Packet::with_capacity(METADATA_LEN + PACKET_LIMIT);
+        }
+        let mut header = [0; VNET_HEADER_LEN];
+        loop {
+            let Some(len) = self.read_scratch(&mut header)? else { return Ok(None) };
+            let metadata = if self.offloads { Metadata::from_vnet_header(&header, len) } else { None };
+            return Ok(Some(match metadata {
+                Some(metadata) if metadata.is_super_segment() => {
+                    metadata.emit(&mut self.scratch);
+                    if METADATA_LEN + len > SMALL {
+                        std::mem::take(&mut self.scratch)
+                    } else {
+                        Packet::from_slice(&self.scratch)
+                    }
+                }
+                partial => {
+                    let packet = &mut self.scratch[METADATA_LEN..];
+                    if let Some(metadata) = partial {
+                        metadata.complete_checksum(packet);
+                    }
+                    match packet.first().map(|first| first >> 4) {
+                        Some(4 | 6) => Packet::from_slice(packet),
+                        // Not IP: nothing that a link could carry.
+                        _ => continue,
+                    }
+                }
+            }));
+        }
+    }
+
+    /// Reads into the scratch buffer behind the metadata's place; the packet's length.
+    fn read_scratch(&mut self, header: &mut [u8; VNET_HEADER_LEN]) -> io::Result<Option<usize>> {
+        let header_len = if self.offloads { VNET_HEADER_LEN } else { 0 };
+        let buffer = self.scratch.as_vec_mut();
+        buffer.clear();
+        buffer.resize(METADATA_LEN, 0);
+        let room = buffer.spare_capacity_mut();
+        let parts = [
+            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: header_len },
+            libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() },
+        ];
+        // SAFETY: both parts point to writable memory of the given lengths that outlives the call.
+        let len = unsafe { libc::readv(self.file.as_raw_fd(), parts.as_ptr(), parts.len() as i32) };
+        match usize::try_from(len) {
+            Ok(len) => {
+                let len = len.saturating_sub(header_len);
+                // SAFETY: the kernel has written `len` bytes to the spare capacity after the metadata's place.
+                unsafe { buffer.set_len(METADATA_LEN + len) };
+                Ok(Some(len))
+            }
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Writes a packet as [`Tun::read`] gives it.
+    pub fn write(&mut self, packet: &[u8]) -> Written {
+        let mut header = [0; VNET_HEADER_LEN];
+        let body = match packet.first().map(|first| first >> 4) {
+            Some(4 | 6) => packet,
+            Some(0) if self.offloads => match Metadata::parse(packet) {
+                Some((metadata, body)) => {
+                    header = metadata.to_vnet_header();
+                    body
+                }
+                None => return Written::Refused,
+            },
+            _ => return Written::Refused,
+        };
+        let header_len = if self.offloads { VNET_HEADER_LEN } else { 0 };
+        let parts = [
+            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: header_len },
+            libc::iovec { iov_base: body.as_ptr().cast_mut().cast(), iov_len: body.len() },
+        ];
+        // SAFETY: both parts point to readable memory of the given lengths that outlives the call; writev does not write to it.
+        let len = unsafe { libc::writev(self.file.as_raw_fd(), parts.as_ptr(), parts.len() as i32) };
+        if len >= 0 {
+            return Written::Yes;
+        }
+        match io::Error::last_os_error().kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => Written::Full,
+            _ => Written::Refused,
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Packets up to this size are copied to a small buffer, so that a queue of them stays small.
+const SMALL: usize = 1664;
+
+fn interface_request(name: &str) -> io::Result<libc::ifreq> {
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(['\0', '/', ' ']) {
+        let message = format!("\"{name}\" is no interface name: 1 to 15 bytes, no space or slash");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    // SAFETY: ifreq is plain old data, for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn ioctl_pointer<T>(file: &File, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+    // SAFETY: each caller passes the type that its request reads or writes, borrowed for the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), request, std::ptr::from_mut(argument)) })
+}
+
+fn ioctl_value(file: &File, request: libc::Ioctl, argument: libc::c_uint) -> io::Result<()> {
+    // SAFETY: the request takes an integer and no pointer.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), request, libc::c_ulong::from(argument)) })
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,153 @@
+//! Setting a network device up through `rtnetlink(7)`: addresses, MTU, sizes of super-segments, up.
+
+use std::ffi::CString;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::check;
+
+/// An address and the length of its network's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// The device's own address.
+    pub address: IpAddr,
+    /// Bits of the network part.
+    pub len: u8,
+}
+
+/// What a device is set to.
+#[derive(Clone, Debug)]
+pub struct Settings<'a> {
+    /// Largest packet, in bytes.
+    pub mtu: u32,
+    /// Its addresses.
+    pub addresses: &'a [Prefix],
+    /// Largest super-segment, in bytes; `None` leaves the kernel's.
+    pub gso_max_size: Option<u32>,
+}
+
+/// Gives the device `name` its settings and brings it up.
+///
+/// # Errors
+/// No such device or right, or a value that the kernel refuses.
+pub fn configure(name: &str, settings: &Settings<'_>) -> io::Result<()> {
+    let index = index_of(name)?;
+    let mut socket = Socket::open()?;
+    socket.request(&link_message(index, settings))?;
+    for prefix in settings.addresses {
+        socket.request(&address_message(index, *prefix))?;
+    }
+    Ok(())
+}
+
+fn index_of(name: &str) -> io::Result<u32> {
+    let name = CString::new(name)?;
+    // SAFETY: the name is a string that ends with a zero byte and outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// `IFLA_GSO_MAX_SIZE`.
+const IFLA_GSO_MAX_SIZE: u16 = 41;
+
+fn link_message(index: u32, settings: &Settings<'_>) -> Message {
+    let mut message = Message::new(libc::RTM_NEWLINK, 0);
+    // struct ifinfomsg: family, pad, type, index, flags, change.
+    message.bytes.extend_from_slice(&[0; 4]);
+    message.bytes.extend_from_slice(&index.to_ne_bytes());
+    message.bytes.extend_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+    message.bytes.extend_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+    message.attribute(libc::IFLA_MTU, &settings.mtu.to_ne_bytes());
+    if let Some(size) = settings.gso_max_size {
+        message.attribute(IFLA_GSO_MAX_SIZE, &size.to_ne_bytes());
+    }
+    message
+}
+
+fn address_message(index: u32, prefix: Prefix) -> Message {
+    let family = if prefix.address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+    // struct ifaddrmsg: family, prefix length, flags, scope, index. No duplicate detection: the link is point to point.
+    message.bytes.extend_from_slice(&[family as u8, prefix.len, libc::IFA_F_NODAD as u8, 0]);
+    message.bytes.extend_from_slice(&index.to_ne_bytes());
+    match prefix.address {
+        IpAddr::V4(address) => {
+            message.attribute(libc::IFA_LOCAL, &address.octets());
+            message.attribute(libc::IFA_ADDRESS, &address.octets());
+        }
+        IpAddr::V6(address) => message.attribute(libc::IFA_ADDRESS, &address.octets()),
+    }
+    message
+}
+
+/// A request under construction.
+struct Message {
+    bytes: Vec<u8>,
+}
+
+/// Bytes of `struct nlmsghdr`.
+const HEADER_LEN: usize = 16;
+
+impl Message {
+    fn new(kind: u16, flags: libc::c_int) -> Self {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        let mut bytes = vec![0; HEADER_LEN];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        Self { bytes }
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        let len = (4 + value.len()) as u16;
+        self.bytes.extend_from_slice(&len.to_ne_bytes());
+        self.bytes.extend_from_slice(&kind.to_ne_bytes());
+        self.bytes.extend_from_slice(value);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn finish(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let len = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&len.to_ne_bytes());
+        bytes
+    }
+}
+
+struct Socket(OwnedFd);
+
+impl Socket {
+    fn open() -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: the call takes no pointers.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+        check(fd)?;
+        // SAFETY: the descriptor was just opened and has no other owner.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sends the request and waits for the kernel's acknowledgement, which it gives at once.
+    fn request(&mut self, message: &Message) -> io::Result<()> {
+        let bytes = message.finish();
+        // SAFETY: the buffer is readable for its length during the call.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut answer = [0_u8; 4096];
+        // SAFETY: the buffer is writable for its length during the call.
+        let len = unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
+        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+        if len < HEADER_LEN + 4 || kind != libc::NLMSG_ERROR as u16 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no acknowledgement from the kernel"));
+        }
+        // struct nlmsgerr starts with a negative error number, or zero.
+        match i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+}
