@@ -83,7 +83,8 @@ impl Model {
         let oldest = oldest.min_by_key(|(_, frame)| frame.stamp).map(|(n, _)| n);
         let may_send = !self.pending.is_empty() && self.sent.len() - self.base < self.window;
         let urgent = flagged.is_some() || may_send;
-        if !self.pending_once.is_empty() && !(self.once_was_last && urgent) {
+        let must_wait = self.once_was_last && urgent;
+        if !self.pending_once.is_empty() && !must_wait {
             self.once_was_last = true;
             self.once_sent += 1;
             let piece = self.pending_once.pop_front().unwrap();
