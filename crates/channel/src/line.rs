@@ -193,4 +193,30 @@ mod tests {
         let transit = config.build(&streams).send(at(1), 8);
         assert_eq!((transit.arrives_at, transit.fate), (Instant::MAX, Fate::Lost));
     }
+
+    /// A frame gets through if the channel is open when it starts and stays so: (1 - f) exp(-(f / (1 - f)) T / d).
+    /// Faulkner 2004, 4.2.1 and figure 4-10. Tolerance: five standard errors over independent realisations.
+    #[test]
+    fn short_blockages_hit_frames_by_their_length() {
+        let frame_time = 3968.0 / 262_144.0;
+        for (f, d) in [(0.1, 0.015), (0.3, 0.2), (0.5, 0.05), (0.3, 1.0)] {
+            let text = format!(
+                "rate = \"262144 bit/s\"\ndelay = \"250 ms\"\n\
+                 errors = {{ gilbert-elliott = {{ f = {f}, d = \"{d} s\" }} }}"
+            );
+            let config = base::config::parse::<Config>("line.toml", &text).unwrap();
+            let shares: Vec<f64> = (0..100)
+                .map(|seed| {
+                    let streams = Streams { seed, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+                    let mut line = config.build(&streams);
+                    let intact = (0..5000).filter(|_| line.send(Instant::ZERO, 3968).fate.is_intact());
+                    intact.count() as f64 / 5000.0
+                })
+                .collect();
+            let mean = shares.iter().sum::<f64>() / 100.0;
+            let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / 99.0;
+            let expected = (1.0 - f) * libm::exp(-(f / (1.0 - f)) * frame_time / d);
+            assert!((mean - expected).abs() < 5.0 * (variance / 100.0).sqrt(), "{f} {d}: {mean} {expected}");
+        }
+    }
 }

@@ -79,6 +79,7 @@ mod tests {
     use crate::timeline::Periodic;
     use base::units::Probability;
     use base::{Duration, Rate, Rng, Serializer};
+    use proptest::prelude::*;
 
     fn at(millis: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(millis)
@@ -141,5 +142,23 @@ mod tests {
         assert!(fine.iter().sum::<u32>() > 50);
         assert_eq!(fine, damage(4000));
         assert_eq!(fine, damage(12_000));
+    }
+
+    proptest! {
+        /// With b = 1 and c = 0 the wrong bits are the blocked time, whatever the frames and gaps.
+        #[test]
+        fn wrong_bits_are_the_overlap(spans in prop::collection::vec((0_u64..30, 0_u64..60), 1..60)) {
+            let mut channel = blockage(1.0, 0.0);
+            let mut now = 0;
+            for (idle, len) in spans {
+                let (from, to) = (now + idle, now + idle + len);
+                now = to;
+                let shadow = (from..to).filter(|ms| *ms >= 10 && (ms - 10) % 15 < 5).count() as u32;
+                prop_assert_eq!(
+                    channel.fate(at(from)..at(to), len as u32 * 1000),
+                    Fate::of_wrong_bits(shadow * 1000)
+                );
+            }
+        }
     }
 }

@@ -104,6 +104,7 @@ const LAST_SECOND: f64 = 1.8e10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn at(secs: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(secs)
@@ -129,5 +130,15 @@ mod tests {
         }
         assert!(complaint("2,2").ends_with("its end must be later than its start"));
         assert!(complaint("1,4\n3,5").starts_with("line 2: 3,5: starts before"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(csv in "[0-9a-z,.# \\-\n]{0,80}") {
+            if let Ok(trace) = Trace::parse(&csv) {
+                prop_assert!(trace.outages().iter().all(|outage| outage.start < outage.end));
+                prop_assert!(trace.outages().windows(2).all(|pair| pair[0].end < pair[1].start));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::*;
 mod acknowledging;
 mod classes;
 mod delivering;
+mod hostile;
 mod sending;
 
 const NOW: Instant = Instant::ZERO;
