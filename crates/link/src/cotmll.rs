@@ -16,8 +16,8 @@
 //!   news, a block flags nothing; a cumulative acknowledgement never does. Rule 1 goes by window order.
 //! - A block of more than 127 frames is told as its first 127.
 //! - The receiver accepts the 512 frames from the first missing one; a sender's window may be smaller.
-//! - Control frames have no sequence number. Class 010 has its own ([`unreliable`]), and goes before rule 1, but
-//!   never twice in a row while rule 1 or 2 applies, so that neither class can starve the other.
+//! - Control frames have no sequence number. Class 010 has its own, and goes before rule 1; but never twice in a
+//!   row while rule 1 or 2 applies, nor nine times while rule 3 does, so that neither class can starve the other.
 //! - Out of order, if that is chosen, a packet is delivered as soon as all its frames are there.
 //! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
 //!
@@ -65,8 +65,8 @@ pub struct Cotmll {
     receiver: receiver::Receiver,
     unreliable_sender: unreliable::Sender,
     unreliable_receiver: unreliable::Receiver,
-    /// Whether the frame before was of class 010.
-    unreliable_was_last: bool,
+    /// Frames of class 010 that went without one of class 001 between.
+    unreliable_run: u32,
     ready: Ready,
     counters: Counters,
 }
@@ -94,7 +94,7 @@ impl Cotmll {
             receiver: receiver::Receiver::new(config.ordered),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
-            unreliable_was_last: false,
+            unreliable_run: 0,
             ready: Ready::default(),
             counters: Counters::default(),
         }
@@ -106,15 +106,22 @@ impl Cotmll {
         self.sender.in_flight()
     }
 
-    /// A frame of class 010, if it is its turn.
+    /// A frame of class 010, if there is one and it is its turn.
     fn poll_unreliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
-        let its_turn = !(self.unreliable_was_last && self.sender.is_urgent());
-        self.unreliable_was_last =
-            its_turn && self.unreliable_sender.is_pending() && self.unreliable_sender.poll(room, out);
-        self.unreliable_was_last.then(|| {
-            self.counters.unreliable += 1;
-            FrameKind::New
-        })
+        let longest_run = if self.sender.is_urgent() {
+            1
+        } else if self.sender.has_outstanding() {
+            LONGEST_RUN
+        } else {
+            u32::MAX
+        };
+        if self.unreliable_run >= longest_run || !self.unreliable_sender.poll(room, out) {
+            self.unreliable_run = 0;
+            return None;
+        }
+        self.unreliable_run = self.unreliable_run.saturating_add(1);
+        self.counters.unreliable += 1;
+        Some(FrameKind::New)
     }
 
     fn poll_reliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
@@ -220,7 +227,7 @@ impl Endpoint for Cotmll {
         self.receiver.reset();
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
-        self.unreliable_was_last = false;
+        self.unreliable_run = 0;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -245,6 +252,10 @@ impl Endpoint for Cotmll {
         ]
     }
 }
+
+/// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
+/// find what was lost, and little for a voice to miss.
+const LONGEST_RUN: u32 = 8;
 
 #[cfg(test)]
 mod tests;

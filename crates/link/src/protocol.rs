@@ -210,5 +210,8 @@ mod tests {
             assert!(error.starts_with("s.toml:2: protocol = "), "{error}");
             assert!(error.contains(complaint), "{error}");
         }
+        let table = "[protocol.cotmll]\nwindow = 512\nframe-payload = 0\n";
+        let error = base::config::parse::<Scenario>("s.toml", table).unwrap_err().to_string();
+        assert_eq!(error, "s.toml:3: frame-payload = 0: 0 is out of range; allowed are 1 to 65000");
     }
 }

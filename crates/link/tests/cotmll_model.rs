@@ -197,6 +197,21 @@ fn a_clean_line() {
     check(Setting { pipe: 300, ..CLEAN }, 2, 30_000);
 }
 
+/// On a line that keeps order, nothing is taken for lost that is not, however much is sent twice for want of news.
+#[test]
+fn without_losses_nothing_is_flagged() {
+    for window in [3, 512] {
+        let mut run = Run::new(Setting { window, pipe: 100, ..CLEAN }, 1);
+        run.steps(20_000, 0.5);
+        for end in &run.ends {
+            let counters = end.real.counters();
+            let count = |name| counters.iter().find(|(n, _)| *n == name).unwrap().1;
+            assert_eq!((count("frames-flagged"), count("frames-retransmitted")), (0, 0));
+            assert!(count("frames-filler") > 1000);
+        }
+    }
+}
+
 #[test]
 fn lost_frames() {
     for (loss, pipe) in [(0.05, 3), (0.2, 40), (0.5, 20), (0.02, 400)] {

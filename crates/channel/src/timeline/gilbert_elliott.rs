@@ -29,7 +29,9 @@ impl GilbertElliott {
     pub fn new(f: f64, d: Duration, mut rng: Rng) -> Self {
         let starts_blocked = rng.chance(f);
         let mean_open = Duration::from_secs_f64(d.as_secs_f64() * (1.0 - f) / f);
-        Self { mean_blocked: d, mean_open, rng, open_from: Instant::ZERO, starts_blocked }
+        // With f = 0 the open period is endless, not exponential with an endless mean.
+        let open_from = if f > 0.0 { Instant::ZERO } else { Instant::MAX };
+        Self { mean_blocked: d, mean_open, rng, open_from, starts_blocked }
     }
 }
 
@@ -101,6 +103,8 @@ mod tests {
 
     #[test]
     fn without_blockage_there_is_none() {
-        assert_eq!(realisation(0.0, Duration::from_secs(1), 1).next(), None);
+        for seed in 0..100 {
+            assert_eq!(realisation(0.0, Duration::from_secs(1), seed).next(), None);
+        }
     }
 }

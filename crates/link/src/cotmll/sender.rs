@@ -83,6 +83,12 @@ impl Sender {
         !self.flagged.is_empty() || self.may_cut()
     }
 
+    /// Whether rule 3 would find a frame: one is unacknowledged.
+    #[inline]
+    pub(super) const fn has_outstanding(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+
     const fn may_cut(&self) -> bool {
         self.is_pending() && self.next - self.base < self.window
     }

@@ -34,7 +34,7 @@ pub(crate) struct Model {
     pending: VecDeque<Piece>,
     pending_once: VecDeque<Piece>,
     once_sent: usize,
-    once_was_last: bool,
+    once_run: usize,
     received: BTreeMap<usize, Incoming>,
     next: usize,
     block_was_last: bool,
@@ -53,7 +53,7 @@ impl Model {
             pending: VecDeque::new(),
             pending_once: VecDeque::new(),
             once_sent: 0,
-            once_was_last: false,
+            once_run: 0,
             received: BTreeMap::new(),
             next: 0,
             block_was_last: false,
@@ -83,14 +83,14 @@ impl Model {
         let oldest = oldest.min_by_key(|(_, frame)| frame.stamp).map(|(n, _)| n);
         let may_send = !self.pending.is_empty() && self.sent.len() - self.base < self.window;
         let urgent = flagged.is_some() || may_send;
-        let must_wait = self.once_was_last && urgent;
+        let must_wait = (urgent && self.once_run >= 1) || (oldest.is_some() && self.once_run >= 8);
         if !self.pending_once.is_empty() && !must_wait {
-            self.once_was_last = true;
+            self.once_run += 1;
             self.once_sent += 1;
             let piece = self.pending_once.pop_front().unwrap();
             return (FrameKind::New, SubProtocol::Unreliable, self.once_sent - 1, piece);
         }
-        self.once_was_last = false;
+        self.once_run = 0;
         let (kind, n) = match (flagged, may_send, oldest) {
             (Some(n), ..) => (FrameKind::Retransmission, n),
             (None, true, _) => {

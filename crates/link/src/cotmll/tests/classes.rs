@@ -81,6 +81,17 @@ fn class_010_takes_turns_with_what_is_urgent() {
     assert_eq!(order, expected);
 }
 
+/// A frame lost with nothing behind it is found by rule 3 alone, which must come round.
+#[test]
+fn class_010_leaves_room_to_find_what_was_lost() {
+    let mut a = endpoint(512);
+    send_new(&mut a, 1);
+    offer_unreliable(&mut a, 487 * 20);
+    let classes: Vec<_> = (0..18).map(|_| class(&mut a).0).collect();
+    let turn = [SubProtocol::Unreliable; 8].into_iter().chain([SubProtocol::Reliable]);
+    assert_eq!(classes, turn.clone().chain(turn).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_gap_gives_up_the_packet_begun() {
     let mut b = endpoint(512);
