@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// How one end of a connection behaves. In TOML every key may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct TcpConfig {
     /// Maximum segment size in bytes, 64 or more: announced, and the most that is sent if the peer allows it.
     /// As RFC 6691 says it counts no options: with timestamps, segments carry 12 bytes less. By default what an
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn values_read_as_written() {
-        let text = "recovery = \"newreno\"\nmss = 512\ninitial_rto = \"3 s\"\nreceive_buffer = \"64 KiB\"\nnagle = false";
+        let text = "recovery = \"newreno\"\nmss = 512\ninitial-rto = \"3 s\"\nreceive-buffer = \"64 KiB\"\nnagle = false";
         let read: TcpConfig = config::parse("t", text).unwrap();
         assert_eq!((read.recovery, read.mss, read.nagle), (Recovery::NewReno, Some(512), false));
         assert_eq!((read.initial_rto, read.receive_buffer), (Duration::from_secs(3), Size(65_536)));
@@ -181,10 +181,10 @@ mod tests {
     fn a_value_out_of_range_is_refused_with_its_place() {
         for (text, complaint) in [
             ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65535"),
-            ("initial_window = 0", "t:1: initial_window = 0: 0 is too few; allowed are 1 and more"),
+            ("initial-window = 0", "t:1: initial-window = 0: 0 is too few; allowed are 1 and more"),
             (
-                "receive_buffer = \"2 GiB\"",
-                "t:1: receive_buffer = \"2 GiB\": a buffer of 2 GiB; allowed are 1 B to 1 GiB",
+                "receive-buffer = \"2 GiB\"",
+                "t:1: receive-buffer = \"2 GiB\": a buffer of 2 GiB; allowed are 1 B to 1 GiB",
             ),
         ] {
             assert_eq!(config::parse::<TcpConfig>("t", text).unwrap_err().to_string(), complaint);

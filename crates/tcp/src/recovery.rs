@@ -76,7 +76,7 @@ struct Episode {
     /// SND.NXT when the phase began: `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
     recover: u64,
     dup_acks: u32,
-    /// SND.NXT at the first duplicate: what limited transmit sends later is not in FlightSize (RFC 5681, 3.2, 2).
+    /// SND.NXT at the first duplicate: what limited transmit sends later is not in `FlightSize` (RFC 5681, 3.2, 2).
     limited_from: u64,
     /// The next retransmission goes out whatever the window says (RFC 5681, 3.2, 3; RFC 6582, 3.2, 3).
     forced: bool,
@@ -190,7 +190,7 @@ impl Machine {
         self.episode().phase
     }
 
-    /// RFC 5681's FlightSize, without what limited transmit sent.
+    /// `FlightSize` of RFC 5681 (2), without what limited transmit sent.
     pub(crate) fn flight_size(&self, una: u64, nxt: u64) -> u64 {
         let episode = self.episode();
         let end = if episode.dup_acks > 0 { episode.limited_from.max(una) } else { nxt };

@@ -13,7 +13,7 @@ use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
 #[derive(Clone, Debug)]
 pub(crate) struct Sack {
     pub(super) episode: Episode,
-    /// Whether this recovery's rescue retransmission went out (NextSeg rule 4).
+    /// Whether this recovery's rescue retransmission went out (`NextSeg` rule 4).
     rescued: bool,
 }
 
@@ -58,7 +58,7 @@ impl Sack {
         self.rescued = true;
     }
 
-    /// NextSeg (section 4).
+    /// `NextSeg` (section 4).
     pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
         if let Some(index) = board.next_lost() {
             return Next::Retransmit(index); // Rule 1.
