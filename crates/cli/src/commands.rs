@@ -1,9 +1,15 @@
 //! One file per subcommand: its arguments and what it prints.
 
 mod bench;
+mod bench_gateway;
 mod demo;
+mod emulate;
+mod gateway;
+mod keygen;
+mod outcome;
 mod run;
 mod suite;
+mod testbed;
 
 use std::process::ExitCode;
 
@@ -22,6 +28,10 @@ enum Command {
     Demo(demo::Arguments),
     Run(run::Arguments),
     Bench(bench::Arguments),
+    Gateway(gateway::Arguments),
+    Keygen(keygen::Arguments),
+    Emulate(emulate::Arguments),
+    Testbed(testbed::Arguments),
 }
 
 /// Runs the chosen subcommand.
@@ -30,5 +40,9 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),
         Command::Bench(arguments) => bench::execute(arguments),
+        Command::Gateway(arguments) => gateway::execute(arguments),
+        Command::Keygen(arguments) => keygen::execute(arguments),
+        Command::Emulate(arguments) => emulate::execute(arguments),
+        Command::Testbed(arguments) => testbed::execute(arguments),
     }
 }

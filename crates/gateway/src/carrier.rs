@@ -70,8 +70,7 @@ impl UdpCarrier {
             let len = rest.len().min(segment * self.batch_limit());
             let (now, later) = rest.split_at(len);
             let segment_size = (now.len() > segment).then_some(segment);
-            let transmit =
-                Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
+            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Ok(()) => rest = later,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,

@@ -239,7 +239,9 @@ pub struct PositiveRate(pub Rate);
 impl<'de> Deserialize<'de> for PositiveRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Rate::deserialize(deserializer)? {
-            rate if rate.as_bps() == 0 => Err(de::Error::custom("a rate of zero; allowed are rates above it")),
+            rate if rate.as_bps() == 0 => {
+                Err(de::Error::custom("a rate of zero; allowed are rates above it"))
+            }
             rate => Ok(Self(rate)),
         }
     }
@@ -284,14 +286,20 @@ impl TryFrom<String> for InterfaceName {
         if fits && !name.contains(|c: char| c == '/' || c == '%' || c == '\0' || c.is_whitespace()) {
             return Ok(Self(name));
         }
-        Err(format!("\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"))
+        Err(format!(
+            "\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"
+        ))
     }
 }
 
 impl FromStr for Prefix {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\"");
+        let wrong = || {
+            format!(
+                "\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\""
+            )
+        };
         let (address, len) = text.split_once('/').ok_or_else(wrong)?;
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let len: u8 = len.parse().map_err(|_| wrong())?;
@@ -338,13 +346,21 @@ key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
     #[test]
     fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
         for (from, to, want) in [
-            ("\"1 Mbit/s\"", "\"1 Mbps\"", "site.toml:9: rate = \"1 Mbps\": \"1 Mbps\" is not a rate; write a number"),
+            (
+                "\"1 Mbit/s\"",
+                "\"1 Mbps\"",
+                "site.toml:9: rate = \"1 Mbps\": \"1 Mbps\" is not a rate; write a number",
+            ),
             ("\"1 Mbit/s\"", "\"0 bit/s\"", "site.toml:9: rate = \"0 bit/s\": a rate of zero; allowed"),
             ("\"sat0\"", "\"a/b\"", "site.toml:3: name = \"a/b\": \"a/b\" is not an interface name; allowed"),
             ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "site.toml:4: addresses"),
             ("\"192.0.2.1:51900\"", "\"here\"", "site.toml:6: listen = \"here\""),
             ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
-            ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
+            (
+                "[session]",
+                "mut = 3\n[session]",
+                "site.toml:10: mut = 3: unknown field `mut`, expected one of",
+            ),
             ("AAAA=", "AA==", "site.toml:11: key"),
         ] {
             let got = complaint(|site| site.replacen(from, to, 1));
@@ -352,7 +368,9 @@ key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         }
         let both = complaint(|site| format!("{site}key-file = \"k\"\n"));
         assert!(both.contains("allowed is one of them"), "{both}");
-        let none = complaint(|site| site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n"));
+        let none = complaint(|site| {
+            site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n")
+        });
         assert!(none.contains("longhaul keygen"), "{none}");
     }
 

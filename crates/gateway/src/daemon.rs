@@ -210,7 +210,9 @@ impl Gateway {
         }
         for event in self.events.drain(..) {
             match (event, self.session.peer()) {
-                (Event::Established { restarted }, Some(peer)) => notify(Notice::Established { peer, restarted }),
+                (Event::Established { restarted }, Some(peer)) => {
+                    notify(Notice::Established { peer, restarted })
+                }
                 _ => notify(Notice::Lost),
             }
         }
@@ -232,7 +234,8 @@ impl Gateway {
     }
 
     fn status_interval(&self) -> Duration {
-        let interval = self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
+        let interval =
+            self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
         interval.max(Duration::from_millis(10))
     }
 }

@@ -22,7 +22,9 @@ pub enum NotAKey {
     #[error("not a key: it is not base64; allowed are 32 bytes in base64, as `longhaul keygen` prints")]
     Encoding,
     /// Base64 of another length.
-    #[error("not a key: {0} bytes instead of 32; allowed are 32 bytes in base64, as `longhaul keygen` prints")]
+    #[error(
+        "not a key: {0} bytes instead of 32; allowed are 32 bytes in base64, as `longhaul keygen` prints"
+    )]
     Length(usize),
 }
 

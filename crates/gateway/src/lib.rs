@@ -6,6 +6,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod bench;
 pub mod carrier;
 pub mod clock;
 pub mod config;

@@ -60,7 +60,11 @@ pub fn wait<const N: usize>(
     let count = unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, timeout, std::ptr::null()) };
     if count < 0 {
         let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::Interrupted { Ok([Ready::default(); N]) } else { Err(error) };
+        return if error.kind() == io::ErrorKind::Interrupted {
+            Ok([Ready::default(); N])
+        } else {
+            Err(error)
+        };
     }
     Ok(polled.map(|fd| Ready {
         // An error or a hang-up is found by reading.

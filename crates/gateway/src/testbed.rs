@@ -132,7 +132,9 @@ impl Name {
     fn record(&self) -> Result<Record, TestbedError> {
         match fs::read(self.record_file()) {
             Ok(text) => Ok(serde_json::from_slice(&text).map_err(io::Error::from)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TestbedError::Missing(self.0.clone())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(TestbedError::Missing(self.0.clone()))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -231,9 +233,8 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
                 start(name, record, room, sites::gateway_arguments(directory, room))?;
             }
             wait_until(options, record, "no session between the gateways", || {
-                let established = |room| {
-                    gateway_status(name, room).is_ok_and(|status| status["established"] == true)
-                };
+                let established =
+                    |room| gateway_status(name, room).is_ok_and(|status| status["established"] == true);
                 established(Room::Gateway1) && established(Room::Gateway2)
             })?;
         }
@@ -268,7 +269,10 @@ fn wait_until(
         }
         if clock.now().saturating_since(base::Instant::ZERO) > options.patience {
             let log = end_of_log(&options.name.directory(), Room::Gateway1.name());
-            return Err(TestbedError::Process { what: format!("{complaint} within {}", options.patience), log });
+            return Err(TestbedError::Process {
+                what: format!("{complaint} within {}", options.patience),
+                log,
+            });
         }
         sleep(Duration::from_millis(20));
     }
@@ -288,7 +292,11 @@ fn save(name: &Name, record: &Record) -> Result<(), TestbedError> {
 fn end_of_log(directory: &Path, owner: &str) -> String {
     let log = fs::read_to_string(directory.join(format!("{owner}.log"))).unwrap_or_default();
     let tail: Vec<&str> = log.lines().rev().take(3).collect();
-    if tail.is_empty() { "nothing".to_owned() } else { tail.into_iter().rev().collect::<Vec<_>>().join(" / ") }
+    if tail.is_empty() {
+        "nothing".to_owned()
+    } else {
+        tail.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
 }
 
 fn remove(name: &Name, record: &Record) -> Result<(), TestbedError> {

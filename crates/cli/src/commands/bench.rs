@@ -7,6 +7,8 @@ use clap::Subcommand;
 use lab::bench::Bottleneck;
 use lab::statistics::Spread;
 
+use super::bench_gateway;
+
 /// Measure the engine or the gateway on this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench engine --runs 9")]
@@ -19,6 +21,7 @@ pub(crate) struct Arguments {
 enum Benchmark {
     /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
     Engine(Engine),
+    Gateway(bench_gateway::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -37,6 +40,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             bench_engine(engine);
             ExitCode::SUCCESS
         }
+        Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
     }
 }
 

@@ -204,8 +204,15 @@ mod tests {
     #[test]
     fn a_channel_survives_as_arguments() {
         let args = parse(&[
-            "--rate", "2 Mbit/s", "--errors", "gilbert-elliott={f=0.3,d=\"1 s\"}", "--up-rate", "64 kbit/s",
-            "--seed", "7", "--uncorrelated",
+            "--rate",
+            "2 Mbit/s",
+            "--errors",
+            "gilbert-elliott={f=0.3,d=\"1 s\"}",
+            "--up-rate",
+            "64 kbit/s",
+            "--seed",
+            "7",
+            "--uncorrelated",
         ]);
         let again = args.to_arguments();
         let again = parse(&again.iter().map(String::as_str).collect::<Vec<_>>());

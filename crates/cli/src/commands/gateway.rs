@@ -59,13 +59,18 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
     let mut signals = Signals::new()?;
     let mut gateway = Gateway::new(config)?;
     gateway.run(&mut signals, |notice| match (notice, json) {
-        (Notice::Established { peer, restarted: false }, false) => println!("session established with {peer}"),
+        (Notice::Established { peer, restarted: false }, false) => {
+            println!("session established with {peer}")
+        }
         (Notice::Established { peer, restarted: true }, false) => {
             println!("session established with {peer}, which has restarted: the link starts afresh");
         }
         (Notice::Lost, false) => println!("session lost"),
         (Notice::Established { peer, restarted }, true) => {
-            println!("{}", serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted }));
+            println!(
+                "{}",
+                serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted })
+            );
         }
         (Notice::Lost, true) => println!("{}", serde_json::json!({ "notice": "lost" })),
     })?;

@@ -7,7 +7,6 @@ use base::Duration;
 use base::config::ConfigError;
 use gateway::testbed::namespaces::Room;
 use gateway::testbed::{self, Link, Name, Options, TestbedError};
-use serde::Deserialize;
 
 use super::emulate::ChannelArgs;
 use super::outcome::{failure, misconfigured};
@@ -105,7 +104,9 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     let result = match &args.action {
         Action::Up(up) => build(up),
         Action::Exec(exec) => enter(exec),
-        Action::Down(down) => Name::new(&down.name.name).and_then(|name| testbed::down(&name)).map_err(Wrong::Testbed),
+        Action::Down(down) => {
+            Name::new(&down.name.name).and_then(|name| testbed::down(&name)).map_err(Wrong::Testbed)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -148,7 +149,10 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let (host1, host2) = ("10.77.1.2", "10.77.2.2");
     if up.json {
         let directory = name.directory();
-        println!("{}", serde_json::json!({ "name": name.as_str(), "host1": host1, "host2": host2, "directory": directory }));
+        println!(
+            "{}",
+            serde_json::json!({ "name": name.as_str(), "host1": host1, "host2": host2, "directory": directory })
+        );
     } else {
         println!("testbed {} is up ({}); host1 is {host1}, host2 is {host2}", name.as_str(), protocol.trim());
         println!("  longhaul testbed exec --name {} host1 -- ping -c 3 {host2}", name.as_str());
@@ -158,12 +162,6 @@ fn build(up: &Up) -> Result<(), Wrong> {
 
 /// The gateways' link, checked before anything is built.
 fn link(up: &Up, channel: &channel::duplex::Config) -> Result<Link, ConfigError> {
-    /// What a gateway's `[link]` table must hold, with any other of its keys.
-    #[derive(Deserialize)]
-    struct Document {
-        #[expect(dead_code, reason = "read to be checked")]
-        link: gateway::config::Link,
-    }
     let (file, table) = match &up.link_config {
         Some(path) => {
             let file = path.display().to_string();
@@ -172,9 +170,10 @@ fn link(up: &Up, channel: &channel::duplex::Config) -> Result<Link, ConfigError>
         }
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
-    // On the table's own line numbers.
-    base::config::parse::<gateway::config::Link>(&file, &table)?;
-    base::config::parse::<Document>(&file, &format!("[link]\nrate = \"1 bit/s\"\n{table}\n"))?;
+    let checked: gateway::config::Link = base::config::parse(&file, &table)?;
+    if checked.rate.is_some() {
+        return Err(ConfigError::about(&file, "rate: not here; --rate and --up-rate give the rates"));
+    }
     Ok(Link { table, up: Some(channel.up_rate.unwrap_or(channel.rate)), down: Some(channel.rate) })
 }
 

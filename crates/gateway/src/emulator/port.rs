@@ -21,7 +21,13 @@ impl Port {
         let socket = UdpSocket::bind(port.listen)?;
         socket.set_nonblocking(true)?;
         let header_len = if port.listen.is_ipv4() { 20 + 8 } else { 40 + 8 };
-        Ok(Self::Udp { socket, header_len, peer: port.peer, learns: port.peer.is_none(), buffer: vec![0; 65_536] })
+        Ok(Self::Udp {
+            socket,
+            header_len,
+            peer: port.peer,
+            learns: port.peer.is_none(),
+            buffer: vec![0; 65_536],
+        })
     }
 
     pub(super) fn tun(name: &str) -> io::Result<Self> {

@@ -74,7 +74,11 @@ impl Transport {
     }
 
     /// Opens a data datagram in place; where its payload is, and whether it is the newest so far.
-    pub(super) fn open(&mut self, datagram: &mut [u8], counter: u64) -> Result<(Range<usize>, bool), Refused> {
+    pub(super) fn open(
+        &mut self,
+        datagram: &mut [u8],
+        counter: u64,
+    ) -> Result<(Range<usize>, bool), Refused> {
         if counter >= COUNTER_LIMIT {
             // No honest peer counts so far.
             return Err(Refused::Forged);

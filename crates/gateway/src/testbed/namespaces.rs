@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -102,7 +103,8 @@ impl Namespace {
     /// # Errors
     /// What `ip` says.
     pub fn ip_batch(&self, commands: &str) -> Result<(), TestbedError> {
-        let wrong = |message: String| TestbedError::Command { command: format!("ip -n {} -batch", self.0), message };
+        let wrong =
+            |message: String| TestbedError::Command { command: format!("ip -n {} -batch", self.0), message };
         let mut child = Command::new("ip")
             .args(["-n", &self.0, "-batch", "-"])
             .stdin(Stdio::piped())
@@ -140,11 +142,25 @@ impl Namespace {
     /// # Errors
     /// It cannot be started.
     pub fn spawn(&self, arguments: &[String], log: &Path) -> io::Result<Process> {
+        // The file that runs now, even if its name has another content by then.
+        let program = fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?;
+        self.spawn_program(&program, arguments, log)
+    }
+
+    /// Starts `program` in it, with `arguments` and its output in `log`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn spawn_program<A: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        arguments: &[A],
+        log: &Path,
+    ) -> io::Result<Process> {
         let log = File::options().create(true).append(true).open(log)?;
         let child = Command::new("ip")
             .args(["netns", "exec", &self.0])
-            // The file that runs now, even if its name has another content by then.
-            .arg(fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?)
+            .arg(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -156,6 +172,22 @@ impl Namespace {
         Process::of_child(&child)
     }
 
+    /// Runs `work` on a thread of its own in it: sockets that the thread opens belong there.
+    ///
+    /// # Errors
+    /// There is no such namespace, or no right; then `work` is not run.
+    pub fn enter<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<std::thread::JoinHandle<io::Result<T>>> {
+        let file = File::open(Path::new("/run/netns").join(&self.0))?;
+        std::thread::Builder::new().name(self.0.clone()).spawn(move || {
+            // SAFETY: the descriptor is open; only the calling thread changes its namespace.
+            let entered = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+            if entered < 0 { Err(io::Error::last_os_error()) } else { Ok(work()) }
+        })
+    }
+
     /// Becomes `command` in it; returns only if that fails.
     pub fn exec(&self, command: &[String]) -> io::Error {
         Command::new("ip").args(["netns", "exec", &self.0]).args(command).exec()
@@ -163,7 +195,7 @@ impl Namespace {
 }
 
 /// Runs `ip`.
-pub(super) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<(), TestbedError> {
+pub(crate) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<(), TestbedError> {
     let mut command = Command::new("ip");
     command.args(arguments).stdin(Stdio::null());
     let output = command.output()?;

@@ -61,7 +61,7 @@ impl Process {
 }
 
 /// Asks all to end, and makes those that do not.
-pub(super) fn end_all<'a>(processes: impl Iterator<Item = &'a Process> + Clone) {
+pub(crate) fn end_all<'a>(processes: impl Iterator<Item = &'a Process> + Clone) {
     for signal in [libc::SIGTERM, libc::SIGKILL] {
         for process in processes.clone() {
             // No right to signal what we started ourselves: nothing can be done about it here.

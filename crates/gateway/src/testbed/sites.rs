@@ -41,7 +41,20 @@ pub(super) fn connect(options: &Options) -> Result<(), TestbedError> {
         (Room::Gateway2, Room::Host2, "lan0", "eth0"),
     ] {
         let (left, right) = (ns(left), ns(right));
-        ip(["-n", left.name(), "link", "add", device, "type", "veth", "peer", "name", peer, "netns", right.name()])?;
+        ip([
+            "-n",
+            left.name(),
+            "link",
+            "add",
+            device,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            peer,
+            "netns",
+            right.name(),
+        ])?;
     }
     // Hosts know what the link carries from the start, as path MTU discovery would tell them.
     let lan = |name, net, host| device(name, net, host, options.mtu);
@@ -86,7 +99,11 @@ pub(super) fn gateway_arguments(directory: &Path, room: Room) -> Vec<String> {
     vec!["gateway".to_owned(), "--config".to_owned(), config.display().to_string()]
 }
 
-pub(super) fn write_configurations(options: &Options, link: &Link, directory: &Path) -> Result<(), TestbedError> {
+pub(super) fn write_configurations(
+    options: &Options,
+    link: &Link,
+    directory: &Path,
+) -> Result<(), TestbedError> {
     let key = PresharedKey::generate().to_base64();
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
@@ -102,7 +119,12 @@ pub(super) fn write_configurations(options: &Options, link: &Link, directory: &P
             table = link.table,
         );
         let path = directory.join(format!("{}.toml", room.name()));
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())?;
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?
+            .write_all(text.as_bytes())?;
     }
     Ok(())
 }

@@ -192,8 +192,14 @@ mod tests {
         // What the kernel leaves in the field: the pseudo-header's sum, not complemented.
         let pseudo = !Sum::pseudo_header(src, dst, 17, datagram).finish();
         packet[26..28].copy_from_slice(&pseudo.to_be_bytes());
-        let metadata =
-            Metadata { gso_type: GSO_NONE, ecn: false, gso_size: 0, header_len: 28, checksum_start: 20, checksum_offset: 6 };
+        let metadata = Metadata {
+            gso_type: GSO_NONE,
+            ecn: false,
+            gso_size: 0,
+            header_len: 28,
+            checksum_start: 20,
+            checksum_offset: 6,
+        };
         metadata.complete_checksum(&mut packet);
         let sum = Sum::pseudo_header(src, dst, 17, datagram).and(Sum::of(&packet[20..]));
         assert!(sum.is_valid());

@@ -1,0 +1,73 @@
+//! `longhaul bench gateway`: one TCP stream through two encrypted gateways.
+
+use std::process::ExitCode;
+
+use base::Duration;
+use gateway::bench::{self, Options, Report, Scheme};
+
+use super::outcome::failure;
+
+/// One TCP stream through two encrypted gateways and no emulator, wireguard-go beside it where installed. Needs root.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  longhaul bench gateway --runs 5 --seconds 4")]
+pub(crate) struct Arguments {
+    /// Runs of each scheme, in turn.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// Measured length of each run, after a second of warming up.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    seconds: u32,
+    /// Only these; else all that this machine has.
+    #[arg(long, value_enum)]
+    scheme: Vec<SchemeName>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum SchemeName {
+    Plain,
+    Cotmll,
+    WireguardGo,
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    let scheme = |name: &SchemeName| match name {
+        SchemeName::Plain => Scheme::Plain,
+        SchemeName::Cotmll => Scheme::Cotmll,
+        SchemeName::WireguardGo => Scheme::WireguardGo,
+    };
+    let options = Options {
+        duration: Duration::from_secs(args.seconds.into()),
+        repetitions: args.runs,
+        schemes: args.scheme.iter().map(scheme).collect(),
+    };
+    let progress = |run: &bench::Run| {
+        if !args.json {
+            println!("{:13} {:6.2} Gbit/s", run.scheme.name(), run.gbps);
+        }
+    };
+    match bench::run(&options, progress) {
+        Ok(report) if args.json => println!("{}", serde_json::json!(report)),
+        Ok(report) => print(&report),
+        Err(error) => return failure(error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn print(report: &Report) {
+    println!("\none TCP stream through two encrypted gateways; {} cores for all of it\n", report.cores);
+    println!("scheme         median    min    max  Gbit/s  runs  to wireguard-go");
+    for summary in &report.summaries {
+        let ratio = summary.to_wireguard_go.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+        println!(
+            "{:13} {:7.2} {:6.2} {:6.2}          {:4}  {ratio:>15}",
+            summary.scheme.name(),
+            summary.median_gbps,
+            summary.min_gbps,
+            summary.max_gbps,
+            summary.runs,
+        );
+    }
+}
