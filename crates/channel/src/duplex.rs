@@ -5,6 +5,9 @@
 //! both" (Faulkner 2004, 3.2); `correlated = false` gives each direction blockages of its own. Bit errors
 //! and erasures are independent either way.
 
+use core::fmt::Display;
+
+use base::config::ConfigError;
 use base::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +55,18 @@ pub struct Channel {
 }
 
 impl Config {
+    /// Reads the files that the errors of either direction name, through `read`.
+    ///
+    /// # Errors
+    /// As [`ErrorModel::load`]: names the file, the line and what is allowed.
+    pub fn load<E: Display>(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<(), ConfigError> {
+        self.errors.load(&mut read)?;
+        self.up_errors.as_mut().map_or(Ok(()), |errors| errors.load(&mut read))
+    }
+
     /// Both lines, idle. The channel's `name` and the run's `seed` fix every error.
     ///
     /// # Panics
@@ -135,6 +150,22 @@ mod tests {
         let one_way = channel("up-errors = \"none\"", 1);
         assert_eq!(minute(&one_way.up), []);
         assert_eq!(minute(&one_way.down), minute(&channel("", 1).down));
+    }
+
+    #[test]
+    fn recordings_of_both_directions_are_loaded() {
+        let text = "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nerrors = { trace = { file = \"a\" } }\n\
+                    up-errors = { trace = { file = \"b\" } }";
+        let mut config: Config = base::config::parse("channel.toml", text).unwrap();
+        let content = |name: &str| match name {
+            "a" => Ok("1,2"),
+            "b" => Ok("1,2\n4,5"),
+            _ => Err("unknown"),
+        };
+        config.load(|name| content(name).map(str::to_owned)).unwrap();
+        let both = config.build(1, "sat");
+        assert_eq!((minute(&both.down).len(), minute(&both.up).len()), (1, 2));
+        assert_eq!(config.load(|_| Err::<String, _>("gone")).unwrap_err().to_string(), "a: gone");
     }
 
     /// What departs from the terminal while it is blocked is damaged, and so is what arrives there then.
