@@ -13,9 +13,9 @@ use base::Instant;
 use crate::engine::{Context, Input, Node};
 
 pub use host::Host;
-pub use link::{Link, LinkEnd};
-pub use router::Router;
-pub use wire::{Wire, WireEnd};
+pub use link::{Counters as LinkCounters, Link, LinkEnd};
+pub use router::{Counters as RouterCounters, Router};
+pub use wire::{Counters as WireCounters, Wire, WireEnd};
 
 /// Any node of a scenario's network.
 #[derive(Debug)]

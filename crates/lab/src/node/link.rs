@@ -3,6 +3,11 @@
 //! The line clocks its endpoint: when it is free the endpoint is asked for a frame, so what to send is
 //! decided at the last moment. A frame whose trailer is filled late is sealed when the trailer's first bit
 //! leaves. Damaged frames fail the framing's checksum and are dropped where they arrive.
+//!
+//! A protocol that never stops sending would fill an idle link with events. While both ends have nothing to say but
+//! bare acknowledgements that change nothing, the link sleeps; when a packet comes it catches up: the frames of the
+//! meantime are put on the lines, which moves these and their errors on, and are not handled. The trace is the same
+//! as without the sleep, unless a packet comes in the very nanosecond in which such a frame ends: it then goes first.
 
 use std::collections::VecDeque;
 
@@ -17,6 +22,8 @@ use crate::engine::{Context, Input, Node, Port};
 #[derive(Debug)]
 pub struct Link {
     ends: [LinkEnd; 2],
+    asleep: bool,
+    may_sleep: bool,
 }
 
 /// One end of a link: IP queue, endpoint, and the line that leads to the other end.
@@ -26,20 +33,30 @@ pub struct LinkEnd {
     endpoint: Box<dyn Endpoint>,
     line: Line,
     framing_bits: u32,
-    on_air: Option<OnAir>,
-    /// Frames on their way to the other end, in the order of their arrival; `None` is one that arrives damaged.
-    in_flight: VecDeque<(Instant, Option<Packet>)>,
+    started: Option<Started>,
+    /// Intact frames on their way to the other end, in the order of their arrival.
+    in_flight: VecDeque<InFlight>,
+    /// How many of those say more than bare acknowledgements do.
+    news_in_flight: usize,
+    /// The last frame's kind and its bits on the line.
+    last: Option<(FrameKind, u32)>,
     counters: Counters,
 }
 
 /// A frame that has started and whose late bytes are still to be filled.
 #[derive(Debug)]
-struct OnAir {
+struct Started {
     seal_at: Instant,
-    arrives_at: Instant,
     fate: Fate,
-    frame: Packet,
     late_len: usize,
+    frame: InFlight,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    arrives_at: Instant,
+    kind: FrameKind,
+    bytes: Packet,
 }
 
 /// What passed one direction of a link.
@@ -53,13 +70,20 @@ pub struct Counters {
     pub bits: [u64; 5],
     /// Frames that arrived intact and that the endpoint had no use for.
     pub discarded: u64,
+    /// Of all frames, the bare acknowledgements during sleep, which no endpoint saw.
+    pub slept_through: u64,
 }
 
 impl Link {
     /// A link between its ports 0 and 1.
     #[must_use]
     pub const fn new(ends: [LinkEnd; 2]) -> Self {
-        Self { ends }
+        Self { ends, asleep: false, may_sleep: true }
+    }
+
+    /// Whether the link may sleep while it has nothing to say; it may unless told.
+    pub const fn set_may_sleep(&mut self, may_sleep: bool) {
+        self.may_sleep = may_sleep;
     }
 
     /// The end at a port.
@@ -72,9 +96,9 @@ impl Link {
     fn deliver(&mut self, cx: &mut Context<'_>, from: usize) {
         let now = cx.now();
         let (sender, receiver) = both(&mut self.ends, from);
-        while let Some((_, frame)) = sender.in_flight.pop_front_if(|(due, _)| *due <= now) {
-            let Some(frame) = frame else { continue };
-            if receiver.endpoint.handle_frame(now, &frame).is_err() {
+        while let Some(frame) = sender.in_flight.pop_front_if(|frame| frame.arrives_at <= now) {
+            sender.news_in_flight -= usize::from(frame.is_news());
+            if receiver.endpoint.handle_frame(now, &frame.bytes).is_err() {
                 sender.counters.discarded += 1;
             }
             while let Some(packet) = receiver.endpoint.poll_packet() {
@@ -82,14 +106,35 @@ impl Link {
             }
         }
     }
+
+    fn wake_up(&mut self, now: Instant) {
+        if core::mem::take(&mut self.asleep) {
+            self.ends.iter_mut().for_each(|end| end.catch_up(now));
+        }
+    }
+}
+
+impl InFlight {
+    const fn is_news(&self) -> bool {
+        !matches!(self.kind, FrameKind::Control)
+    }
 }
 
 impl LinkEnd {
     /// An end whose `endpoint` is fed from `queue` and clocked by `line`; each frame costs `framing_bits` more than its bytes.
     #[must_use]
     pub fn new(queue: Box<dyn Queue>, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
-        let counters = Counters::default();
-        Self { queue, endpoint, line, framing_bits, on_air: None, in_flight: VecDeque::new(), counters }
+        Self {
+            queue,
+            endpoint,
+            line,
+            framing_bits,
+            started: None,
+            in_flight: VecDeque::new(),
+            news_in_flight: 0,
+            last: None,
+            counters: Counters::default(),
+        }
     }
 
     /// What passed in this direction.
@@ -129,44 +174,79 @@ impl LinkEnd {
     fn clock(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         loop {
-            if let Some(on_air) = self.on_air.take_if(|on_air| on_air.seal_at <= now) {
-                self.seal(cx, on_air);
+            if let Some(started) = self.started.take_if(|started| started.seal_at <= now) {
+                self.seal(cx, started);
             }
             self.feed(now);
-            if self.on_air.is_some() || self.line.free_at() > now || self.endpoint.demand() == Demand::Nothing
+            if self.started.is_some()
+                || self.line.free_at() > now
+                || self.endpoint.demand() == Demand::Nothing
             {
                 return;
             }
-            let mut frame = Packet::default();
-            let Some(info) = self.endpoint.poll_frame(now, usize::MAX, frame.as_vec_mut()) else { return };
-            let bits = frame.len() as u32 * 8 + self.framing_bits;
+            let mut bytes = Packet::default();
+            let Some(info) = self.endpoint.poll_frame(now, usize::MAX, bytes.as_vec_mut()) else { return };
+            let bits = bytes.len() as u32 * 8 + self.framing_bits;
             let transit = self.line.send(now, bits);
-            self.counters.frames += 1;
-            self.counters.bits[kind_index(info.kind)] += u64::from(bits);
+            self.count(info.kind, bits);
+            self.last = Some((info.kind, bits));
             let late = self.line.rate().time_for(info.late_len as u64 * 8);
-            let seal_at = transit.on_air.end.saturating_sub(late).max(now);
-            let (arrives_at, fate, late_len) = (transit.arrives_at, transit.fate, info.late_len);
-            self.on_air = Some(OnAir { seal_at, arrives_at, fate, frame, late_len });
+            self.started = Some(Started {
+                seal_at: transit.on_air.end.saturating_sub(late).max(now),
+                fate: transit.fate,
+                late_len: info.late_len,
+                frame: InFlight { arrives_at: transit.arrives_at, kind: info.kind, bytes },
+            });
         }
     }
 
-    fn seal(&mut self, cx: &mut Context<'_>, mut on_air: OnAir) {
-        if on_air.late_len > 0 {
-            self.endpoint.seal_frame(cx.now(), &mut on_air.frame);
+    fn seal(&mut self, cx: &mut Context<'_>, Started { fate, late_len, mut frame, .. }: Started) {
+        if late_len > 0 {
+            self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
-        let intact = on_air.fate == Fate::Intact;
-        cx.record(on_air.arrives_at.as_nanos() << 1 | u64::from(intact));
+        let intact = fate == Fate::Intact;
+        if frame.is_news() {
+            cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
+        }
         if intact {
-            self.in_flight.push_back((on_air.arrives_at, Some(on_air.frame)));
+            self.news_in_flight += usize::from(frame.is_news());
+            self.in_flight.push_back(frame);
         } else {
             self.counters.lost += 1;
         }
     }
 
+    fn count(&mut self, kind: FrameKind, bits: u32) {
+        self.counters.frames += 1;
+        self.counters.bits[kind as usize] += u64::from(bits);
+    }
+
+    /// Whether the end has nothing to say but the bare acknowledgement that it said last.
+    fn is_idle(&self) -> bool {
+        matches!(self.last, Some((FrameKind::Control, _)))
+            && self.news_in_flight == 0
+            && self.queue.is_empty()
+            && self.endpoint.poll_timeout().is_none()
+            && self.endpoint.demand() == Demand::Filler
+    }
+
+    /// Puts the bare acknowledgements of a sleep on the line.
+    fn catch_up(&mut self, now: Instant) {
+        self.started = None;
+        self.in_flight.clear();
+        let Some((kind, bits)) = self.last else { return };
+        while self.line.free_at() < now {
+            let transit = self.line.send(self.line.free_at(), bits);
+            self.count(kind, bits);
+            self.counters.slept_through += 1;
+            self.counters.lost += u64::from(transit.fate != Fate::Intact);
+        }
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
-        let delivery = self.in_flight.front().map(|(due, _)| *due);
-        let line = match &self.on_air {
-            Some(on_air) => Some(on_air.seal_at),
+        let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
+        let line = match &self.started {
+            Some(started) => Some(started.seal_at),
             None => (self.endpoint.demand() != Demand::Nothing).then(|| self.line.free_at()),
         };
         earlier(earlier(delivery, line), self.endpoint.poll_timeout())
@@ -177,6 +257,7 @@ impl Node for Link {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         match input {
             Input::Arrival(port, packet) => {
+                self.wake_up(cx.now());
                 let end = &mut self.ends[usize::from(port.0)];
                 end.accept(cx.now(), packet);
                 end.clock(cx);
@@ -190,12 +271,13 @@ impl Node for Link {
                     }
                     end.clock(cx);
                 }
+                self.asleep = self.may_sleep && self.ends.iter().all(LinkEnd::is_idle);
             }
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        earlier(self.ends[0].poll_timeout(), self.ends[1].poll_timeout())
+        if self.asleep { None } else { earlier(self.ends[0].poll_timeout(), self.ends[1].poll_timeout()) }
     }
 }
 
@@ -203,14 +285,4 @@ impl Node for Link {
 fn both(ends: &mut [LinkEnd; 2], first: usize) -> (&mut LinkEnd, &mut LinkEnd) {
     let [a, b] = ends;
     if first == 0 { (a, b) } else { (b, a) }
-}
-
-const fn kind_index(kind: FrameKind) -> usize {
-    match kind {
-        FrameKind::New => 0,
-        FrameKind::Retransmission => 1,
-        FrameKind::Filler => 2,
-        FrameKind::Repair => 3,
-        FrameKind::Control => 4,
-    }
 }

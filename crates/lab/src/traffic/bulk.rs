@@ -106,7 +106,8 @@ impl BulkSender {
                 Ok(accepted) => self.written += accepted as u64,
             }
             if self.written == self.size {
-                host.finish(now, id);
+                // Err is a connection that has ended already.
+                let _ = host.finish(now, id);
             }
         }
     }
@@ -201,7 +202,8 @@ impl BulkReceiver {
             Event::Readable => self.read(now, host, id),
             Event::PeerFinished => {
                 let progress = self.read(now, host, id);
-                host.finish(now, id);
+                // Err is a connection that has ended already.
+                let _ = host.finish(now, id);
                 progress
             }
             Event::Failed(_) if self.finished_at.is_none() && !self.failed => {

@@ -1,0 +1,131 @@
+//! The commands as a user meets them: output, exit codes, complaints.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn longhaul(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longhaul")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A directory of this test's own, removed when it ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("longhaul-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
+const SMALL: [&str; 4] = ["--set", "traffic.download.bulk.size=20 kB", "--seeds", "2"];
+
+fn demo_file(scratch: &Scratch) -> String {
+    let file = scratch.path("download.toml");
+    std::fs::write(&file, DEMO).unwrap();
+    file
+}
+
+#[test]
+fn run_prints_a_table_and_writes_a_report() {
+    let scratch = Scratch::new("report");
+    let (file, out) = (demo_file(&scratch), scratch.path("out"));
+    let output = longhaul(&[&["run", &file, "--out", &out], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for part in
+        ["TCP over COTMLL", "intact", "times as fast", "trace hash", &format!("report: {out}/report.html")]
+    {
+        assert!(table.contains(part), "no {part:?} in\n{table}");
+    }
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    assert!(page.matches("<svg").count() >= 5 && page.contains("sent again"));
+    // Self-contained: nothing is fetched.
+    assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
+    let resolved = std::fs::read_to_string(Path::new(&out).join("scenario-2.toml")).unwrap();
+    assert!(resolved.contains("cotmll") && resolved.contains("window = 512"), "{resolved}");
+}
+
+#[test]
+fn json_has_the_promised_names_and_repeats_exactly() {
+    let scratch = Scratch::new("json");
+    let file = demo_file(&scratch);
+    let run = |jobs: &str| {
+        let output = longhaul(&[&["run", &file, "--json", "--jobs", jobs], &SMALL[..]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let first = run("1");
+    assert_eq!(first, run("2"));
+    let value: serde_json::Value = serde_json::from_str(&first).unwrap();
+    for name in ["scenario", "seed", "trace_hash", "runs", "report"] {
+        assert!(value.get(name).is_some(), "no {name}");
+    }
+    assert_eq!(value["runs"].as_array().unwrap().len(), 4);
+    for name in ["scheme", "seed", "bytes", "seconds", "goodput_bps", "bound_bps", "intact"] {
+        assert!(value["runs"][0].get(name).is_some(), "no {name}");
+    }
+}
+
+#[test]
+fn a_wrong_scenario_is_exit_code_2_and_names_the_place() {
+    let scratch = Scratch::new("wrong");
+    let file = scratch.path("wrong.toml");
+    std::fs::write(&file, DEMO.replace("256 kbit/s\"\ndelay", "256 kbps\"\ndelay")).unwrap();
+    let output = longhaul(&["run", &file]);
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    let line = DEMO.lines().position(|line| line.starts_with("rate")).unwrap() + 1;
+    assert!(complaint.contains(&format!("wrong.toml:{line}: rate = \"256 kbps\": ")), "{complaint}");
+    assert!(complaint.contains("write a number and one of bit/s, kbit/s"), "{complaint}");
+
+    let missing = longhaul(&["run", &scratch.path("missing.toml")]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("missing.toml: "));
+    let set = longhaul(&["run", &file, "--set", "seed"]);
+    assert_eq!(set.status.code(), Some(2));
+    assert!(text(&set.stderr).contains("is not key=value"));
+}
+
+/// Wireshark's own dissectors find nothing wrong with a capture.
+#[test]
+fn wireshark_reads_a_capture_without_a_malformed_packet() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        assert!(std::env::var_os("LONGHAUL_REQUIRE_ROOT").is_none(), "tshark is not installed");
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let scratch = Scratch::new("pcap");
+    let (file, out) = (demo_file(&scratch), scratch.path("out"));
+    for network in ["network=ipv4", "network=ipv6"] {
+        let capture = ["run", &file, "--out", &out, "--pcap", "terminal", "--set", network];
+        let output = longhaul(&[&capture[..], &SMALL[..]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let pcap = Path::new(&out).join("terminal.pcap").display().to_string();
+        let tshark = |filter: &str| {
+            let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+            let arguments = [&["-r", &pcap, "-Y", filter][..], &checks[..]].concat();
+            let output = Command::new("tshark").args(arguments).output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            text(&output.stdout).lines().count()
+        };
+        let bad = "_ws.malformed || tcp.checksum.status == \"Bad\" || ip.checksum.status == \"Bad\"";
+        assert!(tshark("tcp") > 20);
+        assert_eq!((tshark(bad), tshark("!tcp")), (0, 0));
+    }
+}

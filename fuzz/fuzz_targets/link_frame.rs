@@ -1,0 +1,40 @@
+//! Random frames into an endpoint of each protocol that is itself sending.
+
+#![no_main]
+
+use base::{Instant, Packet};
+use libfuzzer_sys::fuzz_target;
+use link::{Class, Endpoint, Protocol};
+
+fuzz_target!(|bytes: &[u8]| {
+    let now = Instant::ZERO;
+    let Some((&choice, mut rest)) = bytes.split_first() else { return };
+    let text = match choice % 3 {
+        0 => "p = \"plain\"",
+        1 => "p = \"cotmll\"",
+        _ => "p = { cotmll = { window = 64, ordered = false } }",
+    };
+    #[derive(serde::Deserialize)]
+    struct Settings {
+        p: Protocol,
+    }
+    let settings: Settings = base::config::parse("fuzz", text).expect("a known protocol");
+    let mut endpoint = settings.p.build();
+    let mut frame = Vec::new();
+    while let Some((&len, tail)) = rest.split_first() {
+        let (head, tail) = tail.split_at(usize::from(len).min(tail.len()));
+        rest = tail;
+        if endpoint.has_room(Class::Reliable) {
+            drop(endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Class::Reliable));
+        }
+        frame.clear();
+        if let Some(info) = endpoint.poll_frame(now, 1500, &mut frame)
+            && info.late_len > 0
+        {
+            endpoint.seal_frame(now, &mut frame);
+        }
+        drop(endpoint.handle_frame(now, head));
+        while endpoint.poll_packet().is_some() {}
+        let _ = endpoint.demand();
+    }
+});
