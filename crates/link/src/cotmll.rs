@@ -1,7 +1,7 @@
 //! COTMLL: selective-repeat ARQ that never stops sending.
 //!
-//! A. Faulkner, "TCP and link layers on mobile satellite links", MIT 2004, section 2.3. The protocol is clocked from
-//! below, has no timers, and keeps the line full: asked for a frame, it sends
+//! E. A. Faulkner, "Interactions Between TCP and Link Layer Protocols on Mobile Satellite Links", MIT 2004, section 2.3.
+//! The protocol is clocked from below, has no timers, and keeps the line full: asked for a frame, it sends
 //! 1. the first frame of the window that is flagged as lost; else
 //! 2. new data, if the window has room and there is some; else
 //! 3. the unacknowledged frame that was sent least recently; else
