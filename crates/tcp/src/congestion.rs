@@ -36,7 +36,7 @@ pub struct AckSample {
     pub delivery: Option<Delivery>,
     /// Round trips so far: it grows when a segment sent after the last growth is delivered.
     pub round: u64,
-    /// Whether fast recovery is in progress: a controller that is driven by loss holds its window.
+    /// Whether fast recovery was in progress before or after it: a controller that is driven by loss holds its window.
     pub recovering: bool,
 }
 

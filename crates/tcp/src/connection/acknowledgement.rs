@@ -91,6 +91,7 @@ impl Connection {
             duplicate,
             mss: u64::from(sender.mss),
         };
+        let was_recovering = sender.recovery.phase() == Phase::FastRecovery;
         match sender.recovery.on_ack(&mut sender.board, &arrival) {
             Change::None => {}
             Change::Entered => {
@@ -114,7 +115,7 @@ impl Connection {
             prior_in_flight,
             delivery,
             round: sender.meter.round(),
-            recovering: sender.recovery.phase() == Phase::FastRecovery,
+            recovering: was_recovering || sender.recovery.phase() == Phase::FastRecovery,
         });
     }
 

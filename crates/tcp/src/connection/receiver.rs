@@ -190,7 +190,8 @@ impl Receiver {
 
     /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.
     fn offered_edge(&self) -> u64 {
-        let edge = self.nxt() + self.reassembly.room() as u64;
+        let widest = u64::from(u16::MAX) << self.window_shift;
+        let edge = self.nxt() + (self.reassembly.room() as u64).min(widest);
         let step = (self.limit / 2).min(u64::from(self.mss));
         if edge >= self.right_edge + step { edge } else { self.right_edge }
     }

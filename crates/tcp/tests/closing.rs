@@ -1,0 +1,256 @@
+//! Segment scripts: ending a connection.
+
+mod script;
+
+use longhaul_tcp::connection;
+use longhaul_tcp::host::Discard;
+use longhaul_tcp::{ConnectionError, Event, Failure, State, TcpConfig};
+use script::*;
+
+/// RFC 9293, figure 12, this side first; TIME-WAIT lasts its time.
+#[test]
+fn an_active_close_ends_in_time_wait() {
+    let mut script = Script::established(&plain());
+    script.finish();
+    script.expect(fin(1).ack(1));
+    assert_eq!(script.connection().state(), State::FinWait1);
+    script.at(200);
+    script.inject(ack(1, 2));
+    assert_eq!(script.connection().state(), State::FinWait2);
+    script.acked = 2;
+    script.at(300);
+    script.inject(fin(1));
+    script.expect(ack(2, 2));
+    assert_eq!(script.connection().state(), State::TimeWait);
+    script.expect_event(Event::PeerFinished);
+    script.expect_event(Event::Closed);
+    script.at(60_299);
+    assert_eq!(script.connection().state(), State::TimeWait);
+    script.at(60_300);
+    assert_eq!(script.host.connections().count(), 0);
+    assert_eq!(script.host.poll_timeout(), None);
+}
+
+/// RFC 9293, figure 12, the peer first.
+#[test]
+fn a_passive_close_ends_with_the_last_ack() {
+    let mut script = Script::established(&plain());
+    script.inject(fin(1));
+    script.expect(ack(1, 2));
+    script.expect_event(Event::PeerFinished);
+    assert_eq!(script.connection().state(), State::CloseWait);
+    script.write(500);
+    script.expect(data(1, 500).ack(2));
+    script.finish();
+    script.expect(fin(501).ack(2));
+    assert_eq!(script.connection().state(), State::LastAck);
+    script.inject(ack(2, 502));
+    script.expect_event(Event::Closed);
+    assert_eq!(script.connection().state(), State::Closed);
+    assert_eq!(script.connection().statistics().bytes_acked, 500);
+}
+
+/// RFC 9293, figure 13.
+#[test]
+fn both_sides_can_close_at_once() {
+    let mut script = Script::established(&plain());
+    script.finish();
+    script.expect(fin(1).ack(1));
+    script.inject(fin(1));
+    script.expect(ack(2, 2));
+    assert_eq!(script.connection().state(), State::Closing);
+    script.inject(ack(2, 2));
+    assert_eq!(script.connection().state(), State::TimeWait);
+    script.expect_event(Event::Closed);
+}
+
+/// RFC 9293, figure 12: a FIN that acknowledges ours goes straight to TIME-WAIT.
+#[test]
+fn a_fin_that_acknowledges_ours_closes_at_once() {
+    let mut script = Script::established(&plain());
+    script.finish();
+    script.expect(fin(1));
+    script.inject(fin(1).ack(2));
+    script.expect(ack(2, 2));
+    assert_eq!(script.connection().state(), State::TimeWait);
+}
+
+/// RFC 9293 (3.6): after our FIN the peer's data still come, and after the peer's FIN ours still go.
+#[test]
+fn each_direction_closes_by_itself() {
+    let mut script = Script::established(&plain());
+    script.write(300);
+    script.finish();
+    script.expect(data(1, 300));
+    script.expect(fin(301));
+    script.acked = 302;
+    script.inject(ack(1, 302));
+    script.inject(data(1, 1000));
+    script.inject(data(1001, 1000));
+    script.expect(ack(302, 2001));
+    assert_eq!(script.read(5000), 2000);
+    assert_eq!(script.host.write(script.now, script.id.unwrap(), b"x"), Err(ConnectionError::Finished));
+    script.inject(Seg { len: 10, ..fin(2001) });
+    script.expect(ack(302, 2012));
+    assert_eq!(script.read(5000), 10);
+    assert!(script.connection().peer_finished());
+}
+
+/// A FIN is sent again like data (RFC 9293, 3.8.1).
+#[test]
+fn a_lost_fin_is_sent_again() {
+    let mut script = Script::established(&plain());
+    script.write(100);
+    script.expect(data(1, 100));
+    script.finish();
+    script.expect(fin(101));
+    script.at(150);
+    script.inject(ack(1, 101));
+    // srtt 93.75, rttvar 50 ms: RTO 293.75 ms, not below srtt + 200 ms.
+    let rto = script.connection().rto();
+    let due = (script.now + rto).as_nanos().div_ceil(1_000_000);
+    script.quiet_before(due - 1);
+    script.at(due);
+    assert_eq!(script.take_count(), 1);
+    script.inject(ack(1, 102));
+    assert_eq!(script.connection().state(), State::FinWait2);
+    assert_eq!(script.connection().statistics().retransmissions, 1);
+}
+
+/// RFC 9293 (3.10.7.4, eighth): in TIME-WAIT a repeated FIN is acknowledged and the time starts anew.
+#[test]
+fn time_wait_answers_a_repeated_fin() {
+    let mut script = Script::established(&plain());
+    script.finish();
+    script.expect(fin(1));
+    script.inject(fin(1).ack(2));
+    script.expect(ack(2, 2));
+    script.at(30_000);
+    script.inject(fin(1).ack(2));
+    script.expect(ack(2, 2));
+    script.at(89_999);
+    assert_eq!(script.connection().state(), State::TimeWait);
+    script.at(90_000);
+    assert_eq!(script.host.connections().count(), 0);
+}
+
+/// RFC 1337: a reset does not end TIME-WAIT.
+#[test]
+fn time_wait_ignores_resets() {
+    let mut script = Script::established(&plain());
+    script.finish();
+    script.expect(fin(1));
+    script.inject(fin(1).ack(2));
+    script.expect(ack(2, 2));
+    script.inject(rst(2));
+    script.expect_nothing();
+    assert_eq!(script.connection().state(), State::TimeWait);
+}
+
+/// RFC 9293 (3.6.1), RFC 6191: a new SYN beyond the old connection opens a new one; an old one is answered.
+#[test]
+fn time_wait_gives_way_to_a_new_syn() {
+    let mut script = Script::listening(&plain());
+    script.inject(syn());
+    script.take();
+    script.inject(ack(1, 1));
+    script.finish();
+    script.expect(fin(1));
+    script.inject(fin(1).ack(2));
+    script.expect(ack(2, 2));
+    script.inject(syn());
+    script.expect(ack(2, 2));
+    let old = script.id.unwrap();
+    script.inject(Seg { seq: 50_000, ..syn() });
+    script.expect(Seg { flags: SYN | ACK, ack: Some(50_001), ..Seg::default() });
+    assert!(script.host.connection(old).is_none());
+}
+
+/// RFC 9293 (3.10.7.4, seventh): a FIN beyond a gap counts when the gap is filled.
+#[test]
+fn a_fin_beyond_a_gap_waits() {
+    let mut script = Script::established(&plain());
+    script.inject(Seg { len: 500, ..fin(501) });
+    script.expect(ack(1, 1).sack(&[(501, 1001)]));
+    assert!(!script.connection().peer_finished());
+    script.inject(data(1, 500));
+    script.expect(ack(1, 1002));
+    script.expect_event(Event::PeerFinished);
+    assert_eq!(script.read(2000), 1000);
+}
+
+/// What comes after the peer's FIN is no data.
+#[test]
+fn data_beyond_the_fin_are_ignored() {
+    let mut script = Script::established(&plain());
+    script.inject(Seg { len: 100, ..fin(1) });
+    script.expect(ack(1, 102));
+    script.inject(data(102, 50));
+    script.expect(ack(1, 102));
+    assert_eq!(script.read(2000), 100);
+}
+
+/// RFC 9293 (3.10.5): an abort resets.
+#[test]
+fn an_abort_sends_a_reset() {
+    let mut script = Script::established(&plain());
+    script.write(100);
+    script.expect(data(1, 100));
+    script.abort();
+    script.expect(rst(101).ack(1));
+    script.expect_event(Event::Failed(Failure::Aborted));
+    script.at(5000);
+    script.expect_nothing();
+    assert!(matches!(script.try_inject(data(1, 10)), Err(Discard::Segment(connection::Discard::Closed))));
+}
+
+/// RFC 9293 (3.10.7.4, second): a reset ends the connection at once; what had arrived can still be read.
+#[test]
+fn a_reset_fails_the_connection() {
+    let mut script = Script::established(&plain());
+    script.inject(data(1, 100));
+    script.write(10);
+    script.expect(data(1, 10));
+    script.inject(rst(101));
+    script.expect_event(Event::Failed(Failure::Reset));
+    script.expect_nothing();
+    assert_eq!(script.read(1000), 100);
+    let id = script.id.unwrap();
+    assert_eq!(
+        script.host.read(script.now, id, &mut [0; 10]),
+        Err(ConnectionError::Failed(Failure::Reset))
+    );
+    assert_eq!(script.host.write(script.now, id, b"x"), Err(ConnectionError::Failed(Failure::Reset)));
+}
+
+/// R2 of RFC 1122 (4.2.3.5): too many retransmissions without progress fail the connection.
+#[test]
+fn silence_fails_the_connection() {
+    let config = TcpConfig { data_retries: 3, ..plain() };
+    let mut script = Script::established(&config);
+    script.write(100);
+    script.expect(data(1, 100));
+    // The handshake's sample of 100 ms: RTO = 100 + max(200, 4 * 50) = 300 ms, doubled each time.
+    for at in [400, 1000, 2200] {
+        script.expect_at(at, data(1, 100));
+    }
+    script.quiet_before(4600);
+    script.at(4600);
+    script.expect_nothing();
+    script.expect_event(Event::Failed(Failure::TimedOut));
+}
+
+/// RFC 9293 (3.8.3): the user time-out counts from the last progress.
+#[test]
+fn the_user_timeout_fails_the_connection() {
+    let config = TcpConfig { user_timeout: Some(base::Duration::from_millis(900)), ..plain() };
+    let mut script = Script::established(&config);
+    script.write(100);
+    script.expect(data(1, 100));
+    script.expect_at(400, data(1, 100));
+    script.quiet_before(1000);
+    assert!(!script.events.contains(&Event::Failed(Failure::TimedOut)));
+    script.at(1000);
+    script.expect_nothing();
+    script.expect_event(Event::Failed(Failure::TimedOut));
+}

@@ -1,0 +1,150 @@
+//! Any interleaving of loss, duplication, reordering, delay, stalls and timer expiry delivers both byte streams
+//! exactly once, in order, and ends. The model is the stream itself: a byte is a function of its position.
+
+mod pair;
+
+use base::units::Size;
+use base::{Duration, Instant};
+use longhaul_tcp::{Event, Recovery, State, TcpConfig};
+use pair::{Pair, Path};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+struct Setting {
+    seed: u64,
+    config: [TcpConfig; 2],
+    path: Path,
+    bytes: [u64; 2],
+    /// After the faults phase the path is only slow.
+    faults_end: Duration,
+    /// In each half of this period one reader does not read.
+    stall: Option<Duration>,
+    /// Time-outs are asked for at arbitrary times too.
+    early_timeouts: bool,
+}
+
+fn config() -> impl Strategy<Value = TcpConfig> {
+    let switches = any::<[bool; 6]>();
+    (switches, 64_u16..1500, 200_u64..40_000, 500_u64..60_000, 1_u32..11, 1_u64..200).prop_map(
+        |(switches, mss, receive, send, window, delay)| TcpConfig {
+            recovery: if switches[0] { Recovery::Sack } else { Recovery::NewReno },
+            timestamps: switches[1],
+            window_scaling: switches[2],
+            delayed_ack: switches[3],
+            nagle: switches[4],
+            idle_restart: switches[5],
+            mss: Some(mss),
+            receive_buffer: Size(receive),
+            send_buffer: Size(send),
+            initial_window: window,
+            delayed_ack_timeout: Duration::from_millis(delay),
+            data_retries: 100,
+            syn_retries: 100,
+            max_rto: Duration::from_secs(4),
+            ..TcpConfig::default()
+        },
+    )
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let path = (1_u64..300, 0_u64..200, 0.0..0.4, 0.0..0.3).prop_map(|(latency, jitter, loss, duplication)| Path {
+        latency: Duration::from_millis(latency),
+        jitter: Duration::from_millis(jitter),
+        loss,
+        duplication,
+    });
+    let rest = (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>());
+    (any::<u64>(), config(), config(), path, rest).prop_map(|(seed, a, b, path, rest)| Setting {
+        seed,
+        config: [a, b],
+        path,
+        bytes: [rest.0, rest.1],
+        faults_end: Duration::from_secs(rest.2),
+        stall: rest.3.map(|tenths| Duration::from_millis(100 * (1 + u64::from(tenths) / 8))),
+        early_timeouts: rest.4,
+    })
+}
+
+fn run(setting: &Setting) -> Result<(), TestCaseError> {
+    let mut pair = Pair::new(setting.seed, setting.path, &setting.config[1]);
+    pair.connect(&setting.config[0]);
+    for side in 0..2 {
+        pair.ends[side].to_send = setting.bytes[side];
+        pair.ends[side].finish = true;
+    }
+    pair.drain();
+    let faults_end = Instant::ZERO + setting.faults_end;
+    let deadline = faults_end + Duration::from_secs(3_000);
+    let closed = |pair: &Pair| (0..2).all(|side| pair.saw(side, Event::Closed));
+    while !closed(&pair) {
+        prop_assert!(pair.now < deadline, "still open at {}", pair.now);
+        if pair.now > faults_end {
+            (pair.path.loss, pair.path.duplication) = (0.0, 0.0);
+        }
+        if let Some(period) = setting.stall {
+            let phase = pair.now.as_nanos() / period.as_nanos();
+            for side in 0..2 {
+                pair.ends[side].stalled = pair.now < faults_end && phase % 2 == side as u64;
+            }
+        }
+        if setting.early_timeouts {
+            let now = pair.now;
+            for host in &mut pair.hosts {
+                host.handle_timeout(now);
+            }
+        }
+        prop_assert!(pair.step(), "nothing more happens at {}", pair.now);
+        for side in 0..2 {
+            prop_assert!(!pair.ends[side].corrupt, "end {side} got another byte before {}", pair.ends[side].received);
+            prop_assert!(pair.ends[side].received <= setting.bytes[1 - side]);
+        }
+    }
+    for side in 0..2 {
+        prop_assert_eq!(pair.ends[side].received, setting.bytes[1 - side]);
+        let connection = pair.connection(side);
+        prop_assert!(matches!(connection.state(), State::Closed | State::TimeWait));
+        prop_assert_eq!(connection.statistics().bytes_received, setting.bytes[1 - side]);
+        prop_assert_eq!(connection.statistics().bytes_acked, setting.bytes[side]);
+        prop_assert_eq!((connection.flight_size(), connection.in_flight()), (0, 0));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_streams_arrive_whole_and_the_connection_ends(setting in setting()) {
+        run(&setting)?;
+    }
+}
+
+/// The same seed gives the same packets.
+#[test]
+fn a_run_repeats_exactly() {
+    let trace = || {
+        let config = TcpConfig::default();
+        let path = Path {
+            loss: 0.05,
+            duplication: 0.05,
+            jitter: Duration::from_millis(10),
+            ..Path::clean(30)
+        };
+        let mut pair = Pair::new(7, path, &config);
+        let hash = std::rc::Rc::new(std::cell::Cell::new(0_u64));
+        let seen = std::rc::Rc::clone(&hash);
+        pair.drop_if = Box::new(move |side, packet, _| {
+            let next = packet.iter().fold(seen.get(), |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3) ^ side as u64
+            });
+            seen.set(next);
+            false
+        });
+        pair.connect(&config);
+        pair.ends[0].to_send = 200_000;
+        pair.drain();
+        pair.run_until(Duration::from_secs(100), |pair| pair.ends[1].received == 200_000);
+        (hash.get(), pair.transmitted, pair.now)
+    };
+    assert_eq!(trace(), trace());
+}

@@ -1,0 +1,325 @@
+//! Segment scripts: finding and repairing losses.
+
+mod script;
+
+use longhaul_tcp::{Recovery, TcpConfig};
+use script::*;
+
+fn newreno() -> TcpConfig {
+    TcpConfig { recovery: Recovery::NewReno, ..plain() }
+}
+
+/// Ten segments are out, at 100 ms; the first ends at 1001.
+fn ten_out(config: &TcpConfig) -> Script {
+    let mut script = Script::with_window(config, 10);
+    script.write(40_000);
+    assert_eq!(script.take_count(), 10);
+    script.at(200);
+    script
+}
+
+/// RFC 5681 (3.2), RFC 6582 (3.2): the third duplicate retransmits, halves, and inflates.
+#[test]
+fn newreno_retransmits_on_the_third_duplicate() {
+    let mut script = ten_out(&newreno());
+    script.inject(ack(1, 1));
+    script.inject(ack(1, 1));
+    script.expect_nothing();
+    script.inject(ack(1, 1));
+    script.expect(data(1, 1000));
+    script.expect_nothing();
+    assert!(script.connection().recovering());
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (5000, Some(5000)));
+    // 5 + 3 segments are allowed and 10 are out: the third further duplicate lets one go.
+    script.inject(ack(1, 1));
+    script.inject(ack(1, 1));
+    script.expect_nothing();
+    script.inject(ack(1, 1));
+    script.expect(data(10_001, 1000));
+    // All is acknowledged: min(ssthresh, max(FlightSize, SMSS) + SMSS) = 2 segments.
+    script.at(300);
+    script.inject(ack(1, 10_001));
+    assert!(!script.connection().recovering());
+    script.expect(data(11_001, 1000));
+    script.expect_nothing();
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (2000, Some(5000)));
+}
+
+/// RFC 6582 (3.2, step 3): a partial acknowledgement repairs the next hole at once and deflates.
+#[test]
+fn newreno_repairs_a_hole_per_round_trip() {
+    let mut script = ten_out(&newreno());
+    for _ in 0..8 {
+        script.inject(ack(1, 1));
+    }
+    script.expect(data(1, 1000));
+    // Window 5 + 8: three new segments.
+    for at in [10_001, 11_001, 12_001] {
+        script.expect(data(at, 1000));
+    }
+    script.expect_nothing();
+    script.at(300);
+    // 3 segments acknowledged: 13 - 3 + 1 = 11 allowed; 10 are out.
+    script.inject(ack(1, 3001));
+    script.expect(data(3001, 1000));
+    script.expect(data(13_001, 1000));
+    script.expect_nothing();
+    assert!(script.connection().recovering());
+    script.at(400);
+    script.inject(ack(1, 13_001));
+    assert!(!script.connection().recovering());
+    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().statistics().retransmissions, 2);
+}
+
+/// RFC 6582 (3.2, step 3), "impatient": only the first partial acknowledgement restarts the timer.
+#[test]
+fn newreno_is_impatient() {
+    let mut script = ten_out(&newreno());
+    for _ in 0..3 {
+        script.inject(ack(1, 1));
+    }
+    script.expect(data(1, 1000));
+    script.at(300);
+    script.inject(ack(1, 2001));
+    script.expect(data(2001, 1000));
+    // No sample since the handshake: RTO 300 ms from the first partial acknowledgement on.
+    script.at(400);
+    script.inject(ack(1, 3001));
+    script.expect(data(3001, 1000));
+    script.expect_at(600, data(3001, 1000));
+    assert_eq!(script.connection().statistics().timeouts, 1);
+}
+
+/// RFC 5681 (2): what is not a duplicate does not count.
+#[test]
+fn acknowledgements_with_data_or_another_window_are_no_duplicates() {
+    let mut script = ten_out(&newreno());
+    for at in 0..4 {
+        script.inject(ack(1 + i64::from(at) * 10, 1).window(50_000 + at));
+        script.inject(data(1 + i64::from(at) * 10, 10).window(50_000 + at));
+    }
+    assert_eq!(script.take_count(), 2, "acknowledgements of the data");
+    assert_eq!(script.connection().statistics().duplicate_acks, 0);
+    assert!(!script.connection().recovering());
+}
+
+/// RFC 6582 (3.2, step 2; 4): after a time-out, duplicates of old data start no second recovery.
+#[test]
+fn newreno_does_not_recover_twice_for_one_loss() {
+    let mut script = ten_out(&newreno());
+    script.expect_at(400, data(1, 1000));
+    script.at(500);
+    script.inject(ack(1, 2001));
+    script.expect(data(2001, 1000));
+    script.expect(data(3001, 1000));
+    for _ in 0..6 {
+        script.inject(ack(1, 2001));
+    }
+    script.expect_nothing();
+    script.inject(ack(1, 10_001));
+    script.take_count();
+    for _ in 0..6 {
+        script.inject(ack(1, 10_001));
+    }
+    script.expect_nothing();
+    assert_eq!(script.connection().statistics().recoveries, 0);
+}
+
+/// RFC 6298 (5.4), RFC 5681 (3.1): after a time-out all is sent again in order, as slow start allows.
+#[test]
+fn a_timeout_sends_everything_again() {
+    let mut script = ten_out(&newreno());
+    script.expect_at(400, data(1, 1000));
+    let mut acked = 1;
+    let mut resent = 1;
+    for round in 0..4 {
+        script.at(500 + 100 * round);
+        acked += 1000 * resent;
+        script.inject(ack(1, acked.min(10_001)));
+        resent = script.take_count() as i64;
+    }
+    assert_eq!(script.connection().statistics().retransmissions, 10);
+    assert_eq!(script.connection().statistics().timeouts, 1);
+}
+
+/// RFC 6675 (5): three segments beyond a gap, and the window is ruled by `pipe`.
+#[test]
+fn sack_retransmits_after_three_segments_beyond_a_gap() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 2001)]));
+    // Limited transmit is part of RFC 6675 (5, step 3): each one that arrived lets a new one go.
+    script.expect(data(10_001, 1000));
+    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+    script.expect(data(11_001, 1000));
+    script.inject(ack(1, 1).sack(&[(1001, 4001)]));
+    script.expect(data(1, 1000));
+    script.expect_nothing();
+    assert!(script.connection().recovering());
+    // Limited transmit is not in FlightSize (RFC 5681, 3.2, 2).
+    assert_eq!((script.connection().cwnd(), script.connection().in_flight()), (5000, 9000));
+    for (end, sent) in [(5001, 0), (6001, 0), (7001, 0), (8001, 0), (9001, 1), (10_001, 1)] {
+        script.inject(ack(1, 1).sack(&[(1001, end)]));
+        assert_eq!(script.take_count(), sent, "after {end}");
+    }
+    // The hole is filled; up to what was out when recovery began, all is acknowledged.
+    script.at(300);
+    script.inject(ack(1, 12_001));
+    assert!(!script.connection().recovering());
+    assert_eq!(script.connection().cwnd(), 5000);
+    assert_eq!(script.connection().statistics().retransmissions, 1);
+}
+
+/// `IsLost`, second test (RFC 6675, 4): more than two segments' bytes beyond are enough, in one acknowledgement.
+#[test]
+fn sack_needs_no_three_duplicates() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+    assert!(!script.connection().recovering());
+    script.take_count();
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 3002)]));
+    script.expect(data(1, 1000));
+    assert!(script.connection().recovering());
+}
+
+/// `IsLost`, first test (RFC 6675, 4): three separate runs beyond.
+#[test]
+fn sack_counts_separate_runs() {
+    let config = plain();
+    let mut script = Script::with_window(&config, 10);
+    for _ in 0..12 {
+        script.write(100);
+    }
+    assert_eq!(script.take_count(), 12);
+    script.inject(ack(1, 1).sack(&[(301, 401), (101, 201), (501, 601)]));
+    script.expect(data(1, 100));
+    assert!(script.connection().recovering());
+}
+
+/// `NextSeg` (RFC 6675, 4): lost segments in order, then new data.
+#[test]
+fn sack_repairs_all_holes_in_one_round_trip() {
+    let mut script = ten_out(&plain());
+    // 1, 3 and 5 of ten are missing.
+    script.inject(ack(1, 1).sack(&[(5001, 10_001), (3001, 4001), (1001, 2001)]));
+    script.expect(data(1, 1000));
+    script.expect(data(2001, 1000));
+    script.expect(data(4001, 1000));
+    // pipe is 3 segments, the window 5.
+    script.expect(data(10_001, 1000));
+    script.expect(data(11_001, 1000));
+    script.expect_nothing();
+    script.at(300);
+    script.inject(ack(1, 2001).sack(&[(5001, 10_001), (3001, 4001)]));
+    script.expect(data(12_001, 1000));
+    assert_eq!(script.connection().statistics().retransmissions, 3);
+}
+
+/// `NextSeg`, rules 3 and 4: without new data, what is not yet deemed lost, and then the last segment as a rescue.
+#[test]
+fn sack_uses_an_open_window_for_doubtful_segments() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.write(10_000);
+    assert_eq!(script.take_count(), 10);
+    script.at(200);
+    // 1 is lost by the bytes beyond it; 5 and 7 are in doubt; 9 and 10 are unknown.
+    script.inject(ack(1, 1).sack(&[(1001, 4001), (5001, 6001), (7001, 8001)]));
+    script.expect(data(1, 1000));
+    // pipe: 5, 7, 9, 10 and the retransmission are 5 segments of 5.
+    script.expect_nothing();
+    script.inject(ack(1, 1001).sack(&[(1001, 4001), (5001, 6001), (7001, 8001)]));
+    script.inject(ack(1, 4001).sack(&[(5001, 6001), (7001, 8001)]));
+    script.expect(data(4001, 1000));
+    script.inject(ack(1, 6001).sack(&[(7001, 8001)]));
+    script.expect(data(6001, 1000));
+    script.expect(data(9001, 1000));
+    script.expect_nothing();
+    // One rescue a recovery.
+    script.inject(ack(1, 8001));
+    script.expect_nothing();
+    script.inject(ack(1, 10_001));
+    assert!(!script.connection().recovering());
+    assert_eq!(script.connection().flight_size(), 0);
+}
+
+/// RFC 6675 (5.1): after a time-out, what the peer has is not sent again.
+#[test]
+fn a_timeout_spares_what_was_sacked() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(4001, 6001)]));
+    script.take_count();
+    script.expect_at(400, data(1, 1000));
+    script.at(500);
+    script.inject(ack(1, 1001).sack(&[(4001, 6001)]));
+    script.expect(data(1001, 1000));
+    script.expect(data(2001, 1000));
+    script.inject(ack(1, 3001).sack(&[(4001, 6001)]));
+    script.expect(data(3001, 1000));
+    script.expect(data(6001, 1000));
+}
+
+/// RFC 2018 (8): a peer that takes back what it had acknowledged selectively is served again after a time-out.
+#[test]
+fn reneging_is_survived() {
+    let mut script = Script::with_window(&plain(), 4);
+    script.write(4000);
+    assert_eq!(script.take_count(), 4);
+    script.at(200);
+    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+    script.inject(ack(1, 1001));
+    script.expect_nothing();
+    script.expect_at(500, data(1001, 1000));
+    script.inject(ack(1, 2001));
+    script.expect(data(2001, 1000));
+    script.expect(data(3001, 1000));
+    script.inject(ack(1, 4001));
+    assert_eq!(script.connection().flight_size(), 0);
+}
+
+/// Blocks that report duplicates (RFC 2883), or that cannot be, are ignored.
+#[test]
+fn impossible_blocks_are_ignored() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 3001));
+    script.take_count();
+    let before = script.connection().in_flight();
+    script.inject(ack(1, 3001).sack(&[(1, 1001), (5001, 4001), (20_001, 90_001), (4001, 4001)]));
+    script.expect_nothing();
+    assert_eq!(script.connection().in_flight(), before);
+    assert!(!script.connection().recovering());
+    // A block that begins below the cumulative acknowledgement counts from there.
+    script.inject(ack(1, 3001).sack(&[(2001, 4001)]));
+    assert_eq!(script.connection().in_flight(), before - 1000 + 1000 * script.take_count() as u64);
+}
+
+/// RFC 6298 (5.3): repair keeps the timer from expiring.
+#[test]
+fn sack_recovery_restarts_the_timer() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 4001), (5001, 9001)]));
+    script.expect(data(1, 1000));
+    script.expect(data(4001, 1000));
+    script.at(390);
+    script.inject(ack(1, 4001).sack(&[(5001, 9001)]));
+    script.take_count();
+    script.at(390 + 299);
+    assert_eq!(script.connection().statistics().timeouts, 0);
+}
+
+/// A second loss after recovery is a second halving.
+#[test]
+fn each_recovery_halves_once() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 10_001)]));
+    assert_eq!(script.connection().cwnd(), 5000);
+    let sent = script.take_count() as i64;
+    script.at(300);
+    script.inject(ack(1, 10_001));
+    let edge = 10_001 + 1000 * (sent - 1 + script.take_count() as i64);
+    assert_eq!(edge, 15_001);
+    script.at(400);
+    script.inject(ack(1, 10_001).sack(&[(11_001, 15_001)]));
+    assert_eq!(script.connection().cwnd(), 2500);
+    assert_eq!(script.connection().statistics().recoveries, 2);
+}

@@ -1,0 +1,288 @@
+//! Segment scripts: Nagle, silly windows, probes, timers, and congestion control.
+
+mod script;
+
+use base::Duration;
+use base::units::Size;
+use longhaul_tcp::{Event, Failure, TcpConfig};
+use script::*;
+
+/// RFC 1122 (4.2.3.4): a small segment waits while anything is unacknowledged.
+#[test]
+fn nagle_holds_small_segments_back() {
+    let mut script = Script::with_window(&TcpConfig { nagle: true, ..plain() }, 10);
+    script.write(10);
+    script.expect(data(1, 10));
+    script.write(20);
+    script.write(30);
+    script.expect_nothing();
+    script.write(2000);
+    script.expect(data(11, 1000));
+    script.expect(data(1011, 1000));
+    script.expect_nothing();
+    script.inject(ack(1, 2011));
+    script.expect(data(2011, 50));
+    // A FIN does not wait.
+    script.write(5);
+    script.expect_nothing();
+    script.finish();
+    script.expect(Seg { len: 5, ..fin(2061) });
+}
+
+#[test]
+fn without_nagle_small_segments_go_at_once() {
+    let mut script = Script::established(&plain());
+    script.write(10);
+    script.expect(data(1, 10));
+    script.write(20);
+    script.expect(data(11, 20));
+}
+
+/// RFC 9293 (3.8.6.2.1): less than a segment goes only if it is half of the largest window seen; the override
+/// time-out sends what fits.
+#[test]
+fn the_sender_avoids_silly_windows() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.inject(ack(1, 1).window(400));
+    script.write(3000);
+    script.expect_nothing();
+    // RTO: 100 ms + max(200 ms, 4 * 50 ms).
+    script.expect_at(400, data(1, 400));
+    script.inject(ack(1, 401).window(400));
+    script.expect_nothing();
+    script.inject(ack(1, 401).window(1000));
+    script.expect(data(401, 1000));
+}
+
+/// A peer whose window never exceeds half a segment still gets data at once (Fs = 1/2).
+#[test]
+fn half_of_the_largest_window_is_not_silly() {
+    let mut script = Script::connected(&plain(), 100, syn_ack().window(600));
+    script.write(3000);
+    script.expect(data(1, 600));
+    script.inject(ack(1, 601).window(300));
+    script.expect(data(601, 300));
+}
+
+/// RFC 9293 (3.8.6.1): a closed window is probed with one byte, ever more rarely, for as long as the peer answers.
+#[test]
+fn a_closed_window_is_probed() {
+    let config = TcpConfig { data_retries: 2, max_rto: Duration::from_secs(2), ..plain() };
+    let mut script = Script::established(&config);
+    script.inject(ack(1, 1).window(0));
+    script.write(3000);
+    let mut at = 100;
+    for wait in [300, 600, 1200, 2000, 2000, 2000] {
+        at += wait;
+        script.expect_at(at, data(1, 1));
+        script.inject(ack(1, 1).window(0));
+    }
+    assert_eq!(script.connection().statistics().window_probes, 6);
+    assert_eq!((script.connection().cwnd(), script.connection().statistics().timeouts), (2000, 0));
+    // It opens: the probed byte goes again, and what the window allows.
+    script.inject(ack(1, 1).window(2001));
+    script.expect(data(1, 1));
+    script.expect(data(2, 1000));
+    script.expect_nothing();
+    script.inject(ack(1, 1002).window(5000));
+    script.expect(data(1002, 1000));
+}
+
+/// A probe's byte may be accepted.
+#[test]
+fn an_accepted_probe_moves_the_window() {
+    let mut script = Script::established(&plain());
+    script.inject(ack(1, 1).window(0));
+    script.write(1500);
+    script.expect_at(400, data(1, 1));
+    script.inject(ack(1, 2).window(5000));
+    script.expect(data(2, 1000));
+    script.expect(data(1002, 499));
+}
+
+/// A FIN into a closed window is its own probe.
+#[test]
+fn a_fin_waits_for_a_closed_window() {
+    let mut script = Script::established(&plain());
+    script.inject(ack(1, 1).window(0));
+    script.finish();
+    script.expect_nothing();
+    script.expect_at(400, fin(1));
+    script.inject(ack(1, 2).window(0));
+    assert_eq!(script.connection().flight_size(), 0);
+}
+
+/// R2 of RFC 1122 (4.2.3.5) holds for probes that nobody answers.
+#[test]
+fn unanswered_probes_fail_the_connection() {
+    let mut script = Script::established(&TcpConfig { data_retries: 2, ..plain() });
+    script.inject(ack(1, 1).window(0));
+    script.write(10);
+    script.expect_at(400, data(1, 1));
+    script.expect_at(1000, data(1, 1));
+    script.quiet_before(2200);
+    script.at(2200);
+    script.expect_event(Event::Failed(Failure::TimedOut));
+}
+
+/// The window closes over data in flight: retransmissions probe it, and congestion control is not told.
+#[test]
+fn a_window_that_closes_over_data_is_probed_by_retransmission() {
+    let mut script = Script::established(&plain());
+    script.write(2000);
+    script.expect(data(1, 1000));
+    script.expect(data(1001, 1000));
+    script.at(200);
+    script.inject(ack(1, 1).window(0));
+    script.expect_at(400, data(1, 1000));
+    assert_eq!(script.connection().cwnd(), 2000);
+    script.inject(ack(1, 1).window(0));
+    script.at(500);
+    script.inject(ack(1, 1).window(3000));
+    script.expect(data(1, 1000));
+    script.expect(data(1001, 1000));
+}
+
+/// The application hears when there is room again, and only after it was told that there is none.
+#[test]
+fn writable_follows_a_short_write() {
+    let mut script = Script::with_window(&TcpConfig { send_buffer: Size(8000), ..plain() }, 4);
+    script.write(4000);
+    script.take_count();
+    script.inject(ack(1, 2001));
+    assert!(!script.events.contains(&Event::Writable));
+    assert_eq!(script.write(7000), 6000);
+    script.inject(ack(1, 2501));
+    assert!(!script.events.contains(&Event::Writable), "less than an eighth is free");
+    script.inject(ack(1, 3001));
+    script.expect_event(Event::Writable);
+}
+
+/// RFC 6298 (2.2, 2.3, 5.1 to 5.6): the timer, its restart on progress, and its back-off.
+#[test]
+fn the_retransmission_timer_follows_the_rfc() {
+    let mut script = Script::established(&plain());
+    // First sample 100 ms: RTO = 100 + 4 * 50 = 300 ms.
+    assert_eq!(script.connection().rto(), Duration::from_millis(300));
+    script.write(2000);
+    script.expect(data(1, 1000));
+    script.expect(data(1001, 1000));
+    script.at(200);
+    script.inject(ack(1, 1001));
+    // Second sample 100 ms: rttvar 37.5 ms, RTO 300 ms by its floor; restarted at 200 ms.
+    assert_eq!(script.connection().rto(), Duration::from_millis(300));
+    script.expect_at(500, data(1001, 1000));
+    script.expect_at(1100, data(1001, 1000));
+    script.expect_at(2300, data(1001, 1000));
+    assert_eq!(script.connection().statistics().timeouts, 3);
+}
+
+/// Karn (RFC 6298, 3 and 5): without timestamps an ambiguous acknowledgement is no sample, and the back-off stays
+/// until there is one.
+#[test]
+fn retransmitted_segments_give_no_sample() {
+    let mut script = Script::established(&plain());
+    script.write(1000);
+    script.expect(data(1, 1000));
+    script.expect_at(400, data(1, 1000));
+    script.at(410);
+    script.inject(ack(1, 1001));
+    assert_eq!(script.connection().srtt(), Some(Duration::from_millis(100)));
+    assert_eq!(script.connection().rto(), Duration::from_millis(600));
+    script.write(1000);
+    script.expect(data(1001, 1000));
+    script.at(510);
+    script.inject(ack(1, 2001));
+    assert_eq!(script.connection().rto(), Duration::from_millis(300));
+}
+
+/// RFC 7323 (4.1): with timestamps it is one.
+#[test]
+fn an_echoed_timestamp_gives_a_sample_after_a_retransmission() {
+    let config = TcpConfig { timestamps: true, ..plain() };
+    let mut script = Script::connecting(&config);
+    let offset = script.take().options.timestamps.unwrap().value;
+    script.at(100);
+    script.inject(syn_ack().ts(1, offset));
+    script.take_count();
+    script.write(988);
+    script.expect(data(1, 988));
+    script.expect_at(400, data(1, 988));
+    script.at(500);
+    script.inject(ack(1, 989).ts(2, offset + 100));
+    // The echo is of the first sending, 400 ms ago: srtt = 7/8 * 100 + 1/8 * 400.
+    assert_eq!(script.connection().srtt(), Some(Duration::from_micros(137_500)));
+}
+
+/// RFC 5681 (3.1): the initial window, and slow start by one segment an acknowledgement.
+#[test]
+fn slow_start_doubles() {
+    let mut script = Script::established(&plain());
+    script.write(20_000);
+    script.expect(data(1, 1000));
+    script.expect(data(1001, 1000));
+    script.expect_nothing();
+    script.at(200);
+    script.inject(ack(1, 1001));
+    script.expect(data(2001, 1000));
+    script.expect(data(3001, 1000));
+    script.inject(ack(1, 2001));
+    assert_eq!(script.take_count(), 2);
+    assert_eq!(script.connection().cwnd(), 4000);
+    script.at(300);
+    script.inject(ack(1, 4001));
+    // One acknowledgement of two segments opens by one (RFC 5681, 2) ...
+    assert_eq!(script.take_count(), 3);
+}
+
+/// ... or by two with the L of RFC 3465.
+#[test]
+fn byte_counting_can_open_by_two_segments() {
+    let mut script = Script::established(&TcpConfig { byte_counting_limit: 2, ..plain() });
+    script.write(20_000);
+    script.take_count();
+    script.at(200);
+    script.inject(ack(1, 2001));
+    assert_eq!(script.take_count(), 4);
+    assert_eq!(script.connection().cwnd(), 4000);
+}
+
+/// RFC 5681 (4.1): after an idle RTO the window starts again.
+#[test]
+fn an_idle_sender_restarts() {
+    for (idle_restart, first) in [(true, 2), (false, 4)] {
+        let mut script = Script::established(&TcpConfig { idle_restart, ..plain() });
+        script.write(6000);
+        for (at, acked) in [(200, 2001), (300, 5001), (400, 6001)] {
+            script.at(at);
+            script.inject(ack(1, acked));
+        }
+        assert_eq!((script.take_count(), script.connection().cwnd()), (6, 4000));
+        script.at(2000);
+        script.write(20_000);
+        assert_eq!(script.take_count(), first);
+    }
+}
+
+/// RFC 5681 (3.1), equation 4, and the loss window; a second time-out of the same segment leaves `ssthresh` alone.
+#[test]
+fn a_timeout_collapses_the_window_once() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 10);
+    script.expect_at(400, data(1, 1000));
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(5000)));
+    script.expect_at(1000, data(1, 1000));
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(5000)));
+    // Slow start over what was lost, in order.
+    script.at(1100);
+    script.inject(ack(1, 1001));
+    script.expect(data(1001, 1000));
+    script.expect(data(2001, 1000));
+    script.expect_nothing();
+    script.at(1200);
+    // The receiver had the rest.
+    script.inject(ack(1, 10_001));
+    assert_eq!(script.connection().in_flight(), 3000);
+    script.expect(data(10_001, 1000));
+}
