@@ -256,7 +256,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        end_all(self.processes.iter());
+        end_all(&self.processes);
         for namespace in &self.namespaces {
             if namespace.exists() {
                 // Nothing more can be done about it here.

@@ -211,7 +211,7 @@ impl Gateway {
         for event in self.events.drain(..) {
             match (event, self.session.peer()) {
                 (Event::Established { restarted }, Some(peer)) => {
-                    notify(Notice::Established { peer, restarted })
+                    notify(Notice::Established { peer, restarted });
                 }
                 _ => notify(Notice::Lost),
             }

@@ -125,8 +125,8 @@ impl Emulator {
             if ready[2].read && signals.received() {
                 return Ok(());
             }
-            for from in 0..2 {
-                if ready[from].read {
+            for (from, ready) in ready[..2].iter().enumerate() {
+                if ready.read {
                     self.take_in(from)?;
                 }
                 self.give_out(from);

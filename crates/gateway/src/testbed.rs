@@ -212,7 +212,7 @@ pub fn process(name: &Name, room: Room) -> Result<Option<Process>, TestbedError>
 pub fn restart_gateway(name: &Name, room: Room) -> Result<(), TestbedError> {
     let mut record = name.record()?;
     record.processes.retain(|(owner, _)| owner != room.name());
-    start(name, &mut record, room, sites::gateway_arguments(&name.directory(), room))
+    start(name, &mut record, room, &sites::gateway_arguments(&name.directory(), room))
 }
 
 fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(), TestbedError> {
@@ -225,12 +225,12 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
     let mut arguments = vec!["emulate".to_owned()];
     arguments.extend(sites::emulator_ports(options));
     arguments.extend(options.channel.iter().cloned());
-    start(name, record, Room::Satellite, arguments)?;
+    start(name, record, Room::Satellite, &arguments)?;
     match &options.link {
         Some(link) => {
             sites::write_configurations(options, link, directory)?;
             for room in [Room::Gateway1, Room::Gateway2] {
-                start(name, record, room, sites::gateway_arguments(directory, room))?;
+                start(name, record, room, &sites::gateway_arguments(directory, room))?;
             }
             wait_until(options, record, "no session between the gateways", || {
                 let established =
@@ -278,9 +278,9 @@ fn wait_until(
     }
 }
 
-fn start(name: &Name, record: &mut Record, room: Room, arguments: Vec<String>) -> Result<(), TestbedError> {
+fn start(name: &Name, record: &mut Record, room: Room, arguments: &[String]) -> Result<(), TestbedError> {
     let log = name.directory().join(format!("{}.log", room.name()));
-    let process = name.namespace(room).spawn(&arguments, &log)?;
+    let process = name.namespace(room).spawn(arguments, &log)?;
     record.processes.push((room.name().to_owned(), process));
     save(name, record)
 }
@@ -300,7 +300,8 @@ fn end_of_log(directory: &Path, owner: &str) -> String {
 }
 
 fn remove(name: &Name, record: &Record) -> Result<(), TestbedError> {
-    processes::end_all(record.processes.iter().map(|(_, process)| process));
+    let processes: Vec<Process> = record.processes.iter().map(|(_, process)| *process).collect();
+    processes::end_all(&processes);
     let mut result = Ok(());
     for room in Room::ALL {
         let namespace = name.namespace(room);

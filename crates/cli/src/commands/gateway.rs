@@ -60,7 +60,7 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
     let mut gateway = Gateway::new(config)?;
     gateway.run(&mut signals, |notice| match (notice, json) {
         (Notice::Established { peer, restarted: false }, false) => {
-            println!("session established with {peer}")
+            println!("session established with {peer}");
         }
         (Notice::Established { peer, restarted: true }, false) => {
             println!("session established with {peer}, which has restarted: the link starts afresh");

@@ -37,11 +37,16 @@ impl Process {
         stat(self.pid).is_some_and(|(started, state)| started == self.started && state != 'Z')
     }
 
-    /// Sends it a signal, if it is alive.
+    /// Ends it at once, without a chance to tidy up.
     ///
     /// # Errors
     /// No right.
-    pub fn signal(&self, signal: libc::c_int) -> io::Result<()> {
+    pub fn kill(&self) -> io::Result<()> {
+        self.signal(libc::SIGKILL)
+    }
+
+    /// Sends it a signal, if it is alive.
+    fn signal(&self, signal: libc::c_int) -> io::Result<()> {
         // SAFETY: the call takes integers only.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::pid_t, 0) };
         if fd < 0 {
@@ -61,14 +66,14 @@ impl Process {
 }
 
 /// Asks all to end, and makes those that do not.
-pub(crate) fn end_all<'a>(processes: impl Iterator<Item = &'a Process> + Clone) {
+pub(crate) fn end_all(processes: &[Process]) {
     for signal in [libc::SIGTERM, libc::SIGKILL] {
-        for process in processes.clone() {
+        for process in processes {
             // No right to signal what we started ourselves: nothing can be done about it here.
             let _ = process.signal(signal);
         }
         let clock = Clock::start();
-        while processes.clone().any(Process::is_alive) {
+        while processes.iter().any(Process::is_alive) {
             if clock.now().saturating_since(Instant::ZERO) > PATIENCE {
                 break;
             }
@@ -101,7 +106,7 @@ mod tests {
         assert!(!other.is_alive());
         other.signal(libc::SIGKILL).unwrap();
         assert!(process.is_alive(), "another process with this pid is left alone");
-        end_all([process].iter());
+        end_all(&[process]);
         assert!(!process.is_alive());
         child.wait().unwrap();
     }

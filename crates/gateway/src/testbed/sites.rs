@@ -78,7 +78,7 @@ fn device(device: &str, net: &str, host: u8, mtu: u32) -> String {
 
 /// The emulator's arguments that name its ports: A is the hub's side, B the terminal's.
 pub(super) fn emulator_ports(options: &Options) -> Vec<String> {
-    let arguments = match &options.link {
+    match &options.link {
         Some(_) => vec![
             "--udp-a".to_owned(),
             format!("10.77.20.2:{GATEWAY_PORT}"),
@@ -90,8 +90,7 @@ pub(super) fn emulator_ports(options: &Options) -> Vec<String> {
             format!("10.77.10.1:{GATEWAY_PORT}"),
         ],
         None => vec!["--tun-a".to_owned(), TUN_B.to_owned(), "--tun-b".to_owned(), TUN.to_owned()],
-    };
-    arguments
+    }
 }
 
 pub(super) fn gateway_arguments(directory: &Path, room: Room) -> Vec<String> {
