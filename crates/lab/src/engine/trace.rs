@@ -22,16 +22,13 @@ impl TraceHash {
     }
 
     /// Adds a packet's arrival: when, where, its length, and its bytes from 20 to 60, which hold a TCP header over
-    /// IPv4 and with it a checksum over the rest. Shorter packets and other protocols are covered by what they have there.
+    /// IPv4 and with it a checksum over the rest; of a shorter packet all its bytes.
     pub fn mix_arrival(&mut self, now: Instant, node: NodeId, port: Port, packet: &Packet) {
         self.mix(now.as_nanos());
         self.mix(u64::from(node.0) << 32 | u64::from(port.0) << 16 | (packet.len() as u64 & 0xffff));
-        let bytes = packet.get(20..60.min(packet.len())).unwrap_or(packet);
-        for word in bytes.chunks(8) {
-            let mut padded = [0; 8];
-            padded[..word.len()].copy_from_slice(word);
-            self.mix(u64::from_le_bytes(padded));
-        }
+        let (words, rest) = packet.get(20..60).unwrap_or(packet).as_chunks();
+        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
     }
 
     /// The hash so far.

@@ -19,6 +19,8 @@ pub struct Wire {
 #[derive(Debug)]
 pub struct WireEnd {
     queue: Box<dyn Queue>,
+    /// Whether the queue holds a packet, so that the idle case need not ask it.
+    backlogged: bool,
     line: Line,
     in_flight: VecDeque<(Instant, Packet)>,
     counters: Counters,
@@ -55,6 +57,7 @@ impl WireEnd {
     pub const fn new(queue: Box<dyn Queue>, line: Line) -> Self {
         Self {
             queue,
+            backlogged: false,
             line,
             in_flight: VecDeque::new(),
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
@@ -74,11 +77,12 @@ impl WireEnd {
     }
 
     fn accept(&mut self, now: Instant, packet: Packet) {
-        if self.queue.is_empty() && self.line.free_at() <= now {
+        if !self.backlogged && self.line.free_at() <= now {
             self.transmit(now, packet);
         } else {
             // The queue counts what it drops.
             let _ = self.queue.push(now, packet);
+            self.backlogged = !self.queue.is_empty();
         }
     }
 
@@ -97,15 +101,17 @@ impl WireEnd {
             self.counters.delivered += 1;
             cx.send(towards, packet);
         }
-        while self.line.free_at() <= now {
-            let Some(packet) = self.queue.pop(now) else { break };
-            self.transmit(now, packet);
+        while self.backlogged && self.line.free_at() <= now {
+            if let Some(packet) = self.queue.pop(now) {
+                self.transmit(now, packet);
+            }
+            self.backlogged = !self.queue.is_empty();
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|(due, _)| *due);
-        let departure = (!self.queue.is_empty()).then(|| self.line.free_at());
+        let departure = self.backlogged.then(|| self.line.free_at());
         earlier(delivery, departure)
     }
 }
