@@ -45,14 +45,19 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Writes `report.html`, `runs.json` and the resolved scenario of every scheme to `directory`; the path of the page.
+/// Writes `report.html`, its figures as SVG, `runs.json` and the resolved scenario of every scheme to `directory`; the
+/// path of the page.
 ///
 /// # Errors
 /// The directory or a file in it cannot be written.
 pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io::Result<PathBuf> {
     std::fs::create_dir_all(directory)?;
     let page = directory.join("report.html");
-    std::fs::write(&page, page::page(suite, runs, command))?;
+    let figures = figures::figures(suite, runs);
+    std::fs::write(&page, page::page(suite, runs, &figures, command))?;
+    for figure in &figures {
+        std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
+    }
     let summary = Summary::new(suite, runs, Some(page.clone()));
     std::fs::write(directory.join("runs.json"), summary.to_json())?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {

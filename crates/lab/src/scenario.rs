@@ -218,14 +218,8 @@ impl Suite {
 impl Scenario {
     /// Reads the recordings that links name, relative to `directory`.
     fn load_files(&mut self, directory: &Path) -> Result<(), ConfigError> {
-        for link in self.link.values_mut() {
-            let read = |file: &str| std::fs::read_to_string(directory.join(file));
-            link.channel.errors.load(read)?;
-            if let Some(errors) = &mut link.channel.up_errors {
-                errors.load(read)?;
-            }
-        }
-        Ok(())
+        let read = |file: &str| std::fs::read_to_string(directory.join(file));
+        self.link.values_mut().try_for_each(|link| link.channel.load(read))
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lab::scenario::Suite;
 
+use super::outcome::misconfigured;
 use super::suite::{self, Output};
 
 /// Download 1 MB through a blocked satellite link, with TCP alone and with TCP over link-layer ARQ.
@@ -31,7 +32,7 @@ const SCENARIO: &str = include_str!("../../../../scenarios/demo/download.toml");
 pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let suite = match Suite::parse("scenarios/demo/download.toml", SCENARIO, Path::new(""), &[]) {
         Ok(suite) => suite,
-        Err(error) => return suite::wrong_input(&error),
+        Err(error) => return misconfigured(error),
     };
     let output = Output {
         out: Some(arguments.out.clone()),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lab::scenario::{Override, Suite};
 
+use super::outcome::misconfigured;
 use super::suite::{self, Output};
 
 /// Run a scenario in virtual time and compare its schemes.
@@ -47,7 +48,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     overrides.extend(arguments.seeds.map(|seeds| Override::new("seeds", u64::from(seeds))));
     let suite = match Suite::load(&arguments.scenario, &overrides) {
         Ok(suite) => suite,
-        Err(error) => return suite::wrong_input(&error),
+        Err(error) => return misconfigured(error),
     };
     let mut command = format!("longhaul run {}", arguments.scenario.display());
     for change in &overrides {

@@ -1,6 +1,5 @@
 //! Running a suite of scenarios and showing what came of it: what `demo` and `run` share.
 
-use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +8,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lab::report::{self, Summary};
 use lab::run::{self, Run};
 use lab::scenario::Suite;
+
+use super::outcome::failure;
 
 /// Where a suite's results go.
 pub(crate) struct Output {
@@ -28,21 +29,9 @@ pub(crate) struct Output {
 pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
     match try_execute(suite, output) {
         Ok(runs) if runs.iter().all(|run| run.intact) => ExitCode::SUCCESS,
-        Ok(_) => {
-            eprintln!("longhaul: some bytes arrived wrong: this is a bug; the report says which run");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("longhaul: {error}");
-            ExitCode::FAILURE
-        }
+        Ok(_) => failure("some bytes arrived wrong: this is a bug; the report says in which run"),
+        Err(error) => failure(error),
     }
-}
-
-/// Says what is wrong with what the user gave.
-pub(crate) fn wrong_input(error: &impl Display) -> ExitCode {
-    eprintln!("longhaul: {error}");
-    ExitCode::from(2)
 }
 
 fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {

@@ -14,10 +14,10 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::SchemeRuns;
+use super::{SchemeRuns, by_scheme};
 use crate::observe::Flow;
 use crate::run::Run;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Suite};
 
 /// Colours of the schemes, in order: Okabe and Ito's, which colour-blind readers can tell apart.
 const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
@@ -28,8 +28,58 @@ const HEIGHT: f64 = 360.0;
 /// Points that a line keeps: more cannot be told apart at this width.
 const POINTS: usize = 4000;
 
+/// A figure and what it shows.
+pub(super) struct Figure {
+    /// Its file's name, without the ending.
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) caption: &'static str,
+    pub(super) svg: String,
+}
+
+/// Every figure of a suite's report.
+pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
+    let (scenario, seed) = (&suite.scenario, suite.scenario.seed);
+    let schemes = by_scheme(suite, runs);
+    let mut figures = Vec::new();
+    let mut add = |name: &str, title: String, caption, svg: Option<String>| {
+        figures.extend(svg.map(|svg| Figure { name: name.to_owned(), title, caption, svg }));
+    };
+    add(
+        "goodput",
+        "Goodput of every run".to_owned(),
+        "One dot a seed. Every scheme meets the same channel realisations; the bound is what their open time, \
+         less the framing, could carry.",
+        Some(goodput_by_seed(&schemes)),
+    );
+    add(
+        "progress",
+        format!("Progress, seed {seed}"),
+        "Bytes that the receiver has in order, as the sender learns it.",
+        progress(&schemes, scenario),
+    );
+    add(
+        "goodput-over-time",
+        format!("Goodput over time, seed {seed}"),
+        "In sixtieths of the longest run.",
+        goodput_over_time(&schemes, scenario),
+    );
+    for (number, scheme) in schemes.iter().enumerate() {
+        let (Some(run), Some((_, scenario))) = (scheme.runs.first(), suite.schemes.get(number)) else {
+            continue;
+        };
+        add(
+            &format!("segments-{}", number + 1),
+            format!("{}: every segment, seed {}", scheme.name, run.seed),
+            "As the sender's host saw the first connection.",
+            sequence(run, scenario),
+        );
+    }
+    figures
+}
+
 /// Goodput of every run, a column a scheme, beside the bounds of the same realisations.
-pub(super) fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
+fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
     let kbit = |value: f64| value / 1e3;
     let mut strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
     let mut colours = Vec::new();
@@ -48,7 +98,7 @@ pub(super) fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
 }
 
 /// Acknowledged bytes against time, a line a scheme.
-pub(super) fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
+fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
     let mut plots = Vec::new();
     let mut end = 0.0_f64;
     for (index, run) in first_runs(schemes) {
@@ -63,7 +113,7 @@ pub(super) fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Optio
 }
 
 /// Goodput over time, in bins of a sixtieth of the longest run.
-pub(super) fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
+fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
     let end = first_runs(schemes).map(|(_, run)| run.seconds).fold(0.0, f64::max);
     let bin = end / 60.0;
     if bin <= 0.0 {
@@ -86,7 +136,7 @@ pub(super) fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: &Scenario)
 }
 
 /// One run's segments against time: first sendings, retransmissions and the cumulative acknowledgement.
-pub(super) fn sequence(run: &Run, scenario: &Scenario) -> Option<String> {
+fn sequence(run: &Run, scenario: &Scenario) -> Option<String> {
     let flow = run.flows.first()?;
     let mark = |again: bool| {
         let marks = flow.segments.iter().filter(move |segment| segment.again == again);

@@ -2,52 +2,21 @@
 
 use core::fmt::Write as _;
 
-use super::{SchemeRuns, by_scheme, figures, human_rate, paired_ratio};
+use super::figures::Figure;
+use super::{SchemeRuns, by_scheme, human_rate, paired_ratio};
 use crate::run::{self, Run};
 use crate::scenario::Suite;
 
 /// The page.
-pub(super) fn page(suite: &Suite, runs: &[Run], command: &str) -> String {
+pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &str) -> String {
     let scenario = &suite.scenario;
     let schemes = by_scheme(suite, runs);
-    let mut body = String::new();
-    let mut add = |part: &str| {
-        body += part;
-        body.push('\n');
-    };
-    add(&format!("<h1>{}</h1>\n<p>{}</p>", escape(&scenario.name), escape(&scenario.description)));
-    add(&verdict(&schemes));
-    add(&summary(&schemes));
-    add(&figure(
-        "Goodput of every run",
-        "One dot a seed. Every scheme meets the same channel realisations; the bound is what their open time, less the framing, could carry.",
-        Some(figures::goodput_by_seed(&schemes)),
-    ));
-    let seed = scenario.seed;
-    add(&figure(
-        &format!("Progress, seed {seed}"),
-        "Bytes that the receiver has in order, as the sender learns it.",
-        figures::progress(&schemes, scenario),
-    ));
-    add(&figure(
-        &format!("Goodput over time, seed {seed}"),
-        "In sixtieths of the longest run.",
-        figures::goodput_over_time(&schemes, scenario),
-    ));
-    for scheme in &schemes {
-        let Some(run) = scheme.runs.first() else { continue };
-        let Some((_, resolved)) = suite.schemes.iter().find(|(name, _)| name == scheme.name) else {
-            continue;
-        };
-        let title = format!("{}: every segment, seed {}", scheme.name, run.seed);
-        add(&figure(
-            &title,
-            "As the sender's host saw the first connection.",
-            figures::sequence(run, resolved),
-        ));
-    }
-    add(&every_run(runs));
-    add(&reproduce(suite, runs, command));
+    let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&scenario.name), escape(&scenario.description));
+    body += &verdict(&schemes);
+    body += &summary(&schemes);
+    figures.iter().for_each(|figure| body += &show(figure));
+    body += &every_run(runs);
+    body += &reproduce(suite, runs, command);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
@@ -100,15 +69,11 @@ fn summary(schemes: &[SchemeRuns<'_>]) -> String {
     table + "</tbody></table>"
 }
 
-fn figure(title: &str, caption: &str, svg: Option<String>) -> String {
-    let Some(svg) = svg else { return String::new() };
+fn show(figure: &Figure) -> String {
     // An SVG that stands inside HTML takes no XML declaration.
-    let svg = svg.find("<svg").map_or(svg.as_str(), |at| &svg[at..]);
-    format!(
-        "<figure>\n<figcaption><b>{}</b> {}</figcaption>\n{svg}\n</figure>",
-        escape(title),
-        escape(caption)
-    )
+    let svg = figure.svg.find("<svg").map_or("", |at| &figure.svg[at..]);
+    let (title, caption) = (escape(&figure.title), escape(figure.caption));
+    format!("<figure>\n<figcaption><b>{title}</b> {caption}</figcaption>\n{svg}\n</figure>\n")
 }
 
 fn every_run(runs: &[Run]) -> String {
