@@ -33,7 +33,11 @@ impl Meter {
     }
 
     fn report(&self, what: &str) {
-        println!("{what:44} {:8.1} ns  ({} times)", self.time.as_nanos() as f64 / self.count as f64, self.count);
+        println!(
+            "{what:44} {:8.1} ns  ({} times)",
+            self.time.as_nanos() as f64 / self.count as f64,
+            self.count
+        );
     }
 }
 
@@ -65,8 +69,7 @@ fn connect(now: Instant, config: &TcpConfig) -> (Host, Host, ConnectionId, Conne
 
 /// `drop_every`: this one of so many data packets is lost; zero loses none.
 fn bulk(name: &str, mss: u16, drop_every: u64) {
-    let config =
-        TcpConfig { mss: Some(mss), receive_buffer: Size(64 * 1024), ..TcpConfig::default() };
+    let config = TcpConfig { mss: Some(mss), receive_buffer: Size(64 * 1024), ..TcpConfig::default() };
     let mut now = Instant::ZERO;
     let (mut client, mut server, from, to) = connect(now, &config);
     let (mut data, mut acks) = (Vec::new(), Vec::new());

@@ -216,10 +216,7 @@ fn a_reset_fails_the_connection() {
     script.expect_nothing();
     assert_eq!(script.read(1000), 100);
     let id = script.id.unwrap();
-    assert_eq!(
-        script.host.read(script.now, id, &mut [0; 10]),
-        Err(ConnectionError::Failed(Failure::Reset))
-    );
+    assert_eq!(script.host.read(script.now, id, &mut [0; 10]), Err(ConnectionError::Failed(Failure::Reset)));
     assert_eq!(script.host.write(script.now, id, b"x"), Err(ConnectionError::Failed(Failure::Reset)));
 }
 

@@ -70,7 +70,8 @@ fn gaps_are_reported_at_once() {
 #[test]
 fn as_many_sack_blocks_as_fit() {
     for (timestamps, most) in [(false, 4), (true, 3)] {
-        let answer = if timestamps { syn_ack().sack_permitted().ts(10, 0) } else { syn_ack().sack_permitted() };
+        let answer =
+            if timestamps { syn_ack().sack_permitted().ts(10, 0) } else { syn_ack().sack_permitted() };
         let mut script = Script::connected(&TcpConfig { timestamps, ..plain() }, 10, answer);
         let mut blocks = Vec::new();
         for hole in 0..6 {
@@ -177,7 +178,10 @@ fn the_receive_window_is_enforced() {
         script.inject(data(4001, 1));
         script.expect(ack(1, 4001).window(0));
     }
-    assert_eq!(script.try_inject(data(4501, 100)), Err(segment(connection::Discard::OutsideWindow(IRS + 4501))));
+    assert_eq!(
+        script.try_inject(data(4501, 100)),
+        Err(segment(connection::Discard::OutsideWindow(IRS + 4501)))
+    );
     script.expect(ack(1, 4001).window(0));
     assert_eq!(script.read(9000), 4000);
     assert_eq!(script.connection().statistics().bytes_received, 4000);

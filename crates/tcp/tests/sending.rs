@@ -286,3 +286,37 @@ fn a_timeout_collapses_the_window_once() {
     assert_eq!(script.connection().in_flight(), 3000);
     script.expect(data(10_001, 1000));
 }
+
+/// RFC 6298 (5.4): a full segment with FIN is one number longer than the loss window, and is sent again all the same.
+#[test]
+fn a_full_segment_with_fin_is_sent_again_after_a_timeout() {
+    let mut script = Script::connecting(&plain());
+    script.take();
+    script.write(1000);
+    script.finish();
+    script.at(100);
+    script.inject(syn_ack());
+    script.expect(Seg { len: 1000, ..fin(1) });
+    script.expect_at(400, Seg { len: 1000, ..fin(1) });
+    script.expect_at(1000, Seg { len: 1000, ..fin(1) });
+    script.inject(ack(1, 1002));
+    assert_eq!(script.connection().flight_size(), 0);
+}
+
+/// An acknowledgement that is too old to tell the window (RFC 9293, 3.10.7.4, fifth) takes the probe's byte and leaves
+/// the window closed: the probing goes on.
+#[test]
+fn probing_goes_on_when_the_probe_is_taken_and_the_window_stays_closed() {
+    let mut script = Script::established(&plain());
+    script.inject(data(501, 100).window(0));
+    script.expect(ack(1, 1));
+    script.write(10);
+    script.expect_at(400, data(1, 1));
+    script.at(500);
+    script.inject(data(1, 500).ack(2).window(5000));
+    script.expect(ack(2, 601));
+    assert_eq!(script.connection().peer_window(), 0);
+    script.expect_at(800, data(2, 1));
+    script.inject(ack(601, 3).window(5000));
+    script.expect(data(3, 8));
+}

@@ -51,15 +51,19 @@ impl Connection {
             return self.send_probe(now, out);
         }
         if self.sender.persisting {
+            // An acknowledgement of the probe may have stopped the timer and left the window closed.
+            self.wait_for_window(now);
             return false;
         }
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
         match (next, new) {
             (Next::Retransmit(index) | Next::Rescue(index), _) => {
-                let len = u64::from(self.sender.board.record(index).len);
+                let len = u64::from(self.sender.board.record(index).data_len());
+                let pipe = self.sender.board.pipe();
                 let forced = self.sender.recovery.forced() && matches!(next, Next::Retransmit(_));
-                if !forced && self.sender.board.pipe() + len > self.sender.allowed() {
+                // With nothing in the network the first segment goes, whatever the window (RFC 6298, 5.4).
+                if !forced && pipe > 0 && pipe + len > self.sender.allowed() {
                     return false;
                 }
                 self.resend(now, out, index, next);
