@@ -151,7 +151,8 @@ fn bulk(name: &str, mss: u16, drop_every: u64) {
 }
 
 fn idle() {
-    println!("size of an idle connection: {} bytes", size_of::<Connection>());
+    let controller = size_of::<longhaul_tcp::congestion::Reno>();
+    println!("an idle connection: {} bytes and a controller of {controller}", size_of::<Connection>());
 }
 
 /// What a host with many connections costs per segment.

@@ -427,3 +427,16 @@ impl Events {
         Some(Self(lowest))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Reno;
+
+    /// An idle established connection has nothing on the heap but its controller: below 1 KiB together.
+    #[test]
+    fn an_idle_connection_is_small() {
+        let size = size_of::<Connection>() + size_of::<Reno>();
+        assert!(size < 1024, "{size} bytes");
+    }
+}

@@ -1,5 +1,6 @@
 //! A host: one address, its listening ports, and its connections.
 
+mod error;
 mod ports;
 mod timers;
 
@@ -14,7 +15,8 @@ use base::{Instant, Packet, Rng, SeqNum};
 use crate::config::TcpConfig;
 use crate::connection::emit::write_packet;
 use crate::connection::open::Seeds;
-use crate::connection::{self, Connection, Event, Failure, State, WriteError};
+use crate::connection::{Connection, Event, State};
+pub use error::{ConnectError, ConnectionError, Discard, ListenError};
 use ports::{Key, Listener, Ports};
 use timers::Timers;
 
@@ -23,74 +25,6 @@ use timers::Timers;
 pub struct ConnectionId {
     generation: u32,
     slot: u32,
-}
-
-/// Why a port cannot be listened on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ListenError {
-    /// Somebody listens there already.
-    #[error("port {0} is taken")]
-    Taken(u16),
-}
-
-/// Why a connection cannot be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// The address is of the other family than the host's.
-    #[error("{0} is of another address family")]
-    Family(IpAddr),
-    /// Every ephemeral port to this peer is in use.
-    #[error("no free port to {0}")]
-    PortsExhausted(SocketAddr),
-}
-
-/// Why a connection does not take a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectionError {
-    /// There is no such connection (any more).
-    #[error("no connection {0:?}")]
-    Unknown(ConnectionId),
-    /// This side has finished.
-    #[error("already finished")]
-    Finished,
-    /// The connection ended early.
-    #[error(transparent)]
-    Failed(#[from] Failure),
-}
-
-impl From<WriteError> for ConnectionError {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Finished => Self::Finished,
-            WriteError::Failed(failure) => Self::Failed(failure),
-        }
-    }
-}
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Discard {
-    /// It is no IP packet or no TCP segment, or a checksum does not hold.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    /// It is a fragment; hosts send with "don't fragment" and reassemble nothing.
-    #[error("fragment")]
-    Fragment,
-    /// It carries something other than TCP.
-    #[error("protocol {0}")]
-    NotTcp(u8),
-    /// It is for another address.
-    #[error("for {0}")]
-    NotForUs(IpAddr),
-    /// Nobody is there; it was answered with a reset unless it was one.
-    #[error("nothing at port {0}")]
-    NoConnection(u16),
-    /// The listener has too many half-open connections.
-    #[error("backlog of port {0} is full")]
-    BacklogFull(u16),
-    /// Its connection had no use for it.
-    #[error(transparent)]
-    Segment(#[from] connection::Discard),
 }
 
 #[derive(Debug)]
@@ -117,6 +51,8 @@ pub struct Host {
     free: Vec<u32>,
     ports: Ports,
     timers: Timers,
+    /// The settings that were last connected with: connections share them.
+    config: Arc<TcpConfig>,
     /// Slots that may have something to send.
     ready: VecDeque<u32>,
     /// Slots with events.
@@ -140,6 +76,7 @@ impl Host {
             free: Vec::new(),
             ports: Ports::default(),
             timers: Timers::default(),
+            config: Arc::default(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             resets: VecDeque::new(),
@@ -176,7 +113,10 @@ impl Host {
         let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
-        let connection = Connection::connect(Arc::new(config.clone()), local, remote, seeds);
+        if *self.config != *config {
+            self.config = Arc::new(config.clone());
+        }
+        let connection = Connection::connect(Arc::clone(&self.config), local, remote, seeds);
         let slot = self.insert(connection);
         self.touch(slot);
         Ok(self.id(slot))
@@ -425,8 +365,12 @@ impl Host {
             {
                 return Some((id, event));
             }
-            self.slots[slot as usize].eventful = false;
+            let entry = &mut self.slots[slot as usize];
+            entry.eventful = false;
             self.eventful.pop_front();
+            if entry.connection.as_deref().is_some_and(Connection::is_gone) {
+                self.remove(slot);
+            }
         }
         None
     }

@@ -3,7 +3,8 @@
 //!
 //! Deviations:
 //! - the number of samples expected per round trip is rounded to a power of two, which spares two divisions an ACK;
-//! - the variance term has a configured floor, as in Linux, where the RFC has the clock granularity (2.3).
+//! - the variance term has a configured floor, as in Linux, where the RFC has the clock granularity (2.3);
+//! - after a lost SYN (5.7), a sample that timestamps could give counts for more than the 3 s.
 
 use base::Duration;
 

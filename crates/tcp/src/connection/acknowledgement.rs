@@ -40,7 +40,7 @@ impl Connection {
         let blocks = segment.options.sack.as_slice();
         if outstanding && self.negotiated.sack && !blocks.is_empty() {
             let bounds = (sender.una, sender.nxt);
-            sender.board.take_blocks(blocks, sender.space, bounds, &mut sender.meter, &mut news);
+            sender.board.take_blocks(blocks, sender.space, bounds, &mut news);
             if news.sacked > 0 {
                 sender.board.mark_losses(crate::recovery::DUP_THRESH, u64::from(sender.mss));
             }
@@ -51,7 +51,7 @@ impl Connection {
             self.learn(now, segment, &news, duplicate, prior_in_flight);
         }
         if self.sender.persisting {
-            self.on_probe_answered();
+            self.on_probe_answered(now);
         }
         if news.acked > 0 {
             self.after_advance(now);
@@ -62,7 +62,7 @@ impl Connection {
     /// SND.UNA moves.
     fn advance(&mut self, now: Instant, ack: u64, news: &mut Delivered) {
         let sender = &mut self.sender;
-        sender.board.acknowledge(ack, &mut sender.meter, news);
+        sender.board.acknowledge(ack, news);
         // A FIN is acknowledged like a byte and is not in the buffer.
         let data = (news.acked as usize).min(sender.buffer.len());
         sender.buffer.acknowledge(data);
@@ -104,7 +104,7 @@ impl Connection {
         if news.bytes == 0 {
             return;
         }
-        let delivery = sender.meter.sample(now);
+        let delivery = sender.meter.on_delivered(now, news);
         sender.controller.on_ack(&AckSample {
             now,
             bytes: news.acked,
@@ -172,10 +172,11 @@ impl Connection {
     }
 
     /// The peer answered while its window was being probed.
-    fn on_probe_answered(&mut self) {
+    fn on_probe_answered(&mut self, now: Instant) {
         let sender = &mut self.sender;
         // RFC 9293 (3.8.6.1): as long as it answers, the connection stays.
         sender.retries = 0;
+        self.timers.note_progress(now);
         if sender.window == 0 {
             return;
         }

@@ -5,7 +5,7 @@
 use base::{Duration, Instant};
 
 use crate::congestion::Delivery;
-use crate::recovery::scoreboard::Record;
+use crate::recovery::scoreboard::Delivered;
 
 /// What had been delivered when a segment was sent.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,13 @@ pub(crate) struct Snapshot {
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited: bool,
+}
+
+impl Snapshot {
+    /// Whether no less had been delivered than when `other` was taken.
+    pub(crate) const fn is_as_late_as(&self, other: &Self) -> bool {
+        self.delivered >= other.delivered
+    }
 }
 
 /// One connection's count of what was delivered, and when.
@@ -27,8 +34,6 @@ pub(crate) struct DeliveryMeter {
     app_limited_until: u64,
     round: u64,
     round_end: u64,
-    /// The latest-sent of the segments that the acknowledgement at hand delivers.
-    latest: Option<(Snapshot, Instant)>,
 }
 
 impl DeliveryMeter {
@@ -40,7 +45,6 @@ impl DeliveryMeter {
             app_limited_until: 0,
             round: 0,
             round_end: 0,
-            latest: None,
         }
     }
 
@@ -63,20 +67,13 @@ impl DeliveryMeter {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// The acknowledgement at hand delivers this segment.
-    pub(crate) fn on_delivered(&mut self, record: &Record) {
-        self.delivered += u64::from(record.len);
-        if self.latest.is_none_or(|(latest, _)| record.snapshot.delivered >= latest.delivered) {
-            self.latest = Some((record.snapshot, record.sent_at));
-        }
-    }
-
-    /// The acknowledgement at hand is taken in: the sample that it gives.
-    pub(crate) fn sample(&mut self, now: Instant) -> Option<Delivery> {
+    /// An acknowledgement delivered something: the sample that it gives.
+    pub(crate) fn on_delivered(&mut self, now: Instant, news: &Delivered) -> Option<Delivery> {
+        self.delivered += news.bytes;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let (sent, sent_at) = self.latest.take()?;
+        let (sent, sent_at) = news.latest?;
         self.delivered_at = now;
         self.first_sent_at = sent_at;
         if sent.delivered >= self.round_end {

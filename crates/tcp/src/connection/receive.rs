@@ -47,7 +47,7 @@ impl Connection {
             start += 1;
         }
         let len = payload.len() as u64 + u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
-        self.check_timestamp(now, segment)?;
+        self.check_timestamp(now, segment, len)?;
         if !self.receiver.accepts(start, len) {
             return self.refuse(now, segment, flags, len);
         }
@@ -75,14 +75,14 @@ impl Connection {
     }
 
     /// RFC 7323 (3.2) and PAWS (5.3): resets are exempt.
-    fn check_timestamp(&mut self, now: Instant, segment: &tcp::Repr) -> Result<(), Discard> {
+    fn check_timestamp(&mut self, now: Instant, segment: &tcp::Repr, len: u64) -> Result<(), Discard> {
         if !self.negotiated.timestamps || segment.flags.has(Flags::RST) {
             return Ok(());
         }
         match segment.options.timestamps {
             None => Err(Discard::NoTimestamp),
             Some(timestamps) if self.receiver.is_old_timestamp(now, timestamps.value) => {
-                self.receiver.ack_now = true;
+                self.tell_where_we_are(now, len);
                 Err(Discard::OldTimestamp(timestamps.value))
             }
             Some(_) => Ok(()),
@@ -98,6 +98,12 @@ impl Connection {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
             self.linger(now);
         }
+        self.tell_where_we_are(now, len);
+        refusal
+    }
+
+    /// Acknowledges a segment of `len` that was refused (RFC 9293, 3.10.7.4, first).
+    fn tell_where_we_are(&mut self, now: Instant, len: u64) {
         if len == 0 {
             // Two ends that disagree must not answer each other's answers for ever.
             self.challenge(now);
@@ -105,7 +111,6 @@ impl Connection {
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
             self.statistics.duplicates_received += 1;
         }
-        refusal
     }
 
     /// RFC 5961 (3.2 and 4.2).

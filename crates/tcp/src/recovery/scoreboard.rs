@@ -9,7 +9,7 @@ use base::Instant;
 use base::wire::tcp::SackBlock;
 
 use crate::buffer::ranges::{RangeSet, Span};
-use crate::connection::delivery::{DeliveryMeter, Snapshot};
+use crate::connection::delivery::Snapshot;
 use crate::sequence::SeqSpace;
 
 /// One segment that was sent.
@@ -73,6 +73,8 @@ pub(crate) struct Delivered {
     pub(crate) latest_sent_at: Option<Instant>,
     /// Whether any of those newly delivered had been sent again.
     pub(crate) any_resent: bool,
+    /// Of the segment that was sent with the most delivered before it: what it noted, and when it was sent.
+    pub(crate) latest: Option<(Snapshot, Instant)>,
 }
 
 impl Delivered {
@@ -83,6 +85,9 @@ impl Delivered {
         } else {
             self.oldest_sent_at.get_or_insert(record.sent_at);
             self.latest_sent_at = Some(record.sent_at);
+        }
+        if self.latest.is_none_or(|(latest, _)| record.snapshot.is_as_late_as(&latest)) {
+            self.latest = Some((record.snapshot, record.sent_at));
         }
     }
 }
@@ -152,7 +157,7 @@ impl Scoreboard {
     }
 
     /// Takes in a cumulative acknowledgement of everything before `una`.
-    pub(crate) fn acknowledge(&mut self, una: u64, meter: &mut DeliveryMeter, news: &mut Delivered) {
+    pub(crate) fn acknowledge(&mut self, una: u64, news: &mut Delivered) {
         while let Some(&record) = self.records.front() {
             if record.end() > una {
                 break;
@@ -164,7 +169,6 @@ impl Scoreboard {
             news.acked += u64::from(record.len);
             if !record.has(SACKED) {
                 news.count(&record);
-                meter.on_delivered(&record);
             }
         }
         self.trim_head(una, news);
@@ -212,7 +216,6 @@ impl Scoreboard {
         blocks: &[SackBlock],
         space: SeqSpace,
         (una, nxt): (u64, u64),
-        meter: &mut DeliveryMeter,
         news: &mut Delivered,
     ) {
         for block in blocks {
@@ -227,20 +230,19 @@ impl Scoreboard {
                 whole.end = part.end;
             });
             if let Some(fresh) = fresh {
-                self.mark_sacked(fresh, merged, meter, news);
+                self.mark_sacked(fresh, merged, news);
             }
         }
     }
 
     /// Marks the records that meet `fresh` and lie wholly within `merged`.
-    fn mark_sacked(&mut self, fresh: Span, merged: Span, meter: &mut DeliveryMeter, news: &mut Delivered) {
+    fn mark_sacked(&mut self, fresh: Span, merged: Span, news: &mut Delivered) {
         let mut at = self.records.partition_point(|record| record.end() <= fresh.start);
         while let Some(record) = self.records.get(at).copied().filter(|record| record.start < fresh.end) {
             if !record.has(SACKED) && merged.start <= record.start && record.end() <= merged.end {
                 self.forget(&record);
                 news.sacked += u64::from(record.len);
                 news.count(&record);
-                meter.on_delivered(&record);
                 let kept = &mut self.records[at];
                 kept.marks = kept.marks & !(LOST | RESENT) | SACKED;
                 self.sacked += u64::from(record.len);

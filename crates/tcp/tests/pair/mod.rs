@@ -46,16 +46,20 @@ pub struct End {
     pub corrupt: bool,
 }
 
+/// Says whether to drop: (sender, packet, its count among the sender's packets).
+pub type DropIf = Box<dyn FnMut(usize, &[u8], u64) -> bool>;
+/// A packet on its way: arrival, order among equals, receiver, bytes.
+type Flying = (Instant, u64, usize, Vec<u8>);
+
 pub struct Pair {
     pub now: Instant,
     pub hosts: [Host; 2],
     pub ends: [End; 2],
     pub path: Path,
     pub rng: Rng,
-    /// Drops what it says: (sender, packet, its count among the sender's packets).
-    pub drop_if: Box<dyn FnMut(usize, &[u8], u64) -> bool>,
+    pub drop_if: DropIf,
     sent: [u64; 2],
-    wire: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    wire: BinaryHeap<Reverse<Flying>>,
     sequence: u64,
     pub transmitted: u64,
 }
