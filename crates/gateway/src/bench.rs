@@ -20,7 +20,7 @@ use crate::clock::{Clock, sleep};
 use crate::daemon::read_status;
 use crate::key::PresharedKey;
 use crate::testbed::TestbedError;
-use crate::testbed::namespaces::{Namespace, check_requirements, ip};
+use crate::testbed::namespaces::{Namespace, check_requirements, ip, this_program};
 use crate::testbed::processes::{Process, end_all};
 
 /// What to measure.
@@ -214,7 +214,7 @@ impl Site {
     }
 
     fn start_gateways(&mut self, protocol: &str) -> Result<(), TestbedError> {
-        let key = PresharedKey::generate().to_base64();
+        let (program, key) = (this_program()?, PresharedKey::generate().to_base64());
         let mut statuses = Vec::new();
         for side in 0..2 {
             let config = self.directory.join(format!("{side}.toml"));
@@ -231,7 +231,7 @@ impl Site {
             fs::write(&config, text)?;
             let arguments = ["gateway", "--config", &config.display().to_string()].map(str::to_owned);
             let log = self.directory.join(format!("{side}.log"));
-            self.processes.push(self.namespaces[side].spawn(&arguments, &log)?);
+            self.processes.push(self.namespaces[side].spawn(&program, &arguments, &log)?);
             statuses.push(status);
         }
         let established =

@@ -4,6 +4,7 @@
 //! [tun]
 //! name = "sat0"
 //! addresses = ["10.77.0.1/30", "fd77::1/64"]
+//! routes = ["10.78.0.0/16"]       # optional: networks behind the peer
 //! mtu = 1400                      # optional
 //!
 //! [carrier.udp]
@@ -65,6 +66,9 @@ pub struct Tun {
     /// The device's addresses with prefix lengths; none leaves them to the administrator.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
+    /// Networks behind the peer. The daemon sets their routes, since they vanish with the device when it ends.
+    #[serde(default)]
+    pub routes: Vec<Prefix>,
     /// Largest IP packet in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1400>,

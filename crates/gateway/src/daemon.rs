@@ -250,7 +250,12 @@ fn open_tun(config: &Config) -> Result<Tun, GatewayError> {
     let wrong = |error| GatewayError::Tun { name: name.to_owned(), error };
     let gso_max_size = config.link.super_segment(config.tun.mtu.0 as usize);
     let tun = Tun::open(name, gso_max_size.is_some()).map_err(wrong)?;
-    let settings = Settings { mtu: config.tun.mtu.0, addresses: &config.tun.addresses, gso_max_size };
+    let settings = Settings {
+        mtu: config.tun.mtu.0,
+        addresses: &config.tun.addresses,
+        routes: &config.tun.routes,
+        gso_max_size,
+    };
     netlink::configure(name, &settings).map_err(wrong)?;
     Ok(tun)
 }

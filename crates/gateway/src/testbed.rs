@@ -205,18 +205,19 @@ pub fn process(name: &Name, room: Room) -> Result<Option<Process>, TestbedError>
     Ok(record.processes.into_iter().find(|(owner, _)| owner == room.name()).map(|(_, process)| process))
 }
 
-/// Starts the gateway of `room` again, after its process has ended.
+/// Starts the gateway of `room` again, after its process has ended; `program` is `longhaul`.
 ///
 /// # Errors
 /// There is no such testbed, or the process cannot be started.
-pub fn restart_gateway(name: &Name, room: Room) -> Result<(), TestbedError> {
+pub fn restart_gateway(name: &Name, room: Room, program: &Path) -> Result<(), TestbedError> {
     let mut record = name.record()?;
     record.processes.retain(|(owner, _)| owner != room.name());
-    start(name, &mut record, room, &sites::gateway_arguments(&name.directory(), room))
+    start(name, &mut record, room, program, &sites::gateway_arguments(&name.directory(), room))
 }
 
 fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(), TestbedError> {
     let name = &options.name;
+    let program = namespaces::this_program()?;
     save(name, record)?;
     for room in Room::ALL {
         name.namespace(room).add()?;
@@ -225,12 +226,12 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
     let mut arguments = vec!["emulate".to_owned()];
     arguments.extend(sites::emulator_ports(options));
     arguments.extend(options.channel.iter().cloned());
-    start(name, record, Room::Satellite, &arguments)?;
+    start(name, record, Room::Satellite, &program, &arguments)?;
     match &options.link {
         Some(link) => {
             sites::write_configurations(options, link, directory)?;
             for room in [Room::Gateway1, Room::Gateway2] {
-                start(name, record, room, &sites::gateway_arguments(directory, room))?;
+                start(name, record, room, &program, &sites::gateway_arguments(directory, room))?;
             }
             wait_until(options, record, "no session between the gateways", || {
                 let established =
@@ -278,9 +279,15 @@ fn wait_until(
     }
 }
 
-fn start(name: &Name, record: &mut Record, room: Room, arguments: &[String]) -> Result<(), TestbedError> {
+fn start(
+    name: &Name,
+    record: &mut Record,
+    room: Room,
+    program: &Path,
+    arguments: &[String],
+) -> Result<(), TestbedError> {
     let log = name.directory().join(format!("{}.log", room.name()));
-    let process = name.namespace(room).spawn(arguments, &log)?;
+    let process = name.namespace(room).spawn(program, arguments, &log)?;
     record.processes.push((room.name().to_owned(), process));
     save(name, record)
 }

@@ -20,6 +20,7 @@ site.toml:
   [tun]
   name = \"sat0\"
   addresses = [\"10.77.0.1/30\"]
+  routes = [\"10.78.0.0/16\"]     # networks behind the peer
   [carrier.udp]
   listen = \"192.0.2.1:51900\"
   peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits

@@ -44,7 +44,7 @@ pub(super) fn start(
         let device = format!("wg{}{side}", std::process::id());
         let arguments: [OsString; 2] = ["-f".into(), device.clone().into()];
         let log = directory.join(format!("{side}.log"));
-        processes.push(namespaces[side].spawn_program(&program, &arguments, &log)?);
+        processes.push(namespaces[side].spawn(&program, &arguments, &log)?);
         let socket = Path::new("/var/run/wireguard").join(format!("{device}.sock"));
         wait_for("no control socket from wireguard-go", || exists(&socket), || "nothing".to_owned())?;
         let other = 1 - side;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::TestbedError;
@@ -60,6 +60,14 @@ pub fn check_requirements() -> Result<(), TestbedError> {
         Ok(status) if status.success() => Ok(()),
         _ => Err(TestbedError::Needs("the ip command (package iproute2)")),
     }
+}
+
+/// The file of the program that runs, even if its name has another content by now.
+///
+/// # Errors
+/// The system does not tell.
+pub fn this_program() -> io::Result<PathBuf> {
+    fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())
 }
 
 impl Namespace {
@@ -137,26 +145,11 @@ impl Namespace {
         ip(["netns", "exec", &self.0, "sh", "-c", script])
     }
 
-    /// Starts this program in it, with `arguments` and its output in `log`.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub fn spawn(&self, arguments: &[String], log: &Path) -> io::Result<Process> {
-        // The file that runs now, even if its name has another content by then.
-        let program = fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?;
-        self.spawn_program(&program, arguments, log)
-    }
-
     /// Starts `program` in it, with `arguments` and its output in `log`.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn spawn_program<A: AsRef<OsStr>>(
-        &self,
-        program: &Path,
-        arguments: &[A],
-        log: &Path,
-    ) -> io::Result<Process> {
+    pub fn spawn<A: AsRef<OsStr>>(&self, program: &Path, arguments: &[A], log: &Path) -> io::Result<Process> {
         let log = File::options().create(true).append(true).open(log)?;
         let child = Command::new("ip")
             .args(["netns", "exec", &self.0])

@@ -110,10 +110,12 @@ pub(super) fn write_configurations(
         let rate = rate.map_or(String::new(), |rate| format!("rate = \"{rate}\"\n"));
         let status = directory.join(format!("{}.status", room.name()));
         let text = format!(
-            "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\nmtu = {mtu}\n\n\
+            "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
+             routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
              [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {CARRIER_MTU}\n{peer}\n\
              [link]\n{rate}{table}\n\n[session]\nkey = \"{key}\"\n\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
+            far = 3 - host,
             mtu = options.mtu,
             table = link.table,
         );
@@ -145,18 +147,19 @@ pub(super) fn adopt_devices(options: &Options) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Routes from each host to the other.
+/// Routes from each host to its gateway and, where no daemon sets them, on to the other side.
 pub(super) fn route(options: &Options) -> Result<(), TestbedError> {
-    for (host, gateway, near, far, far_gateway) in
-        [(Room::Host1, Room::Gateway1, 1, 2, 2), (Room::Host2, Room::Gateway2, 2, 1, 1)]
+    for (host, gateway, near, far) in
+        [(Room::Host1, Room::Gateway1, 1, 2), (Room::Host2, Room::Gateway2, 2, 1)]
     {
         options.name.namespace(host).ip_batch(&format!(
             "route add default via 10.77.{near}.1\nroute add default via fd77:{near}::1\n"
         ))?;
-        options.name.namespace(gateway).ip_batch(&format!(
-            "route replace 10.77.{far}.0/24 via 10.77.30.{far_gateway} dev {TUN}\n\
-             route replace fd77:{far}::/64 via fd77:30::{far_gateway} dev {TUN}\n"
-        ))?;
+        if options.link.is_none() {
+            options.name.namespace(gateway).ip_batch(&format!(
+                "route add 10.77.{far}.0/24 dev {TUN}\nroute add fd77:{far}::/64 dev {TUN}\n"
+            ))?;
+        }
     }
     Ok(())
 }

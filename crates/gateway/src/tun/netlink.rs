@@ -16,6 +16,23 @@ pub struct Prefix {
     pub len: u8,
 }
 
+impl Prefix {
+    /// The network's address: all bits behind the prefix are zero.
+    #[must_use]
+    pub fn masked(self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.len)).unwrap_or(0);
+                IpAddr::V4((address.to_bits() & mask).into())
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.len)).unwrap_or(0);
+                IpAddr::V6((address.to_bits() & mask).into())
+            }
+        }
+    }
+}
+
 /// What a device is set to.
 #[derive(Clone, Debug)]
 pub struct Settings<'a> {
@@ -23,6 +40,8 @@ pub struct Settings<'a> {
     pub mtu: u32,
     /// Its addresses.
     pub addresses: &'a [Prefix],
+    /// Networks that it leads to.
+    pub routes: &'a [Prefix],
     /// Largest super-segment, in bytes; `None` leaves the kernel's.
     pub gso_max_size: Option<u32>,
 }
@@ -37,6 +56,9 @@ pub fn configure(name: &str, settings: &Settings<'_>) -> io::Result<()> {
     socket.request(&link_message(index, settings))?;
     for prefix in settings.addresses {
         socket.request(&address_message(index, *prefix))?;
+    }
+    for network in settings.routes {
+        socket.request(&route_message(index, *network))?;
     }
     Ok(())
 }
@@ -80,6 +102,22 @@ fn address_message(index: u32, prefix: Prefix) -> Message {
         }
         IpAddr::V6(address) => message.attribute(libc::IFA_ADDRESS, &address.octets()),
     }
+    message
+}
+
+fn route_message(index: u32, network: Prefix) -> Message {
+    let family = if network.address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+    // struct rtmsg: family, destination and source length, TOS, table, protocol, scope, type, flags.
+    message.bytes.extend_from_slice(&[family as u8, network.len, 0, 0]);
+    let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+    message.bytes.extend_from_slice(&[table, protocol, libc::RT_SCOPE_LINK, libc::RTN_UNICAST]);
+    message.bytes.extend_from_slice(&[0; 4]);
+    match network.masked() {
+        IpAddr::V4(address) => message.attribute(libc::RTA_DST, &address.octets()),
+        IpAddr::V6(address) => message.attribute(libc::RTA_DST, &address.octets()),
+    }
+    message.attribute(libc::RTA_OIF, &index.to_ne_bytes());
     message
 }
 
@@ -149,5 +187,20 @@ impl Socket {
             0 => Ok(()),
             error => Err(io::Error::from_raw_os_error(-error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_its_prefix_alone() {
+        let masked = |text: &str| text.parse::<Prefix>().unwrap().masked().to_string();
+        assert_eq!(masked("10.77.2.9/24"), "10.77.2.0");
+        assert_eq!(masked("10.77.2.9/32"), "10.77.2.9");
+        assert_eq!(masked("10.77.2.9/0"), "0.0.0.0");
+        assert_eq!(masked("fd77:2::9/64"), "fd77:2::");
+        assert_eq!(masked("fd77:2::9/0"), "::");
     }
 }
