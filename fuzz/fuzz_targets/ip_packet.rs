@@ -10,8 +10,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(view) = ip::View::parse(bytes) else { return };
     assert!(view.payload().len() <= bytes.len());
     match view {
-        ip::View::V4(view) => drop(ipv4::Repr::parse(&view)),
-        ip::View::V6(view) => drop(ipv6::Repr::parse(&view)),
+        ip::View::V4(view) => assert!(ipv4::Repr::parse(&view).is_ok() == view.checksum_ok()),
+        ip::View::V6(view) => assert_eq!(ipv6::Repr::parse(&view).payload_len, view.payload().len()),
     }
     let mut packet = bytes.to_vec();
     ip::set_ecn(&mut packet, Ecn::Ce).expect("it parsed before");

@@ -4,7 +4,7 @@
 
 use base::{Instant, Packet};
 use libfuzzer_sys::fuzz_target;
-use link::{Class, Endpoint, Protocol};
+use link::{Class, Protocol};
 
 fuzz_target!(|bytes: &[u8]| {
     let now = Instant::ZERO;
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (head, tail) = tail.split_at(usize::from(len).min(tail.len()));
         rest = tail;
         if endpoint.has_room(Class::Reliable) {
-            drop(endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Class::Reliable));
+            endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Class::Reliable).expect("it has room");
         }
         frame.clear();
         if let Some(info) = endpoint.poll_frame(now, 1500, &mut frame)
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         {
             endpoint.seal_frame(now, &mut frame);
         }
-        drop(endpoint.handle_frame(now, head));
+        let _ = endpoint.handle_frame(now, head);
         while endpoint.poll_packet().is_some() {}
         let _ = endpoint.demand();
     }
