@@ -16,7 +16,7 @@ mod acknowledgement;
 mod close;
 pub(crate) mod delivery;
 pub(crate) mod emit;
-pub mod open;
+mod open;
 mod receive;
 mod receiver;
 mod sender;
@@ -31,6 +31,7 @@ use base::{Duration, SeqNum};
 
 use crate::config::TcpConfig;
 use crate::recovery::Phase;
+pub use open::Seeds;
 use receiver::Receiver;
 use sender::Sender;
 use statistics::Statistics;

@@ -14,8 +14,7 @@ use base::{Instant, Packet, Rng, SeqNum};
 
 use crate::config::TcpConfig;
 use crate::connection::emit::write_packet;
-use crate::connection::open::Seeds;
-use crate::connection::{Connection, Event, State};
+use crate::connection::{Connection, Event, Seeds, State};
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
 use ports::{Key, Listener, Ports};
 use timers::Timers;

@@ -1,4 +1,7 @@
 //! What goes out next (RFC 9293, 3.8; RFC 6675, 5).
+//!
+//! Deviations: the time-out that overrides silly window avoidance is the retransmission time-out, where RFC 9293
+//! (3.8.6.2.1) has 0.1 to 1 s.
 
 use base::wire::tcp::Flags;
 use base::{Instant, Packet};
