@@ -36,6 +36,8 @@ pub struct Transfer {
     pub from: NodeId,
     /// The receiving host.
     pub to: NodeId,
+    /// The place of the sending application among its host's.
+    pub sender: usize,
     /// The place of the receiving application among its host's.
     pub receiver: usize,
     /// Bytes to carry; `None` means until the run ends.
@@ -125,12 +127,16 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
             let stream_size = size.unwrap_or(u64::MAX);
             let sender = BulkSender::new(sender, Arc::clone(&content), stream, stream_size);
             let receiver = BulkReceiver::new(receiver, Arc::clone(&content), stream, stream_size);
-            applications.entry(bulk.from.clone()).or_default().push(Application::BulkSender(sender));
-            let at_receiver = applications.entry(bulk.to.clone()).or_default();
-            at_receiver.push(Application::BulkReceiver(receiver));
-            let nowhere = NodeId(0);
-            let place = at_receiver.len() - 1;
-            let transfer = Transfer { name: name.clone(), from: nowhere, to: nowhere, receiver: place, size };
+            let mut place = |host: &String, application| {
+                let at_host = applications.entry(host.clone()).or_default();
+                at_host.push(application);
+                at_host.len() - 1
+            };
+            let sender = place(&bulk.from, Application::BulkSender(sender));
+            let receiver = place(&bulk.to, Application::BulkReceiver(receiver));
+            // The hosts get their nodes later.
+            let (from, to) = (NodeId(0), NodeId(0));
+            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, size };
             transfers.push((bulk.from.clone(), bulk.to.clone(), transfer));
         }
     }

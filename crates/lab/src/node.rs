@@ -57,3 +57,9 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (one, None) | (None, one) => one,
     }
 }
+
+/// Counters with their full names.
+fn named(prefix: &str, counters: &[(&'static str, u64)]) -> impl Iterator<Item = (String, u64)> {
+    let named = |(name, count): &(&str, u64)| (format!("{prefix}{name}"), *count);
+    counters.iter().map(named).collect::<Vec<_>>().into_iter()
+}

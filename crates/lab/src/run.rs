@@ -1,6 +1,7 @@
 //! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
 
 use core::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -9,11 +10,12 @@ use std::rc::Rc;
 use base::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
+use tcp::Statistics;
 
 use crate::bound;
-use crate::engine::Engine;
+use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
-use crate::node::Element;
+use crate::node::{Element, Host};
 use crate::observe::{Capture, Flow, FlowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::{Application, BulkReceiver};
@@ -43,6 +45,8 @@ pub struct Run {
     pub events: u64,
     /// Each connection's share.
     pub transfers: Vec<TransferResult>,
+    /// What each direction of each link counted, `link/down` towards its second end and `link/up` from it.
+    pub links: BTreeMap<String, BTreeMap<String, u64>>,
     /// What plots are drawn from, where it was asked for.
     #[serde(skip)]
     pub flows: Vec<Flow>,
@@ -59,6 +63,12 @@ pub struct TransferResult {
     pub seconds: Option<f64>,
     /// Whether the connection broke.
     pub failed: bool,
+    /// Data segments that its sender sent, first and again.
+    pub segments_sent: u64,
+    /// Data segments that its sender sent again.
+    pub retransmissions: u64,
+    /// Times that its sender's retransmission timer expired.
+    pub timeouts: u64,
 }
 
 /// What to keep of a run besides its figures.
@@ -75,59 +85,88 @@ pub struct Watch {
 /// # Errors
 /// A capture file that cannot be written, or a node to capture at that does not exist.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
-    let Network { mut engine, nodes, transfers, .. } = Network::build(scenario, seed);
-    let traces = if watch.flows { watch_senders(&mut engine, &transfers) } else { Vec::new() };
+    let mut network = Network::build(scenario, seed);
+    let traces = if watch.flows { watch_senders(&mut network) } else { Vec::new() };
     let capture = match &watch.capture {
         None => None,
         Some((name, path)) => {
-            let node = nodes.get(name).ok_or_else(|| {
-                let known = nodes.keys().cloned().collect::<Vec<_>>().join(", ");
+            let node = *network.nodes.get(name).ok_or_else(|| {
+                let known = network.nodes.keys().cloned().collect::<Vec<_>>().join(", ");
                 io::Error::other(format!("no node \"{name}\" to capture at; there are {known}"))
             })?;
             let capture = Rc::new(RefCell::new(Capture::new(BufWriter::new(File::create(path)?))?));
-            engine.observe(*node, Rc::clone(&capture));
+            network.engine.observe(node, Rc::clone(&capture));
             Some(capture)
         }
     };
     let end = Instant::ZERO + scenario.duration;
-    let unlimited = transfers.iter().any(|transfer| transfer.size.is_none());
-    engine.run(end, if unlimited { 0 } else { transfers.len() as u32 });
+    let unlimited = network.transfers.iter().any(|transfer| transfer.size.is_none());
+    network.engine.run(end, if unlimited { 0 } else { network.transfers.len() as u32 });
     if let Some(capture) = capture {
         capture.borrow_mut().finish()?;
     }
     let flows = traces.iter().flat_map(|trace| trace.borrow().flows().to_vec()).collect();
-    Ok(summarize(scheme, scenario, seed, &engine, &transfers, flows))
+    Ok(summarize(scheme, scenario, seed, &network, flows))
 }
 
 /// Watches each sending host once.
-fn watch_senders(engine: &mut Engine<Element>, transfers: &[Transfer]) -> Vec<Rc<RefCell<FlowTrace>>> {
-    let mut senders: Vec<_> = transfers.iter().map(|transfer| transfer.from).collect();
+fn watch_senders(network: &mut Network) -> Vec<Rc<RefCell<FlowTrace>>> {
+    let mut senders: Vec<_> = network.transfers.iter().map(|transfer| transfer.from).collect();
     senders.sort_unstable();
     senders.dedup();
     let watch = |node| {
         let trace = Rc::new(RefCell::new(FlowTrace::default()));
-        engine.observe(node, Rc::clone(&trace));
+        network.engine.observe(node, Rc::clone(&trace));
         trace
     };
     senders.into_iter().map(watch).collect()
 }
 
 pub(crate) fn receiver<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkReceiver {
-    let Element::Host(host) = engine.node(transfer.to) else { unreachable!("transfers end at hosts") };
-    match &host.applications()[transfer.receiver] {
+    match &host(engine, transfer.to).applications()[transfer.receiver] {
         Application::BulkReceiver(receiver) => receiver,
         Application::BulkSender(_) => unreachable!("a transfer names its receiver"),
     }
 }
 
-fn summarize(
-    scheme: &str,
-    scenario: &Scenario,
-    seed: u64,
+fn host(engine: &Engine<Element>, node: NodeId) -> &Host {
+    match engine.node(node) {
+        Element::Host(host) => host,
+        _ => unreachable!("transfers begin and end at hosts"),
+    }
+}
+
+/// What the sender's TCP counted; nothing before it has a connection.
+fn sender_statistics(engine: &Engine<Element>, transfer: &Transfer) -> Statistics {
+    let host = host(engine, transfer.from);
+    let Application::BulkSender(sender) = &host.applications()[transfer.sender] else {
+        unreachable!("a transfer names its sender")
+    };
+    let connection = sender.connection().and_then(|id| host.tcp().connection(id));
+    connection.map_or_else(Statistics::default, |connection| *connection.statistics())
+}
+
+/// What both directions of every link counted.
+fn link_counters(
     engine: &Engine<Element>,
-    transfers: &[Transfer],
-    flows: Vec<Flow>,
-) -> Run {
+    links: &BTreeMap<String, NodeId>,
+) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut all = BTreeMap::new();
+    for (name, node) in links {
+        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
+            let counters = match engine.node(*node) {
+                Element::Wire(wire) => wire.end(port).report(),
+                Element::Link(link) => link.end(port).report(),
+                Element::Host(_) | Element::Router(_) => continue,
+            };
+            all.insert(format!("{name}/{direction}"), counters);
+        }
+    }
+    all
+}
+
+fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, flows: Vec<Flow>) -> Run {
+    let (engine, transfers) = (&network.engine, &network.transfers);
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
     let bytes = receivers.iter().map(|(_, receiver)| receiver.received()).sum();
     let opened = receivers.iter().filter_map(|(_, receiver)| receiver.opened_at()).min();
@@ -149,18 +188,23 @@ fn summarize(
         complete,
         trace_hash: format!("{:016x}", engine.trace_hash()),
         events: engine.events(),
-        transfers: receivers.iter().map(|(transfer, receiver)| transfer_result(transfer, receiver)).collect(),
+        transfers: receivers.iter().map(|(t, receiver)| transfer_result(engine, t, receiver)).collect(),
+        links: link_counters(engine, &network.links),
         flows,
     }
 }
 
-fn transfer_result(transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
+fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
+    let sent = sender_statistics(engine, transfer);
     let span = receiver.opened_at().zip(receiver.finished_at());
     TransferResult {
         name: transfer.name.clone(),
         bytes: receiver.received(),
         seconds: span.map(|(from, to)| to.saturating_since(from).as_secs_f64()),
         failed: receiver.has_failed(),
+        segments_sent: sent.data_segments_sent + sent.retransmissions,
+        retransmissions: sent.retransmissions,
+        timeouts: sent.timeouts,
     }
 }
 

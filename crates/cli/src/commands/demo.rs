@@ -39,7 +39,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         jobs: arguments.jobs,
         json: arguments.json,
         capture: None,
-        command: "longhaul demo".to_owned(),
+        command: "longhaul run scenarios/demo/download.toml".to_owned(),
     };
     suite::execute(&suite, &output)
 }

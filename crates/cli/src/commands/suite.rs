@@ -28,8 +28,15 @@ pub(crate) struct Output {
 /// Runs `suite` and shows it.
 pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
     match try_execute(suite, output) {
-        Ok(runs) if runs.iter().all(|run| run.intact) => ExitCode::SUCCESS,
-        Ok(_) => failure("some bytes arrived wrong: this is a bug; the report says in which run"),
+        Ok(runs) => match runs.iter().find(|run| !run.intact) {
+            None => ExitCode::SUCCESS,
+            Some(run) => {
+                let (scheme, seed, command) = (&run.scheme, run.seed, &output.command);
+                failure(format!(
+                    "bytes arrived wrong in {scheme}: a bug; replay with: {command} --seed {seed} --seeds 1"
+                ))
+            }
+        },
         Err(error) => failure(error),
     }
 }

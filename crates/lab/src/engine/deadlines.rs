@@ -1,89 +1,99 @@
 //! One deadline per node, in a tournament tree: setting one costs a comparison per level, finding the first nothing.
 //!
-//! Every match of the tournament keeps its winner's key, so a walk to the root touches one small array.
+//! Every match of the tournament keeps its winner's time, so a walk to the root touches one small array.
 //! Ties go to the deadline that was set first.
 
 use base::Instant;
 
 use super::NodeId;
 
-/// When, and which of those with the same time was set first: ordered as one number.
-type Key = u128;
-
-const NEVER: Key = Key::MAX;
-
 #[derive(Debug)]
 pub(super) struct Deadlines {
     /// Matches from the root at 1; the leaves are the second half.
-    winners: Vec<(Key, u32)>,
+    matches: Vec<Winner>,
+    /// When each node's deadline was set, for ties.
+    set_at: Vec<u64>,
     /// Leaves there is room for, a power of two.
     room: usize,
-    count: usize,
     sequence: u64,
 }
 
+/// The earlier of a match's two deadlines; [`Instant::MAX`] is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Winner {
+    due: Instant,
+    node: u32,
+}
+
+const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
+
 impl Deadlines {
     pub(super) fn new() -> Self {
-        Self { winners: vec![(NEVER, 0); 2], room: 1, count: 0, sequence: 0 }
+        Self { matches: vec![NOBODY; 2], set_at: Vec::new(), room: 1, sequence: 0 }
     }
 
     /// Adds the next node.
     pub(super) fn add(&mut self, deadline: Option<Instant>) {
-        if self.count == self.room {
+        if self.set_at.len() == self.room {
             self.grow();
         }
-        let id = NodeId(self.count as u32);
-        self.count += 1;
-        self.winners[self.room + id.0 as usize] = (NEVER, id.0);
+        let id = NodeId(self.set_at.len() as u32);
+        self.set_at.push(0);
+        self.matches[self.room + id.0 as usize].node = id.0;
         self.set(id, deadline);
     }
 
     /// The earliest deadline and whose it is.
     pub(super) fn first(&self) -> Option<(Instant, NodeId)> {
-        let (key, node) = self.winners[1];
-        (key != NEVER).then(|| (time_of(key), NodeId(node)))
+        let winner = self.matches[1];
+        (winner.due != Instant::MAX).then_some((winner.due, NodeId(winner.node)))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
     pub(super) fn set(&mut self, id: NodeId, deadline: Option<Instant>) {
+        let due = deadline.unwrap_or(Instant::MAX);
         let mut at = self.room + id.0 as usize;
-        let key = match deadline {
-            None if self.winners[at].0 == NEVER => return,
-            None => NEVER,
-            Some(due) if time_of(self.winners[at].0) == due => return,
-            Some(due) => {
-                self.sequence += 1;
-                Key::from(due.as_nanos()) << 64 | Key::from(self.sequence)
-            }
-        };
-        let mut winner = (key, id.0);
-        self.winners[at] = winner;
+        if self.matches[at].due == due {
+            return;
+        }
+        self.sequence += 1;
+        self.set_at[id.0 as usize] = self.sequence;
+        let mut winner = Winner { due, node: id.0 };
+        self.matches[at] = winner;
         while at > 1 {
-            let rival = self.winners[at ^ 1];
-            if rival.0 < winner.0 {
+            let rival = self.matches[at ^ 1];
+            if self.wins(rival, winner) {
                 winner = rival;
             }
             at /= 2;
-            if self.winners[at] == winner {
+            let slot = &mut self.matches[at];
+            // Above a match that someone else had won and still wins, nothing changes.
+            if *slot == winner && winner.node != id.0 {
                 return;
             }
-            self.winners[at] = winner;
+            *slot = winner;
         }
+    }
+
+    /// Whether `one` comes before `other`.
+    #[inline]
+    fn wins(&self, one: Winner, other: Winner) -> bool {
+        if one.due == other.due && one.due != Instant::MAX {
+            return self.set_at[one.node as usize] < self.set_at[other.node as usize];
+        }
+        one.due < other.due
     }
 
     fn grow(&mut self) {
-        let leaves: Vec<_> = self.winners[self.room..].to_vec();
+        let leaves: Vec<_> = self.matches[self.room..].to_vec();
         self.room *= 2;
-        self.winners = vec![(NEVER, 0); 2 * self.room];
-        self.winners[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
+        self.matches = vec![NOBODY; 2 * self.room];
+        self.matches[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
         for at in (1..self.room).rev() {
-            self.winners[at] = self.winners[2 * at].min(self.winners[2 * at + 1]);
+            let (one, other) = (self.matches[2 * at], self.matches[2 * at + 1]);
+            self.matches[at] = if self.wins(other, one) { other } else { one };
         }
     }
-}
-
-fn time_of(key: Key) -> Instant {
-    Instant::from_nanos((key >> 64) as u64)
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@
 //! meantime are put on the lines, which moves these and their errors on, and are not handled. The trace is the same
 //! as without the sleep, unless a packet comes in the very nanosecond in which such a frame ends: it then goes first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
 use link::{Class, Demand, Endpoint, FrameKind, Queue};
 
-use super::earlier;
+use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
 
 /// A duplex link between its two ports.
@@ -141,6 +141,29 @@ impl LinkEnd {
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The line's, the queue's and the endpoint's counters by name; those of frames that arrived are the other end's.
+    #[must_use]
+    pub fn report(&self) -> BTreeMap<String, u64> {
+        let Counters { frames, lost, bits, discarded, slept_through } = self.counters;
+        let [new, retransmission, filler, repair, control] = bits;
+        let line = [
+            ("frames-sent", frames),
+            ("frames-lost", lost),
+            ("frames-discarded", discarded),
+            ("frames-slept-through", slept_through),
+            ("bits-new", new),
+            ("bits-retransmission", retransmission),
+            ("bits-filler", filler),
+            ("bits-repair", repair),
+            ("bits-control", control),
+        ];
+        let endpoint = self.endpoint.counters();
+        named("", &line)
+            .chain(named("queue-", &self.queue.counters()))
+            .chain(named("endpoint-", &endpoint))
+            .collect()
     }
 
     /// The endpoint.

@@ -1,12 +1,12 @@
 //! A wire: a duplex line that carries packets as they are, with a drop-tail queue at each end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
 use link::Queue;
 
-use super::earlier;
+use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
 
 /// A duplex wire between its two ports.
@@ -68,6 +68,14 @@ impl WireEnd {
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The line's and the queue's counters by name.
+    #[must_use]
+    pub fn report(&self) -> BTreeMap<String, u64> {
+        let Counters { sent, delivered, lost } = self.counters;
+        let line = [("packets-sent", sent), ("packets-delivered", delivered), ("packets-lost", lost)];
+        named("", &line).chain(named("queue-", &self.queue.counters())).collect()
     }
 
     /// The queue in front of the line.

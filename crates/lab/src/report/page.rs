@@ -15,6 +15,7 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
     body += &verdict(&schemes);
     body += &summary(&schemes);
     figures.iter().for_each(|figure| body += &show(figure));
+    schemes.iter().for_each(|scheme| body += &counters(scheme));
     body += &every_run(runs);
     body += &reproduce(suite, runs, command);
     format!(
@@ -74,6 +75,28 @@ fn show(figure: &Figure) -> String {
     let svg = figure.svg.find("<svg").map_or("", |at| &figure.svg[at..]);
     let (title, caption) = (escape(&figure.title), escape(figure.caption));
     format!("<figure>\n<figcaption><b>{title}</b> {caption}</figcaption>\n{svg}\n</figure>\n")
+}
+
+/// What the first run of a scheme counted: TCP's retransmissions, and every direction of every link.
+fn counters(scheme: &SchemeRuns<'_>) -> String {
+    let Some(run) = scheme.runs.first() else { return String::new() };
+    let (name, seed) = (escape(scheme.name), run.seed);
+    let mut table =
+        format!("<details><summary>{name}: what was sent and lost, seed {seed}</summary>\n<table><tbody>\n");
+    let mut row = |what: &str, count: u64| {
+        let _ = writeln!(table, "<tr><th>{}</th><td>{count}</td></tr>", escape(what));
+    };
+    for transfer in &run.transfers {
+        row(&format!("{}: TCP data segments sent", transfer.name), transfer.segments_sent);
+        row(&format!("{}: of these, sent again", transfer.name), transfer.retransmissions);
+        row(&format!("{}: TCP time-outs", transfer.name), transfer.timeouts);
+    }
+    for (direction, counters) in &run.links {
+        for (what, count) in counters.iter().filter(|(_, count)| **count > 0) {
+            row(&format!("{direction}: {what}"), *count);
+        }
+    }
+    table + "</tbody></table></details>\n"
 }
 
 fn every_run(runs: &[Run]) -> String {

@@ -59,19 +59,26 @@ pub struct BulkSender {
     stream: u32,
     size: u64,
     written: u64,
+    connection: Option<ConnectionId>,
 }
 
 impl BulkSender {
     /// A sender of the first `size` bytes of `stream`.
     #[must_use]
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self { role, content, stream, size, written: 0 }
+        Self { role, content, stream, size, written: 0, connection: None }
     }
 
     /// How it comes by its connection.
     #[must_use]
     pub const fn role(&self) -> &Role {
         &self.role
+    }
+
+    /// Its connection, once there is one.
+    #[must_use]
+    pub const fn connection(&self) -> Option<ConnectionId> {
+        self.connection
     }
 
     /// Bytes handed to TCP so far.
@@ -91,6 +98,7 @@ impl BulkSender {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
+        self.connection = Some(id);
         if matches!(event, Event::Connected | Event::Accepted { .. } | Event::Writable) {
             self.write(now, host, id);
         }
@@ -125,16 +133,12 @@ pub struct BulkReceiver {
     opened_at: Option<Instant>,
     finished_at: Option<Instant>,
     failed: bool,
-    buffer: Box<[u8]>,
 }
-
-/// Bytes read from TCP at a time.
-const READ_SIZE: usize = 4096;
 
 impl BulkReceiver {
     /// A receiver that expects the first `size` bytes of `stream`.
     #[must_use]
-    pub fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
+    pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
         Self {
             role,
             content,
@@ -145,7 +149,6 @@ impl BulkReceiver {
             opened_at: None,
             finished_at: None,
             failed: false,
-            buffer: vec![0; READ_SIZE].into(),
         }
     }
 
@@ -215,10 +218,12 @@ impl BulkReceiver {
     }
 
     fn read(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) -> Progress {
-        while let Ok(count @ 1..) = host.read(now, id, &mut self.buffer) {
-            self.damaged |= !self.content.matches(self.stream, self.received, &self.buffer[..count]);
-            self.received += count as u64;
-        }
+        // Err is a connection that broke and has nothing left to read.
+        let _ = host.read_with(now, id, |bytes| {
+            let expected = self.received + bytes.len() as u64 <= self.size;
+            self.damaged |= !expected || !self.content.matches(self.stream, self.received, bytes);
+            self.received += bytes.len() as u64;
+        });
         if self.received >= self.size && self.finished_at.is_none() {
             self.finished_at = Some(now);
             return Progress::Finished;
