@@ -16,9 +16,9 @@ pub struct Pacer {
 }
 
 /// Line time that may be sent ahead: a timer's granularity, for batches on fast links.
-const QUANTUM: Duration = Duration::from_micros(200);
+pub const QUANTUM: Duration = Duration::from_micros(200);
 /// Lateness that is made up for, so that a late timer costs no throughput.
-const CATCH_UP: Duration = Duration::from_millis(1);
+pub const CATCH_UP: Duration = Duration::from_millis(1);
 /// Up to this link rate an idle line is kept busy, as the thesis has it (Faulkner 2004, 2.2).
 pub const ALWAYS_BUSY: Rate = Rate::from_bps(1_000_000);
 
