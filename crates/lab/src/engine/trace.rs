@@ -21,14 +21,22 @@ impl TraceHash {
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    /// Adds a packet's arrival: when, where, its length, and its bytes from 20 to 60, which hold a TCP header over
-    /// IPv4 and with it a checksum over the rest; of a shorter packet all its bytes.
+    /// Adds a packet's arrival: when, where, its length, and the 16 bytes that in a TCP segment hold the sequence and
+    /// acknowledgement numbers, flags, window and the checksum over the rest; of a shorter packet all its bytes.
+    #[inline]
     pub fn mix_arrival(&mut self, now: Instant, node: NodeId, port: Port, packet: &Packet) {
         self.mix(now.as_nanos());
         self.mix(u64::from(node.0) << 32 | u64::from(port.0) << 16 | (packet.len() as u64 & 0xffff));
-        let (words, rest) = packet.get(20..60).unwrap_or(packet).as_chunks();
-        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
+        let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+        let numbers = if is_v6 { 44 } else { 24 };
+        match packet.get(numbers..).and_then(<[u8]>::first_chunk::<16>) {
+            Some(bytes) => {
+                let word = u128::from_le_bytes(*bytes);
+                self.mix(word as u64);
+                self.mix((word >> 64) as u64);
+            }
+            None => packet.iter().for_each(|byte| self.mix(u64::from(*byte))),
+        }
     }
 
     /// The hash so far.
