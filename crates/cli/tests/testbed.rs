@@ -5,6 +5,7 @@
 //!
 //! Links run at 1 Mbit/s rather than the 256 kbit/s of the papers, so that a transfer takes a quarter of a minute.
 
+mod requirements;
 mod testbed {
     pub(crate) mod bench;
 }

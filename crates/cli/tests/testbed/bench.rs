@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::requirements::skipped;
 use base::{Duration, Instant};
 use gateway::clock::{Clock, sleep};
 use gateway::testbed::namespaces::{Room, check_requirements};
@@ -46,10 +47,7 @@ pub(crate) fn missing(test: &str) -> bool {
                 .map(|tool| format!("a testbed test needs {tool}"))
         }),
     };
-    let Some(reason) = reason else { return false };
-    assert!(std::env::var_os("LONGHAUL_REQUIRE_ROOT").is_none_or(|value| value != "1"), "{reason}");
-    eprintln!("skipped {test}: {reason}");
-    true
+    skipped(test, reason)
 }
 
 fn namespaces_forbidden() -> Option<String> {
