@@ -22,7 +22,7 @@ use crate::model::{ErrorModel, Streams};
 /// delay = "250 ms"        # one way
 /// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
 /// up-errors = "none"      # as the other direction unless told
-/// correlated = true       # blocked at the same times
+/// correlated = true       # one obstacle: blocked at the same times, if both directions have the same errors
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -229,7 +229,7 @@ impl From<BlockedFraction> for f64 {
     }
 }
 
-/// A span of time that is not empty.
+/// A span of time of at least a microsecond: shorter blockages are bit errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Duration", into = "Duration")]
 pub struct PositiveTime(Duration);
@@ -242,15 +242,15 @@ impl PositiveTime {
     }
 }
 
-/// A span of no time.
+/// A span of hardly any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the time must be longer than 0")]
+#[error("the time must be 1 us or longer")]
 pub struct NotAPositiveTime;
 
 impl TryFrom<Duration> for PositiveTime {
     type Error = NotAPositiveTime;
     fn try_from(value: Duration) -> Result<Self, NotAPositiveTime> {
-        if value.is_zero() { Err(NotAPositiveTime) } else { Ok(Self(value)) }
+        if value < Duration::from_micros(1) { Err(NotAPositiveTime) } else { Ok(Self(value)) }
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
                 "{ gilbert-elliott = { f = 1.0, d = \"1 s\" } }",
                 "1 is not a blocked fraction; allowed are 0 up to",
             ),
-            ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be longer than 0"),
+            ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be 1 us or longer"),
             ("{ gilbert-elliott = { f = 0.1 } }", "missing field `d`"),
             (
                 "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",

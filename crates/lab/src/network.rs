@@ -40,6 +40,8 @@ pub struct Transfer {
     pub sender: usize,
     /// The place of the receiving application among its host's.
     pub receiver: usize,
+    /// When the connection opens.
+    pub opens_at: Instant,
     /// Bytes to carry; `None` means until the run ends.
     pub size: Option<u64>,
 }
@@ -122,7 +124,8 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
         let Traffic::Bulk(bulk) = traffic;
         for connection in 0..bulk.connections {
             let stream = transfers.len() as u32;
-            let (sender, receiver) = roles(scenario, bulk, connection, stream, addresses);
+            let opens_at = Instant::ZERO + bulk.opens_after(connection);
+            let (sender, receiver) = roles(scenario, bulk, opens_at, stream, addresses);
             let size = bulk.size.map(|size| size.0);
             let stream_size = size.unwrap_or(u64::MAX);
             let sender = BulkSender::new(sender, Arc::clone(&content), stream, stream_size);
@@ -136,7 +139,7 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
             let receiver = place(&bulk.to, Application::BulkReceiver(receiver));
             // The hosts get their nodes later.
             let (from, to) = (NodeId(0), NodeId(0));
-            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, size };
+            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, opens_at, size };
             transfers.push((bulk.from.clone(), bulk.to.clone(), transfer));
         }
     }
@@ -147,15 +150,14 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
 fn roles(
     scenario: &Scenario,
     bulk: &Bulk,
-    connection: u32,
+    opens_at: Instant,
     stream: u32,
     addresses: &BTreeMap<String, IpAddr>,
 ) -> (Role, Role) {
     let port = FIRST_PORT + stream as u16;
-    let at = Instant::ZERO + bulk.start + bulk.stagger * u64::from(connection);
     let opens = |peer: &str| Role::Opens {
         remote: SocketAddr::new(addresses[peer], port),
-        at: Some(at),
+        at: Some(opens_at),
         config: Box::new(scenario.tcp.clone()),
     };
     match bulk.opened_by {

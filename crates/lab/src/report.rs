@@ -62,6 +62,7 @@ pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io
     std::fs::write(directory.join("runs.json"), summary.to_json())?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {
         let text = toml::to_string(scenario).map_err(io::Error::other)?;
+        let name = name.replace(char::is_control, " ");
         let heading = format!("# {name}: the scenario as it was run, every default spelled out.\n");
         std::fs::write(directory.join(format!("scenario-{}.toml", number + 1)), heading + &text)?;
     }
@@ -103,6 +104,11 @@ impl SchemeRuns<'_> {
     fn is_intact(&self) -> bool {
         self.runs.iter().all(|run| run.intact)
     }
+}
+
+/// What two schemes' runs with one seed have in common.
+fn what_is_same(suite: &Suite) -> &'static str {
+    if suite.same_channels() { "same realisations" } else { "same seeds, different channels" }
 }
 
 /// How many times faster `b` was than `a`, seed by seed: the spread of the ratios.

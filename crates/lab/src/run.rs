@@ -10,7 +10,6 @@ use std::rc::Rc;
 use base::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
-use tcp::Statistics;
 
 use crate::bound;
 use crate::engine::{Engine, NodeId, Port};
@@ -18,7 +17,7 @@ use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
 use crate::observe::{Capture, Flow, FlowTrace};
 use crate::scenario::{Scenario, Suite};
-use crate::traffic::{Application, BulkReceiver};
+use crate::traffic::{Application, BulkReceiver, BulkSender};
 
 /// What a run of one scheme with one seed came to.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +26,8 @@ pub struct Run {
     pub scheme: String,
     /// The seed.
     pub seed: u64,
+    /// When the first connection opened, in seconds.
+    pub started: f64,
     /// Bytes that applications received in order.
     pub bytes: u64,
     /// From the first opening of a connection to the last byte, or to the end of the run where bytes are missing.
@@ -47,6 +48,8 @@ pub struct Run {
     pub transfers: Vec<TransferResult>,
     /// What each direction of each link counted, `link/down` towards its second end and `link/up` from it.
     pub links: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What each host and router dropped, and what routers forwarded.
+    pub nodes: BTreeMap<String, BTreeMap<String, u64>>,
     /// What plots are drawn from, where it was asked for.
     #[serde(skip)]
     pub flows: Vec<Flow>,
@@ -136,14 +139,11 @@ fn host(engine: &Engine<Element>, node: NodeId) -> &Host {
     }
 }
 
-/// What the sender's TCP counted; nothing before it has a connection.
-fn sender_statistics(engine: &Engine<Element>, transfer: &Transfer) -> Statistics {
-    let host = host(engine, transfer.from);
-    let Application::BulkSender(sender) = &host.applications()[transfer.sender] else {
-        unreachable!("a transfer names its sender")
-    };
-    let connection = sender.connection().and_then(|id| host.tcp().connection(id));
-    connection.map_or_else(Statistics::default, |connection| *connection.statistics())
+fn sender<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkSender {
+    match &host(engine, transfer.from).applications()[transfer.sender] {
+        Application::BulkSender(sender) => sender,
+        Application::BulkReceiver(_) => unreachable!("a transfer names its sender"),
+    }
 }
 
 /// What both directions of every link counted.
@@ -165,43 +165,62 @@ fn link_counters(
     all
 }
 
+/// What every host and router counted.
+fn node_counters(
+    engine: &Engine<Element>,
+    nodes: &BTreeMap<String, NodeId>,
+) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let of_node = |(name, node): (&String, &NodeId)| {
+        let counters = match engine.node(*node) {
+            Element::Host(host) => BTreeMap::from([("packets-discarded".to_owned(), host.discarded())]),
+            Element::Router(router) => router.report(),
+            Element::Wire(_) | Element::Link(_) => return None,
+        };
+        Some((name.clone(), counters))
+    };
+    nodes.iter().filter_map(of_node).collect()
+}
+
 fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, flows: Vec<Flow>) -> Run {
     let (engine, transfers) = (&network.engine, &network.transfers);
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
     let bytes = receivers.iter().map(|(_, receiver)| receiver.received()).sum();
-    let opened = receivers.iter().filter_map(|(_, receiver)| receiver.opened_at()).min();
+    let started = transfers.iter().map(|transfer| transfer.opens_at).min().unwrap_or(Instant::ZERO);
     let complete = receivers
         .iter()
         .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some());
-    let finished = receivers.iter().map(|(_, receiver)| receiver.finished_at()).max().flatten();
-    let end = if complete { finished } else { None }.unwrap_or(Instant::ZERO + scenario.duration);
-    let seconds = end.saturating_since(opened.unwrap_or(Instant::ZERO)).as_secs_f64();
+    let all_sized = transfers.iter().all(|transfer| transfer.size.is_some());
+    let last_byte = receivers.iter().filter_map(|(_, receiver)| receiver.finished_at()).max();
+    let end = last_byte.filter(|_| complete && all_sized).unwrap_or(Instant::ZERO + scenario.duration);
+    let seconds = end.saturating_since(started).as_secs_f64();
     let goodput_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
     Run {
         scheme: scheme.to_owned(),
         seed,
+        started: started.as_secs_f64(),
         bytes,
         seconds,
         goodput_bps,
-        bound_bps: bound::goodput_bps(scenario, seed),
+        bound_bps: bound::goodput_bps(scenario, seed, complete),
         intact: receivers.iter().all(|(_, receiver)| receiver.is_intact()),
         complete,
         trace_hash: format!("{:016x}", engine.trace_hash()),
         events: engine.events(),
         transfers: receivers.iter().map(|(t, receiver)| transfer_result(engine, t, receiver)).collect(),
         links: link_counters(engine, &network.links),
+        nodes: node_counters(engine, &network.nodes),
         flows,
     }
 }
 
 fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
-    let sent = sender_statistics(engine, transfer);
-    let span = receiver.opened_at().zip(receiver.finished_at());
+    let sender = sender(engine, transfer);
+    let sent = sender.statistics(host(engine, transfer.from).tcp());
     TransferResult {
         name: transfer.name.clone(),
         bytes: receiver.received(),
-        seconds: span.map(|(from, to)| to.saturating_since(from).as_secs_f64()),
-        failed: receiver.has_failed(),
+        seconds: receiver.finished_at().map(|at| at.saturating_since(transfer.opens_at).as_secs_f64()),
+        failed: sender.has_failed() || receiver.has_failed(),
         segments_sent: sent.data_segments_sent + sent.retransmissions,
         retransmissions: sent.retransmissions,
         timeouts: sent.timeouts,

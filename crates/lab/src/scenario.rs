@@ -133,6 +133,14 @@ const fn one() -> u32 {
     1
 }
 
+impl Bulk {
+    /// How long after the start of the run the connection with this number opens.
+    #[must_use]
+    pub const fn opens_after(&self, connection: u32) -> Duration {
+        self.start.saturating_add(self.stagger.saturating_mul(connection as u64))
+    }
+}
+
 /// The side that opens a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -187,47 +195,105 @@ impl Suite {
     ) -> Result<Self, ConfigError> {
         // First as written, so that a complaint has its line; what is laid over it is checked after.
         let written: Scenario = config::parse(file, text)?;
-        let mut table: toml::Table = config::parse(file, text)?;
-        for change in overrides {
-            overrides::lay_over(&mut table, &change.set);
+        let table: toml::Table = config::parse(file, text)?;
+        check_schemes(file, text, &written.scheme)?;
+        let mut scenario = resolve(file, text, directory, &written.name, table.clone())?;
+        let mut table = table;
+        if !overrides.is_empty() {
+            let said: String = overrides.iter().map(|change| format!(" --set '{change}'")).collect();
+            overrides.iter().for_each(|change| overrides::lay_over(&mut table, &change.set));
+            scenario = resolve(file, text, directory, &written.name, table.clone())
+                .map_err(|error| ConfigError::about(file, format!("with{said}: {}", error.message)))?;
         }
-        let resolve = |name: &str, set: &toml::Table| -> Result<Scenario, ConfigError> {
-            let mut merged = table.clone();
-            overrides::lay_over(&mut merged, set);
-            let scenario: Result<Scenario, _> = merged.try_into();
-            let mut scenario = scenario.map_err(|error| {
-                let message = error.to_string().trim_end().replace('\n', " ");
-                place(file, text, name, format!("as \"{name}\" resolves: {message}"))
-            })?;
-            scenario.load_files(directory)?;
-            scenario.check().map_err(|nonsense| place(file, text, &nonsense.value, nonsense.message))?;
-            Ok(scenario)
-        };
-        let scenario = resolve(&written.name, &toml::Table::new())?;
         let schemes = match &written.scheme[..] {
             [] => vec![(written.name.clone(), scenario.clone())],
             schemes => schemes
                 .iter()
-                .map(|scheme| Ok((scheme.name.clone(), resolve(&scheme.name, &scheme.set)?)))
+                .map(|scheme| {
+                    let mut table = table.clone();
+                    overrides::lay_over(&mut table, &scheme.set);
+                    Ok((scheme.name.clone(), resolve(file, text, directory, &scheme.name, table)?))
+                })
                 .collect::<Result<_, ConfigError>>()?,
         };
         Ok(Self { scenario, schemes })
     }
+
+    /// Whether every scheme meets the same channels, so that runs of one seed can be compared one by one.
+    #[must_use]
+    pub fn same_channels(&self) -> bool {
+        let channels = |scenario: &Scenario| -> BTreeMap<String, channel::duplex::Config> {
+            scenario.link.iter().map(|(name, link)| (name.clone(), link.channel.clone())).collect()
+        };
+        let first = channels(&self.scenario);
+        self.schemes.iter().all(|(_, scenario)| channels(scenario) == first)
+    }
+}
+
+/// Schemes need names of their own, and the same seeds.
+fn check_schemes(file: &str, text: &str, schemes: &[Scheme]) -> Result<(), ConfigError> {
+    for (number, scheme) in schemes.iter().enumerate() {
+        let complain = |message: String| Err(place(file, text, &scheme.name, message));
+        if schemes[..number].iter().any(|other| other.name == scheme.name) {
+            return complain(format!("two schemes are called \"{}\"; their names must differ", scheme.name));
+        }
+        if let Some(key) = ["name", "description", "seed", "seeds", "scheme"]
+            .iter()
+            .find(|key| scheme.set.contains_key(**key))
+        {
+            return complain(format!("scheme \"{}\" sets \"{key}\", which all schemes share", scheme.name));
+        }
+    }
+    Ok(())
+}
+
+/// The scenario that `table` says, checked, for the scheme called `name`.
+fn resolve(
+    file: &str,
+    text: &str,
+    directory: &Path,
+    name: &str,
+    table: toml::Table,
+) -> Result<Scenario, ConfigError> {
+    let scenario: Result<Scenario, _> = table.try_into();
+    let mut scenario = scenario.map_err(|error| {
+        let message = error.to_string().trim_end().replace('\n', " ");
+        place(file, text, name, format!("as \"{name}\" resolves: {message}"))
+    })?;
+    scenario.load_files(file, text, directory)?;
+    scenario.check().map_err(|nonsense| place(file, text, &nonsense.value, nonsense.message))?;
+    Ok(scenario)
 }
 
 impl Scenario {
-    /// Reads the recordings that links name, relative to `directory`.
-    fn load_files(&mut self, directory: &Path) -> Result<(), ConfigError> {
-        let read = |file: &str| std::fs::read_to_string(directory.join(file));
-        self.link.values_mut().try_for_each(|link| link.channel.load(read))
+    /// Reads the recordings that links name, relative to `directory`, and makes their names absolute, so that the
+    /// scenario can be stored elsewhere and run again.
+    fn load_files(&mut self, file: &str, text: &str, directory: &Path) -> Result<(), ConfigError> {
+        for link in self.link.values_mut() {
+            let channel = &mut link.channel;
+            for errors in [Some(&mut channel.errors), channel.up_errors.as_mut()].into_iter().flatten() {
+                let channel::ErrorModel::Trace { file: recording, .. } = errors else { continue };
+                let written = recording.clone();
+                let path = directory.join(&written);
+                *recording = std::path::absolute(&path).unwrap_or(path).display().to_string();
+                errors.load(|path| std::fs::read_to_string(path)).map_err(|error| match error.line {
+                    // A line of the recording itself.
+                    Some(_) => error,
+                    None => {
+                        place(file, text, &written, format!("recording \"{written}\": {}", error.message))
+                    }
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// A complaint about the first line of `text` that has the quoted `value`, or about the file as a whole.
 fn place(file: &str, text: &str, value: &str, message: String) -> ConfigError {
     match text.find(&format!("\"{value}\"")) {
-        Some(at) => ConfigError::at(file, text, at..at, message),
-        None => ConfigError::about(file, message),
+        Some(at) if !value.is_empty() => ConfigError::at(file, text, at..at, message),
+        _ => ConfigError::about(file, message),
     }
 }
 
@@ -296,6 +362,37 @@ name = "TCP over COTMLL"
         let scheme = complaint(r#""plain""#, r#""plane""#);
         assert!(scheme.contains(r#"s.toml:16: name = "TCP""#) && scheme.contains("plane"), "{scheme}");
         let file = complaint("erasure = { probability = 0.01 }", r#"trace = { file = "none.csv" }"#);
-        assert!(file.starts_with("none.csv: "), "{file}");
+        assert!(file.starts_with("s.toml:7: ") && file.contains("recording \"none.csv\": "), "{file}");
+    }
+
+    #[test]
+    fn what_is_set_from_outside_is_named_when_it_is_wrong() {
+        let wrong = load(SCENARIO, &["link.satellite.channel.rate=foo"]).unwrap_err();
+        assert!(wrong.starts_with("s.toml: with --set 'link.satellite.channel.rate=\"foo\"': "), "{wrong}");
+        assert!(load(SCENARIO, &["link.satellite.channel.up-errors={bit-errors={ber=1e-5}}"]).is_ok());
+    }
+
+    #[test]
+    fn values_that_make_no_sense_together_are_refused() {
+        let complaint = |changes: &[&str]| load(SCENARIO, changes).unwrap_err();
+        for (change, want) in [
+            ("traffic.download.bulk.connections=0", "0 connections; allowed are 1 to 60000 in all"),
+            ("traffic.download.bulk.connections=60001", "60001 connections; allowed are 1 to 60000 in all"),
+            ("traffic.download.bulk.size=0 B", "allowed are 1 B and more"),
+            ("traffic.download.bulk.start=61 s", "opens after the run's end"),
+            ("seeds=0", "0 seeds; allowed are 1 to 100000"),
+            ("duration=0 s", "allowed are more than 0 s, up to 87600 h"),
+            ("link.satellite.channel.delay=2 h", "allowed are up to 1 h"),
+        ] {
+            let complaint = complaint(&[change]);
+            assert!(complaint.contains(want), "{complaint}");
+        }
+        let odd = load(&SCENARIO.replace("\"terminal\"", "\"../terminal\""), &[]).unwrap_err();
+        assert!(odd.contains("allowed are letters, digits, - and _"), "{odd}");
+        let twice = load(&SCENARIO.replace("TCP over COTMLL", "TCP"), &[]).unwrap_err();
+        assert!(twice.contains("their names must differ"), "{twice}");
+        let seed = load(&SCENARIO.replace("{ link.satellite.protocol = \"plain\" }", "{ seed = 3 }"), &[])
+            .unwrap_err();
+        assert!(seed.contains("which all schemes share"), "{seed}");
     }
 }

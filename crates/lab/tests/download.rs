@@ -102,6 +102,57 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(unwatched.trace_hash, first[0]);
 }
 
+/// Goal: these runs are the same on every machine and with every compiler. A change of behaviour changes the hashes:
+/// it is then said so in the changelog, and every published figure is made again.
+#[test]
+fn runs_are_pinned() {
+    let changes = [
+        "seeds=1",
+        "traffic.download.bulk.size=100 kB",
+        "link.satellite.channel.errors.gilbert-elliott.c=1e-6",
+    ];
+    let hashes: Vec<String> = runs(&changes).into_iter().map(|run| run.trace_hash).collect();
+    assert_eq!(hashes, PINNED);
+}
+
+const PINNED: [&str; 2] = ["a0328ca14fb7bcda", "01c1763894f302ed"];
+
+/// Goal: an upload's time counts from its opening, so that it cannot beat the channel.
+#[test]
+fn an_upload_is_timed_from_its_opening() {
+    let changes = [
+        "seeds=1",
+        "link.satellite.channel.errors=none",
+        "traffic.download.bulk.size=2 kB",
+        "traffic.download.bulk.opened-by=sender",
+        "traffic.download.bulk.start=100 s",
+    ];
+    let runs = runs(&changes);
+    intact_and_complete(&runs, 2_000);
+    for run in &runs {
+        // Handshake and data: three times 250 ms at least.
+        assert!(run.started == 100.0 && (0.75..2.0).contains(&run.seconds), "{run:?}");
+        assert!(run.transfers[0].segments_sent >= 2 && !run.transfers[0].failed);
+    }
+}
+
+/// Goal: a transfer that cannot work says so, on whichever side it breaks.
+#[test]
+fn a_broken_transfer_is_told() {
+    for opener in ["sender", "receiver"] {
+        let opener = format!("traffic.download.bulk.opened-by={opener}");
+        let changes = [
+            "seeds=1",
+            "link.satellite.channel.errors.erasure.probability=1.0",
+            "tcp.syn-retries=2",
+            &opener,
+        ];
+        for run in runs(&changes) {
+            assert!(!run.complete && run.transfers[0].failed && run.bytes == 0, "{run:?}");
+        }
+    }
+}
+
 /// Goal: an unlimited transfer goes on until the run's end.
 #[test]
 fn a_transfer_without_a_size_fills_the_run() {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct TcpConfig {
-    /// Maximum segment size in bytes, 64 or more: announced, and the most that is sent if the peer allows it.
+    /// Maximum segment size in bytes, 64 to 65495: announced, and the most that is sent if the peer allows it.
     /// As RFC 6691 says it counts no options: with timestamps, segments carry 12 bytes less. By default what an
     /// MTU of 1500 bytes leaves after IP and TCP headers.
     #[serde(deserialize_with = "mss_in_range")]
@@ -30,10 +30,13 @@ pub struct TcpConfig {
     /// (RFC 5681, 4.1).
     pub idle_restart: bool,
     /// Retransmission time-out before the first round-trip sample. RFC 6298 (2.1): 1 s; 3 s in RFC 1122 and Linux 2.4.
+    #[serde(deserialize_with = "timeout_in_range")]
     pub initial_rto: Duration,
     /// Least retransmission time-out. RFC 6298 (2.4): 1 s; 200 ms in Linux.
+    #[serde(deserialize_with = "timeout_in_range")]
     pub min_rto: Duration,
     /// Most that back-off makes of the time-out. RFC 6298 (2.5): 60 s or more; 120 s in Linux.
+    #[serde(deserialize_with = "timeout_in_range")]
     pub max_rto: Duration,
     /// Least that the time-out exceeds the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
     pub rto_margin: Duration,
@@ -132,16 +135,30 @@ impl TcpConfig {
 const ETHERNET_MTU: usize = 1500;
 /// Bytes of the least MSS: room for data beside 40 bytes of options.
 const MIN_MSS: u16 = 64;
+/// Bytes of the largest MSS: what the largest IPv4 packet leaves after IP and TCP headers.
+const MAX_MSS: u16 = 65_495;
+/// The least retransmission time-out that may be configured, so that time passes between two.
+const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 /// Bytes of the largest buffer: a window of 2^30 (RFC 7323, 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
 
 fn mss_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
     match Option::<u16>::deserialize(deserializer)? {
-        Some(mss) if mss < MIN_MSS => {
-            Err(de::Error::custom(format!("an MSS of {mss} bytes; allowed are {MIN_MSS} to 65535")))
+        Some(mss) if !(MIN_MSS..=MAX_MSS).contains(&mss) => {
+            Err(de::Error::custom(format!("an MSS of {mss} bytes; allowed are {MIN_MSS} to {MAX_MSS}")))
         }
         mss => Ok(mss),
     }
+}
+
+fn timeout_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let timeout = Duration::deserialize(deserializer)?;
+    if timeout < MIN_TIMEOUT {
+        return Err(de::Error::custom(format!(
+            "a time-out of {timeout}; allowed are {MIN_TIMEOUT} and more"
+        )));
+    }
+    Ok(timeout)
 }
 
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -180,7 +197,9 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_place() {
         for (text, complaint) in [
-            ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65535"),
+            ("max-rto = \"0 s\"", "t:1: max-rto = \"0 s\": a time-out of 0 s; allowed are 1 ms and more"),
+            ("mss = 65496", "t:1: mss = 65496: an MSS of 65496 bytes; allowed are 64 to 65495"),
+            ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
             ("initial-window = 0", "t:1: initial-window = 0: 0 is too few; allowed are 1 and more"),
             (
                 "receive-buffer = \"2 GiB\"",

@@ -158,6 +158,7 @@ impl Repr {
 
     /// Writes the header, checksum included, to the first 20 bytes of `buffer`; "don't fragment" is always set.
     pub fn emit(&self, buffer: &mut [u8]) {
+        debug_assert!(HEADER_LEN + self.payload_len <= 0xffff, "a payload of {} bytes", self.payload_len);
         let header = &mut buffer[..HEADER_LEN];
         header[0] = 0x45;
         header[1] = self.dscp << 2 | self.ecn.bits();

@@ -41,7 +41,7 @@ impl BitErrors {
         let ber = ber.get();
         let errors = if ber == 0.0 || rate.as_bps() == 0 {
             Errors::None
-        } else if ber >= DENSE_FROM {
+        } else if ber >= DENSE_FROM || ber * rate.as_bps() as f64 >= DENSE_FROM_PER_SECOND {
             Errors::Dense
         } else {
             let bit = rng.failures_before_success(ber);
@@ -89,6 +89,8 @@ fn start_of(bit: u64, rate: Rate) -> Instant {
 
 /// Bit error rate from which errors are drawn per frame: ours; a frame of 3968 bits meets forty, so none gets through.
 const DENSE_FROM: f64 = 0.01;
+/// Errors a second from which they are too: ours; an idle second of single points would cost 10 ms of work.
+const DENSE_FROM_PER_SECOND: f64 = 1e6;
 
 #[cfg(test)]
 mod tests {

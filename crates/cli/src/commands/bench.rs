@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Subcommand;
-use lab::bench::Bottleneck;
+use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
 use super::bench_gateway;
@@ -25,13 +25,24 @@ enum Benchmark {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  longhaul bench engine --runs 9 --erasure 1")]
 struct Engine {
     /// Timed runs of each setting, in turn.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Only this frame erasure, in percent.
-    #[arg(long)]
+    #[arg(long, value_parser = percent)]
     erasure: Option<f64>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("allowed are 0 to 100".to_owned()),
+    }
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
@@ -47,20 +58,41 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
 /// Frame erasures of the benchmark, in percent.
 const ERASURES: [f64; 3] = [0.0, 1.0, 10.0];
 
+/// One setting's runs.
+struct Measured {
+    erasure: f64,
+    passed: Passed,
+    /// Million packets a second.
+    rate: Spread,
+}
+
 fn bench_engine(arguments: &Engine) {
     let erasures = arguments.erasure.map_or(ERASURES.to_vec(), |only| vec![only]);
+    let measured: Vec<_> =
+        erasures.into_iter().filter_map(|erasure| measure(erasure, arguments.runs)).collect();
+    if arguments.json {
+        println!("{:#}", json(&measured));
+    } else {
+        print_table(&measured);
+    }
+}
+
+fn measure(erasure: f64, runs: u32) -> Option<Measured> {
+    let mut rates = Vec::new();
+    let mut passed = None;
+    for _ in 0..runs {
+        let mut network = Bottleneck::new(erasure / 100.0, 1);
+        let (result, seconds) = timed(|| network.run());
+        rates.push(result.packets as f64 / seconds / 1e6);
+        passed = Some(result);
+    }
+    Some(Measured { erasure, passed: passed?, rate: Spread::of(rates)? })
+}
+
+fn print_table(measured: &[Measured]) {
     println!("ten SACK flows, 500-byte segments, 100 simulated seconds; one core\n");
     println!("erasure  packets  events/packet  million packets/s: median (min - max)  trace");
-    for erasure in erasures {
-        let mut rates = Vec::new();
-        let mut passed = None;
-        for _ in 0..arguments.runs {
-            let mut network = Bottleneck::new(erasure / 100.0, 1);
-            let (result, seconds) = timed(|| network.run());
-            rates.push(result.packets as f64 / seconds / 1e6);
-            passed = Some(result);
-        }
-        let (Some(passed), Some(rate)) = (passed, Spread::of(rates)) else { continue };
+    for Measured { erasure, passed, rate } in measured {
         println!(
             "{erasure:>5} %  {:>7}  {:>13.2}  {:>17.2} ({:.2} - {:.2})             {:016x}",
             passed.packets,
@@ -74,6 +106,22 @@ fn bench_engine(arguments: &Engine) {
     if let Some(peak) = peak_memory_mb() {
         println!("\npeak memory of this process: {peak:.1} MB");
     }
+}
+
+fn json(measured: &[Measured]) -> serde_json::Value {
+    let setting = |Measured { erasure, passed, rate }: &Measured| {
+        serde_json::json!({
+            "erasure_percent": erasure,
+            "packets": passed.packets,
+            "events": passed.events,
+            "million_packets_per_second": rate,
+            "trace_hash": format!("{:016x}", passed.trace_hash),
+        })
+    };
+    serde_json::json!({
+        "settings": measured.iter().map(setting).collect::<Vec<_>>(),
+        "peak_memory_mb": peak_memory_mb(),
+    })
 }
 
 /// What `work` returns, and the seconds that it took.

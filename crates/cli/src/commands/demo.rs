@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "out/demo")]
     out: PathBuf,
     /// Runs at a time; all cores if not given.
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,

@@ -23,11 +23,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     seed: Option<u64>,
     /// Replications, instead of the scenario's own number.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     seeds: Option<u32>,
     /// Runs at a time; all cores if not given.
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Write a report to this directory.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -50,13 +50,25 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(suite) => suite,
         Err(error) => return misconfigured(error),
     };
-    let mut command = format!("longhaul run {}", arguments.scenario.display());
+    if let Some(node) = &arguments.pcap
+        && !suite.scenario.node_names().contains(node.as_str())
+    {
+        let known: Vec<_> = suite.scenario.node_names().into_iter().collect();
+        return misconfigured(format!("--pcap {node}: no such node; allowed are {}", known.join(", ")));
+    }
+    let mut command = format!("longhaul run {}", quoted(&arguments.scenario.display().to_string()));
     for change in &overrides {
-        command += &format!(" --set '{change}'");
+        command += &format!(" --set {}", quoted(&change.to_string()));
     }
     let directory = arguments.out.clone().unwrap_or_default();
     let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
     let output =
         Output { out: arguments.out.clone(), jobs: arguments.jobs, json: arguments.json, capture, command };
     suite::execute(&suite, &output)
+}
+
+/// A word as a shell takes it literally.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

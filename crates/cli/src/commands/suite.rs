@@ -16,7 +16,7 @@ pub(crate) struct Output {
     /// The report's directory.
     pub(crate) out: Option<PathBuf>,
     /// Runs at a time.
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<u16>,
     /// Print JSON instead of a table.
     pub(crate) json: bool,
     /// The node to capture at, and the file.
@@ -73,7 +73,7 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
 
 fn run_with_progress(
     suite: &Suite,
-    jobs: Option<usize>,
+    jobs: Option<u16>,
     capture: Option<&(String, PathBuf)>,
 ) -> io::Result<Vec<Run>> {
     let count = suite.schemes.len() as u64 * u64::from(suite.scenario.seeds);
@@ -82,8 +82,10 @@ fn run_with_progress(
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left  {msg}");
     bar.set_style(style.map_err(io::Error::other)?);
     bar.tick();
-    let pool =
-        rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build().map_err(io::Error::other)?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.map_or(0, usize::from))
+        .build()
+        .map_err(io::Error::other)?;
     let on_done = |run: &Run| {
         bar.set_message(format!("{}, seed {}", run.scheme, run.seed));
         bar.inc(1);

@@ -1,11 +1,13 @@
 //! A router: looks up the destination, takes a hop off, forwards.
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 
 use base::Instant;
 use base::wire::ip;
 use rustc_hash::FxHashMap;
 
+use super::named;
 use crate::engine::{Context, Input, Node, Port};
 
 /// Forwards packets by destination address. Queues belong to the links that it is attached to.
@@ -38,6 +40,19 @@ impl Router {
     /// Sends packets for `destination` out of `port`.
     pub fn add_route(&mut self, destination: IpAddr, port: Port) {
         self.routes.insert(destination, port);
+    }
+
+    /// The same by name.
+    #[must_use]
+    pub fn report(&self) -> BTreeMap<String, u64> {
+        let Counters { forwarded, malformed, no_route, hops_exceeded } = self.counters;
+        let counters = [
+            ("packets-forwarded", forwarded),
+            ("packets-malformed", malformed),
+            ("packets-without-route", no_route),
+            ("packets-without-hops", hops_exceeded),
+        ];
+        named("", &counters).collect()
     }
 
     /// What was forwarded and dropped.

@@ -39,7 +39,8 @@ pub(super) struct Figure {
 
 /// Every figure of a suite's report.
 pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
-    let (scenario, seed) = (&suite.scenario, suite.scenario.seed);
+    let seed = suite.scenario.seed;
+    let shared = suite.same_channels().then_some(&suite.scenario);
     let schemes = by_scheme(suite, runs);
     let mut figures = Vec::new();
     let mut add = |name: &str, title: String, caption, svg: Option<String>| {
@@ -48,21 +49,20 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
     add(
         "goodput",
         "Goodput of every run".to_owned(),
-        "One dot a seed. Every scheme meets the same channel realisations; the bound is what their open time, \
-         less the framing, could carry.",
-        Some(goodput_by_seed(&schemes)),
+        "One dot a seed, beside the bound: what the channel's open time, less the framing, could carry.",
+        Some(goodput_by_seed(&schemes, shared.is_some())),
     );
     add(
         "progress",
         format!("Progress, seed {seed}"),
         "Bytes that the receiver has in order, as the sender learns it.",
-        progress(&schemes, scenario),
+        progress(&schemes, shared),
     );
     add(
         "goodput-over-time",
         format!("Goodput over time, seed {seed}"),
         "In sixtieths of the longest run.",
-        goodput_over_time(&schemes, scenario),
+        goodput_over_time(&schemes, shared),
     );
     for (number, scheme) in schemes.iter().enumerate() {
         let (Some(run), Some((_, scenario))) = (scheme.runs.first(), suite.schemes.get(number)) else {
@@ -78,8 +78,8 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
     figures
 }
 
-/// Goodput of every run, a column a scheme, beside the bounds of the same realisations.
-fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
+/// Goodput of every run, a column a scheme, beside the bounds: one column of them where the channels are the same.
+fn goodput_by_seed(schemes: &[SchemeRuns<'_>], same_channels: bool) -> String {
     let kbit = |value: f64| value / 1e3;
     let mut strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
     let mut colours = Vec::new();
@@ -87,9 +87,12 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
         strip = strip.with_group(scheme.name, scheme.runs.iter().map(|run| kbit(run.goodput_bps)));
         colours.push(COLOURS[index % COLOURS.len()]);
     }
-    // The bounds differ by framing alone; the last scheme's stands for all.
-    if let Some(scheme) = schemes.last() {
-        strip = strip.with_group("bound", scheme.runs.iter().map(|run| kbit(run.bound_bps)));
+    // On the same channels the bounds differ by framing alone: the last scheme's stands for all.
+    let bounds =
+        if same_channels { schemes.len().saturating_sub(1)..schemes.len() } else { 0..schemes.len() };
+    for scheme in &schemes[bounds] {
+        let label = if same_channels { "bound".to_owned() } else { format!("bound of {}", scheme.name) };
+        strip = strip.with_group(label, scheme.runs.iter().map(|run| kbit(run.bound_bps)));
         colours.push(BOUND_COLOUR);
     }
     let plots = vec![Plot::Strip(strip.with_group_colors(colours))];
@@ -98,7 +101,7 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>]) -> String {
 }
 
 /// Acknowledged bytes against time, a line a scheme.
-fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
+fn progress(schemes: &[SchemeRuns<'_>], scenario: Option<&Scenario>) -> Option<String> {
     let mut plots = Vec::new();
     let mut end = 0.0_f64;
     for (index, run) in first_runs(schemes) {
@@ -113,8 +116,8 @@ fn progress(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
 }
 
 /// Goodput over time, in bins of a sixtieth of the longest run.
-fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: &Scenario) -> Option<String> {
-    let end = first_runs(schemes).map(|(_, run)| run.seconds).fold(0.0, f64::max);
+fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: Option<&Scenario>) -> Option<String> {
+    let end = first_runs(schemes).map(|(_, run)| end_of(run)).fold(0.0, f64::max);
     let bin = end / 60.0;
     if bin <= 0.0 {
         return None;
@@ -154,7 +157,7 @@ fn sequence(run: &Run, scenario: &Scenario) -> Option<String> {
         Plot::Scatter(dots(mark(false), COLOURS[1]).with_legend("sent")),
         Plot::Scatter(dots(mark(true), COLOURS[0]).with_legend("sent again")),
     ];
-    timed(plots, "offset in the stream (kB)", scenario, run.seconds, run.seed)
+    timed(plots, "offset in the stream (kB)", Some(scenario), end_of(run), run.seed)
 }
 
 fn dots(points: Vec<(f64, f64)>, colour: &str) -> ScatterPlot {
@@ -185,6 +188,11 @@ fn first_runs<'a>(schemes: &'a [SchemeRuns<'_>]) -> impl Iterator<Item = (usize,
     schemes.iter().enumerate().filter_map(|(index, scheme)| scheme.runs.first().map(|run| (index, *run)))
 }
 
+/// When a run ended, in seconds of virtual time.
+fn end_of(run: &Run) -> f64 {
+    run.started + run.seconds
+}
+
 fn first_seed(schemes: &[SchemeRuns<'_>]) -> Option<u64> {
     first_runs(schemes).next().map(|(_, run)| run.seed)
 }
@@ -204,33 +212,51 @@ fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     kept
 }
 
-/// A figure with a time axis from 0 to `end` seconds, blocked intervals shaded.
-fn timed(plots: Vec<Plot>, y_label: &str, scenario: &Scenario, end: f64, seed: u64) -> Option<String> {
+/// A figure with a time axis from 0 to `end` seconds; where one scenario stands for all of it, blocked intervals are shaded.
+fn timed(
+    plots: Vec<Plot>,
+    y_label: &str,
+    scenario: Option<&Scenario>,
+    end: f64,
+    seed: u64,
+) -> Option<String> {
     if plots.is_empty() || end <= 0.0 {
         return None;
     }
     let mut layout = Layout::auto_from_plots(&plots)
-        .with_x_label("time (s); shaded: blocked")
+        .with_x_label(if scenario.is_some() { "time (s); shaded: blocked" } else { "time (s)" })
         .with_y_label(y_label)
         .with_x_axis_min(0.0)
         .with_x_axis_max(end)
         .with_y_axis_min(0.0)
         .with_legend_position(LegendPosition::OutsideRightTop);
-    for blocked in blocked(scenario, seed, end) {
+    for blocked in scenario.map_or_else(Vec::new, |scenario| blocked(scenario, seed, end)) {
         let region = ShadedRegion::vertical(blocked.start.as_secs_f64(), blocked.end.as_secs_f64().min(end));
         layout = layout.with_shaded_region(region.with_color(BLOCKED_COLOUR).with_opacity(0.22));
     }
     Some(draw(plots, layout))
 }
 
-/// When any link of the scenario is blocked at its terminal.
+/// When any direction of any link of the scenario is blocked.
 fn blocked(scenario: &Scenario, seed: u64, end: f64) -> Vec<Range<Instant>> {
     let range = Instant::ZERO..Instant::ZERO + Duration::from_secs_f64(end);
-    let of_link = |(name, link): (&String, &crate::scenario::Link)| {
-        let streams = link.channel.streams(seed, name, "down");
-        link.channel.errors.timeline(&streams).blocked_in(range.clone()).collect::<Vec<_>>()
-    };
-    scenario.link.iter().flat_map(of_link).collect()
+    let mut all: Vec<Range<Instant>> = Vec::new();
+    for (name, link) in &scenario.link {
+        for (direction, line) in [("down", link.channel.down()), ("up", link.channel.up())] {
+            let timeline = line.errors.timeline(&link.channel.streams(seed, name, direction));
+            all.extend(timeline.blocked_in(range.clone()));
+        }
+    }
+    all.sort_by_key(|blocked| blocked.start);
+    // What is blocked twice is shaded once.
+    let mut merged: Vec<Range<Instant>> = Vec::new();
+    for blocked in all {
+        match merged.last_mut() {
+            Some(last) if blocked.start <= last.end => last.end = last.end.max(blocked.end),
+            _ => merged.push(blocked),
+        }
+    }
+    merged
 }
 
 fn draw(plots: Vec<Plot>, layout: Layout) -> String {

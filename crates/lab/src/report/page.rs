@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::figures::Figure;
-use super::{SchemeRuns, by_scheme, human_rate, paired_ratio};
+use super::{SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::{self, Run};
 use crate::scenario::Suite;
 
@@ -12,7 +12,7 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
     let scenario = &suite.scenario;
     let schemes = by_scheme(suite, runs);
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&scenario.name), escape(&scenario.description));
-    body += &verdict(&schemes);
+    body += &verdict(suite, &schemes);
     body += &summary(&schemes);
     figures.iter().for_each(|figure| body += &show(figure));
     schemes.iter().for_each(|scheme| body += &counters(scheme));
@@ -27,16 +27,17 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
 }
 
 /// One sentence for each scheme after the first.
-fn verdict(schemes: &[SchemeRuns<'_>]) -> String {
+fn verdict(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
     let [first, others @ ..] = schemes else { return String::new() };
     let sentence = |other: &SchemeRuns<'_>| {
         let ratio = paired_ratio(first, other)?;
         Some(format!(
-            "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {} on the same realisations \
+            "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {}, {}, \
              (median of {}; {:.1} to {:.1}) and reaches {:.0} % of the bound.</p>",
             escape(other.name),
             ratio.median,
             escape(first.name),
+            what_is_same(suite),
             ratio.n,
             ratio.min,
             ratio.max,
@@ -91,7 +92,7 @@ fn counters(scheme: &SchemeRuns<'_>) -> String {
         row(&format!("{}: of these, sent again", transfer.name), transfer.retransmissions);
         row(&format!("{}: TCP time-outs", transfer.name), transfer.timeouts);
     }
-    for (direction, counters) in &run.links {
+    for (direction, counters) in run.links.iter().chain(&run.nodes) {
         for (what, count) in counters.iter().filter(|(_, count)| **count > 0) {
             row(&format!("{direction}: {what}"), *count);
         }

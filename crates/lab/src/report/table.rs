@@ -1,6 +1,6 @@
 //! The table that a terminal shows.
 
-use super::{SchemeRuns, by_scheme, human_rate, paired_ratio};
+use super::{SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::Run;
 use crate::scenario::Suite;
 
@@ -26,8 +26,14 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
         for other in others {
             let Some(ratio) = paired_ratio(first, other) else { continue };
             text += &format!(
-                "{} over {}, same realisations: {:.1} times as fast (median of {}; {:.1} to {:.1})\n",
-                other.name, first.name, ratio.median, ratio.n, ratio.min, ratio.max
+                "{} over {}, {}: {:.1} times as fast (median of {}; {:.1} to {:.1})\n",
+                other.name,
+                first.name,
+                what_is_same(suite),
+                ratio.median,
+                ratio.n,
+                ratio.min,
+                ratio.max
             );
         }
     }

@@ -68,20 +68,31 @@ impl fmt::Display for Override {
     }
 }
 
-/// Keys whose value is one of several alternatives: another alternative replaces it whole.
-const CHOICES: [&str; 2] = ["errors", "protocol"];
-
 /// Lays `over` over `base`: tables merge, anything else replaces.
 pub(super) fn lay_over(base: &mut Table, over: &Table) {
+    merge(base, over, &mut Vec::new());
+}
+
+fn merge<'a>(base: &mut Table, over: &'a Table, path: &mut Vec<&'a str>) {
     for (key, value) in over {
+        path.push(key);
         if let (Some(Value::Table(below)), Value::Table(above)) = (base.get_mut(key), value)
-            && (!CHOICES.contains(&key.as_str()) || below.keys().eq(above.keys()))
+            && (!is_choice(path) || below.keys().eq(above.keys()))
         {
-            lay_over(below, above);
+            merge(below, above, path);
         } else {
             base.insert(key.clone(), value.clone());
         }
+        path.pop();
     }
+}
+
+/// Whether the value there is one of several alternatives, of which another one replaces it whole.
+fn is_choice(path: &[&str]) -> bool {
+    matches!(
+        path,
+        ["link", _, "protocol" | "queue"] | ["link", _, "channel", "errors" | "up-errors"] | ["traffic", _]
+    )
 }
 
 #[cfg(test)]
@@ -96,12 +107,11 @@ mod tests {
     fn a_path_is_set_wherever_it_leads() {
         let mut scenario = table("seed = 1\n[link.satellite]\ndelay = \"250 ms\"");
         for change in
-            ["seed=7", "link.satellite.delay=100 ms", "link.satellite.errors.erasure.probability=0.1"]
+            ["seed=7", "link.satellite.delay=100 ms", "link.satellite.channel.errors.erasure.probability=0.1"]
         {
             lay_over(&mut scenario, &change.parse::<Override>().unwrap().set);
         }
-        let expected =
-            "seed = 7\n[link.satellite]\ndelay = \"100 ms\"\nerrors = { erasure = { probability = 0.1 } }";
+        let expected = "seed = 7\n[link.satellite]\ndelay = \"100 ms\"\nchannel.errors = { erasure = { probability = 0.1 } }";
         assert_eq!(scenario, table(expected));
         let change: Override = "link.satellite.delay=100 ms".parse().unwrap();
         assert_eq!(change.to_string(), "link.satellite.delay=\"100 ms\"");
@@ -113,12 +123,13 @@ mod tests {
 
     #[test]
     fn tables_merge_and_alternatives_replace_each_other() {
-        let mut base =
-            table("[link.a]\nrate = 1\nerrors = { erasure = { probability = 0.1 } }\n[link.b]\nrate = 2");
-        lay_over(&mut base, &table("[link.a]\nrate = 3\nerrors = { bit-errors = { ber = 1e-5 } }"));
-        let expected = "[link.a]\nrate = 3\nerrors = { bit-errors = { ber = 1e-5 } }\n[link.b]\nrate = 2";
-        assert_eq!(base, table(expected));
-        lay_over(&mut base, &table("link.a.errors.bit-errors.ber = 1e-6"));
-        assert_eq!(base["link"]["a"]["errors"]["bit-errors"]["ber"].as_float(), Some(1e-6));
+        let erasure = "errors = { erasure = { probability = 0.1 } }";
+        let bits = "errors = { bit-errors = { ber = 1e-5 } }";
+        let mut base = table(&format!("[link.a.channel]\nrate = 1\n{erasure}\n[link.errors]\nrate = 2"));
+        lay_over(&mut base, &table(&format!("[link.a.channel]\nrate = 3\n{bits}\n[link.errors]\ndelay = 1")));
+        let expected = format!("[link.a.channel]\nrate = 3\n{bits}\n[link.errors]\nrate = 2\ndelay = 1");
+        assert_eq!(base, table(&expected));
+        lay_over(&mut base, &table("link.a.channel.errors.bit-errors.ber = 1e-6"));
+        assert_eq!(base["link"]["a"]["channel"]["errors"]["bit-errors"]["ber"].as_float(), Some(1e-6));
     }
 }

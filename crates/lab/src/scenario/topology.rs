@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use base::Duration;
+
 use super::{Link, Scenario, Traffic};
 
 /// Something in a scenario that cannot be, with the value to look for in the file.
@@ -71,9 +73,28 @@ impl Scenario {
 
     /// Looks for what the types could not refuse.
     pub(super) fn check(&self) -> Result<(), Nonsense> {
-        let nonsense = |value: &str, message: String| Err(Nonsense { value: value.to_owned(), message });
-        let nodes = self.node_names();
-        let listed = nodes.iter().copied().collect::<Vec<_>>().join(", ");
+        if !(1..=MAX_SEEDS).contains(&self.seeds) {
+            return nonsense("", format!("{} seeds; allowed are 1 to {MAX_SEEDS}", self.seeds));
+        }
+        if self.duration.is_zero() || self.duration > MAX_DURATION {
+            let value = self.duration;
+            return nonsense("", format!("a duration of {value}; allowed are more than 0 s, up to 87600 h"));
+        }
+        self.check_links()?;
+        if self.traffic.is_empty() {
+            return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
+        }
+        self.check_connections()?;
+        self.traffic.iter().try_for_each(|(name, traffic)| self.check_hosts(name, traffic))
+    }
+
+    fn check_links(&self) -> Result<(), Nonsense> {
+        let names = self.link.keys().chain(self.traffic.keys()).map(String::as_str);
+        for name in names.chain(self.node_names()) {
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+                return nonsense(name, format!("the name \"{name}\"; allowed are letters, digits, - and _"));
+            }
+        }
         for (name, link) in &self.link {
             if link.ends[0] == link.ends[1] {
                 return nonsense(
@@ -81,30 +102,76 @@ impl Scenario {
                     format!("link \"{name}\" joins a node to itself; its ends must differ"),
                 );
             }
-        }
-        if self.traffic.is_empty() {
-            return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
-        }
-        for (name, traffic) in &self.traffic {
-            let [from, to] = traffic.hosts();
-            for host in [from, to] {
-                if !nodes.contains(host) {
-                    return nonsense(
-                        host,
-                        format!("traffic \"{name}\" names no node of a link; allowed are {listed}"),
-                    );
-                }
-                if self.neighbours(host).count() != 1 {
-                    return nonsense(host, format!("host \"{host}\" must have exactly one link"));
-                }
-            }
-            if from == to {
-                return nonsense(from, format!("traffic \"{name}\" needs two different hosts"));
-            }
-            if self.path(from, to).is_none() {
-                return nonsense(from, format!("no path from \"{from}\" to \"{to}\""));
+            if link.channel.delay > MAX_DELAY {
+                let delay = link.channel.delay;
+                return nonsense(
+                    "",
+                    format!("link \"{name}\" has a delay of {delay}; allowed are up to 1 h"),
+                );
             }
         }
         Ok(())
     }
+
+    fn check_connections(&self) -> Result<(), Nonsense> {
+        let mut all = 0_u64;
+        for (name, traffic) in &self.traffic {
+            let Traffic::Bulk(bulk) = traffic;
+            all += u64::from(bulk.connections);
+            if bulk.connections == 0 || all > MAX_CONNECTIONS {
+                let count = bulk.connections;
+                let message = format!(
+                    "traffic \"{name}\" has {count} connections; allowed are 1 to {MAX_CONNECTIONS} in all"
+                );
+                return nonsense("", message);
+            }
+            if bulk.size.is_some_and(|size| size.0 == 0) {
+                return nonsense("0 B", format!("traffic \"{name}\" has no bytes; allowed are 1 B and more"));
+            }
+            if bulk.opens_after(bulk.connections - 1) >= self.duration {
+                return nonsense(
+                    "",
+                    format!("traffic \"{name}\" opens after the run's end at {}", self.duration),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_hosts(&self, name: &str, traffic: &Traffic) -> Result<(), Nonsense> {
+        let nodes = self.node_names();
+        let listed = nodes.iter().copied().collect::<Vec<_>>().join(", ");
+        let [from, to] = traffic.hosts();
+        for host in [from, to] {
+            if !nodes.contains(host) {
+                return nonsense(
+                    host,
+                    format!("traffic \"{name}\" names no node of a link; allowed are {listed}"),
+                );
+            }
+            if self.neighbours(host).count() != 1 {
+                return nonsense(host, format!("host \"{host}\" must have exactly one link"));
+            }
+        }
+        if from == to {
+            return nonsense(from, format!("traffic \"{name}\" needs two different hosts"));
+        }
+        if self.path(from, to).is_none() {
+            return nonsense(from, format!("no path from \"{from}\" to \"{to}\""));
+        }
+        Ok(())
+    }
 }
+
+fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
+    Err(Nonsense { value: value.to_owned(), message })
+}
+
+/// Replications. Ours: more are better run as several scenarios.
+const MAX_SEEDS: u32 = 100_000;
+/// Ten years: times well inside the clock's range.
+const MAX_DURATION: Duration = Duration::from_secs(87_600 * 3600);
+/// The light takes an hour to Jupiter.
+const MAX_DELAY: Duration = Duration::from_secs(3600);
+/// One port each, from 5001 upwards.
+const MAX_CONNECTIONS: u64 = 60_000;

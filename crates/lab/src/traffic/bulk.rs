@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use base::Instant;
-use tcp::{ConnectionId, Event, TcpConfig};
+use tcp::{ConnectionId, Event, Statistics, TcpConfig};
 
 use super::Progress;
 use super::content::Content;
@@ -60,13 +60,16 @@ pub struct BulkSender {
     size: u64,
     written: u64,
     connection: Option<ConnectionId>,
+    /// What its TCP had counted when the connection ended, which TCP itself forgets after a while.
+    ended_with: Option<Statistics>,
+    failed: bool,
 }
 
 impl BulkSender {
     /// A sender of the first `size` bytes of `stream`.
     #[must_use]
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self { role, content, stream, size, written: 0, connection: None }
+        Self { role, content, stream, size, written: 0, connection: None, ended_with: None, failed: false }
     }
 
     /// How it comes by its connection.
@@ -75,10 +78,18 @@ impl BulkSender {
         &self.role
     }
 
-    /// Its connection, once there is one.
+    /// What its TCP counted, while it runs on `host` or since it ended.
     #[must_use]
-    pub const fn connection(&self) -> Option<ConnectionId> {
-        self.connection
+    pub fn statistics(&self, host: &tcp::Host) -> Statistics {
+        let live =
+            || self.connection.and_then(|id| host.connection(id)).map(|connection| *connection.statistics());
+        self.ended_with.or_else(live).unwrap_or_default()
+    }
+
+    /// Whether its connection could not be opened, or broke.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// Bytes handed to TCP so far.
@@ -88,7 +99,9 @@ impl BulkSender {
     }
 
     pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
-        self.role.open(now, host)
+        let connection = self.role.open(now, host);
+        self.failed = connection.is_none();
+        connection
     }
 
     pub(super) fn on_event(
@@ -99,10 +112,18 @@ impl BulkSender {
         event: Event,
     ) -> Progress {
         self.connection = Some(id);
+        if matches!(event, Event::Closed | Event::Failed(_)) {
+            self.ended_with = Some(self.statistics(host));
+            self.failed |= matches!(event, Event::Failed(_)) && self.written_and_acknowledged() < self.size;
+        }
         if matches!(event, Event::Connected | Event::Accepted { .. } | Event::Writable) {
             self.write(now, host, id);
         }
         Progress::Going
+    }
+
+    fn written_and_acknowledged(&self) -> u64 {
+        self.ended_with.map_or(0, |counted| counted.bytes_acked)
     }
 
     fn write(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) {
@@ -130,7 +151,6 @@ pub struct BulkReceiver {
     size: u64,
     received: u64,
     damaged: bool,
-    opened_at: Option<Instant>,
     finished_at: Option<Instant>,
     failed: bool,
 }
@@ -139,17 +159,7 @@ impl BulkReceiver {
     /// A receiver that expects the first `size` bytes of `stream`.
     #[must_use]
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self {
-            role,
-            content,
-            stream,
-            size,
-            received: 0,
-            damaged: false,
-            opened_at: None,
-            finished_at: None,
-            failed: false,
-        }
+        Self { role, content, stream, size, received: 0, damaged: false, finished_at: None, failed: false }
     }
 
     /// How it comes by its connection.
@@ -170,12 +180,6 @@ impl BulkReceiver {
         !self.damaged
     }
 
-    /// When the connection was opened, or the first event of an accepted one came.
-    #[must_use]
-    pub const fn opened_at(&self) -> Option<Instant> {
-        self.opened_at
-    }
-
     /// When the last byte came.
     #[must_use]
     pub const fn finished_at(&self) -> Option<Instant> {
@@ -189,8 +193,9 @@ impl BulkReceiver {
     }
 
     pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
-        self.opened_at = Some(now);
-        self.role.open(now, host)
+        let connection = self.role.open(now, host);
+        self.failed = connection.is_none();
+        connection
     }
 
     pub(super) fn on_event(
@@ -200,7 +205,6 @@ impl BulkReceiver {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
-        self.opened_at.get_or_insert(now);
         match event {
             Event::Readable => self.read(now, host, id),
             Event::PeerFinished => {
