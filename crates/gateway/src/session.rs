@@ -10,7 +10,8 @@
 //!
 //! Deviations: one pre-shared key and no static identities; an *incarnation* number in the handshake tells
 //! a peer that has restarted from one that renews its keys; a hint asks for a handshake after a restart;
-//! initiations carry no time stamp, repeated ones are recognised by their ephemeral key.
+//! an initiation's time stamp only ranks it among those that wait, so that a calendar that was put back locks
+//! nobody out; repeated ones are recognised by their ephemeral key.
 
 mod handshake;
 mod replay;
@@ -23,9 +24,10 @@ use std::net::SocketAddr;
 
 use base::{Duration, Instant};
 
+use crate::clock;
 use crate::counters::Counter;
 use crate::key::{PresharedKey, random_bytes};
-use handshake::{EPHEMERAL_LEN, Hello, Initiation};
+use handshake::{Asked, EPHEMERAL_LEN, Hello, Initiation};
 use transport::{Refused, Transport};
 use wire::{Datagram, Unreadable};
 
@@ -34,13 +36,15 @@ pub use wire::{DATA_HEADER_LEN, OVERHEAD, TAG_LEN};
 /// How a session behaves in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Between two initiations while there is no answer. Answers to the last four count, so it may be
+    /// Between two initiations while there is no answer. Answers to the last sixteen count, so it may be
     /// shorter than the round trip.
     pub retry: Duration,
     /// After this long without an authentic datagram the initiator shakes hands again.
     pub silence: Duration,
     /// After this long without sending, an empty datagram says that we live.
     pub keepalive: Duration,
+    /// After this long without an authentic datagram only keep-alives are worth sending.
+    pub give_up: Duration,
     /// Age at which the initiator renews the keys. WireGuard's Rekey-After-Time.
     pub renew_after: Duration,
     /// Age at which keys are no longer used at all.
@@ -53,9 +57,20 @@ impl Default for Timing {
             retry: Duration::from_secs(1),
             silence: Duration::from_secs(5),
             keepalive: Duration::from_secs(1),
+            give_up: Duration::from_secs(30),
             renew_after: Duration::from_secs(120),
             expire_after: Duration::from_secs(300),
         }
+    }
+}
+
+impl Timing {
+    /// For a link on which one frame takes `frame_time`: keep-alives are not to fill it.
+    #[must_use]
+    pub fn for_frames_of(frame_time: Duration) -> Self {
+        let default = Self::default();
+        let keepalive = default.keepalive.max(frame_time * 2);
+        Self { keepalive, silence: default.silence.max(keepalive * 5), ..default }
     }
 }
 
@@ -95,6 +110,15 @@ pub enum Rejection {
     /// Not made by a holder of the key.
     #[error("forged")]
     Forged,
+    /// A handshake by somebody who holds another key, or none.
+    #[error("handshake under another key")]
+    ForgedHandshake,
+    /// Our own handshake, sent back to us.
+    #[error("reflected")]
+    Reflected,
+    /// A hint from elsewhere, or while the peer is heard.
+    #[error("unexpected hint")]
+    UnexpectedHint,
     /// Arrived before, or too old to tell.
     #[error("replayed")]
     Replayed,
@@ -115,6 +139,9 @@ impl Rejection {
             Self::UnknownType => "dropped_unknown_type",
             Self::UnknownSession => "dropped_unknown_session",
             Self::Forged => "dropped_forged",
+            Self::ForgedHandshake => "dropped_forged_handshake",
+            Self::Reflected => "dropped_reflected",
+            Self::UnexpectedHint => "dropped_unexpected_hint",
             Self::Replayed => "dropped_replayed",
             Self::TooManyHandshakes => "dropped_too_many_handshakes",
             Self::Disagreement => "dropped_disagreement",
@@ -135,14 +162,14 @@ pub struct Session {
     current: Option<Transport>,
     /// Opens what was under way when the keys changed.
     previous: Option<Transport>,
-    /// Answered initiations whose first data datagram is awaited, oldest first.
+    /// Answered initiations whose first data datagram is awaited, by their stamp.
     unconfirmed: VecDeque<(Transport, Hello)>,
     /// Our unanswered initiations, oldest first.
     initiations: VecDeque<Initiation>,
     /// Ephemeral keys of initiations that were answered.
     answered: VecDeque<[u8; EPHEMERAL_LEN]>,
-    /// The peer's incarnation in the last session.
-    peer_incarnation: Option<u64>,
+    /// What the peer said of itself at the last session's handshake.
+    peer_hello: Option<Hello>,
     last_heard: Instant,
     last_sent: Instant,
     /// When the next initiation may leave.
@@ -160,7 +187,7 @@ pub struct Session {
 }
 
 /// Unanswered initiations, unconfirmed answers and sessions kept at once.
-const KEPT: usize = 4;
+const KEPT: usize = 16;
 /// Initiations remembered as answered.
 const ANSWERED_KEPT: usize = 256;
 /// Handshake datagrams waiting to be sent.
@@ -173,6 +200,7 @@ impl Session {
         let hello = Hello {
             incarnation: u64::from_le_bytes(random_bytes()),
             agreement: base::random::fnv1a(agreement.as_bytes()),
+            stamp: clock::calendar(),
         };
         Self {
             key,
@@ -185,7 +213,7 @@ impl Session {
             unconfirmed: VecDeque::new(),
             initiations: VecDeque::new(),
             answered: VecDeque::new(),
-            peer_incarnation: None,
+            peer_hello: None,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
             initiate_at: Instant::ZERO,
@@ -209,6 +237,12 @@ impl Session {
     #[must_use]
     pub fn is_established(&self) -> bool {
         self.current.is_some()
+    }
+
+    /// Whether the peer was heard lately, so that data is worth sending.
+    #[must_use]
+    pub fn is_heard(&self, now: Instant) -> bool {
+        self.is_established() && now < self.last_heard + self.timing.give_up
     }
 
     /// Makes the bytes of `buffer` from `start` a data datagram: [`DATA_HEADER_LEN`] bytes of any value,
@@ -239,7 +273,7 @@ impl Session {
             Ok(Datagram::Response { sender, receiver, noise }) => {
                 self.handle_response(now, from, sender, receiver, noise)?;
             }
-            Ok(Datagram::Hint { index }) => self.handle_hint(index)?,
+            Ok(Datagram::Hint { index }) => self.handle_hint(now, from, index)?,
             Err(Unreadable::Truncated) => return Err(Rejection::Truncated),
             Err(Unreadable::Unknown) => return Err(Rejection::UnknownType),
         }
@@ -283,7 +317,7 @@ impl Session {
             self.keepalive_due(),
             self.current.as_ref().map(expiry),
             self.previous.as_ref().map(expiry),
-            self.unconfirmed.front().map(|(t, _)| expiry(t)),
+            self.unconfirmed.iter().map(|(t, _)| expiry(t)).min(),
         ]
         .into_iter()
         .flatten()
@@ -353,29 +387,48 @@ impl Session {
         if self.answered.contains(&ephemeral) {
             return Err(Rejection::Replayed);
         }
+        let asked = Asked::read(&self.key, noise).map_err(|_| Rejection::ForgedHandshake)?;
+        let hello = asked.hello;
+        if hello.incarnation == self.hello.incarnation {
+            return Err(Rejection::Reflected);
+        }
+        if self.is_outdated(hello) {
+            return Err(Rejection::Replayed);
+        }
+        // Only now: who holds no key cannot use the allowance up.
         if !self.handshakes.take(now) {
             return Err(Rejection::TooManyHandshakes);
         }
-        let (keys, hello, answer) =
-            handshake::respond(&self.key, noise, self.hello).map_err(|_| Rejection::Forged)?;
         self.answered.truncate(ANSWERED_KEPT - 1);
         self.answered.push_front(ephemeral);
-        if hello.agreement != self.hello.agreement {
-            return Err(Rejection::Disagreement);
-        }
+        let agreed = hello.agreement == self.hello.agreement;
         // Both sides may begin at once: the larger ephemeral key wins, the other side answers it.
-        if self.initiations.back().is_some_and(|own| own.ephemeral > ephemeral) {
+        if agreed && self.initiations.back().is_some_and(|own| own.ephemeral > ephemeral) {
             return Ok(());
         }
-        self.initiations.clear();
         let local = self.fresh_index();
+        let (keys, answer) = asked.answer(self.hello_at(now)).map_err(|_| Rejection::ForgedHandshake)?;
+        // A peer that disagrees is told too, for whoever runs it.
+        self.send(from, wire::response(local, sender, &answer));
+        if !agreed {
+            return Err(Rejection::Disagreement);
+        }
         let transport = Transport::new(&keys, local, sender, now, false);
         if self.unconfirmed.len() == KEPT {
             self.unconfirmed.pop_front();
         }
-        self.unconfirmed.push_back((transport, hello));
-        self.send(from, wire::response(local, sender, &answer));
+        let at = self.unconfirmed.partition_point(|(_, other)| other.stamp <= hello.stamp);
+        self.unconfirmed.insert(at, (transport, hello));
         Ok(())
+    }
+
+    /// Whether a later initiation of the same life was confirmed, or nothing but later ones wait for that.
+    fn is_outdated(&self, hello: Hello) -> bool {
+        let confirmed = self
+            .peer_hello
+            .is_some_and(|last| last.incarnation == hello.incarnation && hello.stamp <= last.stamp);
+        let lowest = self.unconfirmed.front().filter(|_| self.unconfirmed.len() == KEPT);
+        confirmed || lowest.is_some_and(|(_, lowest)| hello.stamp <= lowest.stamp)
     }
 
     fn handle_response(
@@ -388,15 +441,11 @@ impl Session {
     ) -> Result<(), Rejection> {
         let at = self.initiations.iter().position(|initiation| initiation.local == receiver);
         let at = at.ok_or(Rejection::UnknownSession)?;
-        if !self.handshakes.take(now) {
-            return Err(Rejection::TooManyHandshakes);
-        }
-        let initiation = self.initiations.remove(at).expect("its position was found");
-        let (keys, hello) = initiation.finish(noise).map_err(|_| Rejection::Forged)?;
+        let (keys, hello) = self.initiations[at].finish(noise).map_err(|_| Rejection::ForgedHandshake)?;
         if hello.agreement != self.hello.agreement {
+            self.initiations.remove(at);
             return Err(Rejection::Disagreement);
         }
-        self.initiations.clear();
         self.learnt = Some(from);
         self.establish(now, Transport::new(&keys, receiver, sender, now, true), hello);
         // The responder waits for a first datagram before it uses the keys.
@@ -404,22 +453,35 @@ impl Session {
         Ok(())
     }
 
-    fn handle_hint(&mut self, index: u32) -> Result<(), Rejection> {
-        match &self.current {
-            Some(current) if current.remote == index => {
-                self.handshake_wanted |= self.configured.is_some();
-                Ok(())
-            }
-            _ => Err(Rejection::UnknownSession),
+    /// A hint is not authentic: it counts only from where the peer is, and when the peer has fallen silent.
+    fn handle_hint(&mut self, now: Instant, from: SocketAddr, index: u32) -> Result<(), Rejection> {
+        if self.current.as_ref().is_none_or(|current| current.remote != index) {
+            return Err(Rejection::UnknownSession);
         }
+        if self.peer() != Some(from) || now < self.last_heard + self.timing.keepalive * 2 {
+            return Err(Rejection::UnexpectedHint);
+        }
+        self.handshake_wanted |= self.configured.is_some();
+        Ok(())
     }
 
     fn establish(&mut self, now: Instant, transport: Transport, hello: Hello) {
-        let restarted = self.peer_incarnation.is_some_and(|known| known != hello.incarnation);
-        self.peer_incarnation = Some(hello.incarnation);
+        let restarted = self.peer_hello.is_some_and(|known| known.incarnation != hello.incarnation);
+        // Our own initiations' answers carry the peer's stamps, which need not rise.
+        let stamp = match self.peer_hello {
+            Some(known) if !restarted => known.stamp.max(hello.stamp),
+            _ => hello.stamp,
+        };
+        self.peer_hello = Some(Hello { stamp, ..hello });
+        self.initiations.clear();
         let old = self.current.replace(transport);
-        // A former life's frames must not meet the new state.
-        self.previous = if restarted { None } else { old };
+        if restarted {
+            // A former life's frames must not meet the new state.
+            self.previous = None;
+        } else if self.previous.is_none() || old.as_ref().is_some_and(|old| !old.is_unheard()) {
+            // Keys that nothing came under yet need not be kept: the peer may still use those before them.
+            self.previous = old;
+        }
         self.last_heard = now;
         self.handshake_wanted = false;
         self.established.increment();
@@ -428,7 +490,7 @@ impl Session {
 
     fn initiate(&mut self, now: Instant) {
         let Some(to) = self.configured else { return };
-        let (initiation, message) = Initiation::new(&self.key, self.fresh_index(), self.hello);
+        let (initiation, message) = Initiation::new(&self.key, self.fresh_index(), self.hello_at(now));
         let datagram = wire::initiation(initiation.local, &message);
         if self.initiations.len() == KEPT {
             self.initiations.pop_front();
@@ -436,6 +498,10 @@ impl Session {
         self.initiations.push_back(initiation);
         self.initiate_at = now + self.timing.retry;
         self.send(to, datagram);
+    }
+
+    fn hello_at(&self, now: Instant) -> Hello {
+        Hello { stamp: self.hello.stamp.saturating_add(now.as_nanos()), ..self.hello }
     }
 
     /// When the next initiation is due, if this side begins handshakes.

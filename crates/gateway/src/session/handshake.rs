@@ -17,7 +17,7 @@ const PROLOGUE: &[u8] = b"longhaul session 1";
 pub(super) const EPHEMERAL_LEN: usize = 32;
 /// Ephemeral key, sealed hello and its tag.
 const MESSAGE_LEN: usize = EPHEMERAL_LEN + HELLO_LEN + 16;
-const HELLO_LEN: usize = 16;
+const HELLO_LEN: usize = 24;
 
 /// What the sides tell each other about themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +26,23 @@ pub(super) struct Hello {
     pub(super) incarnation: u64,
     /// A hash of what both ends must agree on, the link protocol among it.
     pub(super) agreement: u64,
+    /// Nanoseconds of the calendar, when it was said: of several initiations the latest is not a replayed one.
+    pub(super) stamp: u64,
 }
 
 impl Hello {
     fn to_bytes(self) -> [u8; HELLO_LEN] {
         let mut bytes = [0; HELLO_LEN];
-        bytes[..8].copy_from_slice(&self.incarnation.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.agreement.to_le_bytes());
+        for (to, word) in bytes.chunks_exact_mut(8).zip([self.incarnation, self.agreement, self.stamp]) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
         bytes
     }
 
     fn from_bytes(bytes: [u8; HELLO_LEN]) -> Self {
-        let all = u128::from_le_bytes(bytes);
-        Self { incarnation: all as u64, agreement: (all >> 64) as u64 }
+        let (words, _) = bytes.as_chunks::<8>();
+        let [incarnation, agreement, stamp] = [0, 1, 2].map(|at| u64::from_le_bytes(words[at]));
+        Self { incarnation, agreement, stamp }
     }
 }
 
@@ -73,27 +77,37 @@ impl Initiation {
         (Self { noise, local, ephemeral }, message)
     }
 
-    /// Completes the handshake with the peer's answer. After an error it is spent; the caller starts anew.
-    pub(super) fn finish(mut self, message: &[u8]) -> Result<(Keys, Hello), Unauthentic> {
+    /// Completes the handshake with the peer's answer. An answer that is none leaves it as it was.
+    pub(super) fn finish(&mut self, message: &[u8]) -> Result<(Keys, Hello), Unauthentic> {
         let hello = read(&mut self.noise, message)?;
         let (seal, open) = self.noise.dangerously_get_raw_split();
         Ok((Keys { seal, open }, hello))
     }
 }
 
-/// Answers the initiation `message`; keys, the peer's hello, and the Noise message to send.
-pub(super) fn respond(
-    key: &PresharedKey,
-    message: &[u8],
-    hello: Hello,
-) -> Result<(Keys, Hello, [u8; MESSAGE_LEN]), Unauthentic> {
-    let mut noise = builder(key).build_responder().expect("the pattern and its parameters are constants");
-    let peer = read(&mut noise, message)?;
-    let mut answer = [0; MESSAGE_LEN];
-    // Fails for a degenerate ephemeral key, which no honest peer sends.
-    noise.write_message(&hello.to_bytes(), &mut answer).map_err(|_| Unauthentic)?;
-    let (open, seal) = noise.dangerously_get_raw_split();
-    Ok((Keys { seal, open }, peer, answer))
+/// An authentic initiation that waits for our answer.
+pub(super) struct Asked {
+    noise: HandshakeState,
+    /// What the peer says about itself.
+    pub(super) hello: Hello,
+}
+
+impl Asked {
+    /// Reads the initiation `message`. This costs a few hashes and no operation on the curve.
+    pub(super) fn read(key: &PresharedKey, message: &[u8]) -> Result<Self, Unauthentic> {
+        let mut noise = builder(key).build_responder().expect("the pattern and its parameters are constants");
+        let hello = read(&mut noise, message)?;
+        Ok(Self { noise, hello })
+    }
+
+    /// The session's keys and the Noise message to send.
+    pub(super) fn answer(mut self, hello: Hello) -> Result<(Keys, [u8; MESSAGE_LEN]), Unauthentic> {
+        let mut answer = [0; MESSAGE_LEN];
+        // Fails for a degenerate ephemeral key, which no honest peer sends.
+        self.noise.write_message(&hello.to_bytes(), &mut answer).map_err(|_| Unauthentic)?;
+        let (open, seal) = self.noise.dangerously_get_raw_split();
+        Ok((Keys { seal, open }, answer))
+    }
 }
 
 fn builder(key: &PresharedKey) -> Builder<'_> {

@@ -130,7 +130,7 @@ fn another_key_gets_no_session() {
     let (to, mut datagram) = pair.caller.poll_transmit().unwrap();
     assert_eq!(to, addr(CALLED));
     let result = pair.called.handle_datagram(at(0), addr(CALLER), &mut datagram);
-    assert_eq!(result, Err(Rejection::Forged));
+    assert_eq!(result, Err(Rejection::ForgedHandshake));
     assert_eq!(pair.called.poll_transmit(), None, "no answer to strangers");
 }
 
@@ -142,7 +142,10 @@ fn another_link_protocol_gets_no_session() {
     let (_, mut datagram) = pair.caller.poll_transmit().unwrap();
     let result = pair.called.handle_datagram(at(0), addr(CALLER), &mut datagram);
     assert_eq!(result, Err(Rejection::Disagreement));
-    pair.exchange(at(0));
+    let (_, mut answer) = pair.called.poll_transmit().unwrap();
+    let result = pair.caller.handle_datagram(at(0), addr(CALLED), &mut answer);
+    assert_eq!(result, Err(Rejection::Disagreement), "both sides know");
+    pair.exchange(at(1000));
     assert!(!pair.caller.is_established());
 }
 
@@ -262,11 +265,11 @@ fn silence_makes_the_caller_try_again_for_ever() {
 fn a_called_side_that_restarts_is_noticed_by_a_hint() {
     let mut pair = Pair::established();
     pair.called = called();
-    let mut datagram = sealed(&mut pair.caller, at(100), b"to a former life");
-    let result = pair.called.handle_datagram(at(100), addr(CALLER), &mut datagram);
+    let mut datagram = sealed(&mut pair.caller, at(2100), b"to a former life");
+    let result = pair.called.handle_datagram(at(2100), addr(CALLER), &mut datagram);
     assert_eq!(result, Err(Rejection::UnknownSession));
-    pair.exchange(at(100));
-    pair.exchange(at(1000));
+    pair.exchange(at(2100));
+    pair.exchange(at(2200));
     assert_eq!(pair.caller.poll_event(), Some(Event::Established { restarted: true }));
     assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: false }));
 }
@@ -283,7 +286,178 @@ fn hints_are_limited_and_must_fit() {
     let mut pair = Pair::established();
     let mut hint = wire::hint(pair.caller.current.as_ref().unwrap().remote.wrapping_add(1));
     assert_eq!(pair.caller.handle_datagram(at(1), addr(CALLED), &mut hint), Err(Rejection::UnknownSession));
+    let mut hint = wire::hint(pair.caller.current.as_ref().unwrap().remote);
+    for (now, from) in [(1, CALLED), (1999, CALLED), (3000, 666)] {
+        let result = pair.caller.handle_datagram(at(now), addr(from), &mut hint);
+        assert_eq!(result, Err(Rejection::UnexpectedHint), "{now} ms, from {from}");
+    }
     assert!(!pair.caller.handshake_wanted);
+    assert_eq!(pair.caller.handle_datagram(at(2000), addr(CALLED), &mut hint), Ok(None));
+    assert!(pair.caller.handshake_wanted);
+}
+
+/// Somebody on the path sends every initiation back to where it came from: the genuine answer still counts.
+#[test]
+fn a_reflected_initiation_changes_nothing() {
+    for round in 0..8 {
+        let mut pair = Pair::new();
+        pair.called = Session::new(key(), Some(addr(CALLER)), "link", Timing::default());
+        pair.caller.handle_timeout(at(round));
+        let (_, initiation) = pair.caller.poll_transmit().unwrap();
+        let result = pair.caller.handle_datagram(at(round), addr(CALLED), &mut initiation.clone());
+        assert_eq!(result, Err(Rejection::Reflected));
+        assert_eq!(pair.caller.poll_transmit(), None);
+        pair.called.handle_datagram(at(round), addr(CALLER), &mut initiation.clone()).unwrap();
+        let (_, mut answer) = pair.called.poll_transmit().unwrap();
+        pair.caller.handle_datagram(at(round), addr(CALLED), &mut answer).unwrap();
+        assert!(pair.caller.is_established());
+    }
+}
+
+/// A replayed initiation of the peer's, when both begin, must not cost us our own handshake.
+#[test]
+fn an_unconfirmed_initiation_leaves_our_own_alone() {
+    for _ in 0..8 {
+        let mut recorded = caller();
+        recorded.handle_timeout(at(0));
+        let (_, mut old) = recorded.poll_transmit().unwrap();
+        let mut pair = Pair::new();
+        pair.caller.handle_timeout(at(0));
+        let (_, mut initiation) = pair.caller.poll_transmit().unwrap();
+        pair.caller.handle_datagram(at(0), addr(666), &mut old).unwrap();
+        pair.called.handle_datagram(at(0), addr(CALLER), &mut initiation).unwrap();
+        let (_, mut answer) = pair.called.poll_transmit().unwrap();
+        pair.caller.handle_datagram(at(0), addr(CALLED), &mut answer).unwrap();
+        assert!(pair.caller.is_established());
+    }
+}
+
+/// Junk costs no operation on the curve and nothing of what genuine handshakes may use.
+#[test]
+fn a_flood_of_junk_keeps_no_genuine_handshake_out() {
+    let mut pair = Pair::new();
+    pair.caller.handle_timeout(at(0));
+    let (_, mut initiation) = pair.caller.poll_transmit().unwrap();
+    for n in 0..1000_u32 {
+        let noise: Vec<u8> = (0..72_u32).map(|at| (n.wrapping_mul(0x9e37_79b9) >> (at % 24)) as u8).collect();
+        let result = pair.called.handle_datagram(at(0), addr(666), &mut wire::initiation(n, &noise));
+        assert_eq!(result, Err(Rejection::ForgedHandshake));
+        let local = pair.caller.initiations[0].local;
+        for receiver in [n, local] {
+            let mut junk = wire::response(n, receiver, &noise);
+            assert!(pair.caller.handle_datagram(at(0), addr(666), &mut junk).is_err());
+        }
+    }
+    pair.called.handle_datagram(at(0), addr(CALLER), &mut initiation).unwrap();
+    pair.exchange(at(0));
+    assert!(pair.caller.is_established() && pair.called.is_established());
+}
+
+/// A forged answer that names the right index leaves the initiation pending, whatever it looks like.
+#[test]
+fn a_forged_answer_costs_nothing() {
+    let mut pair = Pair::new();
+    pair.caller.handle_timeout(at(0));
+    let (_, mut initiation) = pair.caller.poll_transmit().unwrap();
+    pair.called.handle_datagram(at(0), addr(CALLER), &mut initiation).unwrap();
+    let (_, answer) = pair.called.poll_transmit().unwrap();
+    for at_byte in 12..answer.len() {
+        let mut forged = answer.clone();
+        forged[at_byte] ^= 0x40;
+        let result = pair.caller.handle_datagram(at(1), addr(666), &mut forged);
+        assert_eq!(result, Err(Rejection::ForgedHandshake), "byte {at_byte}");
+    }
+    pair.caller.handle_datagram(at(2), addr(CALLED), &mut answer.clone()).unwrap();
+    pair.exchange(at(2));
+    assert!(pair.caller.is_established() && pair.called.is_established());
+    assert_eq!(pair.called.peer(), Some(addr(CALLER)));
+}
+
+/// After a restart the called side recognises no old initiation, but the genuine one outlasts them all.
+#[test]
+fn replayed_initiations_do_not_push_a_genuine_one_out() {
+    let mut pair = Pair::new();
+    let mut recorded = Vec::new();
+    for second in 0..100 {
+        pair.caller.initiate(at(second * 1000));
+        recorded.push(pair.caller.poll_transmit().unwrap().1);
+    }
+    pair.called = called();
+    let start = 200_000;
+    pair.caller.initiate(at(start));
+    let (_, mut initiation) = pair.caller.poll_transmit().unwrap();
+    pair.called.handle_datagram(at(start), addr(CALLER), &mut initiation).unwrap();
+    let (_, mut answer) = pair.called.poll_transmit().unwrap();
+    for (n, old) in recorded.iter().enumerate() {
+        let now = at(start + 100 * (n as u64 + 1));
+        let _ = pair.called.handle_datagram(now, addr(666), &mut old.clone());
+        while pair.called.poll_transmit().is_some() {}
+    }
+    let refused = pair.called.handle_datagram(at(start + 20_000), addr(666), &mut recorded[0].clone());
+    assert_eq!(refused, Err(Rejection::Replayed), "nothing but later ones wait");
+    pair.caller.handle_datagram(at(start + 20_000), addr(CALLED), &mut answer).unwrap();
+    pair.exchange(at(start + 20_000));
+    assert!(pair.called.is_established());
+    // From now on what the same life said before is known to be old.
+    pair.called.answered.clear();
+    let refused = pair.called.handle_datagram(at(start + 20_001), addr(666), &mut recorded[99].clone());
+    assert_eq!(refused, Err(Rejection::Replayed));
+}
+
+/// New keys under which nothing came must not displace those that the peer still uses.
+#[test]
+fn keys_in_use_outlast_two_handshakes_without_data() {
+    let mut pair = Pair::established();
+    let old = sealed(&mut pair.called, at(1), b"old");
+    for second in 1..3 {
+        pair.caller.initiate(at(second * 1000));
+        let (_, mut initiation) = pair.caller.poll_transmit().unwrap();
+        pair.called.handle_datagram(at(second * 1000), addr(CALLER), &mut initiation).unwrap();
+        let (_, mut answer) = pair.called.poll_transmit().unwrap();
+        pair.caller.handle_datagram(at(second * 1000), addr(CALLED), &mut answer).unwrap();
+        // The datagram that would confirm the keys is lost.
+        while pair.caller.poll_transmit().is_some() {}
+    }
+    assert_eq!(opened(&mut pair.caller, at(3000), &old), Ok((b"old".to_vec(), false)));
+}
+
+#[test]
+fn a_round_trip_of_many_seconds_still_gives_a_session() {
+    let (mut pair, half) = (Pair::new(), 6_000);
+    let mut wire: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
+    for now in (0..40_000).step_by(500) {
+        while let Some((_, to_called, mut datagram)) = wire.pop_front_if(|(due, ..)| *due <= now) {
+            let (to, from) = if to_called { (&mut pair.called, CALLER) } else { (&mut pair.caller, CALLED) };
+            let _ = to.handle_datagram(at(now), addr(from), &mut datagram);
+        }
+        pair.caller.handle_timeout(at(now));
+        pair.called.handle_timeout(at(now));
+        for (session, to_called) in [(&mut pair.caller, true), (&mut pair.called, false)] {
+            while let Some((_, datagram)) = session.poll_transmit() {
+                wire.push_back((now + half, to_called, datagram));
+            }
+        }
+    }
+    assert!(pair.caller.is_established() && pair.called.is_established());
+}
+
+#[test]
+fn a_peer_that_fell_silent_is_worth_no_data_until_it_is_heard() {
+    let mut pair = Pair::established();
+    assert!(pair.called.is_heard(at(29_999)) && !pair.called.is_heard(at(30_000)));
+    assert!(pair.called.is_established(), "the link's state stays");
+    pair.called.handle_timeout(at(40_000));
+    assert!(pair.called.poll_transmit().is_some(), "a keep-alive says that we live");
+    let datagram = sealed(&mut pair.caller, at(50_000), b"back");
+    assert_eq!(opened(&mut pair.called, at(50_000), &datagram), Ok((b"back".to_vec(), false)));
+    assert!(pair.called.is_heard(at(50_001)));
+}
+
+#[test]
+fn keep_alives_do_not_fill_a_slow_link() {
+    let slow = Timing::for_frames_of(Duration::from_millis(1250));
+    assert_eq!((slow.keepalive, slow.silence), (Duration::from_millis(2500), Duration::from_millis(12_500)));
+    assert_eq!(Timing::for_frames_of(Duration::from_millis(3)), Timing::default());
 }
 
 #[test]
