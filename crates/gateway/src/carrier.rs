@@ -98,6 +98,10 @@ impl UdpCarrier {
         };
         let mut count = 0;
         for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
+            if meta.len == 0 {
+                handle(meta.addr, &mut []);
+                count += 1;
+            }
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
                 handle(meta.addr, datagram);
                 count += 1;
@@ -119,10 +123,29 @@ impl AsFd for UdpCarrier {
     }
 }
 
-/// Asks for large socket buffers; past the system's limit where we may.
-fn enlarge(socket: &UdpSocket) {
+/// Asks for large socket buffers; the kernel may allow less.
+pub(crate) fn enlarge(socket: &UdpSocket) {
     let socket = SockRef::from(socket);
     // Smaller buffers only mean earlier drops, which the link counts.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_datagram_is_one_too() {
+        let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = carrier.local_addr().unwrap();
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.send_to(&[], to).unwrap();
+        other.send_to(b"x", to).unwrap();
+        let mut lens = Vec::new();
+        while lens.len() < 2 {
+            carrier.receive(|_, datagram| lens.push(datagram.len())).unwrap();
+        }
+        assert_eq!(lens, [0, 1]);
+    }
 }

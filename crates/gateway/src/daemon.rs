@@ -128,13 +128,12 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let udp = config.carrier.udp;
+        let (udp, link) = (config.carrier.udp, config.link);
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = UdpCarrier::bind(udp.listen)
             .map_err(|error| GatewayError::Carrier { listen: udp.listen, error })?;
-        let session = Session::new(key, udp.peer, &agreement(config.link.protocol), Timing::default());
-        let link = config.link;
+        let session = Session::new(key, udp.peer, &agreement(link.protocol), timing(&config));
         Ok(Self {
             clock: Clock::start(),
             session,
@@ -143,7 +142,7 @@ impl Gateway {
             pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
             batch: Batch::default(),
             blocked: false,
-            needs_order: !matches!(link.protocol, Protocol::Plain(_)) || tun.has_offloads(),
+            needs_order: !matches!(link.protocol, Protocol::Plain(_)),
             header_len: udp.header_len(),
             frame_limit: udp.frame_limit(),
             traffic: Traffic::default(),
@@ -221,7 +220,7 @@ impl Gateway {
 
     /// When something is due, if nothing arrives before.
     fn next_wake(&self, now: Instant) -> Instant {
-        let transmit = match (self.session.is_established() && !self.blocked, self.endpoint.demand()) {
+        let transmit = match (self.session.is_heard(now) && !self.blocked, self.endpoint.demand()) {
             (false, _) | (_, link::Demand::Nothing) => None,
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
@@ -243,6 +242,12 @@ impl Gateway {
 /// What both ends must have in common.
 fn agreement(protocol: Protocol) -> String {
     serde_json::to_string(&protocol).unwrap_or_else(|_| protocol.name().to_owned())
+}
+
+/// Keep-alives leave room on a slow link.
+fn timing(config: &Config) -> Timing {
+    let bits = u64::from(config.carrier.udp.mtu.0) * 8;
+    Timing::for_frames_of(config.link.rate.map_or(Duration::ZERO, |rate| rate.0.time_for(bits)))
 }
 
 fn open_tun(config: &Config) -> Result<Tun, GatewayError> {

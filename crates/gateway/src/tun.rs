@@ -1,8 +1,8 @@
 //! A TUN device: IP packets to and from the kernel, super-segments whole.
 //!
-//! With offloads on, what [`Tun::read`] gives is either a plain IP packet (first nibble 4 or 6, checksums
-//! complete) or a super-segment behind its [`offload`] metadata (first nibble 0); [`Tun::write`] takes the
-//! same. Without offloads there are plain packets only.
+//! What [`Tun::read`] gives is either a plain IP packet (first nibble 4 or 6, checksums complete) or, with
+//! offloads on, a super-segment behind its [`offload`] metadata (first nibble 0). [`Tun::write`] always takes
+//! both: whether super-segments cross a link is for its sending end to decide.
 
 pub mod netlink;
 pub mod offload;
@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use base::Packet;
+
+use crate::counters::Counter;
 use offload::{METADATA_LEN, Metadata, VNET_HEADER_LEN};
 
 /// An open TUN device.
@@ -23,6 +25,8 @@ pub struct Tun {
     offloads: bool,
     /// Where the next packet is read to: the metadata's place, then room for the largest super-segment.
     scratch: Packet,
+    /// Packets from the kernel that are not IP, or whose metadata makes no sense.
+    pub unusable: Counter,
 }
 
 /// What happened to a packet that was written.
@@ -40,7 +44,7 @@ pub enum Written {
 const PACKET_LIMIT: usize = 65_535;
 
 impl Tun {
-    /// Creates, or attaches to, the device `name`; with `offloads`, super-segments come whole.
+    /// Creates, or attaches to, the device `name`; with `offloads`, [`Tun::read`] gives super-segments whole.
     ///
     /// # Errors
     /// No such right, no TUN driver, or a name that is taken.
@@ -48,16 +52,20 @@ impl Tun {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         let mut request = interface_request(name)?;
-        let mut flags = libc::IFF_TUN | libc::IFF_NO_PI;
-        if offloads {
-            flags |= libc::IFF_VNET_HDR;
-        }
-        request.ifr_ifru.ifru_flags = flags as i16;
-        ioctl_pointer(&file, libc::TUNSETIFF, &mut request)?;
-        let tun = Self { file, name: name.to_owned(), offloads, scratch: Packet::default() };
-        if offloads {
-            tun.enable_offloads()?;
-        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
+        // SAFETY: the request takes a `struct ifreq`.
+        unsafe { ioctl_pointer(&file, libc::TUNSETIFF, &mut request) }?;
+        let mut header_len = VNET_HEADER_LEN as libc::c_int;
+        // SAFETY: the request takes an `int`.
+        unsafe { ioctl_pointer(&file, libc::TUNSETVNETHDRSZ, &mut header_len) }?;
+        let tun = Self {
+            file,
+            name: name.to_owned(),
+            offloads,
+            scratch: Packet::default(),
+            unusable: Counter::default(),
+        };
+        tun.set_offloads()?;
         Ok(tun)
     }
 
@@ -67,15 +75,17 @@ impl Tun {
         &self.name
     }
 
-    /// Whether super-segments come whole.
+    /// Whether [`Tun::read`] gives super-segments whole.
     #[must_use]
     pub const fn has_offloads(&self) -> bool {
         self.offloads
     }
 
-    fn enable_offloads(&self) -> io::Result<()> {
-        let mut header_len = VNET_HEADER_LEN as libc::c_int;
-        ioctl_pointer(&self.file, libc::TUNSETVNETHDRSZ, &mut header_len)?;
+    /// A device that another process left may have others set: all are set anew.
+    fn set_offloads(&self) -> io::Result<()> {
+        if !self.offloads {
+            return ioctl_value(&self.file, libc::TUNSETOFFLOAD, 0);
+        }
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         // Kernels before 6.2 know no UDP super-segments.
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
@@ -94,47 +104,46 @@ impl Tun {
         let mut header = [0; VNET_HEADER_LEN];
         loop {
             let Some(len) = self.read_scratch(&mut header)? else { return Ok(None) };
-            let metadata = if self.offloads { Metadata::from_vnet_header(&header, len) } else { None };
-            return Ok(Some(match metadata {
-                Some(metadata) if metadata.is_super_segment() => {
+            match offload::read(&header, len) {
+                offload::Read::SuperSegment(metadata) => {
                     metadata.emit(&mut self.scratch);
-                    if METADATA_LEN + len > SMALL {
+                    return Ok(Some(if METADATA_LEN + len > SMALL {
                         std::mem::take(&mut self.scratch)
                     } else {
                         Packet::from_slice(&self.scratch)
-                    }
+                    }));
                 }
-                partial => {
+                offload::Read::Single(partial) => {
                     let packet = &mut self.scratch[METADATA_LEN..];
                     if let Some(metadata) = partial {
                         metadata.complete_checksum(packet);
                     }
-                    match packet.first().map(|first| first >> 4) {
-                        Some(4 | 6) => Packet::from_slice(packet),
-                        // Not IP: nothing that a link could carry.
-                        _ => continue,
+                    // Else it is not IP: nothing that a link could carry.
+                    if matches!(packet.first().map(|first| first >> 4), Some(4 | 6)) {
+                        return Ok(Some(Packet::from_slice(packet)));
                     }
                 }
-            }));
+                offload::Read::Unusable => {}
+            }
+            self.unusable.increment();
         }
     }
 
     /// Reads into the scratch buffer behind the metadata's place; the packet's length.
     fn read_scratch(&mut self, header: &mut [u8; VNET_HEADER_LEN]) -> io::Result<Option<usize>> {
-        let header_len = if self.offloads { VNET_HEADER_LEN } else { 0 };
         let buffer = self.scratch.as_vec_mut();
         buffer.clear();
         buffer.resize(METADATA_LEN, 0);
         let room = buffer.spare_capacity_mut();
         let parts = [
-            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: header_len },
+            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: VNET_HEADER_LEN },
             libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() },
         ];
         // SAFETY: both parts point to writable memory of the given lengths that outlives the call.
         let len = unsafe { libc::readv(self.file.as_raw_fd(), parts.as_ptr(), parts.len() as i32) };
         match usize::try_from(len) {
             Ok(len) => {
-                let len = len.saturating_sub(header_len);
+                let len = len.saturating_sub(VNET_HEADER_LEN);
                 // SAFETY: the kernel has written `len` bytes to the spare capacity after the metadata's place.
                 unsafe { buffer.set_len(METADATA_LEN + len) };
                 Ok(Some(len))
@@ -152,7 +161,7 @@ impl Tun {
         let mut header = [0; VNET_HEADER_LEN];
         let body = match packet.first().map(|first| first >> 4) {
             Some(4 | 6) => packet,
-            Some(0) if self.offloads => match Metadata::parse(packet) {
+            Some(0) => match Metadata::parse(packet) {
                 Some((metadata, body)) => {
                     header = metadata.to_vnet_header();
                     body
@@ -161,9 +170,8 @@ impl Tun {
             },
             _ => return Written::Refused,
         };
-        let header_len = if self.offloads { VNET_HEADER_LEN } else { 0 };
         let parts = [
-            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: header_len },
+            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: VNET_HEADER_LEN },
             libc::iovec { iov_base: body.as_ptr().cast_mut().cast(), iov_len: body.len() },
         ];
         // SAFETY: both parts point to readable memory of the given lengths that outlives the call; writev does not write to it.
@@ -200,8 +208,10 @@ fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-fn ioctl_pointer<T>(file: &File, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
-    // SAFETY: each caller passes the type that its request reads or writes, borrowed for the call.
+/// # Safety
+/// `T` must be the type that `request` reads or writes.
+unsafe fn ioctl_pointer<T>(file: &File, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+    // SAFETY: the argument is borrowed for the call, and of the type that the caller vouches for.
     check(unsafe { libc::ioctl(file.as_raw_fd(), request, std::ptr::from_mut(argument)) })
 }
 

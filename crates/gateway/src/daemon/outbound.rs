@@ -54,7 +54,8 @@ impl Gateway {
             }
         }
         let Some(to) = self.session.peer() else { return };
-        if !self.session.is_established() {
+        // A peer that has not been heard for long gets keep-alives only; the link's state stays.
+        if !self.session.is_heard(now) {
             return;
         }
         if !self.batch.is_empty() && !self.flush(to) {
@@ -112,7 +113,7 @@ impl Gateway {
         // Longer than the batch's others: those leave first.
         let (bytes, segment) = self.batch.contents();
         let sent = self.carrier.send(to, &bytes[..start], segment);
-        self.after_send(sent);
+        self.after_send(sent, start.div_ceil(segment));
         self.batch.keep_from(start);
         !self.blocked
     }
@@ -124,17 +125,17 @@ impl Gateway {
         }
         let (bytes, segment) = self.batch.contents();
         let sent = self.carrier.send(to, bytes, segment);
-        self.after_send(sent);
+        self.after_send(sent, self.batch.len());
         if !self.blocked {
             self.batch.clear();
         }
         !self.blocked
     }
 
-    fn after_send(&mut self, sent: Sent) {
+    fn after_send(&mut self, sent: Sent, datagrams: usize) {
         self.blocked = sent == Sent::Full;
         if sent == Sent::Refused {
-            self.traffic.datagrams_refused.increment();
+            self.traffic.datagrams_refused.add(datagrams as u64);
         }
     }
 

@@ -24,6 +24,7 @@ impl Gateway {
             "handshakes": self.session.established,
             "protocol": self.config.link.protocol.name(),
             "super_segments": self.tun.has_offloads(),
+            "tun_unusable": self.tun.unusable,
             "traffic": self.traffic,
             "session": dropped,
             "discarded": self.discarded,

@@ -41,15 +41,36 @@ pub struct Metadata {
     checksum_offset: u16,
 }
 
+/// What the kernel handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// One packet; with metadata if its checksum is to be completed.
+    Single(Option<Metadata>),
+    /// Several segments in one.
+    SuperSegment(Metadata),
+    /// Its header contradicts itself or the packet.
+    Unusable,
+}
+
+/// Tells what a packet of `len` bytes is that came with this header.
+#[must_use]
+pub fn read(header: &[u8; VNET_HEADER_LEN], len: usize) -> Read {
+    match (header[0] & NEEDS_CSUM != 0, header[1] & !GSO_ECN) {
+        (false, GSO_NONE) => Read::Single(None),
+        // A super-segment's checksum is always partial.
+        (false, _) => Read::Unusable,
+        (true, kind) => match Metadata::from_vnet_header(header, len) {
+            Some(metadata) if kind == GSO_NONE => Read::Single(Some(metadata)),
+            Some(metadata) => Read::SuperSegment(metadata),
+            None => Read::Unusable,
+        },
+    }
+}
+
 impl Metadata {
-    /// The metadata of a packet of `len` bytes that the kernel handed over with this header; `None` if the
-    /// packet needs nothing, or the header makes no sense.
-    #[must_use]
-    pub fn from_vnet_header(header: &[u8; VNET_HEADER_LEN], len: usize) -> Option<Self> {
+    /// The metadata of a packet of `len` bytes with a partial checksum; `None` if the header makes no sense.
+    fn from_vnet_header(header: &[u8; VNET_HEADER_LEN], len: usize) -> Option<Self> {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
-        if header[0] & NEEDS_CSUM == 0 {
-            return None;
-        }
         let metadata = Self {
             gso_type: header[1] & !GSO_ECN,
             ecn: header[1] & GSO_ECN != 0,
@@ -72,12 +93,6 @@ impl Metadata {
             to.copy_from_slice(&word.to_ne_bytes());
         }
         header
-    }
-
-    /// Whether the packet is several segments in one, rather than one with a partial checksum.
-    #[must_use]
-    pub const fn is_super_segment(self) -> bool {
-        self.gso_type != GSO_NONE
     }
 
     /// Writes a super-segment's metadata to the first [`METADATA_LEN`] bytes of `buffer`.
@@ -178,7 +193,21 @@ mod tests {
         assert_eq!(Metadata::parse(&packet[..5]), None);
         packet[METADATA_LEN] = 0x60;
         assert_eq!(Metadata::parse(&packet), None, "TCP/IPv4 metadata before IPv6");
-        assert_eq!(Metadata::from_vnet_header(&[0; VNET_HEADER_LEN], 100), None);
+    }
+
+    #[test]
+    fn a_super_segment_with_unusable_metadata_is_no_plain_packet() {
+        let mut header = tcp4().to_vnet_header();
+        assert_eq!(read(&header, 60_000), Read::SuperSegment(tcp4()));
+        assert_eq!(read(&header, 30), Read::Unusable, "headers longer than the packet");
+        header[0] = 0;
+        assert_eq!(read(&header, 60_000), Read::Unusable, "complete checksum");
+        header[..2].copy_from_slice(&[NEEDS_CSUM, 2]);
+        assert_eq!(read(&header, 60_000), Read::Unusable, "a kind that nobody knows");
+        assert_eq!(read(&[0; VNET_HEADER_LEN], 100), Read::Single(None));
+        let mut partial = [0; VNET_HEADER_LEN];
+        partial[0] = NEEDS_CSUM;
+        assert!(matches!(read(&partial, 100), Read::Single(Some(_))));
     }
 
     #[test]
