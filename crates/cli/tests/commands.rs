@@ -133,3 +133,23 @@ fn wireshark_reads_a_capture_without_a_malformed_packet() {
         assert_eq!((tshark(bad), tshark("!tcp")), (0, 0));
     }
 }
+
+/// The first block of this kind in a document.
+fn example(document: &str, kind: &str) -> String {
+    let start = document.find(&format!("```{kind}\n")).unwrap() + kind.len() + 4;
+    let end = start + document[start..].find("```").unwrap();
+    document[start..end].to_owned()
+}
+
+/// What the documentation shows is what the program takes.
+#[test]
+fn documented_files_are_valid() {
+    let scratch = Scratch::new("documented");
+    let scenario = scratch.path("documented.toml");
+    std::fs::write(&scenario, example(include_str!("../../../docs/scenarios.md"), "toml")).unwrap();
+    let output = longhaul(&[&["run", &scenario], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let site = example(include_str!("../../../README.md"), "toml");
+    let config = gateway::config::Config::parse("site.toml", &site).unwrap();
+    assert_eq!(config.tun.name.as_str(), "sat0");
+}

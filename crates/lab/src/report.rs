@@ -91,10 +91,11 @@ fn by_scheme<'a>(suite: &'a Suite, runs: &'a [Run]) -> Vec<SchemeRuns<'a>> {
 }
 
 impl SchemeRuns<'_> {
-    /// Goodput over bound, run by run: the median.
-    fn of_bound(&self) -> f64 {
-        Spread::of(self.runs.iter().map(|run| run.goodput_bps / run.bound_bps))
-            .map_or(0.0, |spread| spread.median)
+    /// Goodput over bound, run by run: the median in per cent; a dash where nothing could be carried at all.
+    fn of_bound(&self) -> String {
+        let open = self.runs.iter().filter(|run| run.bound_bps > 0.0);
+        let ratio = Spread::of(open.map(|run| run.goodput_bps / run.bound_bps));
+        ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.0} %", ratio.median * 100.0))
     }
 
     fn completed(&self) -> usize {

@@ -33,7 +33,7 @@ fn verdict(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
         let ratio = paired_ratio(first, other)?;
         Some(format!(
             "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {}, {}, \
-             (median of {}; {:.1} to {:.1}) and reaches {:.0} % of the bound.</p>",
+             (median of {}; {:.1} to {:.1}) and reaches {} of the bound.</p>",
             escape(other.name),
             ratio.median,
             escape(first.name),
@@ -41,7 +41,7 @@ fn verdict(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
             ratio.n,
             ratio.min,
             ratio.max,
-            other.of_bound() * 100.0
+            other.of_bound()
         ))
     };
     others.iter().filter_map(sentence).collect()
@@ -55,14 +55,14 @@ fn summary(schemes: &[SchemeRuns<'_>]) -> String {
     for scheme in schemes {
         let _ = writeln!(
             table,
-            "<tr><th>{}</th><td>{:.1} s</td><td>{}</td><td>{} to {}</td><td>{}</td><td>{:.0} %</td><td>{} of {}</td><td>{}</td></tr>",
+            "<tr><th>{}</th><td>{:.1} s</td><td>{}</td><td>{} to {}</td><td>{}</td><td>{}</td><td>{} of {}</td><td>{}</td></tr>",
             escape(scheme.name),
             scheme.seconds.median,
             human_rate(scheme.goodput.median),
             human_rate(scheme.goodput.p25),
             human_rate(scheme.goodput.p75),
             human_rate(scheme.bound.median),
-            scheme.of_bound() * 100.0,
+            scheme.of_bound(),
             scheme.completed(),
             scheme.runs.len(),
             if scheme.is_intact() { "intact" } else { "<b>damaged</b>" },

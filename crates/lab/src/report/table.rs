@@ -47,7 +47,7 @@ fn row(scheme: &SchemeRuns<'_>) -> [String; 8] {
         human_rate(scheme.goodput.median),
         format!("{} - {}", human_rate(scheme.goodput.p25), human_rate(scheme.goodput.p75)),
         human_rate(scheme.bound.median),
-        format!("{:.0} %", scheme.of_bound() * 100.0),
+        scheme.of_bound(),
         format!("{}/{}", scheme.completed(), scheme.runs.len()),
         if scheme.is_intact() { "intact" } else { "DAMAGED" }.to_owned(),
     ]
