@@ -27,7 +27,7 @@ use base::{Instant, Packet};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
-use crate::protocol::Limit;
+use crate::limit::Limit;
 use crate::ready::Ready;
 
 mod by_age;

@@ -8,6 +8,7 @@
 
 pub mod cotmll;
 pub mod endpoint;
+pub mod limit;
 pub mod plain;
 pub mod protocol;
 pub mod queue;
