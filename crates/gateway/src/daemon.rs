@@ -28,6 +28,7 @@ use crate::signals::Signals;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
 
+pub(crate) use status::replace;
 pub use status::{Status, read_status};
 
 /// A running gateway.

@@ -10,7 +10,8 @@
 //! emulator between their UDP carriers. Without, the emulator bridges the two TUN devices itself.
 //!
 //! Namespaces are named after the testbed, so several live side by side. What was started is recorded in
-//! a directory of its own; [`down`] ends those processes, by pid and start time, and removes the rest.
+//! a directory of its own; [`down`] ends those processes, by pid and start time, and whatever else runs in the
+//! testbed's namespaces, and removes the rest.
 
 pub mod namespaces;
 pub mod processes;
@@ -25,7 +26,7 @@ use base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, sleep};
-use crate::daemon::{Status, read_status};
+use crate::daemon::{Status, read_status, replace};
 use namespaces::{Namespace, Room};
 use processes::Process;
 
@@ -62,6 +63,9 @@ pub enum TestbedError {
     /// One with this name is up.
     #[error("testbed {0} is up already; `longhaul testbed down --name {0}` removes it")]
     Exists(String),
+    /// A namespace with the name of one of its own, made by somebody else.
+    #[error("network namespace {0} exists already, and no testbed made it; choose another --name")]
+    Taken(String),
     /// None with this name is up.
     #[error("testbed {0} is not up; `longhaul testbed up --name {0}` builds it")]
     Missing(String),
@@ -156,6 +160,12 @@ pub fn up(options: &Options) -> Result<(), TestbedError> {
             return Err(TestbedError::Exists(options.name.0.clone()));
         }
         Err(error) => return Err(error.into()),
+    }
+    // A namespace that is there by now is not ours: neither to build in nor to remove.
+    let mut namespaces = Room::ALL.iter().map(|room| options.name.namespace(*room));
+    if let Some(taken) = namespaces.find(Namespace::exists) {
+        fs::remove_dir(&directory)?;
+        return Err(TestbedError::Taken(taken.name().to_owned()));
     }
     let mut record = Record::default();
     build(options, &directory, &mut record).inspect_err(|_| {
@@ -293,7 +303,7 @@ fn start(
 }
 
 fn save(name: &Name, record: &Record) -> Result<(), TestbedError> {
-    Ok(fs::write(name.record_file(), serde_json::to_vec_pretty(record).map_err(io::Error::from)?)?)
+    Ok(replace(&name.record_file(), &serde_json::to_vec_pretty(record).map_err(io::Error::from)?)?)
 }
 
 fn end_of_log(directory: &Path, owner: &str) -> String {
@@ -313,8 +323,10 @@ fn remove(name: &Name, record: &Record) -> Result<(), TestbedError> {
     for room in Room::ALL {
         let namespace = name.namespace(room);
         if namespace.exists() {
+            // Without this, what was started in it would keep it alive without a name.
+            let ended = namespace.end_processes();
             let deleted = namespace.delete();
-            result = result.and(deleted);
+            result = result.and(ended).and(deleted);
         }
     }
     result.and(fs::remove_dir_all(name.directory()).map_err(TestbedError::from))

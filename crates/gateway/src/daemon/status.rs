@@ -36,7 +36,7 @@ impl Gateway {
     /// Writes the status file, if one is wanted. A failure is no reason to stop carrying packets.
     pub(super) fn write_status(&self) {
         if let Some(status) = &self.config.status {
-            let _ = replace(&status.file, &self.status());
+            let _ = replace(&status.file, format!("{:#}\n", self.status()).as_bytes());
         }
     }
 }
@@ -45,10 +45,11 @@ fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
     counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
-fn replace(file: &Path, status: &Status) -> io::Result<()> {
+/// Gives `file` a new content, so that a reader sees all of the old or all of the new.
+pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
-    fs::write(&new, format!("{status:#}\n"))?;
+    fs::write(&new, content)?;
     fs::rename(&new, file)
 }
 

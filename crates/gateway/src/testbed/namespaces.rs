@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::TestbedError;
-use super::processes::Process;
+use super::processes::{Process, end_all};
 
 /// One of a testbed's five places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,32 @@ impl Namespace {
     /// # Errors
     /// It does not exist, or no right.
     pub fn delete(&self) -> Result<(), TestbedError> {
-        ip(["netns", "delete", &self.0])
+        ip(["netns", "delete", &self.0]).map(drop)
+    }
+
+    /// The processes in it, but not this one.
+    ///
+    /// # Errors
+    /// It does not exist, or no right.
+    pub fn processes(&self) -> Result<Vec<Process>, TestbedError> {
+        let pids = ip(["netns", "pids", &self.0])?;
+        let others = pids.lines().filter_map(|pid| pid.trim().parse().ok());
+        Ok(others.filter(|pid| *pid != std::process::id()).filter_map(Process::of_pid).collect())
+    }
+
+    /// Ends the processes in it, and those that they start meanwhile.
+    ///
+    /// # Errors
+    /// It does not exist, or no right.
+    pub fn end_processes(&self) -> Result<(), TestbedError> {
+        for _ in 0..ROUNDS {
+            let processes = self.processes()?;
+            if processes.is_empty() {
+                break;
+            }
+            end_all(&processes);
+        }
+        Ok(())
     }
 
     /// Runs `ip` commands in it, one a line.
@@ -142,7 +167,7 @@ impl Namespace {
     pub fn enable_forwarding(&self) -> Result<(), TestbedError> {
         let script = "echo 1 > /proc/sys/net/ipv4/ip_forward && \
                       if [ -e /proc/sys/net/ipv6 ]; then echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; fi";
-        ip(["netns", "exec", &self.0, "sh", "-c", script])
+        ip(["netns", "exec", &self.0, "sh", "-c", script]).map(drop)
     }
 
     /// Starts `program` in it, with `arguments` and its output in `log`.
@@ -187,13 +212,16 @@ impl Namespace {
     }
 }
 
-/// Runs `ip`.
-pub(crate) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<(), TestbedError> {
+/// How often to look for processes that others started while those were ended.
+const ROUNDS: u32 = 5;
+
+/// Runs `ip`; what it printed.
+pub(crate) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<String, TestbedError> {
     let mut command = Command::new("ip");
     command.args(arguments).stdin(Stdio::null());
     let output = command.output()?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();

@@ -31,6 +31,13 @@ impl Process {
         Ok(Self { pid: child.id(), started })
     }
 
+    /// The process that has this pid now, if there is one.
+    #[must_use]
+    pub fn of_pid(pid: u32) -> Option<Self> {
+        let (started, state) = stat(pid)?;
+        (state != 'Z').then_some(Self { pid, started })
+    }
+
     /// Whether it runs still; one that has ended but was not waited for does not.
     #[must_use]
     pub fn is_alive(&self) -> bool {
