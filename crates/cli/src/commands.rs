@@ -17,7 +17,12 @@ use clap::{Parser, Subcommand};
 
 /// TCP/IP over satellite and lossy wireless links: a gateway, and a laboratory that runs the same machines.
 #[derive(Debug, Parser)]
-#[command(name = "longhaul", version, propagate_version = true)]
+#[command(
+    name = "longhaul",
+    version,
+    propagate_version = true,
+    after_help = "Example:\n  longhaul demo\n  longhaul run --help"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
