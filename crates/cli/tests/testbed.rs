@@ -19,24 +19,46 @@ use testbed::bench;
 
 /// 1 MiB through blockages, over each protocol: byte-exact, and recovery on the link wins.
 ///
-/// The errors are the same realisation. With this seed `cotmll` took 17 s where `plain` took 37; the test asks
-/// for less.
+/// Both meet the same realisations, of the seeds 1 to 5. One transfer says little, since where a blockage meets TCP's
+/// timers matters more than how many there are; so the sums are compared.
 #[test]
 fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
     if missing("a_download_arrives_intact_and_recovery_on_the_link_wins") {
         return;
     }
-    let download = |protocol: &str| {
-        let testbed = Testbed::up(protocol, &["--protocol", protocol, "--seed", "3"], &blockages());
+    let download = |protocol: &str, seed: u32| {
+        let seed = seed.to_string();
+        let testbed =
+            Testbed::up(protocol, &["--protocol", protocol, "--seed", seed.as_str()], &blockages());
         let server = testbed.serve(1 << 20);
         testbed.download(&server, 240)
     };
-    let (cotmll, plain) = std::thread::scope(|scope| {
-        let cotmll = scope.spawn(|| download("cotmll"));
-        let plain = scope.spawn(|| download("plain"));
-        (cotmll.join().unwrap(), plain.join().unwrap())
+    let seconds = std::thread::scope(|scope| {
+        let download = &download;
+        ["cotmll", "plain"]
+            .map(|protocol| [1, 2, 3, 4, 5].map(|seed| scope.spawn(move || download(protocol, seed))))
+            .map(|transfers| transfers.map(|transfer| transfer.join().unwrap()))
     });
-    assert!(cotmll * 1.3 < plain, "cotmll took {cotmll:.1} s, plain {plain:.1} s");
+    let [cotmll, plain] = seconds.map(|seconds| seconds.iter().sum::<f64>());
+    assert!(cotmll < plain, "cotmll took {:.1?} s, plain {:.1?} s", seconds[0], seconds[1]);
+}
+
+/// The hub's end is fast enough for super-segments, the terminal's is not: they arrive all the same.
+#[test]
+fn super_segments_cross_between_unequal_ends() {
+    if missing("super_segments_cross_between_unequal_ends") {
+        return;
+    }
+    let channel = ["--rate", "20 Mbit/s", "--up-rate", "1 Mbit/s", "--delay", "10 ms"].map(str::to_owned);
+    let testbed = Testbed::up("unequal", &["--protocol", "cotmll"], &channel);
+    let (terminal, hub) = (testbed.status("gw1"), testbed.status("gw2"));
+    assert_eq!((&terminal["super_segments"], &hub["super_segments"]), (&false.into(), &true.into()));
+    let server = testbed.serve(4 << 20);
+    let seconds = testbed.download(&server, 60);
+    // 1.7 s at the link's rate; a tenth of that where super-segments are lost.
+    assert!(seconds < 8.0, "4 MiB took {seconds:.1} s");
+    let refused = &testbed.status("gw1")["traffic"]["tun_dropped_refused"];
+    assert_eq!(refused, 0);
 }
 
 /// A gateway dies in the middle of a transfer and comes back: the same `curl` completes, byte-exact.
@@ -49,7 +71,7 @@ fn a_transfer_survives_the_death_of_a_gateway() {
         let channel = ["--rate", "2 Mbit/s", "--delay", "50 ms"].map(str::to_owned);
         let testbed = Testbed::up(&format!("kill-{room}"), &["--protocol", "cotmll"], &channel);
         let server = testbed.serve(1 << 20);
-        let transfer = testbed.start_download(&server, 120);
+        let transfer = testbed.start_slow_download(&server, 120);
         testbed.wait_until("a third has arrived", 60, || transfer.bytes() > 350_000);
         testbed.kill_gateway(room);
         assert!(!transfer.is_complete(), "the gateway was to die in the middle");
@@ -58,7 +80,8 @@ fn a_transfer_survives_the_death_of_a_gateway() {
         testbed.restart_gateway(room);
         transfer.finish();
         let status = testbed.status(other(room));
-        assert_eq!(status["handshakes"], 2, "one session with each life: {status:#}");
+        let handshakes = status["handshakes"].as_u64();
+        assert!(handshakes >= Some(2), "one session with each life: {status:#}");
     }
 }
 
@@ -103,7 +126,7 @@ fn a_bare_satellite_carries_packets_of_both_families() {
         return;
     }
     let channel = ["--rate", "10 Mbit/s", "--up-rate", "1 Mbit/s", "--delay", "30 ms"].map(str::to_owned);
-    let testbed = Testbed::up("bare", &["--no-gateway"], &channel);
+    let testbed = Testbed::up("bare", &["--no-gateway", "--mtu", "1280"], &channel);
     let server = testbed.serve(100_000);
     assert!(testbed.download(&server, 30) > 0.12, "two round trips of 60 ms at least");
     let server = testbed.serve_at("fd77:2::2", 100_000);
@@ -142,6 +165,67 @@ fn down_leaves_nothing_and_so_does_a_failed_up() {
     assert!(!bench::directory_of(&name).exists());
 }
 
+/// What `exec` has started would keep its namespace alive: `down` ends it too.
+#[test]
+fn down_ends_what_exec_started() {
+    if missing("down_ends_what_exec_started") {
+        return;
+    }
+    let channel = ["--delay", "5 ms"].map(str::to_owned);
+    let testbed = Testbed::up("exec", &["--protocol", "plain"], &channel);
+    let mut sleeper = testbed.start("host1", &["sleep", "600"]);
+    // A child of it that ignores a polite request.
+    let mut stubborn = testbed.start("host2", &["sh", "-c", "trap '' TERM; sleep 600 & wait; sleep 600"]);
+    let (host1, host2) = (testbed.namespace("host1"), testbed.namespace("host2"));
+    bench::wait_until("both run", 10, || {
+        host1.processes().unwrap().len() == 1 && host2.processes().unwrap().len() == 2
+    });
+    let others = [host1.processes().unwrap(), host2.processes().unwrap()].concat();
+    let name = testbed.name().to_owned();
+    drop(testbed);
+    assert!(others.iter().all(|process| !process.is_alive()));
+    assert!(!sleeper.wait().unwrap().success() && !stubborn.wait().unwrap().success());
+    assert_eq!(bench::namespaces_of(&name), 0);
+}
+
+/// `up` dies at once in the middle of building: `down` removes what there is.
+#[test]
+fn down_removes_half_a_testbed() {
+    if missing("down_removes_half_a_testbed") {
+        return;
+    }
+    for namespaces in [1, 5] {
+        let name = bench::fresh_name("half");
+        let mut up = bench::start_longhaul(&["testbed", "up", "--name", &name, "--delay", "5 s"]);
+        bench::wait_until("it builds", 10, || bench::namespaces_of(&name) >= namespaces);
+        up.kill().unwrap();
+        up.wait().unwrap();
+        // A command that it has just started may still be at work.
+        sleep(Duration::from_millis(300));
+        let down = bench::longhaul(&["testbed", "down", "--name", &name]);
+        assert!(down.status.success(), "{down:?}");
+        assert_eq!(bench::namespaces_of(&name), 0);
+        assert!(!bench::directory_of(&name).exists());
+    }
+}
+
+/// A namespace of somebody else's stays as it is.
+#[test]
+fn up_takes_no_namespace_of_others() {
+    if missing("up_takes_no_namespace_of_others") {
+        return;
+    }
+    let name = bench::fresh_name("taken");
+    let taken = bench::namespace_of(&name, "gw2");
+    taken.add().unwrap();
+    let up = bench::longhaul(&["testbed", "up", "--name", &name]);
+    let left = (taken.exists(), bench::namespaces_of(&name), bench::directory_of(&name).exists());
+    taken.delete().unwrap();
+    assert_eq!(up.status.code(), Some(1), "{up:?}");
+    assert!(String::from_utf8_lossy(&up.stderr).contains("exists already"), "{up:?}");
+    assert_eq!(left, (true, 1, false));
+}
+
 /// What is wrong with arguments or a configuration ends with code 2 before anything is built. Needs no root.
 #[test]
 fn wrong_arguments_and_configurations_end_with_code_2() {
@@ -149,6 +233,11 @@ fn wrong_arguments_and_configurations_end_with_code_2() {
         (&["testbed", "up", "--rate", "1 Mbps"][..], "rate = \"1 Mbps\""),
         (&["testbed", "up", "--protocol", "plan"], "unknown variant `plan`, expected"),
         (&["testbed", "up", "--name", "A/b"], "allowed are 1 to 20 of a-z, 0-9 and -"),
+        (&["testbed", "up", "--rate", "0 bit/s"], "--rate: a rate of zero; allowed are rates above it"),
+        (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "--up-rate: a rate of zero"),
+        (&["testbed", "up", "--mtu", "1279"], "1280..=1500"),
+        (&["testbed", "up", "--line-queue", "0"], "0 is not in 1.."),
+        (&["emulate", "--tun-a", "a/b", "--tun-b", "c"], "\"a/b\" is not an interface name; allowed"),
         (&["gateway", "--config", "/nonexistent.toml"], "/nonexistent.toml: "),
         (
             &["emulate", "--udp-a", "127.0.0.1:0", "--udp-b", "127.0.0.1:0", "--errors", "x={}"],

@@ -4,7 +4,7 @@ pub mod batch;
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::SockRef;
@@ -131,9 +131,41 @@ pub(crate) fn enlarge(socket: &UdpSocket) {
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
 }
 
+/// Datagrams that found the receive buffer full, as far as the kernel tells.
+pub(crate) fn overflows(socket: &UdpSocket) -> u64 {
+    let mut info = [0_u32; MEMINFO_DROPS + 1];
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the value is writable memory of the given length, and both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            info.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if result == 0 { info[MEMINFO_DROPS].into() } else { 0 }
+}
+
+/// `SK_MEMINFO_DROPS`: the last of the numbers that `SO_MEMINFO` gives.
+const MEMINFO_DROPS: usize = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_that_found_no_room_are_counted() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        SockRef::from(&socket).set_recv_buffer_size(4096).unwrap();
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(overflows(&socket), 0);
+        for _ in 0..100 {
+            other.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
+        }
+        assert!((50..100).contains(&overflows(&socket)), "{}", overflows(&socket));
+    }
 
     #[test]
     fn an_empty_datagram_is_one_too() {

@@ -16,7 +16,7 @@
 //! protocol = "cotmll"             # or a table with its parameters
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
 //! queue = { drop-tail = { packets = 100 } }
-//! fillers = 100                   # idle frames a second on a link above 1 Mbit/s
+//! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments
 //!
 //! [session]
@@ -27,6 +27,7 @@
 //! interval = "1 s"
 //! ```
 
+use core::ops::Range;
 use core::str::FromStr;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ use std::path::{Path, PathBuf};
 use base::config::ConfigError;
 use base::{Duration, Rate};
 use link::Protocol;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use toml::Spanned;
 
 use crate::key::PresharedKey;
 use crate::session::OVERHEAD;
@@ -111,18 +113,19 @@ impl Udp {
 }
 
 /// The link.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
     /// What the two ends say to each other. Both need the same.
     pub protocol: Protocol,
     /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<PositiveRate>,
     /// Where packets wait for the link.
     #[serde(default)]
     pub queue: link::queue::Config,
-    /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always.
+    /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always. A
+    /// protocol that recovers losses needs some, lest the last frames' loss never show.
     #[serde(default = "default_fillers")]
     pub fillers: u32,
     /// Whether the carrier loses nothing, so that `plain` too may carry super-segments.
@@ -136,6 +139,29 @@ const fn default_fillers() -> u32 {
 }
 
 impl Link {
+    /// Reads `text`, the content of `file`: the keys of a `[link]` table by themselves.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what is allowed.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let link: Self = base::config::parse(file, text)?;
+        let places: LinkPlaces = base::config::parse(file, text)?;
+        link.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
+        Ok(link)
+    }
+
+    fn check(&self, places: &LinkPlaces) -> Result<(), Complaint> {
+        let recovers = !matches!(self.protocol, Protocol::Plain(_));
+        if recovers && self.fillers == 0 {
+            let message = format!(
+                "no fillers, without which {} cannot recover the last frames; allowed are 1 and more",
+                self.protocol.name()
+            );
+            return Err(Complaint::at(places.fillers.as_ref(), message));
+        }
+        Ok(())
+    }
+
     /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
     #[must_use]
     pub fn super_segment(&self, mtu: usize) -> Option<u32> {
@@ -186,6 +212,8 @@ impl Config {
     /// What is wrong, where, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
         let config: Self = base::config::parse(file, text)?;
+        let places: Places = base::config::parse(file, text)?;
+        config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
         match (&config.session.key_file, &config.session.key) {
             (Some(_), Some(_)) => {
                 Err(ConfigError::about(file, "[session] has both key-file and key; allowed is one of them"))
@@ -196,6 +224,29 @@ impl Config {
             )),
             _ => Ok(config),
         }
+    }
+
+    /// What no value can know by itself.
+    fn check(&self, places: &Places) -> Result<(), Complaint> {
+        self.link.check(&places.link)?;
+        let mtu = self.tun.mtu.0;
+        let prefixes = self.tun.addresses.iter().chain(&self.tun.routes);
+        let prefix_places = places.tun.addresses.iter().chain(&places.tun.routes);
+        let mut prefixes = prefixes.zip(prefix_places);
+        if mtu < IPV6_MTU
+            && let Some((_, place)) = prefixes.find(|(prefix, _)| prefix.address.is_ipv6())
+        {
+            let message = format!(
+                "IPv6 needs an MTU of at least {IPV6_MTU}, and that of [tun] is {mtu}; allowed is IPv4, or a larger mtu"
+            );
+            return Err(Complaint::at(Some(place), message));
+        }
+        let Udp { listen, peer, .. } = self.carrier.udp;
+        if peer.is_some_and(|peer| peer.is_ipv4() != listen.is_ipv4()) {
+            let message = format!("the peer cannot be reached from {listen}; allowed is one family for both");
+            return Err(Complaint::at(places.carrier.udp.peer.as_ref(), message));
+        }
+        Ok(())
     }
 
     /// Reads the file at `path`.
@@ -211,6 +262,64 @@ impl Config {
             *key = parent.join(&*key);
         }
         Ok(config)
+    }
+}
+
+/// RFC 8200, section 5.
+const IPV6_MTU: u32 = 1280;
+
+/// Where in the file the values lie that are checked together.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Places {
+    tun: TunPlaces,
+    carrier: CarrierPlaces,
+    link: LinkPlaces,
+}
+
+type Place = Spanned<de::IgnoredAny>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TunPlaces {
+    addresses: Vec<Place>,
+    routes: Vec<Place>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CarrierPlaces {
+    udp: UdpPlaces,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UdpPlaces {
+    peer: Option<Place>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LinkPlaces {
+    fillers: Option<Place>,
+}
+
+/// What is wrong with a value, in view of the others.
+struct Complaint {
+    span: Option<Range<usize>>,
+    message: String,
+}
+
+impl Complaint {
+    fn at(place: Option<&Place>, message: String) -> Self {
+        Self { span: place.map(Spanned::span), message }
+    }
+
+    fn in_file(self, file: &str, text: &str) -> ConfigError {
+        match self.span {
+            Some(span) => ConfigError::at(file, text, span, self.message),
+            None => ConfigError::about(file, self.message),
+        }
     }
 }
 
@@ -240,14 +349,24 @@ impl SessionKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositiveRate(pub Rate);
 
+impl PositiveRate {
+    /// The rate, if it is above zero.
+    #[must_use]
+    pub fn new(rate: Rate) -> Option<Self> {
+        (rate.as_bps() > 0).then_some(Self(rate))
+    }
+}
+
+impl Serialize for PositiveRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
 impl<'de> Deserialize<'de> for PositiveRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Rate::deserialize(deserializer)? {
-            rate if rate.as_bps() == 0 => {
-                Err(de::Error::custom("a rate of zero; allowed are rates above it"))
-            }
-            rate => Ok(Self(rate)),
-        }
+        Self::new(Rate::deserialize(deserializer)?)
+            .ok_or_else(|| de::Error::custom("a rate of zero; allowed are rates above it"))
     }
 }
 
@@ -376,6 +495,49 @@ key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
             site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n")
         });
         assert!(none.contains("longhaul keygen"), "{none}");
+    }
+
+    #[test]
+    fn values_that_contradict_each_other_are_complained_about_in_their_place() {
+        let cotmll = |site: &str| site.replace("\"plain\"", "\"cotmll\"");
+        let fillers = complaint(|site| cotmll(site).replace("[session]", "fillers = 0\n[session]"));
+        assert!(
+            fillers.starts_with("site.toml:10: fillers = 0: no fillers, without which cotmll"),
+            "{fillers}"
+        );
+        assert!(fillers.ends_with("allowed are 1 and more"), "{fillers}");
+        let plain = SITE.replace("[session]", "fillers = 0\n[session]");
+        assert!(Config::parse("site.toml", &plain).is_ok());
+        let mtu = complaint(|site| site.replace("[carrier.udp]", "mtu = 1279\n[carrier.udp]"));
+        assert!(mtu.starts_with("site.toml:4: addresses = ["), "{mtu}");
+        assert!(mtu.contains("at least 1280, and that of [tun] is 1279; allowed"), "{mtu}");
+        let route = complaint(|site| {
+            let site = site.replace(", \"fd77::1/64\"", "");
+            site.replace(
+                "[carrier.udp]",
+                "mtu = 576\nroutes = [\"10.0.0.0/8\", \"fd78::/64\"]\n[carrier.udp]",
+            )
+        });
+        assert!(route.starts_with("site.toml:6: routes = ["), "{route}");
+        let family = complaint(|site| site.replace("[link]", "peer = \"[fd00::1]:1\"\n[link]"));
+        assert!(family.starts_with("site.toml:7: peer = \"[fd00::1]:1\": the peer cannot"), "{family}");
+    }
+
+    #[test]
+    fn a_link_table_survives_as_text() {
+        #[derive(Serialize)]
+        struct Site {
+            link: Link,
+        }
+        let text = "fillers = 7\nrate = \"2 Mbit/s\"\nclean = true\n[protocol.cotmll]\nwindow = 256\n\
+                    [queue.drop-tail]\npackets = 9\n";
+        let link = Link::parse("link.toml", text).unwrap();
+        let site = toml::to_string(&Site { link }).unwrap();
+        let site = SITE.replace("[link]\nprotocol = \"plain\"\nrate = \"1 Mbit/s\"\n", &site);
+        let again = Config::parse("site.toml", &site).unwrap().link;
+        assert_eq!(format!("{again:?}"), format!("{link:?}"));
+        let error = Link::parse("link.toml", "fillers = 0\nprotocol = \"cotmll\"").unwrap_err().to_string();
+        assert!(error.starts_with("link.toml:1: fillers = 0: "), "{error}");
     }
 
     #[test]

@@ -148,8 +148,11 @@ impl Emulator {
     #[must_use]
     pub fn report(&self) -> Report {
         let now = self.clock.now();
-        let [down, up] = &self.directions;
-        Report { seconds: now.as_secs_f64(), down: down.counters, up: up.counters }
+        let [down, up] = [0, 1].map(|from| DirectionCounters {
+            dropped_at_entry: self.ports[from].overflows(),
+            ..self.directions[from].counters
+        });
+        Report { seconds: now.as_secs_f64(), down, up }
     }
 
     fn take_in(&mut self, from: usize) -> io::Result<()> {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
+use gateway::config::InterfaceName;
 use gateway::emulator::{Emulator, Options, Ports, Report, UdpPort};
 use gateway::signals::Signals;
 
@@ -34,10 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_b")]
     peer_b: Option<SocketAddr>,
     /// Side A's TUN device, created here.
-    #[arg(long, value_name = "NAME", requires = "tun_b", conflicts_with = "udp_a")]
+    #[arg(long, value_name = "NAME", requires = "tun_b", conflicts_with = "udp_a", value_parser = interface)]
     tun_a: Option<String>,
     /// Side B's TUN device, created here.
-    #[arg(long, value_name = "NAME", requires = "tun_a")]
+    #[arg(long, value_name = "NAME", requires = "tun_a", value_parser = interface)]
     tun_b: Option<String>,
     #[command(flatten)]
     channel: ChannelArgs,
@@ -75,8 +76,8 @@ pub(crate) struct ChannelArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Packets that may wait for each line.
-    #[arg(long, value_name = "PACKETS", default_value_t = 100)]
-    pub(crate) line_queue: usize,
+    #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) line_queue: u32,
 }
 
 impl ChannelArgs {
@@ -144,8 +145,13 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         _ => return misconfigured("ports: allowed are --udp-a with --udp-b, or --tun-a with --tun-b"),
     };
     let report_every = args.stats.map(|seconds| Duration::from_secs(seconds.max(1).into()));
-    let options =
-        Options { ports, channel, seed: args.channel.seed, queue: args.channel.line_queue, report_every };
+    let options = Options {
+        ports,
+        channel,
+        seed: args.channel.seed,
+        queue: args.channel.line_queue as usize,
+        report_every,
+    };
     let result = Signals::new().and_then(|mut signals| {
         let mut emulator = Emulator::new(&options)?;
         emulator.run(&mut signals, |report| print(report, args.json))?;
@@ -165,7 +171,8 @@ fn print(report: &Report, json: bool) {
     }
     for (name, counters) in [("down", &report.down), ("up", &report.up)] {
         say(format_args!(
-            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}",
+            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}; \
+             missed {}, {:.1} ms late at worst",
             report.seconds,
             counters.packets.get(),
             counters.bytes.get(),
@@ -173,8 +180,14 @@ fn print(report: &Report, json: bool) {
             counters.dropped_queue.get(),
             counters.damaged.get(),
             counters.dropped_at_exit.get(),
+            counters.dropped_at_entry,
+            counters.greatest_lateness_us as f64 / 1000.0,
         ));
     }
+}
+
+fn interface(name: &str) -> Result<String, String> {
+    InterfaceName::try_from(name.to_owned()).map(|name| name.as_str().to_owned())
 }
 
 fn quoted(value: &str) -> String {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
+use gateway::config::PositiveRate;
 use gateway::testbed::namespaces::Room;
 use gateway::testbed::{self, Link, Name, Options, TestbedError};
 
@@ -50,8 +51,8 @@ struct Up {
     /// No gateways: the emulator bridges the two TUN devices.
     #[arg(long)]
     no_gateway: bool,
-    /// Largest IP packet between the hosts, in bytes.
-    #[arg(long, default_value_t = 1400, value_parser = clap::value_parser!(u32).range(576..=1500))]
+    /// Largest IP packet between the hosts, in bytes; IPv6 needs 1280.
+    #[arg(long, default_value_t = 1400, value_parser = clap::value_parser!(u32).range(1280..=1500))]
     mtu: u32,
     #[command(flatten)]
     channel: ChannelArgs,
@@ -137,8 +138,17 @@ impl From<ConfigError> for Wrong {
 fn build(up: &Up) -> Result<(), Wrong> {
     let name = Name::new(&up.name.name)?;
     let channel = up.channel.channel()?;
-    let link = if up.no_gateway { None } else { Some(link(up, &channel)?) };
-    let protocol = link.as_ref().map_or_else(|| "none".to_owned(), |link| link.table.replace('\n', " "));
+    let positive = |option: &str, rate| {
+        PositiveRate::new(rate).ok_or_else(|| {
+            ConfigError::about("arguments", format!("--{option}: a rate of zero; allowed are rates above it"))
+        })
+    };
+    let down = positive("rate", channel.rate)?;
+    let up_rate = channel.up_rate.map_or(Ok(down), |rate| positive("up-rate", rate))?;
+    let config = if up.no_gateway { None } else { Some(link(up)?) };
+    let link = config.map(|config| Link { config, up: up_rate, down });
+    let protocol =
+        link.as_ref().map_or_else(|| "none".to_owned(), |link| link.config.protocol.name().to_owned());
     testbed::up(&Options {
         name: name.clone(),
         link,
@@ -154,14 +164,14 @@ fn build(up: &Up) -> Result<(), Wrong> {
             serde_json::json!({ "name": name.as_str(), "host1": host1, "host2": host2, "directory": directory })
         );
     } else {
-        println!("testbed {} is up ({}); host1 is {host1}, host2 is {host2}", name.as_str(), protocol.trim());
+        println!("testbed {} is up ({protocol}); host1 is {host1}, host2 is {host2}", name.as_str());
         println!("  longhaul testbed exec --name {} host1 -- ping -c 3 {host2}", name.as_str());
     }
     Ok(())
 }
 
 /// The gateways' link, checked before anything is built.
-fn link(up: &Up, channel: &channel::duplex::Config) -> Result<Link, ConfigError> {
+fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
     let (file, table) = match &up.link_config {
         Some(path) => {
             let file = path.display().to_string();
@@ -170,11 +180,11 @@ fn link(up: &Up, channel: &channel::duplex::Config) -> Result<Link, ConfigError>
         }
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
-    let checked: gateway::config::Link = base::config::parse(&file, &table)?;
-    if checked.rate.is_some() {
+    let config = gateway::config::Link::parse(&file, &table)?;
+    if config.rate.is_some() {
         return Err(ConfigError::about(&file, "rate: not here; --rate and --up-rate give the rates"));
     }
-    Ok(Link { table, up: Some(channel.up_rate.unwrap_or(channel.rate)), down: Some(channel.rate) })
+    Ok(config)
 }
 
 fn enter(exec: &Exec) -> Result<(), Wrong> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::requirements::skipped;
 use base::{Duration, Instant};
 use gateway::clock::{Clock, sleep};
-use gateway::testbed::namespaces::{Room, check_requirements};
+use gateway::testbed::namespaces::{Namespace, Room, check_requirements};
 use gateway::testbed::processes::Process;
 use gateway::testbed::{self, Name};
 use serde_json::Value;
@@ -76,6 +76,28 @@ pub(crate) fn longhaul(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longhaul")).args(arguments).output().unwrap()
 }
 
+/// Starts `longhaul`, in the background and in silence.
+pub(crate) fn start_longhaul(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// A name that no other testbed has.
+pub(crate) fn fresh_name(label: &str) -> String {
+    let name = format!("t{}-{}-{label}", std::process::id(), unique());
+    name[..name.len().min(20)].to_owned()
+}
+
+/// Waits until `done`.
+pub(crate) fn wait_until(what: &str, seconds: u64, done: impl Fn() -> bool) {
+    let clock = Clock::start();
+    while !done() {
+        let limit = Instant::ZERO + Duration::from_secs(seconds);
+        assert!(clock.now() < limit, "waited {seconds} s until {what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
 pub(crate) fn namespaces_of(name: &str) -> usize {
     let name = Name::new(name).unwrap();
     Room::ALL.iter().filter(|room| name.namespace(**room).exists()).count()
@@ -85,14 +107,17 @@ pub(crate) fn directory_of(name: &str) -> PathBuf {
     Name::new(name).unwrap().directory()
 }
 
+pub(crate) fn namespace_of(name: &str, at: &str) -> Namespace {
+    Name::new(name).unwrap().namespace(room(at))
+}
+
 fn room(name: &str) -> Room {
     *Room::ALL.iter().find(|room| room.name() == name).expect("a room of the testbed")
 }
 
 impl Testbed {
     pub(crate) fn up(label: &str, link: &[&str], channel: &[String]) -> Self {
-        let name = format!("t{}-{}-{label}", std::process::id(), unique());
-        let name = Name::new(&name[..name.len().min(20)]).unwrap();
+        let name = Name::new(&fresh_name(label)).unwrap();
         let files = std::env::temp_dir().join(format!("longhaul-{}", name.as_str()));
         fs::create_dir(&files).unwrap();
         let testbed = Self { name, files };
@@ -106,6 +131,10 @@ impl Testbed {
 
     pub(crate) fn name(&self) -> &str {
         self.name.as_str()
+    }
+
+    pub(crate) fn namespace(&self, at: &str) -> Namespace {
+        self.name.namespace(room(at))
     }
 
     fn command(&self, room: &str) -> Command {
@@ -148,10 +177,24 @@ impl Testbed {
     }
 
     pub(crate) fn start_download(&self, server: &Server, limit: u32) -> Transfer {
+        self.start_curl(server, limit, &[])
+    }
+
+    /// A download of 100 kB/s, which a link of 1 Mbit/s or more can keep up.
+    pub(crate) fn start_slow_download(&self, server: &Server, limit: u32) -> Transfer {
+        self.start_curl(server, limit, &["--limit-rate", "100K"])
+    }
+
+    /// Starts a command in a room, in the background.
+    pub(crate) fn start(&self, room: &str, command: &[&str]) -> Child {
+        self.command(room).args(command).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    fn start_curl(&self, server: &Server, limit: u32, options: &[&str]) -> Transfer {
         let file = self.files.join(format!("fetched-{}", unique()));
         let mut command = self.command("host1");
         command.args(["curl", "-s", "-S", "-g", "--fail", "--max-time", &limit.to_string(), "-o"]).arg(&file);
-        let child = command.arg(server.url()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = command.args(options).arg(server.url()).stderr(Stdio::piped()).spawn().unwrap();
         Transfer { child, file, content: server.content.clone() }
     }
 
@@ -208,12 +251,7 @@ impl Testbed {
     }
 
     pub(crate) fn wait_until(&self, what: &str, seconds: u64, done: impl Fn() -> bool) {
-        let clock = Clock::start();
-        while !done() {
-            let limit = Instant::ZERO + Duration::from_secs(seconds);
-            assert!(clock.now() < limit, "waited {seconds} s until {what}");
-            sleep(Duration::from_millis(20));
-        }
+        wait_until(what, seconds, done);
     }
 }
 

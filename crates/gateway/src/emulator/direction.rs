@@ -23,6 +23,10 @@ pub struct DirectionCounters {
     pub damaged: Counter,
     /// Arrived, but the port would not take them.
     pub dropped_at_exit: Counter,
+    /// Found the socket's receive buffer full, before the emulator saw them.
+    pub dropped_at_entry: u64,
+    /// How long after its time a packet was delivered at worst, in microseconds.
+    pub greatest_lateness_us: u64,
 }
 
 /// A queue, a line, and what is under way on it.
@@ -74,7 +78,9 @@ impl Direction {
 
     /// A packet that has arrived by `now`.
     pub(super) fn poll_delivery(&mut self, now: Instant) -> Option<Packet> {
-        let (_, packet) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
+        let (at, packet) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
+        let lateness = now.saturating_since(at).as_nanos() / 1000;
+        self.counters.greatest_lateness_us = self.counters.greatest_lateness_us.max(lateness);
         self.counters.delivered.increment();
         Some(packet)
     }
@@ -107,6 +113,7 @@ mod tests {
         assert_eq!(direction.next_delivery(), Some(at(21_500)));
         assert_eq!(direction.poll_delivery(at(21_500)), Some(packet(2)));
         assert_eq!((direction.counters.delivered.get(), direction.counters.bytes.get()), (2, 1500));
+        assert_eq!(direction.counters.greatest_lateness_us, 400);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use base::Packet;
 
 use super::UdpPort;
+use crate::carrier::{enlarge, overflows};
 use crate::readiness::Interest;
 use crate::tun::{Tun, Written};
 
@@ -20,6 +21,7 @@ impl Port {
     pub(super) fn udp(port: UdpPort) -> io::Result<Self> {
         let socket = UdpSocket::bind(port.listen)?;
         socket.set_nonblocking(true)?;
+        enlarge(&socket);
         let header_len = if port.listen.is_ipv4() { 20 + 8 } else { 40 + 8 };
         Ok(Self::Udp {
             socket,
@@ -38,6 +40,14 @@ impl Port {
         match self {
             Self::Udp { socket, .. } => Interest::read(socket.as_fd()),
             Self::Tun(tun) => Interest::read(tun.as_fd()),
+        }
+    }
+
+    /// Packets that found the receive buffer full.
+    pub(super) fn overflows(&self) -> u64 {
+        match self {
+            Self::Udp { socket, .. } => overflows(socket),
+            Self::Tun(_) => 0,
         }
     }
 

@@ -1,14 +1,15 @@
 //! The testbed's addresses, devices, routes and configuration files.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use base::Rate;
+use serde::Serialize;
 
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
+use crate::config::{self, PositiveRate};
 use crate::key::PresharedKey;
 
 /// The gateways' and the emulator's UDP port.
@@ -21,14 +22,20 @@ pub(super) const TUN_B: &str = "sat1";
 const CARRIER_MTU: u32 = 1500;
 
 /// The link between the two gateways.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// `protocol = …` and any other key of the configuration's `[link]` table, but the rate.
-    pub table: String,
+    /// All but its rate.
+    pub config: config::Link,
     /// Rate of the terminal's gateway: the channel's up rate.
-    pub up: Option<Rate>,
+    pub up: PositiveRate,
     /// Rate of the hub's gateway: the channel's down rate.
-    pub down: Option<Rate>,
+    pub down: PositiveRate,
+}
+
+/// A part of a gateway's configuration file.
+#[derive(Serialize)]
+struct Site {
+    link: config::Link,
 }
 
 /// Devices and addresses, all but the TUN devices.
@@ -107,17 +114,17 @@ pub(super) fn write_configurations(
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
         let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
-        let rate = rate.map_or(String::new(), |rate| format!("rate = \"{rate}\"\n"));
+        let site = Site { link: config::Link { rate: Some(rate), ..link.config } };
+        let site = toml::to_string(&site).map_err(io::Error::other)?;
         let status = directory.join(format!("{}.status", room.name()));
         let text = format!(
             "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
              routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
              [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {CARRIER_MTU}\n{peer}\n\
-             [link]\n{rate}{table}\n\n[session]\nkey = \"{key}\"\n\n\
+             {site}\n[session]\nkey = \"{key}\"\n\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,
             mtu = options.mtu,
-            table = link.table,
         );
         let path = directory.join(format!("{}.toml", room.name()));
         fs::OpenOptions::new()
