@@ -15,6 +15,7 @@ use std::net::{SocketAddr, UdpSocket};
 use base::Duration;
 use bench::{Testbed, blockages, missing};
 use gateway::clock::sleep;
+use gateway::testbed::namespaces::Namespace;
 use testbed::bench;
 
 /// 1 MiB through blockages, over each protocol: byte-exact, and recovery on the link wins.
@@ -28,8 +29,7 @@ fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
     }
     let download = |protocol: &str, seed: u32| {
         let seed = seed.to_string();
-        let testbed =
-            Testbed::up(protocol, &["--protocol", protocol, "--seed", seed.as_str()], &blockages());
+        let testbed = Testbed::up(protocol, &["--protocol", protocol, "--seed", seed.as_str()], &blockages());
         let server = testbed.serve(1 << 20);
         testbed.download(&server, 240)
     };
@@ -207,6 +207,65 @@ fn down_removes_half_a_testbed() {
         assert_eq!(bench::namespaces_of(&name), 0);
         assert!(!bench::directory_of(&name).exists());
     }
+}
+
+/// A signal during `up` or `bench gateway` leaves nothing behind.
+#[test]
+fn an_interrupted_build_leaves_nothing() {
+    if missing("an_interrupted_build_leaves_nothing") {
+        return;
+    }
+    let name = bench::fresh_name("int");
+    let mut up = bench::start_longhaul(&["testbed", "up", "--name", &name, "--delay", "60 s"]);
+    bench::wait_until("it builds", 10, || bench::namespaces_of(&name) == 5);
+    bench::signal(up.id(), "INT");
+    assert_eq!(up.wait().unwrap().code(), Some(1));
+    assert_eq!(bench::namespaces_of(&name), 0);
+    assert!(!bench::directory_of(&name).exists());
+
+    let mut run = bench::start_longhaul(&["bench", "gateway", "--scheme", "plain", "--seconds", "60"]);
+    let sides = ["a", "b"].map(|side| Namespace::new(format!("lhbench{}{side}", run.id())));
+    let gateways_run = || sides.iter().all(|side| side.processes().is_ok_and(|found| !found.is_empty()));
+    bench::wait_until("its gateways run", 10, gateways_run);
+    bench::signal(run.id(), "INT");
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    assert!(!sides.iter().any(Namespace::exists));
+}
+
+/// The status file and what is said about a peer with another key.
+#[test]
+fn a_gateway_tells_how_it_is_and_whom_it_refuses() {
+    if missing("a_gateway_tells_how_it_is_and_whom_it_refuses") {
+        return;
+    }
+    let channel = ["--delay", "5 ms"].map(str::to_owned);
+    let testbed = Testbed::up("tells", &["--protocol", "plain"], &channel);
+    let directory = bench::directory_of(testbed.name());
+    let pid = testbed.pid("gw2");
+    assert_eq!(testbed.status("gw2")["pid"], pid);
+    assert!(testbed.status("gw2")["uptime_seconds"].as_f64() > Some(0.0));
+
+    let site = std::fs::read_to_string(directory.join("gw1.toml")).unwrap();
+    let key = site.lines().find(|line| line.starts_with("key = ")).unwrap();
+    let other = "key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"";
+    std::fs::write(directory.join("gw1.toml"), site.replace(key, other)).unwrap();
+    testbed.kill_gateway("gw1");
+    testbed.restart_gateway("gw1");
+    let log = || std::fs::read_to_string(directory.join("gw2.log")).unwrap();
+    testbed.wait_until("it refuses the other key", 10, || log().contains("handshake under another key"));
+
+    bench::signal(pid, "TERM");
+    testbed.wait_until("its status is gone", 10, || !directory.join("gw2.status").exists());
+
+    testbed.wait_until("it has ended", 10, || !testbed.is_alive("gw2"));
+    let site = std::fs::read_to_string(directory.join("gw2.toml")).unwrap();
+    let config = directory.join("nowhere.toml");
+    std::fs::write(&config, site.replace(directory.to_str().unwrap(), "/proc/none")).unwrap();
+    let config = config.to_str().unwrap();
+    let output = testbed.run("gw2", &[env!("CARGO_BIN_EXE_longhaul"), "gateway", "--config", config]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("status file /proc/none/gw2.status: "), "{stderr}");
 }
 
 /// A namespace of somebody else's stays as it is.

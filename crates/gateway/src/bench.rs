@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::clock::{Clock, sleep};
 use crate::daemon::read_status;
 use crate::key::PresharedKey;
+use crate::signals::Signals;
 use crate::testbed::TestbedError;
 use crate::testbed::namespaces::{Namespace, check_requirements, ip, this_program};
 use crate::testbed::processes::{Process, end_all};
@@ -109,7 +110,11 @@ const TUNNEL_MTU: u32 = 1400;
 ///
 /// # Errors
 /// No right, a tunnel that does not come up, a stream that breaks.
-pub fn run(options: &Options, mut progress: impl FnMut(&Run)) -> Result<Report, TestbedError> {
+pub fn run(
+    options: &Options,
+    signals: &mut Signals,
+    mut progress: impl FnMut(&Run),
+) -> Result<Report, TestbedError> {
     check_requirements()?;
     let mut schemes = options.schemes.clone();
     if schemes.is_empty() {
@@ -121,7 +126,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Run)) -> Result<Report, 
     let mut runs = Vec::new();
     for _ in 0..options.repetitions {
         for &scheme in &schemes {
-            let gbps = measure(scheme, options.duration)?;
+            let gbps = measure(scheme, options.duration, signals)?;
             let run = Run { scheme, gbps };
             progress(&run);
             runs.push(run);
@@ -155,10 +160,13 @@ fn summarize(runs: &[Run]) -> Vec<Summary> {
     sorted.iter().map(summary).collect()
 }
 
-fn measure(scheme: Scheme, duration: Duration) -> Result<f64, TestbedError> {
+fn measure(scheme: Scheme, duration: Duration, signals: &mut Signals) -> Result<f64, TestbedError> {
     let site = Site::build()?;
     let mut site = site.with_tunnel(scheme)?;
-    let result = stream::throughput(&site.namespaces, TUNNEL[1], WARM_UP, duration);
+    let result = stream::throughput(&site.namespaces, TUNNEL[1], [WARM_UP, duration], signals);
+    if matches!(&result, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+        return Err(TestbedError::Interrupted);
+    }
     site.check_alive()?;
     Ok(result?)
 }

@@ -4,6 +4,7 @@
 //! frames leave as the pacer allows, each sealed into one datagram, many datagrams in one call. What
 //! arrives is opened in place and goes to the endpoint; what the endpoint completes goes to the TUN.
 
+mod complaints;
 mod inbound;
 mod outbound;
 mod status;
@@ -11,6 +12,7 @@ mod status;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
@@ -23,10 +25,11 @@ use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::pacer::Pacer;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
-use crate::session::{Event, Session, Timing};
+use crate::session::{Event, Rejection, Session, Timing};
 use crate::signals::Signals;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
+use complaints::Complaints;
 
 pub(crate) use status::replace;
 pub use status::{Status, read_status};
@@ -56,6 +59,7 @@ pub struct Gateway {
     discarded: Reasons,
     /// What happened to the session since the last notice.
     events: Vec<Event>,
+    complaints: Complaints,
     status_at: Instant,
 }
 
@@ -91,6 +95,13 @@ pub enum Notice {
     },
     /// There is no session any more.
     Lost,
+    /// Somebody wants a session who cannot have one; told now and then only.
+    Refused {
+        /// Who.
+        from: SocketAddr,
+        /// Why not.
+        reason: Rejection,
+    },
 }
 
 /// Why a gateway cannot start, or go on.
@@ -115,6 +126,14 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// The status file cannot be written.
+    #[error("status file {}: {error}", file.display())]
+    Status {
+        /// The file.
+        file: PathBuf,
+        /// What the kernel says.
+        error: io::Error,
+    },
     /// Anything else that the system refuses.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -127,7 +146,7 @@ impl Gateway {
     /// Opens and configures the devices.
     ///
     /// # Errors
-    /// No key, no right, no such address.
+    /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
         let (udp, link) = (config.carrier.udp, config.link);
         let key = config.session.load()?;
@@ -135,7 +154,7 @@ impl Gateway {
         let carrier = UdpCarrier::bind(udp.listen)
             .map_err(|error| GatewayError::Carrier { listen: udp.listen, error })?;
         let session = Session::new(key, udp.peer, &agreement(link.protocol), timing(&config));
-        Ok(Self {
+        let gateway = Self {
             clock: Clock::start(),
             session,
             endpoint: link.protocol.build(),
@@ -150,11 +169,14 @@ impl Gateway {
             rejected: Reasons::default(),
             discarded: Reasons::default(),
             events: Vec::new(),
+            complaints: Complaints::default(),
             status_at: Instant::ZERO,
             tun,
             carrier,
             config,
-        })
+        };
+        gateway.begin_status()?;
+        Ok(gateway)
     }
 
     /// Runs until a signal asks to end; `notify` hears what happens.
@@ -167,7 +189,7 @@ impl Gateway {
         loop {
             let [from_tun, from_carrier, from_signals] = ready;
             if from_signals.read && signals.received() {
-                self.write_status();
+                self.remove_status();
                 return Ok(());
             }
             let now = self.clock.now();
@@ -202,6 +224,9 @@ impl Gateway {
     }
 
     fn handle_events(&mut self, notify: &mut impl FnMut(Notice)) {
+        while let Some((from, reason)) = self.complaints.poll() {
+            notify(Notice::Refused { from, reason });
+        }
         while let Some(event) = self.session.poll_event() {
             self.events.push(event);
         }

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, sleep};
 use crate::daemon::{Status, read_status, replace};
+use crate::signals::Signals;
 use namespaces::{Namespace, Room};
 use processes::Process;
 
@@ -69,6 +70,9 @@ pub enum TestbedError {
     /// None with this name is up.
     #[error("testbed {0} is not up; `longhaul testbed up --name {0}` builds it")]
     Missing(String),
+    /// A signal asked to end; what there was is removed.
+    #[error("interrupted")]
+    Interrupted,
     /// A command failed.
     #[error("{command}: {message}")]
     Command {
@@ -144,11 +148,12 @@ impl Name {
     }
 }
 
-/// Builds a testbed and waits until its gateways have a session; half of one is removed again.
+/// Builds a testbed and waits until its gateways have a session; half of one is removed again, also when one
+/// of the `signals` asks to end.
 ///
 /// # Errors
 /// It is up already, a right or a tool is missing, or a part of it did not come up.
-pub fn up(options: &Options) -> Result<(), TestbedError> {
+pub fn up(options: &Options, signals: &mut Signals) -> Result<(), TestbedError> {
     namespaces::check_requirements()?;
     let directory = options.name.directory();
     if let Some(parent) = directory.parent() {
@@ -168,7 +173,7 @@ pub fn up(options: &Options) -> Result<(), TestbedError> {
         return Err(TestbedError::Taken(taken.name().to_owned()));
     }
     let mut record = Record::default();
-    build(options, &directory, &mut record).inspect_err(|_| {
+    build(options, &directory, &mut record, signals).inspect_err(|_| {
         // The first error is the one to report.
         let _ = remove(&options.name, &record);
     })
@@ -225,7 +230,12 @@ pub fn restart_gateway(name: &Name, room: Room, program: &Path) -> Result<(), Te
     start(name, &mut record, room, program, &sites::gateway_arguments(&name.directory(), room))
 }
 
-fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(), TestbedError> {
+fn build(
+    options: &Options,
+    directory: &Path,
+    record: &mut Record,
+    signals: &mut Signals,
+) -> Result<(), TestbedError> {
     let name = &options.name;
     let program = namespaces::this_program()?;
     save(name, record)?;
@@ -243,7 +253,7 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
             for room in [Room::Gateway1, Room::Gateway2] {
                 start(name, record, room, &program, &sites::gateway_arguments(directory, room))?;
             }
-            wait_until(options, record, "no session between the gateways", || {
+            wait_until(options, record, signals, "no session between the gateways", || {
                 let established =
                     |room| gateway_status(name, room).is_ok_and(|status| status["established"] == true);
                 established(Room::Gateway1) && established(Room::Gateway2)
@@ -251,7 +261,7 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
         }
         None => {
             let satellite = name.namespace(Room::Satellite);
-            wait_until(options, record, "no TUN devices from the emulator", || {
+            wait_until(options, record, signals, "no TUN devices from the emulator", || {
                 satellite.has_device(sites::TUN) && satellite.has_device(sites::TUN_B)
             })?;
             sites::adopt_devices(options)?;
@@ -264,11 +274,15 @@ fn build(options: &Options, directory: &Path, record: &mut Record) -> Result<(),
 fn wait_until(
     options: &Options,
     record: &Record,
+    signals: &mut Signals,
     complaint: &str,
     done: impl Fn() -> bool,
 ) -> Result<(), TestbedError> {
     let clock = Clock::start();
     loop {
+        if signals.received() {
+            return Err(TestbedError::Interrupted);
+        }
         if done() {
             return Ok(());
         }

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use base::Duration;
 use gateway::bench::{self, Options, Report, Scheme};
+use gateway::signals::Signals;
+use gateway::testbed::TestbedError;
 
 use super::outcome::failure;
 
@@ -48,7 +50,10 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
             println!("{:13} {:6.2} Gbit/s", run.scheme.name(), run.gbps);
         }
     };
-    match bench::run(&options, progress) {
+    let result = Signals::new()
+        .map_err(TestbedError::from)
+        .and_then(|mut signals| bench::run(&options, &mut signals, progress));
+    match result {
         Ok(report) if args.json => println!("{}", serde_json::json!(report)),
         Ok(report) => print(&report),
         Err(error) => return failure(error),

@@ -1,5 +1,6 @@
 //! `longhaul gateway`: the daemon.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -67,6 +68,16 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
             say(format_args!("session established with {peer}, which has restarted: the link starts afresh"));
         }
         (Notice::Lost, false) => say("session lost"),
+        (Notice::Refused { from, reason }, false) => {
+            // Nor is it a reason to end that nobody reads this.
+            let _ = writeln!(
+                std::io::stderr(),
+                "longhaul: refused {from}: {reason}; both ends need the same key and protocol"
+            );
+        }
+        (Notice::Refused { from, reason }, true) => {
+            say(serde_json::json!({ "notice": "refused", "from": from, "reason": reason.to_string() }));
+        }
         (Notice::Established { peer, restarted }, true) => {
             say(serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted }));
         }

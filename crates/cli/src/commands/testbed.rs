@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use base::Duration;
 use base::config::ConfigError;
 use gateway::config::PositiveRate;
+use gateway::signals::Signals;
 use gateway::testbed::namespaces::Room;
 use gateway::testbed::{self, Link, Name, Options, TestbedError};
 
@@ -149,13 +150,15 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let link = config.map(|config| Link { config, up: up_rate, down });
     let protocol =
         link.as_ref().map_or_else(|| "none".to_owned(), |link| link.config.protocol.name().to_owned());
-    testbed::up(&Options {
+    let mut signals = Signals::new().map_err(TestbedError::from)?;
+    let options = Options {
         name: name.clone(),
         link,
         channel: up.channel.to_arguments(),
         mtu: up.mtu,
         patience: Duration::from_secs(up.patience.into()),
-    })?;
+    };
+    testbed::up(&options, &mut signals)?;
     let (host1, host2) = ("10.77.1.2", "10.77.2.2");
     if up.json {
         let directory = name.directory();

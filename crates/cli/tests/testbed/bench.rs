@@ -82,6 +82,12 @@ pub(crate) fn start_longhaul(arguments: &[&str]) -> Child {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// Sends a signal.
+pub(crate) fn signal(pid: u32, signal: &str) {
+    let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
 /// A name that no other testbed has.
 pub(crate) fn fresh_name(label: &str) -> String {
     let name = format!("t{}-{}-{label}", std::process::id(), unique());
@@ -205,6 +211,15 @@ impl Testbed {
     pub(crate) fn processes(&self) -> Vec<Process> {
         let process = |room: &Room| testbed::process(&self.name, *room).unwrap();
         Room::ALL.iter().filter_map(process).collect()
+    }
+
+    pub(crate) fn pid(&self, name: &str) -> u32 {
+        testbed::process(&self.name, room(name)).unwrap().unwrap().pid
+    }
+
+    /// Runs a command in a room.
+    pub(crate) fn run(&self, room: &str, command: &[&str]) -> Output {
+        self.command(room).args(command).output().unwrap()
     }
 
     pub(crate) fn is_alive(&self, name: &str) -> bool {

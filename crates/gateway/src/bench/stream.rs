@@ -10,6 +10,7 @@ use base::{Duration, Instant};
 
 use super::broken;
 use crate::clock::{Clock, sleep};
+use crate::signals::Signals;
 use crate::testbed::namespaces::Namespace;
 
 const PORT: u16 = 5201;
@@ -18,12 +19,13 @@ const CHUNK: usize = 256 * 1024;
 /// A stream that stands still for so long is broken.
 const STALL: time::Duration = time::Duration::from_secs(10);
 
-/// Payload that arrives per second, in Gbit/s, over `duration` after `warm_up`.
+/// Payload that arrives per second, in Gbit/s, over `duration` after `warm_up`; an error of the kind
+/// `Interrupted` when one of the `signals` asks to end.
 pub(super) fn throughput(
     namespaces: &[Namespace; 2],
     address: &str,
-    warm_up: Duration,
-    duration: Duration,
+    [warm_up, duration]: [Duration; 2],
+    signals: &mut Signals,
 ) -> io::Result<f64> {
     let to = SocketAddr::new(address.parse().map_err(|_| broken("the address is a constant"))?, PORT);
     let received = Arc::new(AtomicU64::new(0));
@@ -38,8 +40,13 @@ pub(super) fn throughput(
     let sender = namespaces[0].enter(move || send(to, &stopped))?;
 
     let clock = Clock::start();
-    let wait_until = |when: Duration| {
+    let mut interrupted = false;
+    let mut wait_until = |when: Duration| {
         while clock.now() < Instant::ZERO + when && !sender.is_finished() && !receiver.is_finished() {
+            interrupted |= signals.received();
+            if interrupted {
+                break;
+            }
             sleep(Duration::from_millis(1));
         }
     };
@@ -50,6 +57,9 @@ pub(super) fn throughput(
     stop.store(true, Ordering::Relaxed);
     sender.join().map_err(|_| broken("the sender panicked"))???;
     receiver.join().map_err(|_| broken("the receiver panicked"))???;
+    if interrupted {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
     let seconds = until.saturating_since(from).as_secs_f64();
     Ok((bytes_after - bytes_before) as f64 * 8.0 / seconds / 1e9)
 }

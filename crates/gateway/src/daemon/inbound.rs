@@ -12,7 +12,9 @@ use crate::tun::{Tun, Written};
 impl Gateway {
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
-        let Self { carrier, session, endpoint, tun, traffic, rejected, discarded, events, .. } = self;
+        let Self {
+            carrier, session, endpoint, tun, traffic, rejected, discarded, events, complaints, ..
+        } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
             let received = carrier.receive(|from, datagram| {
@@ -21,7 +23,10 @@ impl Gateway {
                 let arrival = match result {
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
-                    Err(rejection) => return rejected.increment(rejection.counter()),
+                    Err(rejection) => {
+                        complaints.on_rejection(now, from, rejection);
+                        return rejected.increment(rejection.counter());
+                    }
                 };
                 if arrival.late && needs_order {
                     return traffic.datagrams_dropped_late.increment();

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::Gateway;
+use super::{Gateway, GatewayError};
+use crate::config;
 
 /// A status file's content.
 pub type Status = Value;
@@ -19,6 +20,8 @@ impl Gateway {
             self.rejected.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
         dropped.insert("late".to_owned(), self.session.late.get().into());
         json!({
+            "pid": std::process::id(),
+            "uptime_seconds": self.clock.now().as_secs_f64(),
             "established": self.session.is_established(),
             "peer": self.session.peer().map(|peer| peer.to_string()),
             "handshakes": self.session.established,
@@ -33,10 +36,30 @@ impl Gateway {
         })
     }
 
+    /// Makes the status file, if one is wanted, and the directory that it lies in.
+    pub(super) fn begin_status(&self) -> Result<(), GatewayError> {
+        let Some(config::Status { file, .. }) = &self.config.status else { return Ok(()) };
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let made = directory.map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| replace(file, self.status_text().as_bytes()))
+            .map_err(|error| GatewayError::Status { file: file.clone(), error })
+    }
+
+    /// A gateway that has ended has no status. One that was killed leaves its last.
+    pub(super) fn remove_status(&self) {
+        if let Some(status) = &self.config.status {
+            let _ = fs::remove_file(&status.file);
+        }
+    }
+
+    fn status_text(&self) -> String {
+        format!("{:#}\n", self.status())
+    }
+
     /// Writes the status file, if one is wanted. A failure is no reason to stop carrying packets.
     pub(super) fn write_status(&self) {
         if let Some(status) = &self.config.status {
-            let _ = replace(&status.file, format!("{:#}\n", self.status()).as_bytes());
+            let _ = replace(&status.file, self.status_text().as_bytes());
         }
     }
 }

@@ -176,7 +176,10 @@ impl Namespace {
     /// It cannot be started.
     pub fn spawn<A: AsRef<OsStr>>(&self, program: &Path, arguments: &[A], log: &Path) -> io::Result<Process> {
         let log = File::options().create(true).append(true).open(log)?;
-        let child = Command::new("ip")
+        let mut command = Command::new("ip");
+        // SAFETY: between fork and exec the closure makes two calls that are safe there, and allocates nothing.
+        unsafe { command.pre_exec(accept_signals) };
+        let child = command
             .args(["netns", "exec", &self.0])
             .arg(program)
             .args(arguments)
@@ -214,6 +217,17 @@ impl Namespace {
 
 /// How often to look for processes that others started while those were ended.
 const ROUNDS: u32 = 5;
+
+/// Undoes for a new process what [`crate::signals::Signals`] did to its parent.
+fn accept_signals() -> io::Result<()> {
+    // SAFETY: a signal set is plain old data; each call gets a pointer to it that is valid for the call.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+    Ok(())
+}
 
 /// Runs `ip`; what it printed.
 pub(crate) fn ip<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<String, TestbedError> {

@@ -68,9 +68,14 @@ pub fn read(header: &[u8; VNET_HEADER_LEN], len: usize) -> Read {
 }
 
 impl Metadata {
-    /// The metadata of a packet of `len` bytes with a partial checksum; `None` if the header makes no sense.
-    fn from_vnet_header(header: &[u8; VNET_HEADER_LEN], len: usize) -> Option<Self> {
+    /// The metadata of a packet of `len` bytes that the kernel handed over with this header; `None` if its
+    /// checksum is not partial, or the header makes no sense.
+    #[must_use]
+    pub fn from_vnet_header(header: &[u8; VNET_HEADER_LEN], len: usize) -> Option<Self> {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        if header[0] & NEEDS_CSUM == 0 {
+            return None;
+        }
         let metadata = Self {
             gso_type: header[1] & !GSO_ECN,
             ecn: header[1] & GSO_ECN != 0,

@@ -1,0 +1,58 @@
+//! Whom a gateway refuses, told to whoever runs it: once, and again if it goes on.
+
+use std::net::SocketAddr;
+
+use base::{Duration, Instant};
+
+use crate::session::Rejection;
+
+/// What is still to be told, and what was.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    /// When each reason was told last.
+    told: Vec<(Rejection, Instant)>,
+    waiting: Vec<(SocketAddr, Rejection)>,
+}
+
+/// Between two complaints for the same reason: anybody can cause them.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+impl Complaints {
+    /// A datagram from `from` was refused.
+    pub(super) fn on_rejection(&mut self, now: Instant, from: SocketAddr, reason: Rejection) {
+        // The others are the network's doing, or a stranger's; a counter is enough for them.
+        if !matches!(reason, Rejection::ForgedHandshake | Rejection::Disagreement) {
+            return;
+        }
+        match self.told.iter_mut().find(|(told, _)| *told == reason) {
+            Some((_, at)) if now < *at + INTERVAL => return,
+            Some((_, at)) => *at = now,
+            None => self.told.push((reason, now)),
+        }
+        self.waiting.push((from, reason));
+    }
+
+    /// What is to be told.
+    pub(super) fn poll(&mut self) -> Option<(SocketAddr, Rejection)> {
+        self.waiting.pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mismatch_is_told_once_in_a_while() {
+        let mut complaints = Complaints::default();
+        let from = SocketAddr::from(([192, 0, 2, 1], 7));
+        for second in 0..1000 {
+            let now = Instant::ZERO + Duration::from_secs(second);
+            for reason in [Rejection::ForgedHandshake, Rejection::Disagreement, Rejection::Replayed] {
+                complaints.on_rejection(now, from, reason);
+            }
+            let told = std::iter::from_fn(|| complaints.poll()).count();
+            assert_eq!(told, if second % 600 == 0 { 2 } else { 0 }, "second {second}");
+        }
+    }
+}
