@@ -167,7 +167,7 @@ impl Testbed {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let server = Server { child, address: address.to_owned(), content };
         let url = server.url();
-        self.wait_until("the HTTP server listens", 20, || {
+        self.wait_until("the HTTP server listens", 90, || {
             let mut probe = self.command("host2");
             probe.args(["curl", "-s", "-g", "-o", "/dev/null", "--max-time", "5", "--head", &url]);
             probe.status().unwrap().success()
