@@ -113,17 +113,15 @@ impl BulkSender {
     ) -> Progress {
         self.connection = Some(id);
         if matches!(event, Event::Closed | Event::Failed(_)) {
-            self.ended_with = Some(self.statistics(host));
-            self.failed |= matches!(event, Event::Failed(_)) && self.written_and_acknowledged() < self.size;
+            let counted = self.statistics(host);
+            self.ended_with = Some(counted);
+            // A failure after the last byte was acknowledged cost the receiver nothing.
+            self.failed |= matches!(event, Event::Failed(_)) && counted.bytes_acked < self.size;
         }
         if matches!(event, Event::Connected | Event::Accepted { .. } | Event::Writable) {
             self.write(now, host, id);
         }
         Progress::Going
-    }
-
-    fn written_and_acknowledged(&self) -> u64 {
-        self.ended_with.map_or(0, |counted| counted.bytes_acked)
     }
 
     fn write(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) {
