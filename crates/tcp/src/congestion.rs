@@ -10,17 +10,17 @@ use core::fmt::Debug;
 
 use base::{Duration, Instant, Rate};
 
-use crate::config::{Congestion, TcpConfig};
+use crate::config::{self, TcpConfig};
 
 pub use reno::Reno;
 pub use slow_start::SlowStart;
 
-/// What one acknowledgement that delivered something says.
+/// What one acknowledgement that delivered something, or is a duplicate, says.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// When it arrived.
     pub now: Instant,
-    /// Bytes newly acknowledged cumulatively; zero if it only carried new selective acknowledgements.
+    /// Bytes newly acknowledged cumulatively; zero if it only carried new selective acknowledgements, or nothing new.
     pub bytes: u64,
     /// Bytes newly known to have arrived, cumulatively or selectively; each counts once.
     pub delivered_bytes: u64,
@@ -38,6 +38,8 @@ pub struct AckSample {
     pub round: u64,
     /// Whether fast recovery was in progress before or after it: a controller that is driven by loss holds its window.
     pub recovering: bool,
+    /// Whether it is a duplicate (RFC 5681, 2; RFC 6675, 2): a segment has arrived, perhaps without saying which.
+    pub duplicate: bool,
 }
 
 impl AckSample {
@@ -86,19 +88,37 @@ pub enum Cause {
     Timeout,
 }
 
+/// Congestion, as recovery reports it.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// When it was noticed.
+    pub now: Instant,
+    /// Data sent and not cumulatively acknowledged (RFC 5681, 2), without what limited transmit sent.
+    pub flight_size: u64,
+    /// What it is.
+    pub cause: Cause,
+    /// When the segment found lost had been sent last; none for ECN, or where nobody knows.
+    pub sent_at: Option<Instant>,
+    /// Whether that segment had been sent more than once.
+    pub resent: bool,
+}
+
 /// Decides how much may be in the network.
 pub trait Controller: Debug + Send {
-    /// An acknowledgement that delivered something.
+    /// An acknowledgement that delivered something, or a duplicate.
     fn on_ack(&mut self, ack: &AckSample);
 
-    /// Congestion. `flight_size` is the data sent and not cumulatively acknowledged (RFC 5681, 2).
-    fn on_congestion(&mut self, now: Instant, flight_size: u64, cause: Cause);
+    /// Congestion.
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// New data wait, and `in_flight` bytes are out: the window is about to be asked for.
+    fn on_send_opportunity(&mut self, _now: Instant, _in_flight: u64) {}
 
     /// Fast recovery ended; recovery itself asks for at most `limit` bytes of window at first (RFC 6582, 3.2, 3).
     fn on_recovery_exit(&mut self, _now: Instant, _limit: u64) {}
 
-    /// The last time-out was found to be spurious.
-    fn on_spurious_timeout(&mut self, _now: Instant) {}
+    /// The last time-out was found to be spurious; the response allows this window and threshold, in bytes.
+    fn on_spurious_timeout(&mut self, _now: Instant, _window: u64, _ssthresh: u64) {}
 
     /// The first data after an idle time longer than the retransmission time-out (RFC 5681, 4.1).
     fn on_restart(&mut self, _now: Instant) {}
@@ -126,11 +146,13 @@ pub struct Start {
     pub initial_window: u64,
     /// Segments that one acknowledgement can open the window by in slow start (RFC 3465).
     pub byte_counting_limit: u64,
+    /// Initial slow start threshold in bytes; [`u64::MAX`] is "arbitrarily high" (RFC 5681, 3.1).
+    pub ssthresh: u64,
 }
 
 /// The controller that `config` names.
 pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
     match config.congestion {
-        Congestion::Reno => Box::new(Reno::new(start)),
+        config::Congestion::Reno => Box::new(Reno::new(start)),
     }
 }

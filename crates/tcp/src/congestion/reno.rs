@@ -7,7 +7,7 @@
 
 use base::Instant;
 
-use super::{AckSample, Cause, Controller, SlowStart, Start};
+use super::{AckSample, Cause, Congestion, Controller, SlowStart, Start};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Reno {
             mss: start.mss,
             window: start.initial_window,
             restart_window: start.initial_window,
-            slow_start: SlowStart::new(start.mss, start.byte_counting_limit),
+            slow_start: SlowStart::new(start),
             acked: 0,
         }
     }
@@ -57,12 +57,12 @@ impl Controller for Reno {
         }
     }
 
-    fn on_congestion(&mut self, _now: Instant, flight_size: u64, cause: Cause) {
+    fn on_congestion(&mut self, event: &Congestion) {
         // RFC 5681, equation 4.
-        let threshold = (flight_size / 2).max(2 * self.mss);
-        self.slow_start.set_threshold(threshold, cause == Cause::Timeout);
+        let threshold = (event.flight_size / 2).max(2 * self.mss);
+        self.slow_start.set_threshold(threshold, event.cause == Cause::Timeout);
         self.acked = 0;
-        self.window = match cause {
+        self.window = match event.cause {
             Cause::Loss | Cause::Ecn => threshold,
             Cause::Timeout => self.mss,
         };
@@ -70,6 +70,11 @@ impl Controller for Reno {
 
     fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
         self.window = self.window.min(limit.max(self.mss));
+    }
+
+    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
+        self.slow_start.set_threshold(ssthresh, false);
+        self.window = window.max(self.mss);
     }
 
     fn on_restart(&mut self, _now: Instant) {
@@ -93,7 +98,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn reno(initial_window: u64) -> Reno {
-        Reno::new(&Start { mss: MSS, initial_window, byte_counting_limit: 1 })
+        Reno::new(&Start { mss: MSS, initial_window, byte_counting_limit: 1, ssthresh: u64::MAX })
     }
 
     fn ack(bytes: u64, prior_in_flight: u64) -> AckSample {
@@ -108,7 +113,12 @@ mod tests {
             delivery: None,
             round: 0,
             recovering: false,
+            duplicate: false,
         }
+    }
+
+    fn congestion(flight_size: u64, cause: Cause) -> Congestion {
+        Congestion { now: Instant::ZERO, flight_size, cause, sent_at: None, resent: false }
     }
 
     /// RFC 5681, equation 2: at most one SMSS an ACK.
@@ -125,7 +135,7 @@ mod tests {
     #[test]
     fn congestion_avoidance_grows_by_a_segment_a_window() {
         let mut reno = reno(2 * MSS);
-        reno.on_congestion(Instant::ZERO, 20 * MSS, Cause::Loss);
+        reno.on_congestion(&congestion(20 * MSS, Cause::Loss));
         assert_eq!((reno.window(), reno.ssthresh()), (10 * MSS, Some(10 * MSS)));
         for _ in 0..9 {
             reno.on_ack(&ack(MSS, 10 * MSS));
@@ -139,7 +149,7 @@ mod tests {
     #[test]
     fn a_timeout_starts_from_one_segment() {
         let mut reno = reno(2 * MSS);
-        reno.on_congestion(Instant::ZERO, MSS, Cause::Timeout);
+        reno.on_congestion(&congestion(MSS, Cause::Timeout));
         assert_eq!((reno.window(), reno.ssthresh()), (MSS, Some(2 * MSS)));
     }
 
@@ -149,7 +159,7 @@ mod tests {
         slow.on_ack(&ack(MSS, 4 * MSS));
         assert_eq!(slow.window(), 10 * MSS);
         let mut avoiding = reno(10 * MSS);
-        avoiding.on_congestion(Instant::ZERO, 20 * MSS, Cause::Loss);
+        avoiding.on_congestion(&congestion(20 * MSS, Cause::Loss));
         avoiding.on_ack(&ack(10 * MSS, 8 * MSS));
         assert_eq!(avoiding.window(), 10 * MSS);
     }
@@ -168,7 +178,7 @@ mod tests {
         reno.on_ack(&ack(MSS, 4 * MSS));
         reno.on_restart(Instant::ZERO);
         assert_eq!(reno.window(), 4 * MSS);
-        reno.on_congestion(Instant::ZERO, MSS, Cause::Timeout);
+        reno.on_congestion(&congestion(MSS, Cause::Timeout));
         reno.on_restart(Instant::ZERO);
         assert_eq!(reno.window(), MSS);
     }

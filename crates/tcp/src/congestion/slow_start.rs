@@ -2,6 +2,8 @@
 //!
 //! Deviations: none.
 
+use super::Start;
+
 /// Growth of a window below a threshold; a part of every controller that has one.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStart {
@@ -13,10 +15,11 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// No threshold yet; one acknowledgement opens the window by at most `limit_segments`.
+    /// Slow start up to the threshold that `start` names.
     #[must_use]
-    pub const fn new(mss: u64, limit_segments: u64) -> Self {
-        Self { threshold: u64::MAX, limit: mss.saturating_mul(limit_segments), mss, after_timeout: false }
+    pub const fn new(start: &Start) -> Self {
+        let limit = start.mss.saturating_mul(start.byte_counting_limit);
+        Self { threshold: start.ssthresh, limit, mss: start.mss, after_timeout: false }
     }
 
     /// The threshold, `ssthresh`, in bytes.
@@ -52,7 +55,12 @@ mod tests {
 
     #[test]
     fn growth_is_the_acked_bytes_up_to_the_limit() {
-        let mut start = SlowStart::new(1000, 2);
+        let mut start = SlowStart::new(&Start {
+            mss: 1000,
+            initial_window: 1000,
+            byte_counting_limit: 2,
+            ssthresh: u64::MAX,
+        });
         assert!(start.active(u64::MAX - 1));
         assert_eq!(start.grow(4000, 500), 4500);
         assert_eq!(start.grow(4000, 1500), 5500);

@@ -5,8 +5,8 @@ use base::wire::tcp;
 use base::{Duration, Instant};
 
 use super::{Connection, Discard, Events};
-use crate::congestion::{AckSample, Cause};
-use crate::recovery::scoreboard::Delivered;
+use crate::congestion::{AckSample, Cause, Congestion};
+use crate::recovery::scoreboard::{Delivered, Record};
 use crate::recovery::{Arrival, Change, Phase};
 
 impl Connection {
@@ -96,15 +96,19 @@ impl Connection {
             Change::None => {}
             Change::Entered => {
                 let flight_size = sender.recovery.flight_size(sender.una, sender.nxt);
-                sender.controller.on_congestion(now, flight_size, Cause::Loss);
+                let lost = sender.board.first();
+                sender.controller.on_congestion(&Congestion {
+                    now,
+                    flight_size,
+                    cause: Cause::Loss,
+                    sent_at: lost.map(|record| record.sent_at),
+                    resent: lost.is_some_and(Record::was_resent),
+                });
                 self.statistics.recoveries += 1;
             }
             Change::Left { limit } => sender.controller.on_recovery_exit(now, limit),
         }
-        if news.bytes == 0 {
-            return;
-        }
-        let delivery = sender.meter.on_delivered(now, news);
+        let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
             now,
             bytes: news.acked,
@@ -116,6 +120,7 @@ impl Connection {
             delivery,
             round: sender.meter.round(),
             recovering: was_recovering || sender.recovery.phase() == Phase::FastRecovery,
+            duplicate,
         });
     }
 

@@ -163,5 +163,10 @@ impl Sender {
 fn start(config: &TcpConfig, mss: u32, syn_lost: bool) -> Start {
     let mss = u64::from(mss);
     let segments = if syn_lost { 1 } else { u64::from(config.initial_window) };
-    Start { mss, initial_window: mss * segments, byte_counting_limit: u64::from(config.byte_counting_limit) }
+    Start {
+        mss,
+        initial_window: mss * segments,
+        byte_counting_limit: u64::from(config.byte_counting_limit),
+        ssthresh: u64::MAX,
+    }
 }

@@ -3,8 +3,9 @@
 use base::{Duration, Instant};
 
 use super::{Connection, Events, Failure, State};
-use crate::congestion::Cause;
+use crate::congestion::{Cause, Congestion};
 use crate::recovery::Phase;
+use crate::recovery::scoreboard::Record;
 
 /// Deadlines; [`Instant::MAX`] is "off".
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +175,14 @@ impl Connection {
         sender.timeout_at = sender.una;
         sender.recovery.on_timeout(&mut sender.board, sender.nxt);
         if !again {
-            sender.controller.on_congestion(now, flight_size, Cause::Timeout);
+            let lost = sender.board.first();
+            sender.controller.on_congestion(&Congestion {
+                now,
+                flight_size,
+                cause: Cause::Timeout,
+                sent_at: lost.map(|record| record.sent_at),
+                resent: lost.is_some_and(Record::was_resent),
+            });
         }
         sender.retries += 1;
         sender.backoff += 1;

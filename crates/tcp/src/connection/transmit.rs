@@ -88,6 +88,7 @@ impl Connection {
         {
             sender.controller.on_restart(now);
         }
+        sender.controller.on_send_opportunity(now, sender.board.pipe());
         if sender.board.pipe() + u64::from(len) > sender.allowed() {
             return false;
         }

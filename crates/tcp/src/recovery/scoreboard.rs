@@ -53,6 +53,11 @@ impl Record {
         self.len - self.has_fin() as u32
     }
 
+    /// Whether it was ever sent again.
+    pub(crate) const fn was_resent(&self) -> bool {
+        self.has(EVER_RESENT)
+    }
+
     const fn has(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
@@ -124,6 +129,11 @@ impl Scoreboard {
     /// The record with this index.
     pub(crate) fn record(&self, index: u64) -> &Record {
         &self.records[(index - self.base) as usize]
+    }
+
+    /// The first record, if anything is outstanding.
+    pub(crate) fn first(&self) -> Option<&Record> {
+        self.records.front()
     }
 
     /// The index of the first record.
