@@ -7,6 +7,7 @@
 
 pub mod bench;
 pub mod bound;
+pub mod claims;
 pub mod engine;
 pub mod network;
 pub mod node;
