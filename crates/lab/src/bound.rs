@@ -39,11 +39,12 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     fn new(scenario: &'a Scenario, seed: u64, traffic: &'a Traffic) -> Self {
-        let Traffic::Bulk(Bulk { from, to, size, connections, start, .. }) = traffic;
+        let Traffic::Bulk(bulk) = traffic;
+        let Bulk { from, to, size, connections, .. } = bulk;
         let path = scenario.path(from, to).unwrap_or_default();
         let path = path.into_iter().map(|(name, _, forward)| Direction::new(scenario, name, forward, seed));
         let bits = size.map(|size| size.0.saturating_mul(8).saturating_mul(u64::from(*connections)));
-        Self { start: Instant::ZERO + *start, bits, path: path.collect() }
+        Self { start: earliest_start(scenario, bulk), bits, path: path.collect() }
     }
 
     fn delay(&self) -> Duration {
@@ -61,6 +62,13 @@ impl<'a> Flow<'a> {
         let path = self.path.iter().map(|direction| direction.carried_bits(self.start, end));
         path.chain(self.bits.map(|bits| bits as f64)).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// When the transfer starts at the earliest; how long what it waits for really takes is not counted.
+fn earliest_start(scenario: &Scenario, bulk: &Bulk) -> Instant {
+    let before = bulk.after.as_ref().and_then(|after| scenario.traffic.get(after));
+    let before = before.map_or(Instant::ZERO, |Traffic::Bulk(before)| earliest_start(scenario, before));
+    before.saturating_add(bulk.start)
 }
 
 /// When the last bit can have arrived if every link has to carry what crosses it.

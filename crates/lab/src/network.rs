@@ -4,15 +4,14 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use base::{Instant, Rng};
+use base::{Duration, Rng};
 use channel::Channel;
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Wire, WireEnd};
 use crate::scenario::{self, Bulk, Opener, Scenario, Traffic};
-use crate::traffic::bulk::Role;
 use crate::traffic::content::Content;
-use crate::traffic::{Application, BulkReceiver, BulkSender};
+use crate::traffic::{Application, BulkReceiver, BulkSender, Opening, Role};
 
 /// A scenario's network, ready to run.
 #[derive(Debug)]
@@ -40,8 +39,6 @@ pub struct Transfer {
     pub sender: usize,
     /// The place of the receiving application among its host's.
     pub receiver: usize,
-    /// When the connection opens.
-    pub opens_at: Instant,
     /// Bytes to carry; `None` means until the run ends.
     pub size: Option<u64>,
 }
@@ -119,13 +116,15 @@ type Placed = (BTreeMap<String, Vec<Application>>, Vec<(String, String, Transfer
 fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>, seed: u64) -> Placed {
     let content = Arc::new(Content::new(seed));
     let mut applications: BTreeMap<String, Vec<Application>> = BTreeMap::new();
-    let mut transfers = Vec::new();
+    let mut transfers: Vec<(String, String, Transfer)> = Vec::new();
     for (name, traffic) in &scenario.traffic {
         let Traffic::Bulk(bulk) = traffic;
+        let mut jitter = Rng::named(seed, &format!("traffic {name}"));
         for connection in 0..bulk.connections {
             let stream = transfers.len() as u32;
-            let opens_at = Instant::ZERO + bulk.opens_after(connection);
-            let (sender, receiver) = roles(scenario, bulk, opens_at, stream, addresses);
+            let late = Duration::from_nanos(jitter.below(bulk.jitter.as_nanos()));
+            let delay = bulk.opens_after(connection).saturating_add(late);
+            let (sender, receiver) = roles(scenario, bulk, delay, stream, addresses);
             let size = bulk.size.map(|size| size.0);
             let stream_size = size.unwrap_or(u64::MAX);
             let sender = BulkSender::new(sender, Arc::clone(&content), stream, stream_size);
@@ -139,26 +138,61 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
             let receiver = place(&bulk.to, Application::BulkReceiver(receiver));
             // The hosts get their nodes later.
             let (from, to) = (NodeId(0), NodeId(0));
-            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, opens_at, size };
+            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, size };
             transfers.push((bulk.from.clone(), bulk.to.clone(), transfer));
         }
     }
+    let hosts: BTreeSet<String> = applications.keys().cloned().collect();
+    for host in hosts {
+        let waits = waits(scenario, &host, &transfers);
+        let at_host = applications.get_mut(&host).into_iter().flatten();
+        at_host.zip(waits).for_each(|(application, waits_for)| application.wait_for(waits_for));
+    }
     (applications, transfers)
+}
+
+/// For each application of `host`, which others of it have to end before it opens its connection.
+fn waits(scenario: &Scenario, host: &str, transfers: &[(String, String, Transfer)]) -> Vec<Vec<usize>> {
+    // An application's number at the host, by its transfer's name, in the order of the connections.
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut all = 0;
+    for (from, to, transfer) in transfers {
+        let place = if from == host {
+            transfer.sender
+        } else if to == host {
+            transfer.receiver
+        } else {
+            continue;
+        };
+        places.entry(&transfer.name).or_default().push(place);
+        all = all.max(place + 1);
+    }
+    let mut waits = vec![Vec::new(); all];
+    for (name, own) in &places {
+        let Traffic::Bulk(bulk) = &scenario.traffic[*name];
+        let before = bulk.after.as_deref().and_then(|after| places.get(after));
+        for (connection, &place) in own.iter().enumerate() {
+            waits[place] = match connection {
+                1.. if bulk.in_turn => vec![own[connection - 1]],
+                _ => before.cloned().unwrap_or_default(),
+            };
+        }
+    }
+    waits
 }
 
 /// How the sender and the receiver of a transfer's connection come by it.
 fn roles(
     scenario: &Scenario,
     bulk: &Bulk,
-    opens_at: Instant,
+    delay: Duration,
     stream: u32,
     addresses: &BTreeMap<String, IpAddr>,
 ) -> (Role, Role) {
     let port = FIRST_PORT + stream as u16;
-    let opens = |peer: &str| Role::Opens {
-        remote: SocketAddr::new(addresses[peer], port),
-        at: Some(opens_at),
-        config: Box::new(scenario.tcp.clone()),
+    let opens = |peer: &str| {
+        let remote = SocketAddr::new(addresses[peer], port);
+        Role::Opens(Box::new(Opening::new(remote, scenario.tcp.clone(), delay)))
     };
     match bulk.opened_by {
         Opener::Receiver => (Role::Listens(port), opens(&bulk.from)),

@@ -62,6 +62,8 @@ pub struct TransferResult {
     pub name: String,
     /// Bytes that the application received in order.
     pub bytes: u64,
+    /// When it opened, in seconds; `None` if it never did.
+    pub opened: Option<f64>,
     /// From its opening to its last byte; `None` if it did not end.
     pub seconds: Option<f64>,
     /// Whether the connection broke.
@@ -146,6 +148,12 @@ fn sender<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkSende
     }
 }
 
+/// When the side that opens a transfer's connection did so.
+pub(crate) fn opened_at(engine: &Engine<Element>, transfer: &Transfer) -> Option<Instant> {
+    let by_sender = sender(engine, transfer).role().opened_at();
+    by_sender.or_else(|| receiver(engine, transfer).role().opened_at())
+}
+
 /// What both directions of every link counted.
 fn link_counters(
     engine: &Engine<Element>,
@@ -185,7 +193,8 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
     let (engine, transfers) = (&network.engine, &network.transfers);
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
     let bytes = receivers.iter().map(|(_, receiver)| receiver.received()).sum();
-    let started = transfers.iter().map(|transfer| transfer.opens_at).min().unwrap_or(Instant::ZERO);
+    let opened = transfers.iter().filter_map(|transfer| opened_at(engine, transfer));
+    let started = opened.min().unwrap_or(Instant::ZERO);
     let complete = receivers
         .iter()
         .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some());
@@ -216,10 +225,13 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
 fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
     let sender = sender(engine, transfer);
     let sent = sender.statistics(host(engine, transfer.from).tcp());
+    let opened = opened_at(engine, transfer);
+    let since = |opened: Instant| Some(receiver.finished_at()?.saturating_since(opened).as_secs_f64());
     TransferResult {
         name: transfer.name.clone(),
         bytes: receiver.received(),
-        seconds: receiver.finished_at().map(|at| at.saturating_since(transfer.opens_at).as_secs_f64()),
+        opened: opened.map(|at| at.as_secs_f64()),
+        seconds: opened.and_then(since),
         failed: sender.has_failed() || receiver.has_failed(),
         segments_sent: sent.data_segments_sent + sent.retransmissions,
         retransmissions: sent.retransmissions,

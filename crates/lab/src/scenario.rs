@@ -118,12 +118,21 @@ pub struct Bulk {
     /// Connections, each with the whole size.
     #[serde(default = "one")]
     pub connections: u32,
+    /// The transfer that has to end first, with all its connections; `start` counts from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// When the first connection opens.
     #[serde(default)]
     pub start: Duration,
     /// Time between the openings of consecutive connections.
     #[serde(default)]
     pub stagger: Duration,
+    /// Whether each connection opens only when the one before it has ended, and `stagger` after that.
+    #[serde(default)]
+    pub in_turn: bool,
+    /// Each connection opens at random up to this much later; the seed says how much.
+    #[serde(default)]
+    pub jitter: Duration,
     /// Which side opens the connections.
     #[serde(default)]
     pub opened_by: Opener,
@@ -134,10 +143,23 @@ const fn one() -> u32 {
 }
 
 impl Bulk {
-    /// How long after the start of the run the connection with this number opens.
+    /// How long after what it waits for, or after the start of the run, the connection with this number opens, without
+    /// its jitter.
     #[must_use]
     pub const fn opens_after(&self, connection: u32) -> Duration {
-        self.start.saturating_add(self.stagger.saturating_mul(connection as u64))
+        match connection {
+            1.. if self.in_turn => self.stagger,
+            _ => self.start.saturating_add(self.stagger.saturating_mul(connection as u64)),
+        }
+    }
+
+    /// The host that opens its connections.
+    #[must_use]
+    pub fn opener(&self) -> &str {
+        match self.opened_by {
+            Opener::Receiver => &self.to,
+            Opener::Sender => &self.from,
+        }
     }
 }
 

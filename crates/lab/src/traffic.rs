@@ -2,19 +2,23 @@
 
 pub mod bulk;
 pub mod content;
+mod role;
 
 use base::Instant;
 use tcp::{ConnectionId, Event};
 
 pub use bulk::{BulkReceiver, BulkSender};
+pub use role::{Opening, Role};
 
 /// What an application did with an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// There is more to do.
     Going,
-    /// This event completed what the application is there for.
+    /// This event completed what the application is there for: one of the run's goals.
     Finished,
+    /// The application has ended without a goal of its own.
+    Ended,
 }
 
 /// An application on a host.
@@ -27,22 +31,36 @@ pub enum Application {
 }
 
 impl Application {
-    /// The port whose connections are this application's.
+    /// How it comes by its connection.
     #[must_use]
-    pub const fn listens_at(&self) -> Option<u16> {
+    pub const fn role(&self) -> &Role {
         match self {
-            Self::BulkSender(sender) => sender.role().listens_at(),
-            Self::BulkReceiver(receiver) => receiver.role().listens_at(),
+            Self::BulkSender(sender) => sender.role(),
+            Self::BulkReceiver(receiver) => receiver.role(),
+        }
+    }
+
+    const fn role_mut(&mut self) -> &mut Role {
+        match self {
+            Self::BulkSender(sender) => sender.role_mut(),
+            Self::BulkReceiver(receiver) => receiver.role_mut(),
         }
     }
 
     /// When the application next wants to act by itself.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            Self::BulkSender(sender) => sender.role().opens_at(),
-            Self::BulkReceiver(receiver) => receiver.role().opens_at(),
-        }
+        self.role().opens_at()
+    }
+
+    /// Lets it open its connection only when these applications of the same host have ended.
+    pub fn wait_for(&mut self, applications: Vec<usize>) {
+        self.role_mut().wait_for(applications);
+    }
+
+    /// The application with this number on the same host has ended.
+    pub fn on_ended(&mut self, now: Instant, application: usize) {
+        self.role_mut().on_ended(now, application);
     }
 
     /// Acts; the connection that it opened, if any.

@@ -30,7 +30,7 @@ impl Host {
 
     /// Opens the ports that its applications wait at; a port that two applications name is the first one's.
     pub fn listen(&mut self, config: &TcpConfig) {
-        for port in self.applications.iter().filter_map(Application::listens_at) {
+        for port in self.applications.iter().filter_map(|a| a.role().listens_at()) {
             // Err is a port that is taken.
             let _ = self.tcp.listen(port, config);
         }
@@ -79,14 +79,18 @@ impl Host {
         let now = cx.now();
         while let Some((connection, event)) = self.tcp.poll_event() {
             if let Event::Accepted { local_port } = event
-                && let Some(index) = self.applications.iter().position(|a| a.listens_at() == Some(local_port))
+                && let Some(index) =
+                    self.applications.iter().position(|a| a.role().listens_at() == Some(local_port))
             {
                 self.owners.insert(connection, index);
             }
             let Some(&owner) = self.owners.get(&connection) else { continue };
-            if self.applications[owner].on_event(now, &mut self.tcp, connection, event) == Progress::Finished
-            {
+            let progress = self.applications[owner].on_event(now, &mut self.tcp, connection, event);
+            if progress == Progress::Finished {
                 cx.reach_goal();
+            }
+            if progress != Progress::Going {
+                self.applications.iter_mut().for_each(|application| application.on_ended(now, owner));
             }
         }
         while let Some(packet) = self.tcp.poll_transmit(now) {

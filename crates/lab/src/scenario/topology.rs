@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::Duration;
 
-use super::{Link, Scenario, Traffic};
+use super::{Bulk, Link, Scenario, Traffic};
 
 /// Something in a scenario that cannot be, with the value to look for in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl Scenario {
             return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
         }
         self.check_connections()?;
+        self.check_order()?;
         self.traffic.iter().try_for_each(|(name, traffic)| self.check_hosts(name, traffic))
     }
 
@@ -128,11 +129,51 @@ impl Scenario {
             if bulk.size.is_some_and(|size| size.0 == 0) {
                 return nonsense("0 B", format!("traffic \"{name}\" has no bytes; allowed are 1 B and more"));
             }
-            if bulk.opens_after(bulk.connections - 1) >= self.duration {
+            if bulk.opens_after(bulk.connections - 1).saturating_add(bulk.jitter) >= self.duration {
                 return nonsense(
                     "",
                     format!("traffic \"{name}\" opens after the run's end at {}", self.duration),
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// What waits must know what it waits for, and that must end.
+    fn check_order(&self) -> Result<(), Nonsense> {
+        for (name, Traffic::Bulk(bulk)) in &self.traffic {
+            let complain =
+                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
+            if bulk.in_turn && bulk.size.is_none() {
+                return complain("", "has connections in turn that never end; give it a size");
+            }
+            let Some(after) = &bulk.after else { continue };
+            let Some(Traffic::Bulk(before)) = self.traffic.get(after) else {
+                let known = self.traffic.keys().filter(|&other| other != name).cloned().collect::<Vec<_>>();
+                let known = known.join(", ");
+                return complain(after, &format!("waits for no traffic; allowed are {known}"));
+            };
+            if before.size.is_none() {
+                return complain(after, "waits for one that never ends; give that a size");
+            }
+            if ![&before.from, &before.to].contains(&&bulk.opener().to_owned()) {
+                let opener = bulk.opener();
+                return complain(
+                    after,
+                    &format!("waits for one that \"{opener}\", which opens it, has no part in"),
+                );
+            }
+            // As many steps as there are transfers lead out of any chain, but not out of a circle.
+            let step = |at: &Bulk| {
+                let Traffic::Bulk(before) = self.traffic.get(at.after.as_ref()?)?;
+                Some(before)
+            };
+            let mut at = Some(before);
+            for _ in 0..self.traffic.len() {
+                at = at.and_then(step);
+            }
+            if at.is_some() {
+                return complain(after, "waits, in the end, for itself");
             }
         }
         Ok(())

@@ -1,55 +1,12 @@
 //! A bulk transfer (thesis section 3.3): as much as TCP accepts, in one direction, checked byte for byte.
 
-use core::net::SocketAddr;
 use std::sync::Arc;
 
 use base::Instant;
-use tcp::{ConnectionId, Event, Statistics, TcpConfig};
+use tcp::{ConnectionId, Event, Statistics};
 
-use super::Progress;
 use super::content::Content;
-
-/// How an application comes by its connection.
-#[derive(Clone, Debug)]
-pub enum Role {
-    /// It waits at this port.
-    Listens(u16),
-    /// It opens one at this time.
-    Opens {
-        /// Where to.
-        remote: SocketAddr,
-        /// When; `None` once it has.
-        at: Option<Instant>,
-        /// With which TCP.
-        config: Box<TcpConfig>,
-    },
-}
-
-impl Role {
-    /// The port that it waits at.
-    #[must_use]
-    pub const fn listens_at(&self) -> Option<u16> {
-        match self {
-            Self::Listens(port) => Some(*port),
-            Self::Opens { .. } => None,
-        }
-    }
-
-    /// When it will open its connection.
-    #[must_use]
-    pub const fn opens_at(&self) -> Option<Instant> {
-        match self {
-            Self::Opens { at, .. } => *at,
-            Self::Listens(_) => None,
-        }
-    }
-
-    fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
-        let Self::Opens { remote, at, config } = self else { return None };
-        *at = None;
-        host.connect(now, *remote, config).ok()
-    }
-}
+use super::{Progress, Role};
 
 /// Sends `size` bytes of a stream, then closes its direction.
 #[derive(Debug)]
@@ -76,6 +33,16 @@ impl BulkSender {
     #[must_use]
     pub const fn role(&self) -> &Role {
         &self.role
+    }
+
+    pub(super) const fn role_mut(&mut self) -> &mut Role {
+        &mut self.role
+    }
+
+    /// Its connection, once it has one.
+    #[must_use]
+    pub const fn connection(&self) -> Option<ConnectionId> {
+        self.connection
     }
 
     /// What its TCP counted, while it runs on `host` or since it ended.
@@ -117,6 +84,7 @@ impl BulkSender {
             self.ended_with = Some(counted);
             // A failure after the last byte was acknowledged cost the receiver nothing.
             self.failed |= matches!(event, Event::Failed(_)) && counted.bytes_acked < self.size;
+            return Progress::Ended;
         }
         if matches!(event, Event::Connected | Event::Accepted { .. } | Event::Writable) {
             self.write(now, host, id);
@@ -164,6 +132,10 @@ impl BulkReceiver {
     #[must_use]
     pub const fn role(&self) -> &Role {
         &self.role
+    }
+
+    pub(super) const fn role_mut(&mut self) -> &mut Role {
+        &mut self.role
     }
 
     /// Bytes received in order so far.

@@ -1,0 +1,94 @@
+//! How an application comes by its connection: it waits at a port, or opens one, at a time or when others have ended.
+
+use core::net::SocketAddr;
+
+use base::{Duration, Instant};
+use tcp::{ConnectionId, TcpConfig};
+
+/// How an application comes by its connection.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// It waits at this port.
+    Listens(u16),
+    /// It opens one.
+    Opens(Box<Opening>),
+}
+
+/// When an application opens a connection, and where to.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    remote: SocketAddr,
+    config: TcpConfig,
+    /// After the start of the run, or after the last end that it waits for.
+    delay: Duration,
+    /// Applications of the same host that have to end first.
+    waits_for: Vec<usize>,
+    /// When it will open; `None` while it waits, and once it has opened.
+    due: Option<Instant>,
+    opened_at: Option<Instant>,
+}
+
+impl Opening {
+    /// Opens a connection to `remote` with these settings `delay` after the start of the run.
+    #[must_use]
+    pub const fn new(remote: SocketAddr, config: TcpConfig, delay: Duration) -> Self {
+        let due = Some(Instant::ZERO.saturating_add(delay));
+        Self { remote, config, delay, waits_for: Vec::new(), due, opened_at: None }
+    }
+}
+
+impl Role {
+    /// The port that it waits at.
+    #[must_use]
+    pub const fn listens_at(&self) -> Option<u16> {
+        match self {
+            Self::Listens(port) => Some(*port),
+            Self::Opens(_) => None,
+        }
+    }
+
+    /// When it will open its connection, if that is known.
+    #[must_use]
+    pub const fn opens_at(&self) -> Option<Instant> {
+        match self {
+            Self::Opens(opening) => opening.due,
+            Self::Listens(_) => None,
+        }
+    }
+
+    /// When it opened its connection.
+    #[must_use]
+    pub const fn opened_at(&self) -> Option<Instant> {
+        match self {
+            Self::Opens(opening) => opening.opened_at,
+            Self::Listens(_) => None,
+        }
+    }
+
+    /// Lets the opening wait for the ends of these applications of the same host.
+    pub(super) fn wait_for(&mut self, applications: Vec<usize>) {
+        if let Self::Opens(opening) = self
+            && !applications.is_empty()
+        {
+            opening.due = None;
+            opening.waits_for = applications;
+        }
+    }
+
+    /// An application of the same host has ended.
+    pub(super) fn on_ended(&mut self, now: Instant, application: usize) {
+        let Self::Opens(opening) = self else { return };
+        let Some(place) = opening.waits_for.iter().position(|&waited| waited == application) else { return };
+        opening.waits_for.swap_remove(place);
+        if opening.waits_for.is_empty() {
+            opening.due = Some(now.saturating_add(opening.delay));
+        }
+    }
+
+    pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+        let Self::Opens(opening) = self else { return None };
+        opening.due = None;
+        opening.opened_at = Some(now);
+        host.connect(now, opening.remote, &opening.config).ok()
+    }
+}
