@@ -230,7 +230,7 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
     TransferResult {
         name: transfer.name.clone(),
         bytes: receiver.received(),
-        opened: opened.map(|at| at.as_secs_f64()),
+        opened: opened.map(Instant::as_secs_f64),
         seconds: opened.and_then(since),
         failed: sender.has_failed() || receiver.has_failed(),
         segments_sent: sent.data_segments_sent + sent.retransmissions,
