@@ -18,6 +18,17 @@ pub struct TcpConfig {
     pub mss: Option<u16>,
     /// How lost segments are found and repaired.
     pub recovery: Recovery,
+    /// Whether the first two duplicate acknowledgements let new data out (RFC 3042; RFC 6675, 5, step 3).
+    pub limited_transmit: bool,
+    /// NewReno: which partial acknowledgements restart the retransmission timer (RFC 6582, 3.2, step 3).
+    pub partial_acks: PartialAcks,
+    /// NewReno: the window when fast recovery ends (RFC 6582, 3.2, step 3); for `immediate` reduction.
+    pub exit_window: ExitWindow,
+    /// NewReno: after a time-out, take duplicates for a loss where little was acknowledged before them
+    /// (RFC 6582, 4.1).
+    pub ack_heuristic: bool,
+    /// How the window goes down to the controller's during fast recovery.
+    pub reduction: Reduction,
     /// Congestion controller.
     pub congestion: Congestion,
     /// Initial window in segments, 1 or more. RFC 5681 (3.1) allows 2 to 4 by the MSS; 2 in Linux 2.4.
@@ -40,6 +51,8 @@ pub struct TcpConfig {
     pub max_rto: Duration,
     /// Least that the time-out exceeds the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
     pub rto_margin: Duration,
+    /// How the time-out follows from round-trip samples.
+    pub rto_estimator: RtoEstimator,
     /// Retransmissions of a SYN or SYN-ACK before the attempt fails. 6 in Linux (127 s).
     pub syn_retries: u32,
     /// Consecutive time-outs without progress before the connection fails; R2 of RFC 1122 (4.2.3.5). 15 in Linux.
@@ -79,6 +92,11 @@ impl Default for TcpConfig {
         Self {
             mss: None,
             recovery: Recovery::Sack,
+            limited_transmit: true,
+            partial_acks: PartialAcks::Impatient,
+            exit_window: ExitWindow::FlightSize,
+            ack_heuristic: false,
+            reduction: Reduction::Immediate,
             congestion: Congestion::Reno,
             initial_window: 2,
             byte_counting_limit: 1,
@@ -87,6 +105,7 @@ impl Default for TcpConfig {
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(60),
             rto_margin: Duration::from_millis(200),
+            rto_estimator: RtoEstimator::Rfc6298,
             syn_retries: 6,
             data_retries: 15,
             user_timeout: None,
@@ -108,11 +127,63 @@ impl Default for TcpConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
+    /// RFC 5681 (3.2): the first new acknowledgement ends fast recovery; selective acknowledgements are not negotiated.
+    Reno,
     /// RFC 6582; selective acknowledgements are not negotiated.
     #[serde(rename = "newreno")]
     NewReno,
     /// RFC 6675; NewReno if the peer does not know selective acknowledgements.
     Sack,
+}
+
+impl Recovery {
+    /// Whether selective acknowledgements are offered.
+    #[must_use]
+    pub const fn uses_sack(self) -> bool {
+        !matches!(self, Self::Reno | Self::NewReno)
+    }
+}
+
+/// Which partial acknowledgements restart the retransmission timer (RFC 6582, 3.2, step 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAcks {
+    /// The first alone: many losses in a window end in a time-out and slow start.
+    Impatient,
+    /// Each: a loss a round trip is repaired, however many there are.
+    SlowButSteady,
+}
+
+/// NewReno's window when fast recovery ends (RFC 6582, 3.2, step 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitWindow {
+    /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS), which prevents a burst.
+    FlightSize,
+    /// Option 2: ssthresh.
+    Ssthresh,
+}
+
+/// How the window goes down to the controller's during fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once; without selective acknowledgements, duplicates inflate it (RFC 5681, 3.2; RFC 6582; RFC 6675).
+    Immediate,
+    /// In proportion to what is delivered (RFC 9937).
+    Prr,
+    /// By a segment for every two acknowledgements, as Linux 2.4 did.
+    RateHalving,
+}
+
+/// How the retransmission time-out follows from round-trip samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoEstimator {
+    /// RFC 6298.
+    Rfc6298,
+    /// Linux since 2.4: the variation is the largest of a round trip and falls slowly; `rto-margin` is its floor.
+    Linux,
 }
 
 /// A congestion controller.

@@ -19,6 +19,7 @@ pub(crate) mod emit;
 mod open;
 mod receive;
 mod receiver;
+mod recovering;
 mod sender;
 pub mod statistics;
 mod timers;

@@ -22,7 +22,7 @@ mod recovery;
 mod rtt;
 mod sequence;
 
-pub use config::{Congestion, Recovery, TcpConfig};
+pub use config::{Congestion, ExitWindow, PartialAcks, Recovery, Reduction, RtoEstimator, TcpConfig};
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

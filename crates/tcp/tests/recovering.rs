@@ -1,146 +1,12 @@
-//! Segment scripts: finding and repairing losses.
+//! Segment scripts: recovery with selective acknowledgements (RFC 6675).
 
 mod script;
 
-use longhaul_tcp::{Recovery, TcpConfig};
+use longhaul_tcp::TcpConfig;
 use script::*;
 
-fn newreno() -> TcpConfig {
-    TcpConfig { recovery: Recovery::NewReno, ..plain() }
-}
-
-/// Ten segments are out, at 100 ms; the first ends at 1001.
 fn ten_out(config: &TcpConfig) -> Script {
-    let mut script = Script::with_window(config, 10);
-    script.write(40_000);
-    assert_eq!(script.take_count(), 10);
-    script.at(200);
-    script
-}
-
-/// RFC 5681 (3.2), RFC 6582 (3.2): the third duplicate retransmits, halves, and inflates.
-#[test]
-fn newreno_retransmits_on_the_third_duplicate() {
-    let mut script = ten_out(&newreno());
-    script.inject(ack(1, 1));
-    script.inject(ack(1, 1));
-    script.expect_nothing();
-    script.inject(ack(1, 1));
-    script.expect(data(1, 1000));
-    script.expect_nothing();
-    assert!(script.connection().recovering());
-    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (5000, Some(5000)));
-    // 5 + 3 segments are allowed and 10 are out: the third further duplicate lets one go.
-    script.inject(ack(1, 1));
-    script.inject(ack(1, 1));
-    script.expect_nothing();
-    script.inject(ack(1, 1));
-    script.expect(data(10_001, 1000));
-    // All is acknowledged: min(ssthresh, max(FlightSize, SMSS) + SMSS) = 2 segments.
-    script.at(300);
-    script.inject(ack(1, 10_001));
-    assert!(!script.connection().recovering());
-    script.expect(data(11_001, 1000));
-    script.expect_nothing();
-    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (2000, Some(5000)));
-}
-
-/// RFC 6582 (3.2, step 3): a partial acknowledgement repairs the next hole at once and deflates.
-#[test]
-fn newreno_repairs_a_hole_per_round_trip() {
-    let mut script = ten_out(&newreno());
-    for _ in 0..8 {
-        script.inject(ack(1, 1));
-    }
-    script.expect(data(1, 1000));
-    // Window 5 + 8: three new segments.
-    for at in [10_001, 11_001, 12_001] {
-        script.expect(data(at, 1000));
-    }
-    script.expect_nothing();
-    script.at(300);
-    // 3 segments acknowledged: 13 - 3 + 1 = 11 allowed; 10 are out.
-    script.inject(ack(1, 3001));
-    script.expect(data(3001, 1000));
-    script.expect(data(13_001, 1000));
-    script.expect_nothing();
-    assert!(script.connection().recovering());
-    script.at(400);
-    script.inject(ack(1, 13_001));
-    assert!(!script.connection().recovering());
-    assert_eq!(script.connection().statistics().recoveries, 1);
-    assert_eq!(script.connection().statistics().retransmissions, 2);
-}
-
-/// RFC 6582 (3.2, step 3), "impatient": only the first partial acknowledgement restarts the timer.
-#[test]
-fn newreno_is_impatient() {
-    let mut script = ten_out(&newreno());
-    for _ in 0..3 {
-        script.inject(ack(1, 1));
-    }
-    script.expect(data(1, 1000));
-    script.at(300);
-    script.inject(ack(1, 2001));
-    script.expect(data(2001, 1000));
-    // No sample since the handshake: RTO 300 ms from the first partial acknowledgement on.
-    script.at(400);
-    script.inject(ack(1, 3001));
-    script.expect(data(3001, 1000));
-    script.expect_at(600, data(3001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 1);
-}
-
-/// RFC 5681 (2): what is not a duplicate does not count.
-#[test]
-fn acknowledgements_with_data_or_another_window_are_no_duplicates() {
-    let mut script = ten_out(&newreno());
-    for at in 0..4 {
-        script.inject(ack(1 + i64::from(at) * 10, 1).window(50_000 + at));
-        script.inject(data(1 + i64::from(at) * 10, 10).window(50_000 + at));
-    }
-    assert_eq!(script.take_count(), 2, "acknowledgements of the data");
-    assert_eq!(script.connection().statistics().duplicate_acks, 0);
-    assert!(!script.connection().recovering());
-}
-
-/// RFC 6582 (3.2, step 2; 4): after a time-out, duplicates of old data start no second recovery.
-#[test]
-fn newreno_does_not_recover_twice_for_one_loss() {
-    let mut script = ten_out(&newreno());
-    script.expect_at(400, data(1, 1000));
-    script.at(500);
-    script.inject(ack(1, 2001));
-    script.expect(data(2001, 1000));
-    script.expect(data(3001, 1000));
-    for _ in 0..6 {
-        script.inject(ack(1, 2001));
-    }
-    script.expect_nothing();
-    script.inject(ack(1, 10_001));
-    script.take_count();
-    for _ in 0..6 {
-        script.inject(ack(1, 10_001));
-    }
-    script.expect_nothing();
-    assert_eq!(script.connection().statistics().recoveries, 0);
-}
-
-/// RFC 6298 (5.4), RFC 5681 (3.1): after a time-out all is sent again in order, as slow start allows.
-#[test]
-fn a_timeout_sends_everything_again() {
-    let mut script = ten_out(&newreno());
-    script.expect_at(400, data(1, 1000));
-    let mut acked = 1;
-    let mut resent = 1;
-    for round in 0..4 {
-        script.at(500 + 100 * round);
-        acked += 1000 * resent;
-        script.inject(ack(1, acked.min(10_001)));
-        resent = script.take_count() as i64;
-    }
-    assert_eq!(script.connection().statistics().retransmissions, 10);
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    Script::flying(config, 10)
 }
 
 /// RFC 6675 (5): three segments beyond a gap, and the window is ruled by `pipe`.
@@ -322,4 +188,50 @@ fn each_recovery_halves_once() {
     script.inject(ack(1, 10_001).sack(&[(11_001, 15_001)]));
     assert_eq!(script.connection().cwnd(), 2500);
     assert_eq!(script.connection().statistics().recoveries, 2);
+}
+
+/// RFC 6675 (5, step 3): limited transmit can be left out; then what was sacked opens no window before recovery.
+#[test]
+fn sack_can_do_without_limited_transmit() {
+    let mut script = ten_out(&TcpConfig { limited_transmit: false, ..plain() });
+    script.inject(ack(1, 1).sack(&[(1001, 2001)]));
+    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+    script.expect_nothing();
+    script.inject(ack(1, 1).sack(&[(1001, 4001)]));
+    assert_eq!(script.sent(), [1]);
+}
+
+/// RFC 6675 (5): a cumulative acknowledgement sets `DupAcks` back; separate runs below the bound start nothing.
+#[test]
+fn duplicates_do_not_add_up_over_an_advance() {
+    let mut script = ten_out(&plain());
+    script.inject(ack(1, 1).sack(&[(1001, 2001)]));
+    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+    script.inject(ack(1, 3001));
+    script.inject(ack(1, 3001).sack(&[(4001, 5001)]));
+    script.inject(ack(1, 3001).sack(&[(4001, 6001)]));
+    assert!(!script.connection().recovering());
+    script.take_count();
+    script.inject(ack(1, 3001).sack(&[(4001, 7001)]));
+    script.expect(data(3001, 1000));
+}
+
+/// RFC 6675 (5.1): no new recovery below the `RecoveryPoint` of a time-out; beyond it there is one.
+#[test]
+fn sack_starts_no_recovery_below_a_timeouts_recovery_point() {
+    let mut script = ten_out(&plain());
+    script.expect_at(400, data(1, 1000));
+    script.at(500);
+    script.inject(ack(1, 1001));
+    script.take_count();
+    script.inject(ack(1, 1001).sack(&[(3001, 9001)]));
+    assert!(!script.connection().recovering());
+    script.inject(ack(1, 10_001));
+    assert_eq!(script.sent(), [10_001, 11_001, 12_001]);
+    script.inject(ack(1, 10_001).sack(&[(11_001, 13_001)]));
+    assert_eq!(script.sent(), [13_001, 14_001]);
+    assert_eq!(script.connection().statistics().recoveries, 0);
+    script.inject(ack(1, 10_001).sack(&[(11_001, 14_001)]));
+    assert_eq!(script.sent()[0], 10_001);
+    assert_eq!(script.connection().statistics().recoveries, 1);
 }

@@ -4,10 +4,11 @@
 use base::wire::tcp;
 use base::{Duration, Instant};
 
+use super::recovering::Before;
 use super::{Connection, Discard, Events};
-use crate::congestion::{AckSample, Cause, Congestion};
-use crate::recovery::scoreboard::{Delivered, Record};
-use crate::recovery::{Arrival, Change, Phase};
+use crate::congestion::AckSample;
+use crate::recovery::scoreboard::Delivered;
+use crate::recovery::{Arrival, Phase};
 
 impl Connection {
     /// The acknowledgement of an acceptable segment that starts at `start`; `bare` if it carries nothing else.
@@ -28,6 +29,8 @@ impl Connection {
         if ack < sender.una {
             return Ok(());
         }
+        let before = self.before_recovery();
+        let sender = &mut self.sender;
         let prior_in_flight = sender.board.pipe();
         let outstanding = !sender.board.is_empty();
         let mut news = Delivered::default();
@@ -41,14 +44,11 @@ impl Connection {
         if outstanding && self.negotiated.sack && !blocks.is_empty() {
             let bounds = (sender.una, sender.nxt);
             sender.board.take_blocks(blocks, sender.space, bounds, &mut news);
-            if news.sacked > 0 {
-                sender.board.mark_losses(crate::recovery::DUP_THRESH, u64::from(sender.mss));
-            }
         }
         let duplicate = outstanding && bare && news.acked == 0 && !window_changed;
         if duplicate || news.bytes > 0 {
             self.statistics.duplicate_acks += u64::from(duplicate);
-            self.learn(now, segment, &news, duplicate, prior_in_flight);
+            self.learn(now, segment, &news, duplicate, prior_in_flight, &before);
         }
         if self.sender.persisting {
             self.on_probe_answered(now);
@@ -80,6 +80,7 @@ impl Connection {
         news: &Delivered,
         duplicate: bool,
         prior_in_flight: u64,
+        before: &Before,
     ) {
         let rtt = self.sample_rtt(now, segment, news);
         let sender = &mut self.sender;
@@ -90,24 +91,11 @@ impl Connection {
             sacked: news.sacked,
             duplicate,
             mss: u64::from(sender.mss),
+            cwnd: sender.controller.window(),
         };
-        let was_recovering = sender.recovery.phase() == Phase::FastRecovery;
-        match sender.recovery.on_ack(&mut sender.board, &arrival) {
-            Change::None => {}
-            Change::Entered => {
-                let flight_size = sender.recovery.flight_size(sender.una, sender.nxt);
-                let lost = sender.board.first();
-                sender.controller.on_congestion(&Congestion {
-                    now,
-                    flight_size,
-                    cause: Cause::Loss,
-                    sent_at: lost.map(|record| record.sent_at),
-                    resent: lost.is_some_and(Record::was_resent),
-                });
-                self.statistics.recoveries += 1;
-            }
-            Change::Left { limit } => sender.controller.on_recovery_exit(now, limit),
-        }
+        let change = sender.recovery.on_ack(&mut sender.board, &arrival);
+        self.respond(now, change, before, news, duplicate);
+        let sender = &mut self.sender;
         let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
             now,
@@ -119,7 +107,7 @@ impl Connection {
             prior_in_flight,
             delivery,
             round: sender.meter.round(),
-            recovering: was_recovering || sender.recovery.phase() == Phase::FastRecovery,
+            recovering: before.phase == Phase::FastRecovery || sender.recovery.phase() == Phase::FastRecovery,
             duplicate,
         });
     }
@@ -131,7 +119,8 @@ impl Connection {
         let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
         let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
         if let Some(sample) = oldest.or_else(echoed) {
-            self.sender.rtt.on_sample(sample, samples_log2);
+            let (una, nxt) = (self.sender.una, self.sender.nxt);
+            self.sender.rtt.on_sample(sample, samples_log2, (una, nxt));
             // RFC 6298 (5, last): a new sample ends the back-off.
             self.sender.backoff = 0;
         }
@@ -191,6 +180,7 @@ impl Connection {
         self.timers.stop_retransmit();
         if !sender.board.is_empty() {
             // What the closed window dropped is sent again; that is not congestion.
+            sender.reduction = None;
             sender.recovery.on_timeout(&mut sender.board, sender.nxt);
         }
     }

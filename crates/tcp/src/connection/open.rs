@@ -12,7 +12,7 @@ use super::sender::Sender;
 use super::statistics::Statistics;
 use super::timers::Timers;
 use super::{Connection, Discard, Events, Failure, Negotiated, State};
-use crate::config::{Recovery, TcpConfig};
+use crate::config::TcpConfig;
 use crate::sequence::{ORIGIN, SeqSpace};
 
 /// What the owner of a connection chooses for it at random (RFC 6528; RFC 7323, 5.4).
@@ -45,7 +45,7 @@ impl Connection {
             // Until the peer's SYN comes: what this side offers.
             negotiated: Negotiated {
                 timestamps: config.timestamps,
-                sack: config.recovery == Recovery::Sack,
+                sack: config.recovery.uses_sack(),
                 scaling: config.window_scaling,
             },
             sender,
@@ -183,10 +183,11 @@ impl Connection {
         self.sender.una = ORIGIN + 1;
         self.timers.stop_retransmit();
         self.timers.note_progress(now);
+        let bounds = (self.sender.una, self.sender.nxt);
         if !syn_lost {
-            self.sender.rtt.on_sample(now.saturating_since(self.sender.last_sent_at), 0);
+            self.sender.rtt.on_sample(now.saturating_since(self.sender.last_sent_at), 0, bounds);
         } else if let Some(rtt) = self.timestamp_rtt(now, segment) {
-            self.sender.rtt.on_sample(rtt, 0);
+            self.sender.rtt.on_sample(rtt, 0, bounds);
         }
         self.sender.on_established(&self.config, self.negotiated.sack, syn_lost);
         self.syn_due = false;

@@ -1,5 +1,7 @@
 //! The sending half: what was written, what is outstanding, and what may go out.
 
+use std::sync::Arc;
+
 use base::{Duration, Instant};
 
 use super::delivery::DeliveryMeter;
@@ -7,6 +9,7 @@ use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
 use crate::recovery::Machine;
+use crate::recovery::reduction::Reduction;
 use crate::recovery::scoreboard::Scoreboard;
 use crate::rtt::RttEstimator;
 use crate::sequence::{ORIGIN, SeqSpace};
@@ -38,6 +41,8 @@ pub(super) struct Sender {
     pub(super) buffer: SendBuffer,
     pub(super) board: Scoreboard,
     pub(super) recovery: Machine,
+    /// How the window goes down during fast recovery, where not at once.
+    pub(super) reduction: Option<Box<Reduction>>,
     pub(super) controller: Box<dyn Controller>,
     pub(super) rtt: RttEstimator,
     pub(super) meter: DeliveryMeter,
@@ -56,7 +61,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(config: &TcpConfig, space: SeqSpace, mss: u32) -> Self {
+    pub(super) fn new(config: &Arc<TcpConfig>, space: SeqSpace, mss: u32) -> Self {
         Self {
             space,
             una: ORIGIN,
@@ -72,7 +77,8 @@ impl Sender {
             nagle: config.nagle,
             buffer: SendBuffer::new(config.send_buffer.0 as usize),
             board: Scoreboard::default(),
-            recovery: Machine::new(false, ORIGIN + 1),
+            recovery: Machine::new(config, false, ORIGIN + 1),
+            reduction: None,
             controller: congestion::build(config, &start(config, mss, false)),
             rtt: RttEstimator::new(config),
             meter: DeliveryMeter::new(),
@@ -87,7 +93,7 @@ impl Sender {
 
     /// The handshake has settled what the two sides use; `syn_lost` if the SYN had to be sent again.
     pub(super) fn on_established(&mut self, config: &TcpConfig, sack: bool, syn_lost: bool) {
-        self.recovery = Machine::new(sack, ORIGIN + 1);
+        self.recovery = Machine::new(config, sack, ORIGIN + 1);
         self.controller = congestion::build(config, &start(config, self.mss, syn_lost));
         (self.backoff, self.retries) = (0, 0);
         if syn_lost {
@@ -128,10 +134,17 @@ impl Sender {
 
     /// The window that the controller and recovery allow together.
     pub(super) fn allowed(&self) -> u64 {
-        let window = self.controller.window();
-        match self.recovery.inflation() {
+        let window = self.reduction.as_ref().map_or_else(|| self.controller.window(), |it| it.window());
+        match self.recovery.inflation(&self.board, u64::from(self.mss)) {
             0 => window,
             inflation => window.saturating_add_signed(inflation).max(u64::from(self.mss)),
+        }
+    }
+
+    /// `bytes` went out, new or again.
+    pub(super) fn note_sent(&mut self, bytes: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(bytes);
         }
     }
 

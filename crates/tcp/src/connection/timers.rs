@@ -173,6 +173,7 @@ impl Connection {
             Phase::Open | Phase::FastRecovery => sender.recovery.flight_size(sender.una, sender.nxt),
         };
         sender.timeout_at = sender.una;
+        sender.reduction = None;
         sender.recovery.on_timeout(&mut sender.board, sender.nxt);
         if !again {
             let lost = sender.board.first();

@@ -117,6 +117,7 @@ impl Connection {
         self.emit(now, out, Outgoing { start, flags, len });
         let sender = &mut self.sender;
         sender.nxt += u64::from(space);
+        sender.note_sent(u64::from(space));
         self.statistics.data_segments_sent += 1;
         if self.timers.is_retransmit_off() {
             let wait = sender.rto();
@@ -135,6 +136,7 @@ impl Connection {
         let snapshot = sender.meter.snapshot(now, false);
         sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_)));
         sender.recovery.on_sent(next);
+        sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };

@@ -1,49 +1,76 @@
-//! NewReno: RFC 6582, the "impatient" variant.
+//! NewReno: RFC 6582, with both ways of step 3 to treat the timer and the window, and the acknowledgement
+//! heuristic of section 4.1.
 //!
-//! Deviations:
-//! - the window at exit is min(ssthresh, max(FlightSize, SMSS) + SMSS), the first option of step 3;
-//! - the heuristics of section 4 for duplicates after a time-out are left out: there, duplicates mean nothing.
+//! Deviations: the timestamp heuristic of section 4.2 is left out.
 
 use super::scoreboard::Scoreboard;
 use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
+use crate::config::{ExitWindow, PartialAcks, TcpConfig};
 
 /// Recovery from cumulative acknowledgements alone.
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno {
     pub(super) episode: Episode,
-    /// What duplicates and partial acknowledgements add to the controller's window during fast recovery.
+    /// What duplicates and partial acknowledgements add to the window during fast recovery.
     inflation: i64,
     partial_acks: u32,
+    /// `highest_ack` - `prev_highest_ack` of section 4.1.
+    last_advance: u32,
+    timer: PartialAcks,
+    exit: ExitWindow,
+    heuristic: bool,
 }
 
 impl NewReno {
-    pub(super) fn new(una: u64) -> Self {
-        // RFC 6582 (3.2): `recover` starts at the initial send sequence number, one below the first data byte.
-        Self { episode: Episode::new(una - 1), inflation: 0, partial_acks: 0 }
+    pub(super) fn new(config: &TcpConfig, una: u64) -> Self {
+        Self {
+            // RFC 6582 (3.2): `recover` starts at the initial send sequence number, one below the first data byte.
+            episode: Episode::new(una - 1),
+            inflation: 0,
+            partial_acks: 0,
+            last_advance: 0,
+            timer: config.partial_acks,
+            exit: config.exit_window,
+            heuristic: config.ack_heuristic,
+        }
     }
 
     pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         if arrival.acked > 0 {
             self.episode.dup_acks = 0;
+            self.last_advance = u32::try_from(arrival.acked).unwrap_or(u32::MAX);
             return self.on_advance(board, arrival);
         }
         if !arrival.duplicate {
             return Change::None;
         }
         self.episode.count_duplicate(arrival.nxt);
-        match self.episode.phase {
-            Phase::FastRecovery => self.inflation += arrival.mss as i64,
-            // Step 2: the acknowledgement must cover more than `recover`.
-            Phase::Open if self.episode.dup_acks == DUP_THRESH && arrival.una > self.episode.recover => {
-                self.episode.begin(Phase::FastRecovery, arrival.nxt);
-                self.inflation = i64::from(DUP_THRESH) * arrival.mss as i64;
-                self.partial_acks = 0;
-                board.mark_head_lost();
-                return Change::Entered;
-            }
-            Phase::Open | Phase::Timeout => {}
+        if self.episode.phase == Phase::FastRecovery {
+            self.inflation += arrival.mss as i64;
+        } else if self.episode.dup_acks == DUP_THRESH && self.means_loss(arrival) {
+            return self.enter(board, arrival);
         }
         Change::None
+    }
+
+    /// Step 2: the acknowledgement covers more than `recover`; or, after a time-out, so little was acknowledged before
+    /// the duplicates that these are no echo of segments sent twice (4.1).
+    fn means_loss(&self, arrival: &Arrival) -> bool {
+        let covers = self.episode.phase == Phase::Open && arrival.una > self.episode.recover;
+        covers
+            || (self.heuristic
+                && arrival.cwnd > arrival.mss
+                && u64::from(self.last_advance) <= ACKED_AT_MOST * arrival.mss)
+    }
+
+    /// Steps 2 and 3 of RFC 5681 (3.2).
+    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = self.episode.flight_size(board, arrival);
+        self.episode.begin(Phase::FastRecovery, arrival.nxt);
+        self.inflation = i64::from(self.episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;
+        self.partial_acks = 0;
+        board.mark_head_lost();
+        Change::Entered { flight_size }
     }
 
     fn on_advance(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
@@ -53,7 +80,11 @@ impl NewReno {
                 self.episode.end();
                 self.inflation = 0;
                 let flight_size = arrival.nxt - arrival.una;
-                Change::Left { limit: flight_size.max(arrival.mss) + arrival.mss }
+                let limit = match self.exit {
+                    ExitWindow::FlightSize => flight_size.max(arrival.mss) + arrival.mss,
+                    ExitWindow::Ssthresh => u64::MAX,
+                };
+                Change::Left { limit }
             }
             Phase::FastRecovery => {
                 // A partial acknowledgement: the next hole, and the window deflates by what was acknowledged.
@@ -79,19 +110,20 @@ impl NewReno {
     }
 
     pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
-        match board.next_lost() {
-            Some(index) => Next::Retransmit(index),
-            None if new_data => Next::New,
-            None => Next::Nothing,
-        }
+        Next::lost_or_new(board, new_data)
     }
 
     pub(super) const fn inflation(&self) -> i64 {
         self.inflation
     }
 
-    /// Step 3, "impatient": of the partial acknowledgements, the first alone restarts the timer.
+    /// Step 3: "impatient" lets the first partial acknowledgement alone restart the timer, "slow but steady" each.
     pub(super) fn restarts_timer(&self) -> bool {
-        self.episode.phase != Phase::FastRecovery || self.partial_acks <= 1
+        self.episode.phase != Phase::FastRecovery
+            || self.partial_acks <= 1
+            || self.timer == PartialAcks::SlowButSteady
     }
 }
+
+/// Segments; RFC 6582 (4.1).
+const ACKED_AT_MOST: u64 = 4;

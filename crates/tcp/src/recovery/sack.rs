@@ -23,6 +23,9 @@ impl Sack {
     }
 
     pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        if arrival.sacked > 0 {
+            board.mark_losses(DUP_THRESH, arrival.mss);
+        }
         let mut change = Change::None;
         if arrival.acked > 0 {
             self.episode.dup_acks = 0;
@@ -40,13 +43,19 @@ impl Sack {
         self.episode.count_duplicate(arrival.nxt);
         // Section 5, steps 1 and 2.
         if self.episode.dup_acks >= DUP_THRESH || board.is_head_lost() {
-            self.episode.begin(Phase::FastRecovery, arrival.nxt);
-            self.rescued = false;
-            board.rewind();
-            board.mark_head_lost();
-            return Change::Entered;
+            return self.enter(board, arrival);
         }
         change
+    }
+
+    /// Section 5, step 4.
+    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = self.episode.flight_size(board, arrival);
+        self.episode.begin(Phase::FastRecovery, arrival.nxt);
+        self.rescued = false;
+        board.rewind();
+        board.mark_head_lost();
+        Change::Entered { flight_size }
     }
 
     pub(super) const fn on_timeout(&mut self) {

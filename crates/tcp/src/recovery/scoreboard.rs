@@ -109,6 +109,8 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
+    /// Segments deemed lost so far; wraps.
+    losses: u32,
     /// Everything before this index was considered for retransmission: `HighRxt`.
     cursor: u64,
     /// Everything before this index is selectively acknowledged or deemed lost.
@@ -124,6 +126,21 @@ impl Scoreboard {
     /// Bytes estimated to be in the network: `pipe` of RFC 6675 (4), kept incrementally.
     pub(crate) const fn pipe(&self) -> u64 {
         self.outstanding - self.sacked - self.lost + self.resent
+    }
+
+    /// Bytes that the peer has beyond the cumulative acknowledgement.
+    pub(crate) const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Segments deemed lost so far, for comparisons: it wraps.
+    pub(crate) const fn losses(&self) -> u32 {
+        self.losses
+    }
+
+    /// Bytes that `pipe` leaves out although nobody has found a loss: what arrived beyond a gap.
+    pub(crate) const fn arrived_early(&self) -> u64 {
+        self.outstanding.saturating_sub(self.pipe())
     }
 
     /// The record with this index.
@@ -270,29 +287,40 @@ impl Scoreboard {
             bytes += span.end - span.start;
             runs >= dup_thresh || bytes > u64::from(dup_thresh - 1) * mss
         });
-        let Some(edge) = edge else { return };
+        if let Some(edge) = edge {
+            self.mark_lost_below(edge.start);
+        }
+    }
+
+    /// Deems lost what starts below `edge` and the peer is not known to have.
+    pub(crate) fn mark_lost_below(&mut self, edge: u64) {
         let mut index = self.lost_until.max(self.base);
         while let Some(record) = self.records.get_mut((index - self.base) as usize) {
-            if record.start >= edge.start {
+            if record.start >= edge {
                 break;
             }
             if !record.has(SACKED | LOST) {
                 record.marks |= LOST;
                 self.lost += u64::from(record.len);
+                self.losses = self.losses.wrapping_add(1);
             }
             index += 1;
         }
         self.lost_until = index;
     }
 
-    /// Deems the first record lost.
+    /// Deems the first record lost, even if it was sent again.
     pub(crate) fn mark_head_lost(&mut self) {
-        let Some(head) = self.records.front_mut() else { return };
-        if !head.has(SACKED | LOST) {
-            head.marks |= LOST;
-            self.lost += u64::from(head.len);
+        let Some(head) = self.records.front_mut().filter(|head| !head.has(SACKED)) else { return };
+        let len = u64::from(head.len);
+        if head.has(RESENT) || !head.has(LOST) {
+            self.losses = self.losses.wrapping_add(1);
         }
+        self.lost += if head.has(LOST) { 0 } else { len };
+        self.resent -= if head.has(RESENT) { len } else { 0 };
+        head.marks = head.marks & !RESENT | LOST;
         self.lost_until = self.lost_until.max(self.base + 1);
+        self.rewind();
     }
 
     /// Deems everything lost that the peer is not known to have; forgets what it claimed if it has reneged.

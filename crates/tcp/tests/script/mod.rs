@@ -190,6 +190,15 @@ impl Script {
         Self::established(&TcpConfig { initial_window: segments, ..config.clone() })
     }
 
+    /// As [`Script::with_window`], with `segments` segments out since 100 ms, at 200 ms; the first ends at 1001.
+    pub fn flying(config: &TcpConfig, segments: u32) -> Self {
+        let mut script = Self::with_window(config, segments);
+        script.write(40_000);
+        assert_eq!(script.take_count(), segments as usize);
+        script.at(200);
+        script
+    }
+
     pub fn connection(&self) -> &Connection {
         self.host.connection(self.id.unwrap()).unwrap()
     }
@@ -369,6 +378,11 @@ impl Script {
         let count = self.out.len();
         self.out.clear();
         count
+    }
+
+    /// Where the segments began that were sent since the last expectation.
+    pub fn sent(&mut self) -> Vec<i64> {
+        self.out.drain(..).map(|(_, repr, _)| i64::from(repr.seq.distance(ISS))).collect()
     }
 
     #[track_caller]
