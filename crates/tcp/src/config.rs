@@ -7,6 +7,8 @@ use base::wire::{ip, tcp};
 use base::{Duration, SeqNum};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::ensemble::{EnsembleConfig, Sharing};
+
 /// How one end of a connection behaves. In TOML every key may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
@@ -82,6 +84,10 @@ pub struct TcpConfig {
     /// Half-open connections that a listener holds; further SYNs are dropped and counted.
     #[serde(deserialize_with = "one_or_more")]
     pub backlog: u32,
+    /// What connections to one destination share.
+    pub sharing: Sharing,
+    /// The parameters of `sharing`.
+    pub ensemble: EnsembleConfig,
     /// The initial sequence number, for tests of its wrap; by default chosen as in RFC 6528.
     #[serde(skip)]
     pub initial_sequence: Option<SeqNum>,
@@ -118,6 +124,8 @@ impl Default for TcpConfig {
             receive_buffer: Size(256 * 1024),
             send_buffer: Size(512 * 1024),
             backlog: 128,
+            sharing: Sharing::None,
+            ensemble: EnsembleConfig::default(),
             initial_sequence: None,
         }
     }

@@ -15,6 +15,7 @@ use base::{Instant, Packet, Rng, SeqNum};
 use crate::config::TcpConfig;
 use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
+use crate::ensemble::Ensemble;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
 use ports::{Key, Listener, Ports};
 use timers::Timers;
@@ -50,6 +51,8 @@ pub struct Host {
     free: Vec<u32>,
     ports: Ports,
     timers: Timers,
+    /// What its connections share.
+    ensemble: Ensemble,
     /// The settings that were last connected with: connections share them.
     config: Arc<TcpConfig>,
     /// Slots that may have something to send.
@@ -75,6 +78,7 @@ impl Host {
             free: Vec::new(),
             ports: Ports::default(),
             timers: Timers::default(),
+            ensemble: Ensemble::default(),
             config: Arc::default(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
@@ -115,7 +119,8 @@ impl Host {
         if *self.config != *config {
             self.config = Arc::new(config.clone());
         }
-        let connection = Connection::connect(Arc::clone(&self.config), local, remote, seeds);
+        let mut connection = Connection::connect(Arc::clone(&self.config), local, remote, seeds);
+        connection.join(now, &mut self.ensemble);
         let slot = self.insert(connection);
         self.touch(slot);
         Ok(self.id(slot))
@@ -188,6 +193,12 @@ impl Host {
         })
     }
 
+    /// What its connections share.
+    #[must_use]
+    pub const fn ensemble(&self) -> &Ensemble {
+        &self.ensemble
+    }
+
     /// Takes a whole IP packet.
     ///
     /// # Errors
@@ -251,7 +262,9 @@ impl Host {
         let config = listener.config();
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
-        let slot = self.insert(Connection::accept(now, config, local, remote, seeds, segment));
+        let mut connection = Connection::accept(now, config, local, remote, seeds, segment);
+        connection.join(now, &mut self.ensemble);
+        let slot = self.insert(connection);
         self.slots[slot as usize].half_open = true;
         self.touch(slot);
         Ok(())

@@ -143,6 +143,14 @@ impl RttEstimator {
         }
     }
 
+    /// Starts with what another connection measured (RFC 9040, 6).
+    pub(crate) fn seed(&mut self, srtt: Duration, rttvar: Duration) {
+        (self.srtt, self.rttvar) = (srtt.as_nanos().max(1), rttvar.as_nanos());
+        let margin = self.rttvar.saturating_mul(4).max(self.config.rto_margin.as_nanos());
+        self.linux = Linux { peak: margin, margin, round_end: 0 };
+        self.set_rto(margin);
+    }
+
     /// The SYN's timer expired, so the first samples may be far off: RFC 6298 (5.7) starts data at 3 s.
     pub(crate) fn on_lost_syn(&mut self) {
         if self.srtt == 0 {

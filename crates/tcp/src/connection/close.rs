@@ -33,6 +33,7 @@ impl Connection {
 
     /// Our FIN was acknowledged.
     pub(super) fn on_fin_acknowledged(&mut self, now: Instant) {
+        self.sender.leave(now);
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(now),

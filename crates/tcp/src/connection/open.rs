@@ -13,6 +13,7 @@ use super::statistics::Statistics;
 use super::timers::Timers;
 use super::{Connection, Discard, Events, Failure, Negotiated, State};
 use crate::config::TcpConfig;
+use crate::ensemble::Ensemble;
 use crate::sequence::{ORIGIN, SeqSpace};
 
 /// What the owner of a connection chooses for it at random (RFC 6528; RFC 7323, 5.4).
@@ -81,6 +82,11 @@ impl Connection {
         connection.take_syn(now, syn);
         connection.statistics.segments_received += 1;
         connection
+    }
+
+    /// Takes part in what a host's connections share; before its handshake.
+    pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
+        self.sender.join(now, &self.config, self.remote.ip(), ensemble);
     }
 
     /// Takes the peer's SYN: its numbering and what it offers.
@@ -189,7 +195,7 @@ impl Connection {
         } else if let Some(rtt) = self.timestamp_rtt(now, segment) {
             self.sender.rtt.on_sample(rtt, 0, bounds);
         }
-        self.sender.on_established(&self.config, self.negotiated.sack, syn_lost);
+        self.sender.on_established(now, &self.config, self.negotiated.sack, syn_lost);
         self.syn_due = false;
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);

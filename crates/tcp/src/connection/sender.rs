@@ -1,5 +1,6 @@
 //! The sending half: what was written, what is outstanding, and what may go out.
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
@@ -8,6 +9,7 @@ use super::delivery::DeliveryMeter;
 use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
+use crate::ensemble::{Closing, Ensemble, Membership, Opening};
 use crate::recovery::Machine;
 use crate::recovery::reduction::Reduction;
 use crate::recovery::scoreboard::Scoreboard;
@@ -44,6 +46,8 @@ pub(super) struct Sender {
     /// How the window goes down during fast recovery, where not at once.
     pub(super) reduction: Option<Box<Reduction>>,
     pub(super) controller: Box<dyn Controller>,
+    /// What it shares with others, while it may have something to send.
+    membership: Option<Box<Membership>>,
     pub(super) rtt: RttEstimator,
     pub(super) meter: DeliveryMeter,
     /// When data were last sent.
@@ -80,6 +84,7 @@ impl Sender {
             recovery: Machine::new(config, false, ORIGIN + 1),
             reduction: None,
             controller: congestion::build(config, &start(config, mss, false)),
+            membership: None,
             rtt: RttEstimator::new(config),
             meter: DeliveryMeter::new(),
             last_sent_at: Instant::ZERO,
@@ -91,10 +96,44 @@ impl Sender {
         }
     }
 
+    /// Takes part in what connections to `destination` share.
+    pub(super) fn join(
+        &mut self,
+        now: Instant,
+        config: &Arc<TcpConfig>,
+        destination: IpAddr,
+        ensemble: &mut Ensemble,
+    ) {
+        let opening = Opening { now, config, start: start(config, self.mss, false), syn_lost: false };
+        let Some(membership) = ensemble.join(destination, &opening) else { return };
+        if let Some((srtt, rttvar)) = membership.rtt(now) {
+            self.rtt.seed(srtt, rttvar);
+        }
+        self.membership = Some(Box::new(membership));
+    }
+
+    /// Nothing more is to be sent: what it learnt and held is left to the others.
+    pub(super) fn leave(&mut self, now: Instant) {
+        if let Some(membership) = self.membership.take() {
+            let (srtt, rttvar) = (self.rtt.srtt(), self.rtt.rttvar());
+            membership.leave(&Closing { now, ssthresh: self.controller.ssthresh(), srtt, rttvar });
+        }
+    }
+
     /// The handshake has settled what the two sides use; `syn_lost` if the SYN had to be sent again.
-    pub(super) fn on_established(&mut self, config: &TcpConfig, sack: bool, syn_lost: bool) {
+    pub(super) fn on_established(
+        &mut self,
+        now: Instant,
+        config: &Arc<TcpConfig>,
+        sack: bool,
+        syn_lost: bool,
+    ) {
         self.recovery = Machine::new(config, sack, ORIGIN + 1);
-        self.controller = congestion::build(config, &start(config, self.mss, syn_lost));
+        let start = start(config, self.mss, syn_lost);
+        self.controller = match &self.membership {
+            Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
+            None => congestion::build(config, &start),
+        };
         (self.backoff, self.retries) = (0, 0);
         if syn_lost {
             self.rtt.on_lost_syn();

@@ -1,6 +1,6 @@
 //! What a connection counts.
 
-/// Counters of one connection since it began.
+/// Counters of one connection since it began; those of rare events are narrow, for many connections are idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Segments sent, of any kind.
@@ -16,7 +16,7 @@ pub struct Statistics {
     /// Expirations of the retransmission timer for data.
     pub timeouts: u64,
     /// Times that fast recovery began.
-    pub recoveries: u64,
+    pub recoveries: u32,
     /// Duplicate acknowledgements received.
     pub duplicate_acks: u64,
     /// Bytes of data that the peer acknowledged.
@@ -30,9 +30,9 @@ pub struct Statistics {
     /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
     pub discarded: u64,
     /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u64,
+    pub challenge_acks: u32,
     /// Probes of a closed window.
-    pub window_probes: u64,
+    pub window_probes: u32,
     /// SYNs and SYN-ACKs sent again.
-    pub syn_retransmissions: u64,
+    pub syn_retransmissions: u32,
 }

@@ -210,6 +210,7 @@ impl Connection {
         self.state = State::Closed;
         self.timers.stop_retransmit();
         self.timers.stop_delayed_ack();
+        self.sender.leave(now);
         self.sender.buffer.release();
         self.syn_due = false;
         self.linger(now);

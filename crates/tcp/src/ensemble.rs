@@ -1,0 +1,254 @@
+//! State that the connections of a host share: what one found out about a destination, the others need not find out
+//! again. One policy a file; `docs/sharing.md` tells their rules.
+//!
+//! A [`Policy`] holds what is known of one destination, a host or a prefix. A connection joins it when it opens, asks it
+//! for a congestion controller when its handshake is over, and leaves it when it has nothing more to send. The
+//! policy's state has a lock, for its members' controllers reach it too; connections of one host are driven by one
+//! thread, so nobody ever waits for it.
+
+mod cache;
+mod settings;
+mod stcp;
+
+use core::fmt::Debug;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base::{Duration, Instant};
+
+use crate::config::TcpConfig;
+use crate::congestion::{Controller, Start};
+pub use cache::CachedState;
+pub use settings::{EnsembleConfig, Sharing};
+pub use stcp::{EcbState, EcbStatistics};
+
+/// What connections to one destination know together.
+pub(crate) trait Policy: Debug + Send + Sync {
+    /// A connection opens: its SYN is about to leave, or has come.
+    fn join(&self, opening: &Opening<'_>) -> Ticket;
+
+    /// Its handshake is over: the controller that it is to use.
+    fn establish(&self, ticket: Ticket, opening: &Opening<'_>) -> Box<dyn Controller>;
+
+    /// It has nothing more to send, or has failed.
+    fn leave(&self, ticket: Ticket, closing: &Closing);
+
+    /// The smoothed round-trip time and its variation that a new connection is to start with.
+    fn rtt(&self, _now: Instant) -> Option<(Duration, Duration)> {
+        None
+    }
+
+    /// Connections that take part.
+    fn members(&self) -> u32;
+
+    /// When a connection last left.
+    fn last_used(&self) -> Instant;
+
+    /// What is known, for the owner of the host.
+    fn shared(&self) -> Shared;
+}
+
+/// What a policy is told of a connection that begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) now: Instant,
+    pub(crate) config: &'a Arc<TcpConfig>,
+    /// What its controller would begin with; until the handshake is over, as this side supposes.
+    pub(crate) start: Start,
+    /// Its SYN or SYN-ACK had to be sent again.
+    pub(crate) syn_lost: bool,
+}
+
+/// What a policy is told of a connection that ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    pub(crate) now: Instant,
+    /// Its threshold, if its controller has one; [`u64::MAX`] if it never learnt any.
+    pub(crate) ssthresh: Option<u64>,
+    /// None before its first sample.
+    pub(crate) srtt: Option<Duration>,
+    pub(crate) rttvar: Duration,
+}
+
+/// Which member of a policy a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// Reused after the member left.
+    pub(crate) slot: u32,
+    /// Never reused.
+    pub(crate) number: u64,
+}
+
+/// A connection's part in a policy.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    policy: Arc<dyn Policy>,
+    ticket: Ticket,
+}
+
+impl Membership {
+    /// The handshake is over: the controller to use.
+    pub(crate) fn establish(&self, opening: &Opening<'_>) -> Box<dyn Controller> {
+        self.policy.establish(self.ticket, opening)
+    }
+
+    /// The smoothed round-trip time and its variation to start with.
+    pub(crate) fn rtt(&self, now: Instant) -> Option<(Duration, Duration)> {
+        self.policy.rtt(now)
+    }
+
+    /// The connection has nothing more to send.
+    pub(crate) fn leave(&self, closing: &Closing) {
+        self.policy.leave(self.ticket, closing);
+    }
+}
+
+/// What one destination's policy knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// `sharing = "cache"`.
+    Cache(CachedState),
+    /// `sharing = "stcp"`.
+    Stcp(EcbState),
+}
+
+/// Which policy of a host a connection belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    sharing: Sharing,
+    network: IpAddr,
+    bits: u8,
+}
+
+/// All that the connections of one host share.
+#[derive(Debug, Default)]
+pub struct Ensemble {
+    entries: BTreeMap<Key, Arc<dyn Policy>>,
+    evictions: u64,
+    refusals: u64,
+}
+
+impl Ensemble {
+    /// What is known of `destination` under this kind of sharing; the longest prefix counts.
+    #[must_use]
+    pub fn shared(&self, sharing: Sharing, destination: IpAddr) -> Option<Shared> {
+        let covers = |key: &Key| key.sharing == sharing && network(destination, key.bits) == key.network;
+        let (_, policy) =
+            self.entries.iter().filter(|(key, _)| covers(key)).max_by_key(|(key, _)| key.bits)?;
+        Some(policy.shared())
+    }
+
+    /// The ensemble control block of `destination` (STCP).
+    #[must_use]
+    pub fn ecb(&self, destination: IpAddr) -> Option<EcbState> {
+        match self.shared(Sharing::Stcp, destination)? {
+            Shared::Stcp(ecb) => Some(ecb),
+            Shared::Cache(_) => None,
+        }
+    }
+
+    /// Destinations that are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Destinations that were forgotten to make room.
+    #[must_use]
+    pub const fn evictions(&self) -> u64 {
+        self.evictions
+    }
+
+    /// Connections that share nothing because there was no room for their destination.
+    #[must_use]
+    pub const fn refusals(&self) -> u64 {
+        self.refusals
+    }
+
+    /// A connection to `destination` opens. None if it is to share nothing, or if there is no room.
+    pub(crate) fn join(&mut self, destination: IpAddr, opening: &Opening<'_>) -> Option<Membership> {
+        let sharing = opening.config.sharing;
+        if sharing == Sharing::None {
+            return None;
+        }
+        let settings = &opening.config.ensemble;
+        let bits = if destination.is_ipv4() { settings.prefix_v4 } else { settings.prefix_v6 };
+        let key = Key { sharing, network: network(destination, bits), bits };
+        if !self.entries.contains_key(&key) {
+            if !self.make_room(settings.entries as usize) {
+                self.refusals += 1;
+                return None;
+            }
+            self.entries.insert(key, new_policy(&key, opening)?);
+        }
+        let policy = Arc::clone(&self.entries[&key]);
+        let ticket = policy.join(opening);
+        Some(Membership { policy, ticket })
+    }
+
+    /// Forgets the destinations unused longest, the lowest address first among equals, until there is room for one more.
+    fn make_room(&mut self, entries: usize) -> bool {
+        while self.entries.len() >= entries {
+            let unused = self.entries.iter().filter(|(_, policy)| policy.members() == 0);
+            let Some(&key) = unused.min_by_key(|(_, policy)| policy.last_used()).map(|(key, _)| key) else {
+                return false;
+            };
+            self.entries.remove(&key);
+            self.evictions += 1;
+        }
+        true
+    }
+}
+
+fn new_policy(key: &Key, opening: &Opening<'_>) -> Option<Arc<dyn Policy>> {
+    match key.sharing {
+        Sharing::None => None,
+        Sharing::Cache => Some(Arc::new(cache::Cache::new(&opening.config.ensemble))),
+        Sharing::Stcp => Some(Arc::new(stcp::Stcp::new(key.network, opening))),
+    }
+}
+
+/// The first address of the prefix of this many bits.
+fn network(address: IpAddr, bits: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+            Ipv4Addr::from(u32::from(v4) & mask).into()
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+            Ipv6Addr::from(u128::from(v6) & mask).into()
+        }
+    }
+}
+
+/// A panic elsewhere leaves numbers, not promises: the lock is taken all the same.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_its_first_address() {
+        for (address, bits, first) in [
+            ("10.1.2.3", 32, "10.1.2.3"),
+            ("10.1.2.3", 24, "10.1.2.0"),
+            ("10.1.2.3", 0, "0.0.0.0"),
+            ("fd00::1:2", 128, "fd00::1:2"),
+            ("fd00::1:2", 112, "fd00::1:0"),
+            ("fd00::1:2", 0, "::"),
+        ] {
+            assert_eq!(network(address.parse().unwrap(), bits), first.parse::<IpAddr>().unwrap());
+        }
+    }
+}

@@ -1,0 +1,519 @@
+//! The ensemble control block (ECB) of STCP: Peng et al. 2001, figure 1 and sections 3.1 to 3.3.
+//!
+//! Deviations, and choices where the paper is silent:
+//! - a member's cut after a loss is half of what it had in flight, at most of its window, as in RFC 5681 (equation 4);
+//!   with one member that is what Reno does. Equation 4 of the paper is the case of a window in full use;
+//! - the aggregate falls by what the member really gave up, so that a member at the floor of one segment cannot pull
+//!   `n_cwnd` below the sum of the windows;
+//! - after a time-out every member's window is set at once, not at its next call: none can send in between;
+//! - `quota` is `n_cwnd / (N (N + 1))` for N members; a member pays each newcomer once, and keeps a segment;
+//! - what is granted to a newcomer that has not started counts as used: otherwise equation 2 would hand it back to
+//!   whoever calls next;
+//! - simultaneous joins queue: each has a quota of its own, and a newcomer that waits pays those that came later;
+//! - idle release and decay are not in the paper; see the fields of [`EnsembleConfig`].
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use base::Instant;
+
+use crate::congestion::{AckSample, Start};
+use crate::ensemble::{EnsembleConfig, Ticket};
+use crate::rtt::RttEstimator;
+
+/// One member connection.
+#[derive(Clone, Debug)]
+struct Share {
+    /// `cwnd`: its part of the aggregate window, in bytes.
+    cwnd: u64,
+    mss: u64,
+    /// Bytes in the network when it last said so.
+    flight: u64,
+    /// Most bytes in the network in this release period.
+    peak: u64,
+    /// The number of the latest newcomer that it has paid.
+    paid: u64,
+    /// It has sent, or asked to.
+    started: bool,
+    /// It joined in this release period.
+    fresh: bool,
+}
+
+/// A newcomer that has not started.
+#[derive(Clone, Copy, Debug)]
+struct Joiner {
+    slot: u32,
+    number: u64,
+    /// Bytes that each member before it is to give.
+    quota: u64,
+}
+
+/// What happened to an ECB since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcbStatistics {
+    /// Connections that joined.
+    pub joins: u64,
+    /// Connections that left.
+    pub leaves: u64,
+    /// Calls of the window allocation.
+    pub allocations: u64,
+    /// Those after which equation 1 held: `used_cwnd` equal to `n_cwnd`.
+    pub allocations_balanced: u64,
+    /// Most that `used_cwnd` exceeded `n_cwnd` after an allocation, in bytes.
+    pub max_window_excess: u64,
+    /// Payments of a member to a newcomer.
+    pub payments: u64,
+    /// Bytes of window paid.
+    pub bytes_paid: u64,
+    /// Allocations that gave a member one segment because its share was less.
+    pub floors: u64,
+    /// Losses found by duplicate acknowledgements, and ECN marks (equation 4).
+    pub losses: u64,
+    /// Time-outs (equation 5).
+    pub timeouts: u64,
+    /// Bytes of window taken from members that did not use it.
+    pub bytes_released: u64,
+    /// Halvings of the aggregate while it had no members.
+    pub decays: u64,
+}
+
+/// An ECB's fields as the paper names them (figure 1), for traces and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcbState {
+    /// The destination; the first address of its prefix if a prefix shares.
+    pub rem_addr: IpAddr,
+    /// The slow start threshold of all, in bytes.
+    pub n_ssthresh: u64,
+    /// The aggregate congestion window in bytes.
+    pub n_cwnd: u64,
+    /// The sum of the members' windows in bytes.
+    pub used_cwnd: u64,
+    /// Members, newcomers included.
+    pub num_connections: u32,
+    /// Whether a newcomer waits for its share.
+    pub add_new_flag: bool,
+    /// Bytes that each member is to give to the first newcomer that waits.
+    pub quota: u64,
+    /// Bytes that it has been given.
+    pub contribution: u64,
+    /// What happened so far.
+    pub statistics: EcbStatistics,
+}
+
+/// The channel to one destination, shared by the members.
+#[derive(Debug)]
+pub(super) struct Ecb {
+    rem_addr: IpAddr,
+    n_ssthresh: u64,
+    n_cwnd: u64,
+    used_cwnd: u64,
+    num_connections: u32,
+    /// Those for whom `add_new_flag` is up, in the order in which they came.
+    joiners: VecDeque<Joiner>,
+    /// The number of the latest newcomer.
+    joined: u64,
+    shares: Vec<Option<(u64, Share)>>,
+    free: Vec<u32>,
+    /// One segment of each member.
+    mss_total: u64,
+    /// Bytes in the network, of all.
+    flight_total: u64,
+    /// Bytes acknowledged since the aggregate last grew in congestion avoidance.
+    acked: u64,
+    /// RFC 3465 (2.3): after a time-out an acknowledgement opens by one segment.
+    after_timeout: bool,
+    /// Something has been found out: it is no longer a new channel.
+    learned: bool,
+    /// Bytes delivered, of all.
+    delivered: u64,
+    rtt: RttEstimator,
+    /// The end of the release period.
+    period_end: Instant,
+    /// When the last member left.
+    vacant_since: Instant,
+    settings: EnsembleConfig,
+    statistics: EcbStatistics,
+}
+
+/// Newcomers that are paid at a time, so that a call of the allocation stays cheap beside connections that never send.
+const MAX_JOINERS: usize = 64;
+
+impl Ecb {
+    pub(super) fn new(rem_addr: IpAddr, settings: EnsembleConfig, rtt: RttEstimator, start: &Start) -> Self {
+        Self {
+            rem_addr,
+            n_ssthresh: start.ssthresh,
+            n_cwnd: start.initial_window,
+            used_cwnd: 0,
+            num_connections: 0,
+            joiners: VecDeque::new(),
+            joined: 0,
+            shares: Vec::new(),
+            free: Vec::new(),
+            mss_total: 0,
+            flight_total: 0,
+            acked: 0,
+            after_timeout: false,
+            learned: false,
+            delivered: 0,
+            rtt,
+            period_end: Instant::ZERO,
+            vacant_since: Instant::ZERO,
+            settings,
+            statistics: EcbStatistics::default(),
+        }
+    }
+
+    pub(super) fn state(&self) -> EcbState {
+        let first = self.joiners.front();
+        let granted =
+            |joiner: &Joiner| self.shares[joiner.slot as usize].as_ref().map_or(0, |(_, share)| share.cwnd);
+        EcbState {
+            rem_addr: self.rem_addr,
+            n_ssthresh: self.n_ssthresh,
+            n_cwnd: self.n_cwnd,
+            used_cwnd: self.used_cwnd,
+            num_connections: self.num_connections,
+            add_new_flag: first.is_some(),
+            quota: first.map_or(0, |joiner| joiner.quota),
+            contribution: first.map_or(0, granted),
+            statistics: self.statistics,
+        }
+    }
+
+    pub(super) const fn n_ssthresh(&self) -> u64 {
+        self.n_ssthresh
+    }
+
+    pub(super) const fn num_connections(&self) -> u32 {
+        self.num_connections
+    }
+
+    pub(super) const fn vacant_since(&self) -> Instant {
+        self.vacant_since
+    }
+
+    /// The member's window; one segment for a newcomer that was granted less, and for one that has left.
+    pub(super) fn cwnd(&self, id: Ticket, mss: u64) -> u64 {
+        self.share(id).map_or(mss, |share| share.cwnd.max(share.mss))
+    }
+
+    fn share(&self, id: Ticket) -> Option<&Share> {
+        let (number, share) = self.shares.get(id.slot as usize)?.as_ref()?;
+        (*number == id.number).then_some(share)
+    }
+
+    fn share_mut(&mut self, id: Ticket) -> Option<&mut Share> {
+        let (number, share) = self.shares.get_mut(id.slot as usize)?.as_mut()?;
+        (*number == id.number).then_some(share)
+    }
+
+    /// A connection opens (3.1 and 3.3): it gets the whole aggregate if it is alone, else each member is to pay.
+    pub(super) fn join(&mut self, now: Instant, start: &Start) -> Ticket {
+        if self.num_connections == 0 {
+            self.wake(now, start);
+        }
+        self.joined += 1;
+        let number = self.joined;
+        let members = u64::from(self.num_connections);
+        let cwnd = if members == 0 { self.n_cwnd } else { 0 };
+        let share =
+            Share { cwnd, mss: start.mss, flight: 0, peak: 0, paid: number, started: false, fresh: true };
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.shares.push(None);
+                self.shares.len() as u32 - 1
+            }
+        };
+        self.shares[slot as usize] = Some((number, share));
+        self.num_connections += 1;
+        self.mss_total += start.mss;
+        self.used_cwnd += cwnd;
+        self.statistics.joins += 1;
+        let quota = if members == 0 { 0 } else { self.n_cwnd / (members * (members + 1)) };
+        if self.joiners.len() == MAX_JOINERS {
+            // It keeps what it was granted so far.
+            self.joiners.pop_front();
+        }
+        self.joiners.push_back(Joiner { slot, number, quota });
+        self.settle();
+        Ticket { slot, number }
+    }
+
+    /// The first of a new group: what is left of what the last one knew.
+    fn wake(&mut self, now: Instant, start: &Start) {
+        let vacant = now.saturating_since(self.vacant_since);
+        if !self.learned || vacant > self.settings.lifetime {
+            (self.n_cwnd, self.n_ssthresh) = (start.initial_window, start.ssthresh);
+            (self.learned, self.after_timeout) = (false, false);
+        } else if self.settings.decay {
+            self.decay(vacant, start.initial_window);
+        }
+        self.acked = 0;
+        self.period_end = now.saturating_add(self.rtt.rto());
+    }
+
+    /// RFC 2861 (3), as for a connection that was idle: the window halves for each interval, down to the initial
+    /// window; the threshold keeps three quarters of what it was.
+    fn decay(&mut self, vacant: base::Duration, initial_window: u64) {
+        let interval = self.settings.half_life.unwrap_or_else(|| self.rtt.rto());
+        let halvings = vacant.as_nanos() / interval.as_nanos().max(1);
+        if halvings == 0 || self.n_cwnd <= initial_window {
+            return;
+        }
+        self.n_ssthresh = self.n_ssthresh.max(self.n_cwnd / 4 * 3);
+        let before = self.n_cwnd;
+        self.n_cwnd = (before >> halvings.min(63)).max(initial_window);
+        self.statistics.decays += halvings.min(u64::from((before / self.n_cwnd).ilog2()) + 1);
+    }
+
+    /// A newcomer's handshake is over: its real segment size is known, and whether its SYN was lost, which limits it to
+    /// one segment (RFC 5681, 3.1).
+    pub(super) fn establish(&mut self, id: Ticket, start: &Start, syn_lost: bool) {
+        let Some(share) = self.share_mut(id) else { return };
+        let before = core::mem::replace(&mut share.mss, start.mss);
+        let granted = share.cwnd;
+        self.mss_total = self.mss_total - before + start.mss;
+        let alone = self.num_connections == 1;
+        if !self.learned && (alone || !self.any_started()) {
+            self.n_cwnd = start.initial_window;
+            self.n_ssthresh = start.ssthresh;
+        } else if syn_lost && alone {
+            self.n_cwnd = self.n_cwnd.min(start.initial_window);
+        }
+        if alone {
+            self.set_cwnd(id, self.n_cwnd);
+        } else if syn_lost {
+            self.set_cwnd(id, granted.min(start.mss));
+        }
+    }
+
+    fn any_started(&self) -> bool {
+        self.shares.iter().flatten().any(|(_, share)| share.started)
+    }
+
+    /// A member is done: what it had is there for the next that asks (3.3).
+    pub(super) fn leave(&mut self, now: Instant, id: Ticket) {
+        if self.share(id).is_none() {
+            return;
+        }
+        let Some((_, share)) = self.shares[id.slot as usize].take() else { return };
+        self.free.push(id.slot);
+        self.joiners.retain(|joiner| joiner.slot != id.slot);
+        self.used_cwnd -= share.cwnd;
+        self.flight_total -= share.flight;
+        self.mss_total -= share.mss;
+        self.num_connections -= 1;
+        self.statistics.leaves += 1;
+        self.vacant_since = now;
+    }
+
+    /// A member needs to send: its share anew.
+    pub(super) fn on_send_opportunity(&mut self, now: Instant, id: Ticket, in_flight: u64) {
+        self.note_flight(id, in_flight, in_flight);
+        let Some(share) = self.share_mut(id) else { return };
+        let starts = !core::mem::replace(&mut share.started, true);
+        self.allocate(now, id);
+        if starts {
+            self.joiners.retain(|joiner| joiner.slot != id.slot);
+        }
+    }
+
+    /// An acknowledgement grows the aggregate as RFC 5681 grows one window, if the member's own share is what limits
+    /// it; `limit` is the most bytes that slow start opens by.
+    pub(super) fn on_ack(&mut self, id: Ticket, ack: &AckSample, limit: u64) {
+        self.note_flight(id, ack.in_flight, ack.prior_in_flight);
+        if let Some(rtt) = ack.rtt {
+            let expected = self.flight_total / (2 * self.mss_total.max(1));
+            let bounds = (self.delivered, self.delivered + self.flight_total);
+            self.rtt.on_sample(rtt, if expected == 0 { 0 } else { expected.ilog2() }, bounds);
+        }
+        self.delivered += ack.delivered_bytes;
+        if ack.recovering || ack.bytes == 0 {
+            return;
+        }
+        let Some(share) = self.share(id) else { return };
+        let (cwnd, mss) = (share.cwnd, share.mss);
+        self.learned = true;
+        if self.n_cwnd < self.n_ssthresh {
+            if 2 * ack.prior_in_flight >= cwnd {
+                self.n_cwnd += ack.bytes.min(if self.after_timeout { mss } else { limit });
+            }
+        } else if ack.prior_in_flight + mss > cwnd {
+            self.acked += ack.bytes;
+            if self.acked >= self.n_cwnd {
+                self.acked -= self.n_cwnd;
+                self.n_cwnd += mss;
+            }
+        }
+        self.allocate(ack.now, id);
+    }
+
+    /// A loss found by duplicate acknowledgements, or an ECN mark (equation 4): only this member's window shrinks.
+    pub(super) fn on_loss(&mut self, now: Instant, id: Ticket, flight_size: u64) {
+        let Some(share) = self.share(id) else { return };
+        let (cwnd, mss) = (share.cwnd, share.mss);
+        let new = if self.num_connections == 1 {
+            (flight_size / 2).max(2 * mss)
+        } else {
+            (flight_size.min(cwnd) / 2).max(mss)
+        };
+        self.learned = true;
+        self.n_cwnd = (self.n_cwnd + new).saturating_sub(cwnd).max(2 * mss);
+        self.n_ssthresh = self.n_cwnd;
+        (self.acked, self.after_timeout) = (0, false);
+        self.set_cwnd(id, new);
+        self.statistics.losses += 1;
+        self.allocate(now, id);
+    }
+
+    /// A time-out (equation 5): every member starts from one segment.
+    pub(super) fn on_timeout(&mut self, now: Instant, id: Ticket, flight_size: u64) {
+        let Some(mss) = self.share(id).map(|share| share.mss) else { return };
+        self.note_flight(id, flight_size, flight_size);
+        self.learned = true;
+        self.n_ssthresh = (self.flight_total / 2).max(2 * mss);
+        self.n_cwnd = self.mss_total;
+        (self.acked, self.after_timeout) = (0, true);
+        // Newcomers that wait have their part of the new aggregate with this.
+        self.joiners.clear();
+        let joined = self.joined;
+        for (_, share) in self.shares.iter_mut().flatten() {
+            (share.cwnd, share.paid) = (share.mss, joined);
+        }
+        self.used_cwnd = self.mss_total;
+        self.statistics.timeouts += 1;
+        self.allocate(now, id);
+    }
+
+    /// Recovery ended and asks for at most `limit` bytes at first: a member gives up the rest.
+    pub(super) fn on_recovery_exit(&mut self, id: Ticket, limit: u64) {
+        let Some(share) = self.share(id) else { return };
+        self.cut_to(id, limit.max(share.mss));
+    }
+
+    /// The time-out was spurious: this member's window is back. The others find the aggregate's old threshold and
+    /// grow towards it.
+    pub(super) fn on_spurious_timeout(&mut self, id: Ticket, window: u64, ssthresh: u64) {
+        let Some(share) = self.share(id) else { return };
+        let (cwnd, new) = (share.cwnd, window.max(share.mss));
+        (self.n_ssthresh, self.after_timeout) = (ssthresh, false);
+        self.n_cwnd = (self.n_cwnd + new).saturating_sub(cwnd);
+        self.set_cwnd(id, new);
+    }
+
+    /// A member sends again after an idle time (RFC 5681, 4.1): what it could claim beyond the restart window was not
+    /// tested for so long that the aggregate loses it.
+    pub(super) fn on_restart(&mut self, now: Instant, id: Ticket, restart_window: u64) {
+        self.allocate(now, id);
+        self.cut_to(id, restart_window);
+    }
+
+    fn cut_to(&mut self, id: Ticket, most: u64) {
+        let Some(share) = self.share(id) else { return };
+        let cut = share.cwnd.saturating_sub(most);
+        if cut > 0 {
+            self.n_cwnd = self.n_cwnd.saturating_sub(cut).max(share.mss);
+            self.set_cwnd(id, most);
+        }
+    }
+
+    fn note_flight(&mut self, id: Ticket, flight: u64, peak: u64) {
+        let Some(share) = self.share_mut(id) else { return };
+        share.peak = share.peak.max(peak);
+        let before = core::mem::replace(&mut share.flight, flight);
+        self.flight_total = self.flight_total - before + flight;
+    }
+
+    fn set_cwnd(&mut self, id: Ticket, cwnd: u64) {
+        let Some(share) = self.share_mut(id) else { return };
+        let before = core::mem::replace(&mut share.cwnd, cwnd);
+        // Equation 3.
+        self.used_cwnd = self.used_cwnd - before + cwnd;
+    }
+
+    /// The window allocation, called by a member: equations 1 to 3, and what it owes to newcomers.
+    fn allocate(&mut self, now: Instant, id: Ticket) {
+        if now >= self.period_end {
+            self.end_period(now, id);
+        }
+        let Some(share) = self.share(id) else { return };
+        let (cwnd, mss, paid) = (share.cwnd, share.mss, share.paid);
+        // Equation 2.
+        let new = (cwnd + self.n_cwnd).saturating_sub(self.used_cwnd);
+        self.statistics.floors += u64::from(new < mss);
+        let new = new.max(mss);
+        if new != cwnd {
+            self.set_cwnd(id, new);
+        }
+        if paid < self.joined {
+            self.pay(id.slot);
+            self.settle();
+        }
+        self.statistics.allocations += 1;
+        if self.used_cwnd == self.n_cwnd {
+            self.statistics.allocations_balanced += 1;
+        } else {
+            let excess = self.used_cwnd.saturating_sub(self.n_cwnd);
+            self.statistics.max_window_excess = self.statistics.max_window_excess.max(excess);
+        }
+    }
+
+    /// A member gives each newcomer that came after it the quota, once, and keeps a segment. One that waits itself
+    /// pays when it has been given enough.
+    fn pay(&mut self, slot: u32) {
+        for at in 0..self.joiners.len() {
+            let joiner = self.joiners[at];
+            let Some((_, payer)) = self.shares[slot as usize].as_mut() else { return };
+            if joiner.number <= payer.paid {
+                continue;
+            }
+            let amount = joiner.quota.min(payer.cwnd.saturating_sub(payer.mss));
+            if !payer.started && amount < joiner.quota {
+                return;
+            }
+            payer.cwnd -= amount;
+            payer.paid = joiner.number;
+            if let Some((_, newcomer)) = self.shares[joiner.slot as usize].as_mut() {
+                newcomer.cwnd += amount;
+            }
+            self.statistics.payments += 1;
+            self.statistics.bytes_paid += amount;
+        }
+        if let Some((_, payer)) = self.shares[slot as usize].as_mut() {
+            payer.paid = self.joined;
+        }
+    }
+
+    /// Newcomers that wait pay those behind them as soon as they can.
+    fn settle(&mut self) {
+        for at in 0..self.joiners.len() {
+            let slot = self.joiners[at].slot;
+            if self.shares[slot as usize].as_ref().is_some_and(|(_, share)| !share.started) {
+                self.pay(slot);
+            }
+        }
+    }
+
+    /// A retransmission time-out has passed since the last look: members that had less in the network than their share
+    /// keep that and one segment. `caller` wants to send and is left alone, and so is who joined meanwhile.
+    fn end_period(&mut self, now: Instant, caller: Ticket) {
+        self.period_end = now.saturating_add(self.rtt.rto());
+        if !self.settings.idle_release {
+            return;
+        }
+        for (slot, entry) in self.shares.iter_mut().enumerate() {
+            let Some((_, share)) = entry else { continue };
+            let keep = share.peak + share.mss;
+            share.peak = share.flight;
+            if core::mem::replace(&mut share.fresh, false) || slot == caller.slot as usize {
+                continue;
+            }
+            let unused = share.cwnd.saturating_sub(keep);
+            share.cwnd -= unused;
+            self.used_cwnd -= unused;
+            self.statistics.bytes_released += unused;
+        }
+    }
+}
