@@ -1,5 +1,7 @@
 //! A connection's settings as plain data.
 
+mod congestion;
+
 use core::net::IpAddr;
 
 use base::units::Size;
@@ -8,6 +10,8 @@ use base::{Duration, SeqNum};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ensemble::{EnsembleConfig, Sharing};
+
+pub use congestion::{Congestion, SlowStart};
 
 /// How one end of a connection behaves. In TOML every key may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +37,10 @@ pub struct TcpConfig {
     pub reduction: Reduction,
     /// Congestion controller.
     pub congestion: Congestion,
+    /// How slow start ends, for the controllers that have the usual one: Reno, CUBIC and Westwood.
+    pub slow_start: SlowStart,
+    /// Whether segments are spaced out over the round trip for controllers that do not ask for it themselves.
+    pub pacing: bool,
     /// Initial window in segments, 1 or more. RFC 5681 (3.1) allows 2 to 4 by the MSS; 2 in Linux 2.4.
     #[serde(deserialize_with = "one_or_more")]
     pub initial_window: u32,
@@ -104,6 +112,8 @@ impl Default for TcpConfig {
             ack_heuristic: false,
             reduction: Reduction::Immediate,
             congestion: Congestion::Reno,
+            slow_start: SlowStart::Standard,
+            pacing: false,
             initial_window: 2,
             byte_counting_limit: 1,
             idle_restart: true,
@@ -192,14 +202,6 @@ pub enum RtoEstimator {
     Rfc6298,
     /// Linux since 2.4: the variation is the largest of a round trip and falls slowly; `rto-margin` is its floor.
     Linux,
-}
-
-/// A congestion controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Congestion {
-    /// RFC 5681.
-    Reno,
 }
 
 impl TcpConfig {

@@ -3,7 +3,10 @@
 //! A [`Controller`] sees samples and answers with a window and perhaps a rate. Which segments are lost, and
 //! when they are sent again, is recovery's business.
 
+pub mod cubic;
 pub mod reno;
+#[cfg(test)]
+pub(crate) mod samples;
 pub mod slow_start;
 
 use core::fmt::Debug;
@@ -12,6 +15,7 @@ use base::{Duration, Instant, Rate};
 
 use crate::config::{self, TcpConfig};
 
+pub use cubic::Cubic;
 pub use reno::Reno;
 pub use slow_start::SlowStart;
 
@@ -26,6 +30,8 @@ pub struct AckSample {
     pub delivered_bytes: u64,
     /// Round-trip time of the latest segment that it delivered; none if that had been retransmitted (Karn).
     pub rtt: Option<Duration>,
+    /// Smoothed round-trip time (RFC 6298), this sample included; none before the first.
+    pub srtt: Option<Duration>,
     /// The connection's least round-trip time; [`Duration::MAX`] before the first sample.
     pub rtt_min: Duration,
     /// Bytes in the network after this acknowledgement.
@@ -148,11 +154,21 @@ pub struct Start {
     pub byte_counting_limit: u64,
     /// Initial slow start threshold in bytes; [`u64::MAX`] is "arbitrarily high" (RFC 5681, 3.1).
     pub ssthresh: u64,
+    /// Round-trip time that the handshake showed.
+    pub srtt: Option<Duration>,
+    /// How slow start ends.
+    pub slow_start: config::SlowStart,
+    /// Whether the connection spaces out what a window lets go.
+    pub paced: bool,
 }
+
+/// Bytes of the largest window that TCP can advertise (RFC 7323, 2.3): a controller needs no more.
+const MAX_WINDOW: u64 = 1 << 30;
 
 /// The controller that `config` names.
 pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
     match config.congestion {
         config::Congestion::Reno => Box::new(Reno::new(start)),
+        config::Congestion::Cubic => Box::new(Cubic::new(start)),
     }
 }

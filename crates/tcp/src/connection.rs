@@ -17,6 +17,7 @@ mod close;
 pub(crate) mod delivery;
 pub(crate) mod emit;
 mod open;
+mod pacing;
 mod receive;
 mod receiver;
 mod recovering;
@@ -152,6 +153,8 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     timers: Timers,
+    /// What spaces data out, if anything does.
+    pacer: Option<Box<pacing::Pacer>>,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     /// A RST with this sequence number is to be sent.

@@ -23,7 +23,9 @@ mod recovery;
 mod rtt;
 mod sequence;
 
-pub use config::{Congestion, ExitWindow, PartialAcks, Recovery, Reduction, RtoEstimator, TcpConfig};
+pub use config::{
+    Congestion, ExitWindow, PartialAcks, Recovery, Reduction, RtoEstimator, SlowStart, TcpConfig,
+};
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};
 pub use ensemble::{EnsembleConfig, Sharing};

@@ -2,7 +2,7 @@
 //!
 //! Deviations:
 //! - the window grows only while it is what limits the sender (RFC 5681 leaves that open; RFC 7661, 4.3, and
-//!   Linux ask for it): in slow start while at least half of it is used, later while less than a segment is free;
+//!   Linux ask for it): in congestion avoidance while less than a segment of it is free;
 //! - inflation by duplicate acknowledgements (3.2, 4) is recovery's business, not the controller's.
 
 use base::Instant;
@@ -12,7 +12,6 @@ use super::{AckSample, Cause, Congestion, Controller, SlowStart, Start};
 /// Additive increase, multiplicative decrease.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    mss: u64,
     window: u64,
     restart_window: u64,
     slow_start: SlowStart,
@@ -23,9 +22,8 @@ pub struct Reno {
 impl Reno {
     /// A controller in slow start.
     #[must_use]
-    pub const fn new(start: &Start) -> Self {
+    pub fn new(start: &Start) -> Self {
         Self {
-            mss: start.mss,
             window: start.initial_window,
             restart_window: start.initial_window,
             slow_start: SlowStart::new(start),
@@ -38,7 +36,7 @@ impl Reno {
         self.acked += bytes;
         if self.acked >= self.window {
             self.acked -= self.window;
-            self.window += self.mss;
+            self.window += self.slow_start.mss();
         }
     }
 }
@@ -49,32 +47,30 @@ impl Controller for Reno {
             return;
         }
         if self.slow_start.active(self.window) {
-            if 2 * ack.prior_in_flight >= self.window {
-                self.window = self.slow_start.grow(self.window, ack.bytes);
-            }
-        } else if ack.prior_in_flight + self.mss > self.window {
+            self.window = self.slow_start.on_ack(self.window, ack);
+        } else if ack.prior_in_flight + self.slow_start.mss() > self.window {
             self.avoid_congestion(ack.bytes);
         }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         // RFC 5681, equation 4.
-        let threshold = (event.flight_size / 2).max(2 * self.mss);
+        let threshold = (event.flight_size / 2).max(2 * self.slow_start.mss());
         self.slow_start.set_threshold(threshold, event.cause == Cause::Timeout);
         self.acked = 0;
         self.window = match event.cause {
             Cause::Loss | Cause::Ecn => threshold,
-            Cause::Timeout => self.mss,
+            Cause::Timeout => self.slow_start.mss(),
         };
     }
 
     fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.window = self.window.min(limit.max(self.mss));
+        self.window = self.window.min(limit.max(self.slow_start.mss()));
     }
 
     fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
         self.slow_start.set_threshold(ssthresh, false);
-        self.window = window.max(self.mss);
+        self.window = window.max(self.slow_start.mss());
     }
 
     fn on_restart(&mut self, _now: Instant) {
@@ -93,32 +89,10 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Duration;
-
-    const MSS: u64 = 1000;
+    use crate::congestion::samples::{MSS, ack, congestion, start};
 
     fn reno(initial_window: u64) -> Reno {
-        Reno::new(&Start { mss: MSS, initial_window, byte_counting_limit: 1, ssthresh: u64::MAX })
-    }
-
-    fn ack(bytes: u64, prior_in_flight: u64) -> AckSample {
-        AckSample {
-            now: Instant::ZERO,
-            bytes,
-            delivered_bytes: bytes,
-            rtt: None,
-            rtt_min: Duration::MAX,
-            in_flight: prior_in_flight.saturating_sub(bytes),
-            prior_in_flight,
-            delivery: None,
-            round: 0,
-            recovering: false,
-            duplicate: false,
-        }
-    }
-
-    fn congestion(flight_size: u64, cause: Cause) -> Congestion {
-        Congestion { now: Instant::ZERO, flight_size, cause, sent_at: None, resent: false }
+        Reno::new(&start(initial_window / MSS))
     }
 
     /// RFC 5681, equation 2: at most one SMSS an ACK.

@@ -1,25 +1,58 @@
 //! Slow start: RFC 5681 (3.1) with the byte counting of RFC 3465.
 //!
-//! Deviations: none.
+//! It ends at the threshold; a way of ending it earlier may be named.
+//!
+//! Deviations: the window grows only while at least half of it is used (RFC 5681 leaves that open; Linux asks for it).
 
-use super::Start;
+mod hystart;
+mod hystart_plus_plus;
+
+use self::hystart::HyStart;
+use self::hystart_plus_plus::HyStartPlusPlus;
+use super::{AckSample, Start};
+use crate::config;
 
 /// Growth of a window below a threshold; a part of every controller that has one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SlowStart {
     threshold: u64,
     /// Bytes that one acknowledgement can open the window by.
     limit: u64,
-    mss: u64,
+    /// Payload bytes of a full segment.
+    mss: u32,
     after_timeout: bool,
+    search: Option<Box<Search>>,
+}
+
+/// What looks for an end before the threshold; only in the first slow start, as RFC 9406 (4.3) recommends.
+#[derive(Clone, Debug)]
+enum Search {
+    PlusPlus(HyStartPlusPlus),
+    Original(HyStart),
 }
 
 impl SlowStart {
     /// Slow start up to the threshold that `start` names.
     #[must_use]
-    pub const fn new(start: &Start) -> Self {
-        let limit = start.mss.saturating_mul(start.byte_counting_limit);
-        Self { threshold: start.ssthresh, limit, mss: start.mss, after_timeout: false }
+    pub fn new(start: &Start) -> Self {
+        let search = match start.slow_start {
+            config::SlowStart::Standard => None,
+            config::SlowStart::HyStartPlusPlus => Some(Search::PlusPlus(HyStartPlusPlus::default())),
+            config::SlowStart::HyStart => Some(Search::Original(HyStart::new(start))),
+        };
+        let segments = match start.slow_start {
+            // RFC 9406 (4.3): L.
+            config::SlowStart::HyStartPlusPlus if start.paced => u64::MAX,
+            config::SlowStart::HyStartPlusPlus => hystart_plus_plus::L,
+            _ => start.byte_counting_limit,
+        };
+        Self {
+            threshold: start.ssthresh,
+            limit: start.mss.saturating_mul(segments),
+            mss: start.mss as u32,
+            after_timeout: false,
+            search: search.map(Box::new),
+        }
     }
 
     /// The threshold, `ssthresh`, in bytes.
@@ -34,39 +67,60 @@ impl SlowStart {
         window < self.threshold
     }
 
-    /// Lowers the threshold after congestion.
+    /// Sets the threshold after congestion.
     pub fn set_threshold(&mut self, threshold: u64, timeout: bool) {
         self.threshold = threshold;
         // RFC 3465 (2.3): after a time-out, acknowledgements may cover data that left the network before it.
         self.after_timeout = timeout;
+        self.search = None;
     }
 
-    /// The window after `acked` bytes were acknowledged.
+    /// Payload bytes of a full segment.
     #[must_use]
-    pub const fn grow(&self, window: u64, acked: u64) -> u64 {
-        let limit = if self.after_timeout { self.mss } else { self.limit };
-        window + if acked < limit { acked } else { limit }
+    pub const fn mss(&self) -> u64 {
+        self.mss as u64
+    }
+
+    /// The window after an acknowledgement of new data; the threshold comes down to it if slow start is to end.
+    #[must_use]
+    pub fn on_ack(&mut self, window: u64, ack: &AckSample) -> u64 {
+        let limit = if self.after_timeout { self.mss() } else { self.limit };
+        let growth = match self.search.as_deref() {
+            _ if ack.prior_in_flight < window / 2 => 0,
+            Some(Search::PlusPlus(search)) if search.is_conservative() => {
+                ack.bytes.min(limit) / hystart_plus_plus::CSS_GROWTH_DIVISOR
+            }
+            _ => ack.bytes.min(limit),
+        };
+        let window = window.saturating_add(growth);
+        let found = match self.search.as_deref_mut() {
+            None => false,
+            Some(Search::PlusPlus(search)) => search.on_ack(ack),
+            Some(Search::Original(search)) => search.on_ack(window, ack),
+        };
+        if found {
+            self.threshold = self.threshold.min(window);
+            self.search = None;
+        }
+        window
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::samples::{ack, start};
 
+    /// RFC 3465 (2.2) and (2.3).
     #[test]
     fn growth_is_the_acked_bytes_up_to_the_limit() {
-        let mut start = SlowStart::new(&Start {
-            mss: 1000,
-            initial_window: 1000,
-            byte_counting_limit: 2,
-            ssthresh: u64::MAX,
-        });
-        assert!(start.active(u64::MAX - 1));
-        assert_eq!(start.grow(4000, 500), 4500);
-        assert_eq!(start.grow(4000, 1500), 5500);
-        assert_eq!(start.grow(4000, 9000), 6000);
-        start.set_threshold(4000, true);
-        assert_eq!(start.grow(1000, 9000), 2000);
-        assert!(start.active(3999) && !start.active(4000));
+        let mut slow = SlowStart::new(&Start { byte_counting_limit: 2, ..start(1) });
+        assert!(slow.active(u64::MAX - 1));
+        assert_eq!(slow.on_ack(4000, &ack(500, 4000)), 4500);
+        assert_eq!(slow.on_ack(4000, &ack(1500, 4000)), 5500);
+        assert_eq!(slow.on_ack(4000, &ack(9000, 9000)), 6000);
+        slow.set_threshold(4000, true);
+        assert_eq!(slow.on_ack(1000, &ack(9000, 9000)), 2000);
+        assert!(slow.active(3999) && !slow.active(4000));
     }
 }

@@ -102,6 +102,7 @@ impl Connection {
             bytes: news.acked,
             delivered_bytes: news.bytes,
             rtt,
+            srtt: sender.rtt.srtt(),
             rtt_min: sender.rtt.min(),
             in_flight: sender.board.pipe(),
             prior_in_flight,

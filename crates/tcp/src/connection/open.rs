@@ -51,6 +51,7 @@ impl Connection {
             },
             sender,
             timers: Timers::new(),
+            pacer: None,
             syn_due: true,
             reset_due: None,
             write_blocked: false,

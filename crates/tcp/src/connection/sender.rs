@@ -83,7 +83,7 @@ impl Sender {
             board: Scoreboard::default(),
             recovery: Machine::new(config, false, ORIGIN + 1),
             reduction: None,
-            controller: congestion::build(config, &start(config, mss, false)),
+            controller: congestion::build(config, &start(config, mss, false, None)),
             membership: None,
             rtt: RttEstimator::new(config),
             meter: DeliveryMeter::new(),
@@ -104,7 +104,8 @@ impl Sender {
         destination: IpAddr,
         ensemble: &mut Ensemble,
     ) {
-        let opening = Opening { now, config, start: start(config, self.mss, false), syn_lost: false };
+        let opening =
+            Opening { now, config, start: start(config, self.mss, false, self.rtt.srtt()), syn_lost: false };
         let Some(membership) = ensemble.join(destination, &opening) else { return };
         if let Some((srtt, rttvar)) = membership.rtt(now) {
             self.rtt.seed(srtt, rttvar);
@@ -129,7 +130,7 @@ impl Sender {
         syn_lost: bool,
     ) {
         self.recovery = Machine::new(config, sack, ORIGIN + 1);
-        let start = start(config, self.mss, syn_lost);
+        let start = start(config, self.mss, syn_lost, self.rtt.srtt());
         self.controller = match &self.membership {
             Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
             None => congestion::build(config, &start),
@@ -212,7 +213,7 @@ impl Sender {
 }
 
 /// RFC 5681 (3.1): one segment if the SYN was lost.
-fn start(config: &TcpConfig, mss: u32, syn_lost: bool) -> Start {
+fn start(config: &TcpConfig, mss: u32, syn_lost: bool, srtt: Option<Duration>) -> Start {
     let mss = u64::from(mss);
     let segments = if syn_lost { 1 } else { u64::from(config.initial_window) };
     Start {
@@ -220,5 +221,8 @@ fn start(config: &TcpConfig, mss: u32, syn_lost: bool) -> Start {
         initial_window: mss * segments,
         byte_counting_limit: u64::from(config.byte_counting_limit),
         ssthresh: u64::MAX,
+        srtt,
+        slow_start: config.slow_start,
+        paced: config.pacing,
     }
 }

@@ -87,7 +87,7 @@ impl Connection {
 
     /// The same, [`Instant::MAX`] if there is none.
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.timers.earliest()
+        self.timers.earliest().min(self.pacing_deadline())
     }
 
     /// Lets time-outs due by `now` happen.
@@ -99,6 +99,9 @@ impl Connection {
         if self.timers.retransmit <= now {
             self.timers.stop_retransmit();
             self.on_retransmit_timer(now);
+        }
+        if self.pacing_deadline() <= now {
+            self.stop_pacing_wait();
         }
         if self.timers.linger <= now {
             self.timers.linger = Instant::MAX;

@@ -49,6 +49,7 @@ impl Connection {
     }
 
     fn poll_data(&mut self, now: Instant, out: &mut Packet) -> bool {
+        self.stop_pacing_wait();
         if self.sender.probe_due {
             self.sender.probe_due = false;
             return self.send_probe(now, out);
@@ -67,6 +68,9 @@ impl Connection {
                 let forced = self.sender.recovery.forced() && matches!(next, Next::Retransmit(_));
                 // With nothing in the network the first segment goes, whatever the window (RFC 6298, 5.4).
                 if !forced && pipe > 0 && pipe + len > self.sender.allowed() {
+                    return false;
+                }
+                if !self.may_pace(now) {
                     return false;
                 }
                 self.resend(now, out, index, next);
@@ -90,6 +94,9 @@ impl Connection {
         }
         sender.controller.on_send_opportunity(now, sender.board.pipe());
         if sender.board.pipe() + u64::from(len) > sender.allowed() {
+            return false;
+        }
+        if !self.may_pace(now) {
             return false;
         }
         self.send_new(now, out, len, fin);
@@ -118,9 +125,10 @@ impl Connection {
         let sender = &mut self.sender;
         sender.nxt += u64::from(space);
         sender.note_sent(u64::from(space));
+        self.note_paced(now, len);
         self.statistics.data_segments_sent += 1;
         if self.timers.is_retransmit_off() {
-            let wait = sender.rto();
+            let wait = self.sender.rto();
             self.restart_retransmit(now, wait); // RFC 6298 (5.1).
         }
         if fin {
@@ -141,6 +149,7 @@ impl Connection {
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
         self.emit(now, out, Outgoing { start: record.start, flags, len });
+        self.note_paced(now, len);
         self.statistics.retransmissions += 1;
         self.statistics.bytes_retransmitted += u64::from(len);
         if self.timers.is_retransmit_off() {
