@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cotmll;
+pub mod efl;
 pub mod endpoint;
 pub mod limit;
 pub mod plain;

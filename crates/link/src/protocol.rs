@@ -14,6 +14,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cotmll::{self, Cotmll};
+use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::plain::{self, Plain};
 
@@ -46,11 +47,12 @@ impl Protocol {
         }
     }
 
-    /// Bits that the layer below adds to each frame on a serial link: boundaries and integrity.
+    /// Bits that the layer below adds to each frame on a serial link: boundaries and integrity, the same for every
+    /// protocol so that none has an advantage.
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) | Self::Cotmll(_) => EFL_HEADER_BITS,
+            Self::Plain(_) | Self::Cotmll(_) => efl::HEADER_BITS,
         }
     }
 }
@@ -60,9 +62,6 @@ impl Default for Protocol {
         Self::Plain(plain::Config::default())
     }
 }
-
-/// Header of the framing layer (Faulkner 2004, 2.3), the same for every protocol so that none has an advantage.
-const EFL_HEADER_BITS: u32 = 40;
 
 /// A protocol's name alone.
 #[derive(Deserialize)]
