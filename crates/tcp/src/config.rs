@@ -24,6 +24,8 @@ pub struct TcpConfig {
     pub mss: Option<u16>,
     /// How lost segments are found and repaired.
     pub recovery: Recovery,
+    /// Report data that came twice (RFC 2883), where selective acknowledgements are in use.
+    pub dsack: bool,
     /// Whether the first two duplicate acknowledgements let new data out (RFC 3042; RFC 6675, 5, step 3).
     pub limited_transmit: bool,
     /// NewReno: which partial acknowledgements restart the retransmission timer (RFC 6582, 3.2, step 3).
@@ -106,6 +108,7 @@ impl Default for TcpConfig {
         Self {
             mss: None,
             recovery: Recovery::Sack,
+            dsack: true,
             limited_transmit: true,
             partial_acks: PartialAcks::Impatient,
             exit_window: ExitWindow::FlightSize,
@@ -152,6 +155,10 @@ pub enum Recovery {
     NewReno,
     /// RFC 6675; NewReno if the peer does not know selective acknowledgements.
     Sack,
+    /// Forward acknowledgement as in Linux 2.4; NewReno likewise.
+    Fack,
+    /// RACK-TLP (RFC 8985), as in Linux; NewReno likewise.
+    Rack,
 }
 
 impl Recovery {

@@ -21,6 +21,7 @@ mod pacing;
 mod receive;
 mod receiver;
 mod recovering;
+mod reports;
 mod sender;
 pub mod statistics;
 mod timers;

@@ -4,17 +4,25 @@
 //! congestion controller's word, which [`reduction`] may soften during fast recovery. The schemes share an
 //! [`Episode`]: the phase that recovery is in.
 
+mod fack;
 mod newreno;
+mod rack;
 pub(crate) mod reduction;
 mod reno;
 mod sack;
 pub(crate) mod scoreboard;
+mod tail_loss_probe;
+
+use base::{Duration, Instant};
 
 use crate::config::{self, TcpConfig};
+use fack::Fack;
 use newreno::NewReno;
+use rack::Rack;
 use reno::Reno;
 use sack::Sack;
-use scoreboard::Scoreboard;
+use scoreboard::{Record, Scoreboard};
+use tail_loss_probe::TailLossProbe;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681, 3.2; `DupThresh` of RFC 6675, 2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -25,6 +33,8 @@ const LIMITED_TRANSMIT: u32 = 2;
 /// What the acknowledgement that just arrived did, after the scoreboard took it in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
+    /// When it arrived.
+    pub(crate) now: Instant,
     /// SND.UNA now.
     pub(crate) una: u64,
     /// SND.NXT.
@@ -39,6 +49,38 @@ pub(crate) struct Arrival {
     pub(crate) mss: u64,
     /// The controller's window.
     pub(crate) cwnd: u64,
+    /// Of all segments that it delivered, when the one sent last was sent, and its end.
+    pub(crate) newest: Option<(Instant, u64)>,
+    /// Bytes by which the network had reordered what it delivered.
+    pub(crate) reordered_by: u64,
+    /// Whether it reports data that came twice (RFC 2883).
+    pub(crate) dsack: bool,
+    /// Whether it acknowledges nothing new, selectively either, and carries nothing.
+    pub(crate) bare_duplicate: bool,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(crate) srtt: Duration,
+    /// Least round-trip time; [`Duration::MAX`] before the first sample.
+    pub(crate) rtt_min: Duration,
+}
+
+/// The segment whose loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// When it had been sent last.
+    pub(crate) sent_at: Option<Instant>,
+    /// Whether it had been sent more than once.
+    pub(crate) resent: bool,
+}
+
+impl Lost {
+    fn of(record: &Record) -> Self {
+        Self { sent_at: Some(record.sent_at), resent: record.was_resent() }
+    }
+
+    /// The first outstanding segment.
+    pub(crate) fn head(board: &Scoreboard) -> Self {
+        board.first().map_or(Self { sent_at: None, resent: false }, Self::of)
+    }
 }
 
 /// What the arrival meant for recovery.
@@ -50,6 +92,23 @@ pub(crate) enum Change {
     Entered {
         /// `FlightSize` of RFC 5681 (2) in bytes, without what limited transmit sent; after a time-out, what was sent since.
         flight_size: u64,
+        /// What was lost.
+        lost: Lost,
+    },
+    /// During fast recovery a retransmission was lost: a second indication of congestion (RFC 5681, 4.3).
+    Again {
+        /// Bytes in the network.
+        flight_size: u64,
+        /// What was lost.
+        lost: Lost,
+    },
+    /// A tail loss probe has repaired a loss: the controller is to respond as if recovery had begun and ended
+    /// (RFC 8985, 7.4.2).
+    Repaired {
+        /// Bytes that were outstanding when the probe left.
+        flight_size: u64,
+        /// What was lost.
+        lost: Lost,
     },
     /// Fast recovery ended; the scheme asks for at most this much window at first.
     Left {
@@ -155,17 +214,8 @@ enum Scheme {
     Reno(Reno),
     NewReno(NewReno),
     Sack(Sack),
-}
-
-/// Calls the same method of whichever scheme it is.
-macro_rules! dispatch {
-    ($machine:expr, $scheme:ident => $call:expr) => {
-        match $machine {
-            Scheme::Reno($scheme) => $call,
-            Scheme::NewReno($scheme) => $call,
-            Scheme::Sack($scheme) => $call,
-        }
-    };
+    Fack(Fack),
+    Rack(Box<Rack>),
 }
 
 impl Machine {
@@ -175,30 +225,85 @@ impl Machine {
         let scheme = match config.recovery {
             config::Recovery::Reno => Scheme::Reno(Reno::new(una)),
             config::Recovery::Sack if sack => Scheme::Sack(Sack::new(una)),
-            config::Recovery::NewReno | config::Recovery::Sack => Scheme::NewReno(NewReno::new(config, una)),
+            config::Recovery::Fack if sack => Scheme::Fack(Fack::new(una)),
+            config::Recovery::Rack if sack => Scheme::Rack(Box::new(Rack::new(una))),
+            _ => Scheme::NewReno(NewReno::new(config, una)),
         };
         Self { scheme, limited_transmit: config.limited_transmit }
     }
 
-    fn episode(&self) -> &Episode {
-        dispatch!(&self.scheme, scheme => &scheme.episode)
+    const fn episode(&self) -> &Episode {
+        match &self.scheme {
+            Scheme::Reno(scheme) => &scheme.episode,
+            Scheme::NewReno(scheme) => &scheme.episode,
+            Scheme::Sack(scheme) => &scheme.episode,
+            Scheme::Fack(scheme) => &scheme.sack.episode,
+            Scheme::Rack(scheme) => &scheme.episode,
+        }
     }
 
-    fn episode_mut(&mut self) -> &mut Episode {
-        dispatch!(&mut self.scheme, scheme => &mut scheme.episode)
+    const fn episode_mut(&mut self) -> &mut Episode {
+        match &mut self.scheme {
+            Scheme::Reno(scheme) => &mut scheme.episode,
+            Scheme::NewReno(scheme) => &mut scheme.episode,
+            Scheme::Sack(scheme) => &mut scheme.episode,
+            Scheme::Fack(scheme) => &mut scheme.sack.episode,
+            Scheme::Rack(scheme) => &mut scheme.episode,
+        }
     }
 
     /// An acknowledgement arrived and the scoreboard has taken it in.
     pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        dispatch!(&mut self.scheme, scheme => scheme.on_ack(board, arrival))
+        match &mut self.scheme {
+            Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
+            Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
+            Scheme::Sack(scheme) => scheme.on_ack(board, arrival),
+            Scheme::Fack(scheme) => scheme.on_ack(board, arrival),
+            Scheme::Rack(scheme) => scheme.on_ack(board, arrival),
+        }
     }
 
-    /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1).
-    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, nxt: u64) {
-        dispatch!(&mut self.scheme, scheme => scheme.on_timeout());
+    /// When [`Machine::on_timer`] wants to be called; [`Instant::MAX`] for never.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.rack().map_or(Instant::MAX, Rack::deadline)
+    }
+
+    /// The deadline has passed; `arrival` is an acknowledgement of nothing.
+    pub(crate) fn on_timer(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        match &mut self.scheme {
+            Scheme::Rack(scheme) => scheme.judge_and_respond(board, arrival),
+            _ => Change::None,
+        }
+    }
+
+    /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1), or
+    /// what is overdue (RFC 8985, 6.3).
+    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
+        match &mut self.scheme {
+            Scheme::Rack(scheme) => scheme.mark_losses_on_timeout(board, arrival),
+            _ => board.mark_all_lost(),
+        }
+        self.begin_timeout(arrival);
+    }
+
+    /// What the closed window dropped is all sent again.
+    pub(crate) fn on_window_reopened(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
         board.mark_all_lost();
+        self.begin_timeout(arrival);
+    }
+
+    fn begin_timeout(&mut self, arrival: &Arrival) {
+        match &mut self.scheme {
+            Scheme::Reno(scheme) => scheme.on_timeout(),
+            Scheme::NewReno(scheme) => scheme.on_timeout(),
+            Scheme::Sack(scheme) => scheme.on_timeout(),
+            Scheme::Fack(scheme) => scheme.sack.on_timeout(),
+            Scheme::Rack(scheme) => scheme.on_timeout(arrival.now),
+        }
         let episode = self.episode_mut();
-        episode.begin(Phase::Timeout, nxt);
+        episode.begin(Phase::Timeout, arrival.nxt);
+        // RFC 6298 (5.4): the first segment goes out, whatever is still in the network.
+        episode.forced = true;
         episode.dup_acks = 0;
     }
 
@@ -207,19 +312,26 @@ impl Machine {
         if self.phase() == Phase::Open {
             return if new_data { Next::New } else { Next::Nothing };
         }
-        dispatch!(&mut self.scheme, scheme => scheme.next(board, new_data))
+        match &mut self.scheme {
+            Scheme::Reno(_) | Scheme::NewReno(_) => Next::lost_or_new(board, new_data),
+            Scheme::Sack(scheme) => scheme.next(board, new_data),
+            Scheme::Fack(scheme) => scheme.sack.next(board, new_data),
+            Scheme::Rack(scheme) => scheme.next(board, new_data),
+        }
     }
 
-    /// What `next` said was sent.
-    pub(crate) fn on_sent(&mut self, sent: Next) {
-        match sent {
-            Next::Retransmit(_) => self.episode_mut().forced = false,
-            Next::Rescue(_) => {
-                if let Scheme::Sack(scheme) = &mut self.scheme {
-                    scheme.on_rescue();
-                }
+    /// What `next` said was sent `now`.
+    pub(crate) fn on_sent(&mut self, sent: Next, now: Instant) {
+        if matches!(sent, Next::Retransmit(_)) {
+            self.episode_mut().forced = false;
+        }
+        match (&mut self.scheme, sent) {
+            (Scheme::Sack(scheme), Next::Rescue(_)) => scheme.on_rescue(),
+            (Scheme::Fack(scheme), Next::Rescue(_)) => scheme.sack.on_rescue(),
+            (Scheme::Rack(scheme), Next::Retransmit(index) | Next::Rescue(index)) => {
+                scheme.on_resent(now, index);
             }
-            Next::New | Next::Nothing => {}
+            _ => {}
         }
     }
 
@@ -227,30 +339,38 @@ impl Machine {
     /// RFC 6582, 3.2; RFC 3042).
     pub(crate) fn inflation(&self, board: &Scoreboard, mss: u64) -> i64 {
         let episode = self.episode();
-        match (&self.scheme, episode.phase) {
-            (_, Phase::Open) if episode.dup_acks == 0 => 0,
-            (Scheme::Sack(_), Phase::Open) if self.limited_transmit => 0,
-            (Scheme::Sack(_), Phase::Open) => -(board.arrived_early() as i64),
-            (_, Phase::Open) if !self.limited_transmit => 0,
-            (_, Phase::Open) => i64::from(episode.dup_acks.min(LIMITED_TRANSMIT)) * mss as i64,
-            (Scheme::Reno(scheme), _) => scheme.inflation(),
-            (Scheme::NewReno(scheme), _) => scheme.inflation(),
-            (Scheme::Sack(_), _) => 0,
+        let cumulative = matches!(self.scheme, Scheme::Reno(_) | Scheme::NewReno(_));
+        if episode.phase == Phase::Open {
+            return match (episode.dup_acks, self.limited_transmit, cumulative) {
+                (0, ..) | (_, true, false) | (_, false, true) => 0,
+                (_, false, false) => -(board.arrived_early() as i64),
+                (duplicates, true, true) => i64::from(duplicates.min(LIMITED_TRANSMIT)) * mss as i64,
+            };
+        }
+        match &self.scheme {
+            Scheme::Reno(scheme) => scheme.inflation(),
+            Scheme::NewReno(scheme) => scheme.inflation(),
+            Scheme::Sack(_) | Scheme::Fack(_) | Scheme::Rack(_) => 0,
         }
     }
 
     /// Whether the next retransmission goes out whatever the window says.
-    pub(crate) fn forced(&self) -> bool {
+    pub(crate) const fn forced(&self) -> bool {
         self.episode().forced
     }
 
     /// Where recovery stands.
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) const fn phase(&self) -> Phase {
         self.episode().phase
     }
 
+    /// Whether it may have something to send.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.phase() != Phase::Open || self.is_probe_due()
+    }
+
     /// `FlightSize` of RFC 5681 (2), without what limited transmit sent.
-    pub(crate) fn flight_size(&self, una: u64, nxt: u64) -> u64 {
+    pub(crate) const fn flight_size(&self, una: u64, nxt: u64) -> u64 {
         self.episode().outstanding(una, nxt)
     }
 
@@ -258,7 +378,54 @@ impl Machine {
     pub(crate) fn restarts_timer(&self) -> bool {
         match &self.scheme {
             Scheme::NewReno(scheme) => scheme.restarts_timer(),
-            Scheme::Reno(_) | Scheme::Sack(_) => true,
+            _ => true,
+        }
+    }
+
+    fn rack(&self) -> Option<&Rack> {
+        match &self.scheme {
+            Scheme::Rack(scheme) => Some(scheme),
+            _ => None,
+        }
+    }
+
+    /// Whether segments' times decide what is lost.
+    pub(crate) const fn is_timed(&self) -> bool {
+        matches!(self.scheme, Scheme::Rack(_))
+    }
+
+    /// How long to wait for an acknowledgement before a tail loss probe, if one may be sent (RFC 8985, 7.2).
+    pub(crate) fn probe_timeout(&self, board: &Scoreboard, srtt: Option<Duration>) -> Option<Duration> {
+        let rack = self.rack()?;
+        let may = rack.episode.phase == Phase::Open
+            && !board.is_empty()
+            && board.sacked() == 0
+            && !rack.probe.is_pending();
+        may.then(|| TailLossProbe::timeout(srtt, board.len()))
+    }
+
+    /// The probe's time has come.
+    pub(crate) fn expire_probe(&mut self) {
+        if let Scheme::Rack(scheme) = &mut self.scheme {
+            scheme.probe.expire();
+        }
+    }
+
+    /// Whether a probe is to be sent now.
+    pub(crate) fn is_probe_due(&self) -> bool {
+        self.rack().is_some_and(|rack| rack.probe.is_due())
+    }
+
+    /// Whether a probe's answer is awaited.
+    pub(crate) fn is_probe_pending(&self) -> bool {
+        self.rack().is_some_and(|rack| rack.probe.is_pending())
+    }
+
+    /// A probe went out when `flight_size` bytes were outstanding; SND.NXT is `nxt` now; `again` says when the segment
+    /// that it repeats had been sent, if it is not new.
+    pub(crate) fn on_probe_sent(&mut self, nxt: u64, flight_size: u64, again: Option<Instant>) {
+        if let Scheme::Rack(scheme) = &mut self.scheme {
+            scheme.probe.on_sent(nxt, flight_size, again);
         }
     }
 }

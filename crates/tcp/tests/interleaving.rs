@@ -23,16 +23,35 @@ struct Setting {
     early_timeouts: bool,
 }
 
+fn recovery() -> impl Strategy<Value = TcpConfig> {
+    use longhaul_tcp::{ExitWindow, PartialAcks, Reduction, RtoEstimator};
+    let schemes = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack];
+    let reductions = [Reduction::Immediate, Reduction::Prr, Reduction::RateHalving];
+    (0..schemes.len(), 0..reductions.len(), any::<[bool; 6]>()).prop_map(
+        move |(scheme, reduction, switches)| TcpConfig {
+            recovery: schemes[scheme],
+            reduction: reductions[reduction],
+            limited_transmit: switches[0],
+            dsack: switches[1],
+            partial_acks: if switches[2] { PartialAcks::Impatient } else { PartialAcks::SlowButSteady },
+            exit_window: if switches[3] { ExitWindow::FlightSize } else { ExitWindow::Ssthresh },
+            ack_heuristic: switches[4],
+            rto_estimator: if switches[5] { RtoEstimator::Rfc6298 } else { RtoEstimator::Linux },
+            ..TcpConfig::default()
+        },
+    )
+}
+
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = any::<[bool; 6]>();
-    (switches, 64_u16..1500, 200_u64..40_000, 500_u64..60_000, 1_u32..11, 1_u64..200).prop_map(
-        |(switches, mss, receive, send, window, delay)| TcpConfig {
-            recovery: if switches[0] { Recovery::Sack } else { Recovery::NewReno },
-            timestamps: switches[1],
-            window_scaling: switches[2],
-            delayed_ack: switches[3],
-            nagle: switches[4],
-            idle_restart: switches[5],
+    let switches = any::<[bool; 5]>();
+    let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 1_u32..11, 1_u64..200);
+    (recovery(), switches, sizes).prop_map(|(recovery, switches, (mss, receive, send, window, delay))| {
+        TcpConfig {
+            timestamps: switches[0],
+            window_scaling: switches[1],
+            delayed_ack: switches[2],
+            nagle: switches[3],
+            idle_restart: switches[4],
             mss: Some(mss),
             receive_buffer: Size(receive),
             send_buffer: Size(send),
@@ -41,9 +60,9 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             data_retries: 100,
             syn_retries: 100,
             max_rto: Duration::from_secs(4),
-            ..TcpConfig::default()
-        },
-    )
+            ..recovery
+        }
+    })
 }
 
 fn setting() -> impl Strategy<Value = Setting> {

@@ -73,6 +73,13 @@ impl RangeSet {
         }
     }
 
+    /// The first part of `span` that is in the set.
+    pub(crate) fn overlap(&self, span: Span) -> Option<Span> {
+        let held = self.spans.get(self.first_reaching(span.start + 1))?;
+        let part = Span { start: held.start.max(span.start), end: held.end.min(span.end) };
+        (part.start < part.end).then_some(part)
+    }
+
     /// Takes out everything below `offset`.
     pub(crate) fn remove_below(&mut self, offset: u64) {
         while let Some(first) = self.spans.front_mut() {
@@ -108,6 +115,9 @@ mod tests {
             for (start, len, floor) in steps {
                 let span = Span { start, end: start + len };
                 let mut fresh = Vec::new();
+                let held = (span.start..span.end).skip_while(|&i| !model[i as usize]);
+                let held: Vec<u64> = held.take_while(|&i| model[i as usize]).collect();
+                prop_assert_eq!(set.overlap(span).map_or(vec![], |part| (part.start..part.end).collect()), held);
                 let merged = set.insert(span, |part| fresh.extend(part.start..part.end));
                 let expected: Vec<u64> = (span.start..span.end).filter(|&i| !model[i as usize]).collect();
                 prop_assert_eq!(fresh, expected);

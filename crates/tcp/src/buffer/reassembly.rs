@@ -56,6 +56,14 @@ impl Reassembly {
         &self.waiting
     }
 
+    /// The first part of `span` that was received before.
+    pub(crate) fn held(&self, span: Span) -> Option<Span> {
+        if span.start < self.next {
+            return Some(Span { start: span.start, end: span.end.min(self.next) });
+        }
+        self.waiting.overlap(span)
+    }
+
     /// Takes a segment's data, which the caller has cut to the advertised window.
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8], right_edge: u64) -> Placed {
         let end = offset + data.len() as u64;

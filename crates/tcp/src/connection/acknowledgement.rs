@@ -1,7 +1,7 @@
 //! An acknowledgement arrives: what it delivers, what it means for recovery and congestion control, and for the
 //! timer (RFC 9293, 3.10.7.4, fifth; RFC 5681; RFC 6298; RFC 5961, 5).
 
-use base::wire::tcp;
+use base::wire::tcp::{self, SackBlock};
 use base::{Duration, Instant};
 
 use super::recovering::Before;
@@ -9,6 +9,7 @@ use super::{Connection, Discard, Events};
 use crate::congestion::AckSample;
 use crate::recovery::scoreboard::Delivered;
 use crate::recovery::{Arrival, Phase};
+use crate::sequence::SeqSpace;
 
 impl Connection {
     /// The acknowledgement of an acceptable segment that starts at `start`; `bare` if it carries nothing else.
@@ -33,22 +34,30 @@ impl Connection {
         let sender = &mut self.sender;
         let prior_in_flight = sender.board.pipe();
         let outstanding = !sender.board.is_empty();
-        let mut news = Delivered::default();
-        if ack > sender.una {
+        let blocks = segment.options.sack.as_slice();
+        let dsack = self.negotiated.sack && reports_duplicate(blocks, sender.space, ack);
+        self.statistics.dsacks_received += u32::from(dsack);
+        let mut news = self.expect_news(now, segment);
+        if ack > self.sender.una {
             self.advance(now, ack, &mut news);
         }
         let sender = &mut self.sender;
         let window = u64::from(segment.window) << sender.window_shift;
         let window_changed = sender.update_window(start, ack, window);
-        let blocks = segment.options.sack.as_slice();
         if outstanding && self.negotiated.sack && !blocks.is_empty() {
             let bounds = (sender.una, sender.nxt);
             sender.board.take_blocks(blocks, sender.space, bounds, &mut news);
         }
-        let duplicate = outstanding && bare && news.acked == 0 && !window_changed;
-        if duplicate || news.bytes > 0 {
-            self.statistics.duplicate_acks += u64::from(duplicate);
-            self.learn(now, segment, &news, duplicate, prior_in_flight, &before);
+        let same = bare && news.acked == 0 && !window_changed;
+        let seen = Seen {
+            duplicate: outstanding && same && !dsack,
+            bare: same && blocks.is_empty(),
+            dsack,
+            prior_in_flight,
+        };
+        if seen.duplicate || news.bytes > 0 || dsack || sender.recovery.is_probe_pending() {
+            self.statistics.duplicate_acks += u64::from(seen.duplicate);
+            self.learn(now, segment, &news, &seen, &before);
         }
         if self.sender.persisting {
             self.on_probe_answered(now);
@@ -56,6 +65,7 @@ impl Connection {
         if news.acked > 0 {
             self.after_advance(now);
         }
+        self.schedule_recovery_timer(now, news.acked > 0);
         Ok(())
     }
 
@@ -72,29 +82,37 @@ impl Connection {
         self.timers.note_progress(now);
     }
 
+    /// Before an acknowledgement is taken in: what to compare with, where a scheme asks.
+    fn expect_news(&self, now: Instant, segment: &tcp::Repr) -> Delivered {
+        let sender = &self.sender;
+        let mut news = Delivered {
+            prior_fack: sender.board.highest_sacked().unwrap_or(sender.una),
+            ..Delivered::default()
+        };
+        if sender.recovery.is_timed() {
+            // RFC 8985 (6.2, step 2): not sooner than any round trip, and not before what the echo says.
+            news.trusted_until = now.saturating_sub(sender.rtt.min());
+            if let Some(age) = self.timestamp_rtt(now, segment) {
+                let tick = now.as_nanos() / 1_000_000 * 1_000_000;
+                let echoed = Instant::from_nanos((tick + 999_999).saturating_sub(age.as_nanos()));
+                news.trusted_until = news.trusted_until.min(echoed);
+            }
+        }
+        news
+    }
+
     /// Tells the estimator, recovery and the controller.
-    fn learn(
-        &mut self,
-        now: Instant,
-        segment: &tcp::Repr,
-        news: &Delivered,
-        duplicate: bool,
-        prior_in_flight: u64,
-        before: &Before,
-    ) {
+    fn learn(&mut self, now: Instant, segment: &tcp::Repr, news: &Delivered, seen: &Seen, before: &Before) {
+        let duplicate = seen.duplicate;
         let rtt = self.sample_rtt(now, segment, news);
         let sender = &mut self.sender;
-        let arrival = Arrival {
-            una: sender.una,
-            nxt: sender.nxt,
-            acked: news.acked,
-            sacked: news.sacked,
-            duplicate,
-            mss: u64::from(sender.mss),
-            cwnd: sender.controller.window(),
-        };
+        let arrival =
+            Arrival { duplicate, dsack: seen.dsack, bare_duplicate: seen.bare, ..sender.arrival(now, news) };
         let change = sender.recovery.on_ack(&mut sender.board, &arrival);
         self.respond(now, change, before, news, duplicate);
+        if !duplicate && news.bytes == 0 {
+            return;
+        }
         let sender = &mut self.sender;
         let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
@@ -105,7 +123,7 @@ impl Connection {
             srtt: sender.rtt.srtt(),
             rtt_min: sender.rtt.min(),
             in_flight: sender.board.pipe(),
-            prior_in_flight,
+            prior_in_flight: seen.prior_in_flight,
             delivery,
             round: sender.meter.round(),
             recovering: before.phase == Phase::FastRecovery || sender.recovery.phase() == Phase::FastRecovery,
@@ -182,9 +200,33 @@ impl Connection {
         if !sender.board.is_empty() {
             // What the closed window dropped is sent again; that is not congestion.
             sender.reduction = None;
-            sender.recovery.on_timeout(&mut sender.board, sender.nxt);
+            let arrival = sender.arrival(now, &Delivered::default());
+            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
         }
     }
+}
+
+/// What an acknowledgement is, apart from what it delivers.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// A duplicate: RFC 5681 (2).
+    duplicate: bool,
+    /// It says nothing new at all and has no blocks.
+    bare: bool,
+    /// It reports data that came twice.
+    dsack: bool,
+    prior_in_flight: u64,
+}
+
+/// Whether the first block reports data that came twice (RFC 2883, 4): it lies below the cumulative acknowledgement
+/// or within the second block.
+fn reports_duplicate(blocks: &[SackBlock], space: SeqSpace, ack: u64) -> bool {
+    let span = |block: &SackBlock| (space.offset(block.start, ack), space.offset(block.end, ack));
+    let Some((start, end)) = blocks.first().map(span).filter(|(start, end)| start < end) else {
+        return false;
+    };
+    let within = blocks.get(1).map(span).is_some_and(|outer| outer.0 <= start && end <= outer.1);
+    end <= ack || within
 }
 
 /// An echo older than this is no round trip: ten minutes.

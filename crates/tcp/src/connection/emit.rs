@@ -44,8 +44,8 @@ impl Connection {
     }
 
     /// SACK blocks that fit beside `len` bytes of data: a full segment has room for none.
-    fn sack_blocks_beside(&self, len: u32) -> SackBlocks {
-        if self.receiver.reassembly.waiting().is_empty() {
+    fn sack_blocks_beside(&mut self, len: u32) -> SackBlocks {
+        if self.receiver.reports.is_empty(&self.receiver.reassembly) {
             return SackBlocks::default();
         }
         let fixed = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };

@@ -96,6 +96,7 @@ impl Connection {
         let options = &syn.options;
         self.negotiated.scaling &= options.window_scale.is_some();
         self.negotiated.sack &= options.sack_permitted;
+        self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
         if self.negotiated.scaling {
             // RFC 7323 (2.3): larger shifts count as 14.

@@ -82,7 +82,7 @@ impl Connection {
         match segment.options.timestamps {
             None => Err(Discard::NoTimestamp),
             Some(timestamps) if self.receiver.is_old_timestamp(now, timestamps.value) => {
-                self.tell_where_we_are(now, len);
+                self.tell_where_we_are(now, segment, len);
                 Err(Discard::OldTimestamp(timestamps.value))
             }
             Some(_) => Ok(()),
@@ -98,16 +98,20 @@ impl Connection {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
             self.linger(now);
         }
-        self.tell_where_we_are(now, len);
+        self.tell_where_we_are(now, segment, len);
         refusal
     }
 
     /// Acknowledges a segment of `len` that was refused (RFC 9293, 3.10.7.4, first).
-    fn tell_where_we_are(&mut self, now: Instant, len: u64) {
+    fn tell_where_we_are(&mut self, now: Instant, segment: &tcp::Repr, len: u64) {
         if len == 0 {
             // Two ends that disagree must not answer each other's answers for ever.
             self.challenge(now);
         } else {
+            let start = self.receiver.space.offset(segment.seq, self.receiver.nxt());
+            if start > ORIGIN {
+                self.receiver.note_duplicate(start, start + len);
+            }
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
             self.statistics.duplicates_received += 1;
         }

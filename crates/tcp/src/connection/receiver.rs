@@ -1,8 +1,9 @@
 //! The receiving half: reassembly, the advertised window, and when to acknowledge.
 
-use base::wire::tcp::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
+use base::wire::tcp::SackBlocks;
 use base::{Instant, SeqNum};
 
+use super::reports::Reports;
 use crate::buffer::ranges::Span;
 use crate::buffer::reassembly::{Placed, Reassembly};
 use crate::config::TcpConfig;
@@ -35,9 +36,9 @@ pub(super) struct Receiver {
     pub(super) ack_now: bool,
     /// Segments in order that are not acknowledged.
     pub(super) unacked_segments: u8,
-    /// Latest-changed runs beyond the in-order edge, latest first (RFC 2018, 4).
-    recent: [Span; MAX_SACK_BLOCKS],
-    recent_len: u8,
+    /// Whether data that come twice are reported (RFC 2883).
+    pub(super) dsack: bool,
+    pub(super) reports: Reports,
 }
 
 /// What a segment's data and FIN did.
@@ -66,8 +67,8 @@ impl Receiver {
             duplicates_due: 0,
             ack_now: false,
             unacked_segments: 0,
-            recent: [Span { start: 0, end: 0 }; MAX_SACK_BLOCKS],
-            recent_len: 0,
+            dsack: config.dsack,
+            reports: Reports::default(),
         }
     }
 
@@ -110,6 +111,9 @@ impl Receiver {
         // Beyond the window, and beyond a FIN, nothing counts.
         let end = whole_end.min(edge).min(self.fin_at.unwrap_or(u64::MAX));
         let mut placed = None;
+        if !payload.is_empty() {
+            self.note_duplicate(start, whole_end);
+        }
         if !payload.is_empty() && !self.finished {
             let kept = end.saturating_sub(start) as usize;
             let result = if kept == 0 {
@@ -140,52 +144,30 @@ impl Receiver {
                 self.unacked_segments = self.unacked_segments.saturating_add(segments);
                 self.ack_now |= gap_filled || self.unacked_segments >= 2;
                 if gap_filled {
-                    self.forget_recent_below(self.reassembly.next());
+                    self.reports.forget_runs_below(self.reassembly.next());
                 }
             }
             Placed::OutOfOrder(span) => {
-                self.note_recent(span);
+                self.reports.note_run(span);
                 self.duplicates_due = self.duplicates_due.saturating_add(1);
             }
             Placed::Duplicate => self.duplicates_due = self.duplicates_due.saturating_add(1),
         }
     }
 
-    fn note_recent(&mut self, span: Span) {
-        let mut kept = [span; MAX_SACK_BLOCKS];
-        let mut len = 1;
-        for &old in &self.recent[..usize::from(self.recent_len)] {
-            if (old.end < span.start || old.start > span.end) && len < MAX_SACK_BLOCKS {
-                kept[len] = old;
-                len += 1;
-            }
+    /// `start..end` has come; what of it had come before is to be reported.
+    pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
+        if self.dsack
+            && let Some(span) = self.reassembly.held(Span { start, end })
+        {
+            self.reports.note_duplicate(span);
+            self.ack_now = true;
         }
-        (self.recent, self.recent_len) = (kept, len as u8);
     }
 
-    fn forget_recent_below(&mut self, next: u64) {
-        let mut len = 0;
-        for at in 0..usize::from(self.recent_len) {
-            if self.recent[at].start > next {
-                self.recent[len] = self.recent[at];
-                len += 1;
-            }
-        }
-        self.recent_len = len as u8;
-    }
-
-    /// SACK blocks: the latest-changed runs first, then others while there is room (RFC 2018, 4).
-    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        if self.reassembly.waiting().is_empty() {
-            return blocks;
-        }
-        let recent = &self.recent[..usize::from(self.recent_len)];
-        let others = self.reassembly.waiting().iter().filter(|span| !recent.contains(span));
-        for span in recent.iter().copied().chain(others).take(most) {
-            blocks.push(SackBlock { start: self.space.number(span.start), end: self.space.number(span.end) });
-        }
-        blocks
+    /// SACK blocks for an acknowledgement that is sent now.
+    pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
+        self.reports.blocks(&self.reassembly, self.space, most)
     }
 
     /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.

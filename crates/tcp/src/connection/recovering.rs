@@ -1,12 +1,12 @@
 //! What recovery finds goes to the controller and to the reduction of the window.
 
-use base::Instant;
+use base::{Instant, Packet};
 
 use super::Connection;
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::reduction::{Outset, Progress, Reduction};
-use crate::recovery::scoreboard::{Delivered, Record};
-use crate::recovery::{Change, Phase};
+use crate::recovery::scoreboard::Delivered;
+use crate::recovery::{Change, Lost, Next, Phase};
 
 /// What was known before an acknowledgement, or a timer, changed the scoreboard.
 #[derive(Clone, Copy, Debug)]
@@ -38,29 +38,26 @@ impl Connection {
     ) {
         match change {
             Change::None => {}
-            Change::Entered { flight_size } => self.begin_recovery(now, flight_size, news),
-            Change::Left { limit } => {
-                let limit = match self.sender.reduction.take() {
-                    Some(reduction) => reduction.exit_limit(),
-                    None => limit,
-                };
-                self.sender.controller.on_recovery_exit(now, limit);
+            Change::Entered { flight_size, lost } => {
+                self.lose(now, flight_size, lost, news);
+                self.statistics.recoveries += 1;
             }
+            Change::Again { flight_size, lost } => self.lose(now, flight_size, lost, news),
+            Change::Repaired { flight_size, lost } => {
+                self.lose(now, flight_size, lost, news);
+                self.leave(now, u64::MAX);
+                self.statistics.recoveries += 1;
+            }
+            Change::Left { limit } => self.leave(now, limit),
         }
         self.reduce(before, news, duplicate);
     }
 
-    /// Fast recovery begins: the controller responds, once.
-    fn begin_recovery(&mut self, now: Instant, flight_size: u64, news: &Delivered) {
+    /// A loss was found: the controller responds, and the window begins to go down.
+    fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &Delivered) {
         let sender = &mut self.sender;
-        let lost = sender.board.first();
-        let event = Congestion {
-            now,
-            flight_size,
-            cause: Cause::Loss,
-            sent_at: lost.map(|record| record.sent_at),
-            resent: lost.is_some_and(Record::was_resent),
-        };
+        let event =
+            Congestion { now, flight_size, cause: Cause::Loss, sent_at: lost.sent_at, resent: lost.resent };
         let prior_window = sender.controller.window();
         sender.controller.on_congestion(&event);
         // RFC 9937 (6.1): what was acknowledged selectively before this acknowledgement is not delivered any more.
@@ -72,13 +69,23 @@ impl Connection {
             mss: u64::from(sender.mss),
         };
         sender.reduction = Reduction::begin(self.config.reduction, &outset);
-        self.statistics.recoveries += 1;
+    }
+
+    /// Fast recovery ended with at most `limit` bytes of window, where the reduction says nothing else.
+    fn leave(&mut self, now: Instant, limit: u64) {
+        let sender = &mut self.sender;
+        let limit = sender.reduction.take().map_or(limit, |reduction| reduction.exit_limit());
+        sender.controller.on_recovery_exit(now, limit);
     }
 
     /// Moves the reduction on by what was delivered.
     fn reduce(&mut self, before: &Before, news: &Delivered, duplicate: bool) {
         let sender = &mut self.sender;
         let Some(reduction) = &mut sender.reduction else { return };
+        let found = sender.board.losses() != before.losses;
+        if !found && !duplicate && news.bytes == 0 {
+            return;
+        }
         let mss = u64::from(sender.mss);
         let inflation = sender.recovery.inflation(&sender.board, mss);
         // Without selective acknowledgements each duplicate delivered a segment, which a later
@@ -91,7 +98,71 @@ impl Connection {
         reduction.on_ack(&Progress {
             delivered,
             in_flight: sender.board.pipe().saturating_add_signed(-inflation),
-            safe: news.acked > 0 && sender.board.losses() == before.losses,
+            safe: news.acked > 0 && !found,
         });
+    }
+
+    /// The deadline of time-based recovery has passed: segments in doubt are lost, or a probe is due
+    /// (RFC 8985, 6.2, step 5, and 7.3).
+    pub(super) fn on_recovery_timer(&mut self, now: Instant) {
+        let before = self.before_recovery();
+        let news = Delivered::default();
+        let sender = &mut self.sender;
+        if sender.recovery.deadline() <= now {
+            let arrival = sender.arrival(now, &news);
+            let change = sender.recovery.on_timer(&mut sender.board, &arrival);
+            self.respond(now, change, &before, &news, false);
+            self.schedule_recovery_timer(now, false);
+        } else if sender.recovery.probe_timeout(&sender.board, None).is_some() {
+            sender.recovery.expire_probe();
+            let wait = sender.rto();
+            self.restart_retransmit(now, wait);
+        }
+    }
+
+    /// Sets the timer of time-based recovery: for the segments in doubt, or else for a tail loss probe, which new data
+    /// and new acknowledgements put off.
+    pub(super) fn schedule_recovery_timer(&mut self, now: Instant, restart_probe: bool) {
+        let sender = &self.sender;
+        if !sender.recovery.is_timed() {
+            return;
+        }
+        let deadline = sender.recovery.deadline();
+        if deadline < Instant::MAX {
+            return self.timers.start_recovery(deadline, false);
+        }
+        match sender.recovery.probe_timeout(&sender.board, sender.rtt.srtt()) {
+            None => self.timers.start_recovery(Instant::MAX, false),
+            Some(wait) if restart_probe || !self.timers.is_probing() => {
+                let deadline = now.saturating_add(wait).min(self.timers.retransmit());
+                self.timers.start_recovery(deadline, true);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// New data, or the last segment again, to get an acknowledgement (RFC 8985, 7.3); the window does not matter.
+    pub(super) fn send_tail_probe(&mut self, now: Instant, out: &mut Packet) -> bool {
+        let sender = &self.sender;
+        let flight_size = sender.nxt - sender.una;
+        let Some(last) = sender.board.last_unsacked() else { return false };
+        let again = match sender.next_new() {
+            Some((len, fin)) => {
+                self.send_new(now, out, len, fin);
+                None
+            }
+            None => {
+                let sent_at = sender.board.record(last).sent_at;
+                self.resend(now, out, last, Next::Rescue(last));
+                Some(sent_at)
+            }
+        };
+        let nxt = self.sender.nxt;
+        self.sender.recovery.on_probe_sent(nxt, flight_size, again);
+        self.statistics.tail_probes += 1;
+        let wait = self.sender.rto();
+        self.restart_retransmit(now, wait);
+        self.schedule_recovery_timer(now, false);
+        true
     }
 }

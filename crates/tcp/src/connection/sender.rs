@@ -10,9 +10,9 @@ use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
 use crate::ensemble::{Closing, Ensemble, Membership, Opening};
-use crate::recovery::Machine;
 use crate::recovery::reduction::Reduction;
-use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::scoreboard::{Delivered, Scoreboard};
+use crate::recovery::{Arrival, Machine};
 use crate::rtt::RttEstimator;
 use crate::sequence::{ORIGIN, SeqSpace};
 
@@ -178,6 +178,26 @@ impl Sender {
         match self.recovery.inflation(&self.board, u64::from(self.mss)) {
             0 => window,
             inflation => window.saturating_add_signed(inflation).max(u64::from(self.mss)),
+        }
+    }
+
+    /// What recovery is told of an acknowledgement that delivered `news`; that is nothing where a timer asks.
+    pub(super) fn arrival(&self, now: Instant, news: &Delivered) -> Arrival {
+        Arrival {
+            now,
+            una: self.una,
+            nxt: self.nxt,
+            acked: news.acked,
+            sacked: news.sacked,
+            duplicate: false,
+            mss: u64::from(self.mss),
+            cwnd: self.controller.window(),
+            newest: news.newest,
+            reordered_by: news.reordered_by,
+            dsack: false,
+            bare_duplicate: false,
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            rtt_min: self.rtt.min(),
         }
     }
 

@@ -17,6 +17,10 @@ pub struct Statistics {
     pub timeouts: u64,
     /// Times that fast recovery began.
     pub recoveries: u32,
+    /// Tail loss probes sent (RFC 8985, 7).
+    pub tail_probes: u32,
+    /// Reports of data that came twice (RFC 2883).
+    pub dsacks_received: u32,
     /// Duplicate acknowledgements received.
     pub duplicate_acks: u64,
     /// Bytes of data that the peer acknowledged.

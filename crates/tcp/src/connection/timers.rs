@@ -4,14 +4,16 @@ use base::{Duration, Instant};
 
 use super::{Connection, Events, Failure, State};
 use crate::congestion::{Cause, Congestion};
-use crate::recovery::Phase;
-use crate::recovery::scoreboard::Record;
+use crate::recovery::scoreboard::Delivered;
+use crate::recovery::{Lost, Phase};
 
 /// Deadlines; [`Instant::MAX`] is "off".
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     /// Retransmission of a SYN or of data (RFC 6298, 5), or a probe of a closed window (RFC 9293, 3.8.6.1).
     retransmit: Instant,
+    /// Segments in doubt, or a tail loss probe (RFC 8985).
+    recovery: Instant,
     /// Delayed acknowledgement.
     delayed_ack: Instant,
     /// The end of TIME-WAIT, or of the time that an ended connection stays for questions.
@@ -20,6 +22,8 @@ pub(super) struct Timers {
     progress_at: Instant,
     /// Challenge ACKs sent since `challenges_since`.
     challenges: u8,
+    /// Whether `recovery` is for a tail loss probe.
+    probing: bool,
     challenges_since: Instant,
 }
 
@@ -27,10 +31,12 @@ impl Timers {
     pub(super) const fn new() -> Self {
         Self {
             retransmit: Instant::MAX,
+            recovery: Instant::MAX,
             delayed_ack: Instant::MAX,
             linger: Instant::MAX,
             progress_at: Instant::ZERO,
             challenges: 0,
+            probing: false,
             challenges_since: Instant::ZERO,
         }
     }
@@ -39,8 +45,22 @@ impl Timers {
         self.retransmit == Instant::MAX
     }
 
+    pub(super) const fn retransmit(&self) -> Instant {
+        self.retransmit
+    }
+
+    /// Recovery's timer never outlives the retransmission timer.
     pub(super) const fn stop_retransmit(&mut self) {
         self.retransmit = Instant::MAX;
+        self.start_recovery(Instant::MAX, false);
+    }
+
+    pub(super) const fn start_recovery(&mut self, deadline: Instant, probing: bool) {
+        (self.recovery, self.probing) = (deadline, probing);
+    }
+
+    pub(super) const fn is_probing(&self) -> bool {
+        self.probing
     }
 
     pub(super) const fn note_progress(&mut self, now: Instant) {
@@ -69,7 +89,7 @@ impl Timers {
     }
 
     fn earliest(&self) -> Instant {
-        self.retransmit.min(self.delayed_ack).min(self.linger)
+        self.retransmit.min(self.recovery).min(self.delayed_ack).min(self.linger)
     }
 }
 
@@ -95,6 +115,10 @@ impl Connection {
         if self.timers.delayed_ack <= now {
             self.timers.stop_delayed_ack();
             self.receiver.ack_now = true;
+        }
+        if self.timers.recovery <= now {
+            self.timers.start_recovery(Instant::MAX, false);
+            self.on_recovery_timer(now);
         }
         if self.timers.retransmit <= now {
             self.timers.stop_retransmit();
@@ -177,15 +201,16 @@ impl Connection {
         };
         sender.timeout_at = sender.una;
         sender.reduction = None;
-        sender.recovery.on_timeout(&mut sender.board, sender.nxt);
+        let lost = Lost::head(&sender.board);
+        let arrival = sender.arrival(now, &Delivered::default());
+        sender.recovery.on_timeout(&mut sender.board, &arrival);
         if !again {
-            let lost = sender.board.first();
             sender.controller.on_congestion(&Congestion {
                 now,
                 flight_size,
                 cause: Cause::Timeout,
-                sent_at: lost.map(|record| record.sent_at),
-                resent: lost.is_some_and(Record::was_resent),
+                sent_at: lost.sent_at,
+                resent: lost.resent,
             });
         }
         sender.retries += 1;

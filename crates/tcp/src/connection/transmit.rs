@@ -8,7 +8,7 @@ use base::{Instant, Packet};
 
 use super::emit::Outgoing;
 use super::{Connection, State};
-use crate::recovery::{Next, Phase};
+use crate::recovery::Next;
 
 impl Connection {
     /// Writes the next packet to `out`; false if there is none.
@@ -42,10 +42,7 @@ impl Connection {
     /// Whether there is anything to send but acknowledgements; cheap, for it is asked after every segment.
     fn has_work(&self) -> bool {
         let sender = &self.sender;
-        sender.unsent() > 0
-            || sender.fin_waits()
-            || sender.probe_due
-            || sender.recovery.phase() != Phase::Open
+        sender.unsent() > 0 || sender.fin_waits() || sender.probe_due || sender.recovery.is_busy()
     }
 
     fn poll_data(&mut self, now: Instant, out: &mut Packet) -> bool {
@@ -58,6 +55,9 @@ impl Connection {
             // An acknowledgement of the probe may have stopped the timer and left the window closed.
             self.wait_for_window(now);
             return false;
+        }
+        if self.sender.recovery.is_probe_due() {
+            return self.send_tail_probe(now, out);
         }
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// Sends `len` bytes that were never sent.
-    fn send_new(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) {
+    pub(super) fn send_new(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) {
         let sender = &mut self.sender;
         let start = sender.nxt;
         let last = sender.unsent() == len as usize;
@@ -131,6 +131,7 @@ impl Connection {
             let wait = self.sender.rto();
             self.restart_retransmit(now, wait); // RFC 6298 (5.1).
         }
+        self.schedule_recovery_timer(now, true);
         if fin {
             self.sender.fin_sent = true;
             self.on_fin_sent();
@@ -138,12 +139,12 @@ impl Connection {
     }
 
     /// Sends a record again.
-    fn resend(&mut self, now: Instant, out: &mut Packet, index: u64, next: Next) {
+    pub(super) fn resend(&mut self, now: Instant, out: &mut Packet, index: u64, next: Next) {
         let sender = &mut self.sender;
         let record = *sender.board.record(index);
         let snapshot = sender.meter.snapshot(now, false);
         sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_)));
-        sender.recovery.on_sent(next);
+        sender.recovery.on_sent(next, now);
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();

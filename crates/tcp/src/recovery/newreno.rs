@@ -4,7 +4,7 @@
 //! Deviations: the timestamp heuristic of section 4.2 is left out.
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Phase};
 use crate::config::{ExitWindow, PartialAcks, TcpConfig};
 
 /// Recovery from cumulative acknowledgements alone.
@@ -69,8 +69,9 @@ impl NewReno {
         self.episode.begin(Phase::FastRecovery, arrival.nxt);
         self.inflation = i64::from(self.episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;
         self.partial_acks = 0;
+        let lost = Lost::head(board);
         board.mark_head_lost();
-        Change::Entered { flight_size }
+        Change::Entered { flight_size, lost }
     }
 
     fn on_advance(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
@@ -107,10 +108,6 @@ impl NewReno {
 
     pub(super) fn on_timeout(&mut self) {
         self.inflation = 0;
-    }
-
-    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
-        Next::lost_or_new(board, new_data)
     }
 
     pub(super) const fn inflation(&self) -> i64 {

@@ -5,7 +5,7 @@
 //! as `FlightSize`.
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Phase};
 
 /// Recovery of one loss a window.
 #[derive(Clone, Debug)]
@@ -44,8 +44,9 @@ impl Reno {
         self.episode.phase = Phase::FastRecovery;
         self.episode.forced = true;
         self.inflation = i64::from(self.episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;
+        let lost = Lost::head(board);
         board.mark_head_lost();
-        Change::Entered { flight_size }
+        Change::Entered { flight_size, lost }
     }
 
     fn on_advance(&mut self, arrival: &Arrival) -> Change {
@@ -58,10 +59,6 @@ impl Reno {
 
     pub(super) fn on_timeout(&mut self) {
         self.inflation = 0;
-    }
-
-    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
-        Next::lost_or_new(board, new_data)
     }
 
     pub(super) const fn inflation(&self) -> i64 {

@@ -7,7 +7,7 @@
 //!   has reneged and the scoreboard is cleared (RFC 2018, 8).
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Change, DUP_THRESH, Episode, Next, Phase};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase};
 
 /// Recovery from the scoreboard.
 #[derive(Clone, Debug)]
@@ -26,6 +26,11 @@ impl Sack {
         if arrival.sacked > 0 {
             board.mark_losses(DUP_THRESH, arrival.mss);
         }
+        self.judge(board, arrival)
+    }
+
+    /// What the marks on the scoreboard mean.
+    pub(super) fn judge(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         let mut change = Change::None;
         if arrival.acked > 0 {
             self.episode.dup_acks = 0;
@@ -53,9 +58,9 @@ impl Sack {
         let flight_size = self.episode.flight_size(board, arrival);
         self.episode.begin(Phase::FastRecovery, arrival.nxt);
         self.rescued = false;
-        board.rewind();
+        let lost = Lost::head(board);
         board.mark_head_lost();
-        Change::Entered { flight_size }
+        Change::Entered { flight_size, lost }
     }
 
     pub(super) const fn on_timeout(&mut self) {

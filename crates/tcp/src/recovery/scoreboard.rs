@@ -78,6 +78,16 @@ pub(crate) struct Delivered {
     pub(crate) latest_sent_at: Option<Instant>,
     /// Whether any of those newly delivered had been sent again.
     pub(crate) any_resent: bool,
+    /// What the peer had furthest on before this acknowledgement.
+    pub(crate) prior_fack: u64,
+    /// Bytes from the furthest back of the segments, of those sent once, to `prior_fack`: how far the network
+    /// has reordered them.
+    pub(crate) reordered_by: u64,
+    /// Of segments that were sent again, those that were sent last after this tell nothing: the acknowledgement may
+    /// be of an earlier copy.
+    pub(crate) trusted_until: Instant,
+    /// When the one sent last was sent, and its end.
+    pub(crate) newest: Option<(Instant, u64)>,
     /// Of the segment that was sent with the most delivered before it: what it noted, and when it was sent.
     pub(crate) latest: Option<(Snapshot, Instant)>,
 }
@@ -90,6 +100,12 @@ impl Delivered {
         } else {
             self.oldest_sent_at.get_or_insert(record.sent_at);
             self.latest_sent_at = Some(record.sent_at);
+            if record.end() < self.prior_fack {
+                self.reordered_by = self.reordered_by.max(self.prior_fack - record.start);
+            }
+        }
+        if !record.has(EVER_RESENT) || record.sent_at <= self.trusted_until {
+            self.newest = self.newest.max(Some((record.sent_at, record.end())));
         }
         if self.latest.is_none_or(|(latest, _)| record.snapshot.is_as_late_as(&latest)) {
             self.latest = Some((record.snapshot, record.sent_at));
@@ -109,6 +125,8 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
+    /// Segments that the peer has beyond the cumulative acknowledgement.
+    sacked_segments: u32,
     /// Segments deemed lost so far; wraps.
     losses: u32,
     /// Everything before this index was considered for retransmission: `HighRxt`.
@@ -131,6 +149,21 @@ impl Scoreboard {
     /// Bytes that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked
+    }
+
+    /// Segments that the peer has beyond the cumulative acknowledgement.
+    pub(crate) const fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// The end of what the peer has furthest on beyond the cumulative acknowledgement, `snd.fack`; none if nothing.
+    pub(crate) fn highest_sacked(&self) -> Option<u64> {
+        Some(self.sacked_spans.last()?.end)
+    }
+
+    /// Segments outstanding.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
     }
 
     /// Segments deemed lost so far, for comparisons: it wraps.
@@ -225,6 +258,7 @@ impl Scoreboard {
             return;
         }
         self.sacked -= if record.has(SACKED) { len } else { 0 };
+        self.sacked_segments -= u32::from(record.has(SACKED));
         self.lost -= if record.has(LOST) { len } else { 0 };
         self.resent -= if record.has(RESENT) { len } else { 0 };
     }
@@ -233,6 +267,7 @@ impl Scoreboard {
     fn remember(&mut self, record: &Record) {
         let len = u64::from(record.len);
         self.sacked += if record.has(SACKED) { len } else { 0 };
+        self.sacked_segments += u32::from(record.has(SACKED));
         self.lost += if record.has(LOST) { len } else { 0 };
         self.resent += if record.has(RESENT) { len } else { 0 };
     }
@@ -273,6 +308,7 @@ impl Scoreboard {
                 let kept = &mut self.records[at];
                 kept.marks = kept.marks & !(LOST | RESENT) | SACKED;
                 self.sacked += u64::from(record.len);
+                self.sacked_segments += 1;
             }
             at += 1;
         }
@@ -325,19 +361,81 @@ impl Scoreboard {
 
     /// Deems everything lost that the peer is not known to have; forgets what it claimed if it has reneged.
     pub(crate) fn mark_all_lost(&mut self) {
-        let reneged = self.records.front().is_some_and(|head| head.has(SACKED));
-        if reneged {
-            self.sacked_spans.clear();
-            self.sacked = 0;
+        self.mark_expired(|_| true);
+    }
+
+    /// Deems lost the first record and those, unknown to be with the peer, that `expired` names; forgets what the
+    /// peer claimed if it has reneged.
+    pub(crate) fn mark_expired(&mut self, mut expired: impl FnMut(&Record) -> bool) {
+        if self.records.front().is_some_and(|head| head.has(SACKED)) {
+            self.forget_claims();
         }
-        for record in &mut self.records {
-            record.marks &= if reneged { !(RESENT | SACKED) } else { !RESENT };
-            record.marks |= if record.has(SACKED) { 0 } else { LOST };
+        let mut whole = true;
+        self.lost_until = self.base;
+        for (at, record) in self.records.iter_mut().enumerate() {
+            if record.has(SACKED) {
+                // It stays so.
+            } else if at == 0 || expired(record) {
+                let len = u64::from(record.len);
+                self.lost += if record.has(LOST) { 0 } else { len };
+                self.resent -= if record.has(RESENT) { len } else { 0 };
+                record.marks = record.marks & !RESENT | LOST;
+                self.losses = self.losses.wrapping_add(1);
+            } else {
+                whole &= record.has(RESENT);
+            }
+            self.lost_until += u64::from(whole);
         }
-        self.resent = 0;
-        self.lost = self.outstanding - self.sacked;
-        self.lost_until = self.end_index();
         self.rewind();
+    }
+
+    /// The peer has taken back what it had acknowledged selectively (RFC 2018, 8).
+    fn forget_claims(&mut self) {
+        self.sacked_spans.clear();
+        (self.sacked, self.sacked_segments) = (0, 0);
+        for record in &mut self.records {
+            record.marks &= !SACKED;
+        }
+    }
+
+    /// Deems lost, in order, what `is_lost` says of records that were sent once and are not with the peer; ends at
+    /// the first that is not.
+    pub(crate) fn mark_lost_while(&mut self, mut is_lost: impl FnMut(&Record) -> bool) {
+        let mut index = self.lost_until.max(self.base);
+        while let Some(record) = self.records.get_mut((index - self.base) as usize) {
+            if !record.has(SACKED | LOST | RESENT) {
+                if !is_lost(record) {
+                    break;
+                }
+                record.marks |= LOST;
+                self.lost += u64::from(record.len);
+                self.losses = self.losses.wrapping_add(1);
+            }
+            index += 1;
+        }
+        self.lost_until = index;
+    }
+
+    /// The record with this index, if it was sent again and that copy is under way.
+    pub(crate) fn resent(&self, index: u64) -> Option<&Record> {
+        let at = index.checked_sub(self.base)?;
+        self.records.get(at as usize).filter(|record| record.has(RESENT))
+    }
+
+    /// The copy of this record that was sent again is deemed lost.
+    pub(crate) fn mark_lost_again(&mut self, index: u64) {
+        let record = &mut self.records[(index - self.base) as usize];
+        let len = u64::from(record.len);
+        self.lost += if record.has(LOST) { 0 } else { len };
+        self.resent -= len;
+        record.marks = record.marks & !RESENT | LOST;
+        self.losses = self.losses.wrapping_add(1);
+    }
+
+    /// Whether the record with this index is deemed lost, and not sent again since.
+    pub(crate) fn is_due_again(&self, index: u64) -> bool {
+        let record = index.checked_sub(self.base).and_then(|at| self.records.get(at as usize));
+        record.is_some_and(|record| record.has(LOST) && !record.has(RESENT | SACKED))
     }
 
     /// Considers everything outstanding for retransmission again.
@@ -373,7 +471,7 @@ impl Scoreboard {
 
     /// The first record past `HighRxt` that the peer lacks although it has something beyond: rule 3 of `NextSeg`.
     pub(crate) fn next_below_highest_sacked(&mut self) -> Option<u64> {
-        let highest = self.sacked_spans.last()?.end;
+        let highest = self.highest_sacked()?;
         let index = self.advance_cursor();
         let record = self.records.get((index - self.base) as usize)?;
         (record.start < highest).then_some(index)

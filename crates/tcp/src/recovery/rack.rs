@@ -1,0 +1,259 @@
+//! RACK: the time-based loss detection of RFC 8985, section 6, as Linux has it; its tail loss probe is beside it.
+//!
+//! A segment is lost once one that was sent later has arrived and a round-trip time and a reordering window have
+//! passed since it was sent; so a retransmission can be found lost too. First transmissions are judged in order,
+//! which is the order that they were sent in, and retransmissions from a queue, so an acknowledgement costs what it
+//! decides.
+//!
+//! Deviations:
+//! - the reordering timer is set for the earliest segment in doubt, where step 5 waits for the latest;
+//! - `RACK.min_RTT` is the least of the connection, not of the last minutes;
+//! - a retransmission that is lost is a second indication of congestion (RFC 5681, 4.3), at most once for all that
+//!   were sent since the last response; Linux responds only after a time-out.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+
+use super::scoreboard::Scoreboard;
+use super::tail_loss_probe::{Outcome, TailLossProbe};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase};
+
+/// Recovery by time.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    pub(super) episode: Episode,
+    pub(super) probe: TailLossProbe,
+    /// `RACK.xmit_ts` and `RACK.end_seq`: of all delivered segments, the one sent last.
+    latest: (Instant, u64),
+    /// `RACK.rtt`.
+    rtt: Duration,
+    /// `RACK.dsack_round`; zero is "none".
+    dsack_round: u64,
+    /// When the earliest segment in doubt counts as lost; [`Instant::MAX`] without one.
+    deadline: Instant,
+    /// When the controller was told of congestion last.
+    responded_at: Instant,
+    /// Retransmissions; only while there are any.
+    resends: Option<Box<Resends>>,
+    /// `RACK.reo_wnd_mult`.
+    reo_wnd_mult: u16,
+    /// `RACK.reo_wnd_persist`.
+    reo_wnd_persist: u8,
+    reordering_seen: bool,
+}
+
+/// Retransmissions on their way and lost ones.
+#[derive(Debug, Default)]
+struct Resends {
+    /// When they were sent, and their records' indices; outdated entries are skipped.
+    sent: VecDeque<(Instant, u64)>,
+    /// Those that are to be sent once more.
+    lost: VecDeque<u64>,
+}
+
+/// What a look at the clock found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    /// The first segment found lost.
+    first: Option<Lost>,
+    /// The first retransmission found lost that left after the last response.
+    again: Option<Lost>,
+}
+
+impl Rack {
+    pub(super) fn new(una: u64) -> Self {
+        Self {
+            episode: Episode::new(una),
+            probe: TailLossProbe::default(),
+            latest: (Instant::ZERO, 0),
+            rtt: Duration::ZERO,
+            dsack_round: 0,
+            deadline: Instant::MAX,
+            responded_at: Instant::ZERO,
+            resends: None,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: REO_WND_PERSIST,
+            reordering_seen: false,
+        }
+    }
+
+    /// When [`Rack::on_timer`] wants to be called.
+    pub(super) const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        if let Some(newest) = arrival.newest {
+            // Step 2.
+            self.rtt = arrival.now.saturating_since(newest.0);
+            self.latest = self.latest.max(newest);
+        }
+        self.reordering_seen |= arrival.reordered_by > 0; // Step 3.
+        let ended = self.on_advance(arrival);
+        self.adapt(arrival, ended.is_some()); // Step 4.
+        if arrival.sacked > 0 && self.episode.phase == Phase::Open {
+            self.episode.count_duplicate(arrival.nxt);
+        }
+        let probed = self.probe.on_ack(arrival);
+        let change = self.judge_and_respond(board, arrival);
+        match (change, probed, ended) {
+            (Change::None, Outcome::Repaired { flight_size, lost }, None) => {
+                self.responded_at = arrival.now;
+                Change::Repaired { flight_size, lost }
+            }
+            (Change::None, _, Some(Phase::FastRecovery)) => Change::Left { limit: u64::MAX },
+            // A recovery that begins where another ends takes its place.
+            (change, ..) => change,
+        }
+    }
+
+    /// The reordering timer expired, or an acknowledgement came (step 5).
+    pub(super) fn judge_and_respond(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let (flight_size, in_network) = (self.episode.flight_size(board, arrival), board.pipe());
+        let found = self.judge(board, arrival);
+        let change = match (self.episode.phase, found.first, found.again) {
+            (Phase::Open, Some(lost), _) | (Phase::Timeout, _, Some(lost)) => {
+                self.episode.begin(Phase::FastRecovery, arrival.nxt);
+                Change::Entered { flight_size, lost }
+            }
+            (Phase::FastRecovery, _, Some(lost)) => Change::Again { flight_size: in_network, lost },
+            _ => Change::None,
+        };
+        if change != Change::None {
+            self.responded_at = arrival.now;
+        }
+        change
+    }
+
+    /// Ends what `arrival` has got over; what that was.
+    fn on_advance(&mut self, arrival: &Arrival) -> Option<Phase> {
+        if arrival.acked == 0 {
+            return None;
+        }
+        self.episode.dup_acks = 0;
+        if self.episode.phase == Phase::Open || arrival.una < self.episode.recover {
+            return None;
+        }
+        let ended = self.episode.phase;
+        self.episode.end();
+        self.resends = None;
+        Some(ended)
+    }
+
+    /// `RACK_update_reo_wnd`, the part that counts: it grows with each round that sees a D-SACK and shrinks after 16
+    /// recoveries without one.
+    fn adapt(&mut self, arrival: &Arrival, recovered: bool) {
+        if self.dsack_round != 0 && arrival.una >= self.dsack_round {
+            self.dsack_round = 0;
+        }
+        if self.dsack_round == 0 && arrival.dsack {
+            self.dsack_round = arrival.nxt;
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        } else if recovered {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+            if self.reo_wnd_persist == 0 {
+                self.reo_wnd_mult = 1;
+            }
+        }
+    }
+
+    /// `RACK_update_reo_wnd`, the part that tells.
+    fn reo_wnd(&self, board: &Scoreboard, arrival: &Arrival) -> Duration {
+        let urgent = self.episode.phase != Phase::Open || board.sacked_segments() >= DUP_THRESH;
+        if !self.reordering_seen && urgent {
+            return Duration::ZERO;
+        }
+        let quarter = Duration::from_nanos(arrival.rtt_min.as_nanos() / 4);
+        quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(arrival.srtt)
+    }
+
+    /// How old a segment may get.
+    fn patience(&self, board: &Scoreboard, arrival: &Arrival) -> Duration {
+        // Before anything was delivered, the handshake's round trip.
+        let rtt = if self.latest.1 == 0 { arrival.srtt } else { self.rtt };
+        rtt + self.reo_wnd(board, arrival)
+    }
+
+    /// `RACK_detect_loss`.
+    fn judge(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Found {
+        let patience = self.patience(board, arrival);
+        let (latest, now) = (self.latest, arrival.now);
+        let (mut deadline, mut found) = (Instant::MAX, Found::default());
+        board.mark_lost_while(|record| {
+            if (record.sent_at, record.end()) >= latest {
+                return false;
+            }
+            let due = record.sent_at.saturating_add(patience);
+            if due > now {
+                deadline = due;
+                return false;
+            }
+            found.first.get_or_insert(Lost::of(record));
+            true
+        });
+        if let Some(resends) = &mut self.resends {
+            while let Some(&(at, index)) = resends.sent.front() {
+                if let Some(record) = board.resent(index).filter(|record| record.sent_at == at) {
+                    let due = at.saturating_add(patience);
+                    if (at, record.end()) >= latest {
+                        break;
+                    }
+                    if due > now {
+                        deadline = deadline.min(due);
+                        break;
+                    }
+                    let lost = Lost::of(record);
+                    found.first.get_or_insert(lost);
+                    if at >= self.responded_at {
+                        found.again.get_or_insert(lost);
+                    }
+                    board.mark_lost_again(index);
+                    resends.lost.push_back(index);
+                }
+                resends.sent.pop_front();
+            }
+            if resends.sent.is_empty() && resends.lost.is_empty() {
+                self.resends = None;
+            }
+        }
+        self.deadline = deadline;
+        found
+    }
+
+    /// `RACK_mark_losses_on_RTO` (6.3): the first segment, and those whose time is up.
+    pub(super) fn mark_losses_on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
+        let patience = self.patience(board, arrival);
+        board.mark_expired(|record| record.sent_at.saturating_add(patience) <= arrival.now);
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        self.deadline = Instant::MAX;
+        self.responded_at = now;
+        self.probe.cancel();
+        if let Some(resends) = &mut self.resends {
+            resends.lost.clear();
+        }
+    }
+
+    /// The record with this index was sent again.
+    pub(super) fn on_resent(&mut self, at: Instant, index: u64) {
+        self.resends.get_or_insert_default().sent.push_back((at, index));
+    }
+
+    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
+        if let Some(resends) = &mut self.resends {
+            while let Some(&index) = resends.lost.front() {
+                if board.is_due_again(index) {
+                    return Next::Retransmit(index);
+                }
+                resends.lost.pop_front();
+            }
+        }
+        Next::lost_or_new(board, new_data)
+    }
+}
+
+/// Recoveries; RFC 8985 (6.2, step 4).
+const REO_WND_PERSIST: u8 = 16;

@@ -1,0 +1,99 @@
+//! The tail loss probe of RFC 8985, section 7: where nothing later can tell of the last segments' loss, new data or
+//! the last segment again asks for an acknowledgement before the retransmission timer expires.
+//!
+//! Deviations:
+//! - `FlightSize` of the response to a loss that a probe repaired is what was outstanding when the probe left: when
+//!   its acknowledgement comes, nothing may be.
+
+use base::{Duration, Instant};
+
+use super::{Arrival, Lost};
+
+/// The probe of a connection; at most one is under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TailLossProbe {
+    /// `TLP.end_seq`; zero is "none".
+    end: u64,
+    /// Bytes that were outstanding when it left.
+    flight_size: u64,
+    /// When the segment that it repeats had been sent before.
+    sent_at: Instant,
+    /// `TLP.is_retrans`.
+    again: bool,
+    /// The timer expired and it is to be sent.
+    due: bool,
+}
+
+/// What an acknowledgement said of the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nothing that the controller should know.
+    Nothing,
+    /// It repaired a loss.
+    Repaired { flight_size: u64, lost: Lost },
+}
+
+impl TailLossProbe {
+    /// `TLP_calc_PTO` (7.2), without its bound by the retransmission timer.
+    pub(super) fn timeout(srtt: Option<Duration>, segments: usize) -> Duration {
+        match srtt {
+            None => PTO_WITHOUT_SAMPLE,
+            Some(srtt) if segments == 1 => srtt.saturating_mul(2) + MAX_ACK_DELAY,
+            Some(srtt) => srtt.saturating_mul(2),
+        }
+    }
+
+    /// Whether a probe is under way.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.end != 0
+    }
+
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    pub(super) const fn expire(&mut self) {
+        self.due = true;
+    }
+
+    /// It is sent (7.3); `again` is when the segment that it repeats had been sent, none for new data.
+    pub(super) fn on_sent(&mut self, nxt: u64, flight_size: u64, again: Option<Instant>) {
+        *self = Self {
+            end: nxt,
+            flight_size,
+            sent_at: again.unwrap_or_default(),
+            again: again.is_some(),
+            due: false,
+        };
+    }
+
+    pub(super) fn cancel(&mut self) {
+        *self = Self::default();
+    }
+
+    /// `TLP_process_ack` (7.4.2).
+    pub(super) fn on_ack(&mut self, arrival: &Arrival) -> Outcome {
+        if arrival.acked > 0 {
+            self.due = false;
+        }
+        if self.end == 0 || arrival.una < self.end {
+            return Outcome::Nothing;
+        }
+        let repaired = self.again && !arrival.dsack && arrival.una > self.end;
+        let answered = !self.again || arrival.dsack || arrival.bare_duplicate;
+        if !repaired && !answered {
+            return Outcome::Nothing;
+        }
+        let probe = core::mem::take(self);
+        if !repaired {
+            return Outcome::Nothing;
+        }
+        let lost = Lost { sent_at: Some(probe.sent_at), resent: true };
+        Outcome::Repaired { flight_size: probe.flight_size, lost }
+    }
+}
+
+/// RFC 8985 (7.2).
+const PTO_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
+/// `TLP.max_ack_delay`: RFC 8985 (7.2) and Linux.
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
