@@ -3,6 +3,7 @@
 //! A [`Controller`] sees samples and answers with a window and perhaps a rate. Which segments are lost, and
 //! when they are sent again, is recovery's business.
 
+pub mod bbr;
 pub mod cubic;
 pub mod reno;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use base::{Duration, Instant, Rate};
 
 use crate::config::{self, TcpConfig};
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use reno::Reno;
 pub use slow_start::SlowStart;
@@ -123,6 +125,11 @@ pub trait Controller: Debug + Send {
     /// Fast recovery ended; recovery itself asks for at most `limit` bytes of window at first (RFC 6582, 3.2, 3).
     fn on_recovery_exit(&mut self, _now: Instant, _limit: u64) {}
 
+    /// Whether it moves its window through fast recovery itself, so that nothing else should.
+    fn steers_recovery(&self) -> bool {
+        false
+    }
+
     /// The last time-out was found to be spurious; the response allows this window and threshold, in bytes.
     fn on_spurious_timeout(&mut self, _now: Instant, _window: u64, _ssthresh: u64) {}
 
@@ -165,10 +172,24 @@ pub struct Start {
 /// Bytes of the largest window that TCP can advertise (RFC 7323, 2.3): a controller needs no more.
 const MAX_WINDOW: u64 = 1 << 30;
 
+/// Bytes that a paced sender lets go at once: about a millisecond's worth, at least one segment on slow paths and two
+/// on others (draft-cardwell-iccrg-bbr-congestion-control-00, 4.2.2).
+pub(crate) fn burst_quantum(rate: Rate, mss: u64) -> u64 {
+    match rate.as_bps() {
+        0..1_200_000 => mss,
+        1_200_000..24_000_000 => 2 * mss,
+        bps => (bps / 8 / 1000).min(MAX_QUANTUM),
+    }
+}
+
+/// Bytes; the same section.
+const MAX_QUANTUM: u64 = 64 * 1024;
+
 /// The controller that `config` names.
 pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
     match config.congestion {
         config::Congestion::Reno => Box::new(Reno::new(start)),
         config::Congestion::Cubic => Box::new(Cubic::new(start)),
+        config::Congestion::Bbr => Box::new(Bbr::new(start)),
     }
 }

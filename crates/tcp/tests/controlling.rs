@@ -114,3 +114,27 @@ fn hystart_plus_plus_slows_down_when_the_round_trip_lengthens() {
         assert_eq!(script.connection().cwnd(), cwnd, "{slow_start:?}");
     }
 }
+
+/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.1) and (4.3.2.1): the initial window at 2.885 times its rate,
+/// 10,000 bytes in 100 ms: 2.31 Mbit/s, two segments every 6.9 ms.
+#[test]
+fn bbr_paces_the_initial_window() {
+    let mut script = Script::with_window(&with(Congestion::Bbr), 10);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 2);
+    for (at, count) in [(106, 0), (107, 2), (114, 2), (121, 2), (128, 2), (200, 0)] {
+        script.at(at);
+        assert_eq!(script.take_count(), count, "at {at} ms");
+    }
+}
+
+/// The same, (4.2.3.3): one segment after a time-out, and no threshold.
+#[test]
+fn bbr_sends_one_segment_after_a_timeout() {
+    let mut script = Script::with_window(&with(Congestion::Bbr), 10);
+    script.write(10_000);
+    script.at(399);
+    assert_eq!(script.take_count(), 10);
+    script.expect_at(400, data(1, 1000));
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, None));
+}

@@ -72,6 +72,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             jitter: Duration::from_millis(jitter),
             loss,
             duplication,
+            bottleneck: None,
         });
     let rest = (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>());
     (any::<u64>(), config(), config(), path, rest).prop_map(|(seed, a, b, path, rest)| Setting {

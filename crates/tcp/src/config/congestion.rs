@@ -10,6 +10,8 @@ pub enum Congestion {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00). It paces whatever `pacing` says.
+    Bbr,
 }
 
 /// How slow start ends.

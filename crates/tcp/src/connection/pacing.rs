@@ -1,11 +1,12 @@
 //! Pacing: data leave at a rate, not as fast as the window lets them go.
 //!
-//! Data go in bursts of one quantum (draft-cardwell-iccrg-bbr-congestion-control-00, 4.2.2.1), and the next burst
+//! Data go in bursts of one quantum (draft-cardwell-iccrg-bbr-congestion-control-00, 4.2.2), and the next burst
 //! waits until the last one would have left at the rate. Payload is what counts, as in delivery rates.
 
 use base::{Instant, Rate};
 
 use super::Connection;
+use crate::congestion::burst_quantum;
 
 /// What has left at the rate, and what may leave now.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ impl Pacer {
             (self.rate, self.carry) = (rate, 0);
         }
         if now >= self.free_at {
-            let quantum = quantum(rate, mss);
+            let quantum = burst_quantum(rate, mss);
             self.burst = quantum;
             // A clock that wakes late is made up for; an idle time gives no credit.
             if now.saturating_since(self.free_at) > rate.time_for(8 * quantum) {
@@ -53,19 +54,7 @@ impl Pacer {
     }
 }
 
-/// Bytes of a burst: about a millisecond's worth, at least one segment on slow paths and two on others
-/// (draft-cardwell-iccrg-bbr-congestion-control-00, 4.2.2.1).
-fn quantum(rate: Rate, mss: u64) -> u64 {
-    match rate.as_bps() {
-        0..1_200_000 => mss,
-        1_200_000..24_000_000 => 2 * mss,
-        bps => (bps / 8 / 1000).min(MAX_QUANTUM),
-    }
-}
-
 const NANOS_PER_SEC: u128 = 1_000_000_000;
-/// Bytes; the same section.
-const MAX_QUANTUM: u64 = 64 * 1024;
 /// Linux, `tcp_pacing_ss_ratio`: percent of a window a round trip while slow start is far from its end.
 const SLOW_START_PERCENT: u128 = 200;
 /// Linux, `tcp_pacing_ca_ratio`: the same later.

@@ -68,7 +68,9 @@ impl Connection {
             recover_fs: (sender.nxt - sender.una + news.acked).saturating_sub(known),
             mss: u64::from(sender.mss),
         };
-        sender.reduction = Reduction::begin(self.config.reduction, &outset);
+        if !sender.controller.steers_recovery() {
+            sender.reduction = Reduction::begin(self.config.reduction, &outset);
+        }
     }
 
     /// Fast recovery ended with at most `limit` bytes of window, where the reduction says nothing else.

@@ -2,10 +2,10 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use base::{Duration, Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
 use longhaul_tcp::{ConnectionId, Event, Host, TcpConfig};
 
 pub const PORT: u16 = 80;
@@ -18,6 +18,16 @@ pub struct Path {
     pub jitter: Duration,
     pub loss: f64,
     pub duplication: f64,
+    /// The server's packets pass this.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// A line with a drop-tail queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottleneck {
+    pub rate: Rate,
+    /// Packets that wait or are being sent.
+    pub queue: usize,
 }
 
 impl Path {
@@ -27,7 +37,13 @@ impl Path {
             jitter: Duration::ZERO,
             loss: 0.0,
             duplication: 0.0,
+            bottleneck: None,
         }
+    }
+
+    /// The same with a bottleneck from the server to the client.
+    pub fn through(self, kbps: u64, queue: usize) -> Self {
+        Self { bottleneck: Some(Bottleneck { rate: Rate::from_bps(kbps * 1000), queue }), ..self }
     }
 }
 
@@ -62,6 +78,12 @@ pub struct Pair {
     wire: BinaryHeap<Reverse<Flying>>,
     sequence: u64,
     pub transmitted: u64,
+    line: Option<Serializer>,
+    /// When each packet in the bottleneck's queue will have left it.
+    queued: VecDeque<Instant>,
+    /// The most that the queue has held, and what it dropped.
+    pub longest_queue: usize,
+    pub overflowed: u64,
 }
 
 /// The byte at a position of the stream that end `from` sends.
@@ -91,7 +113,34 @@ impl Pair {
             wire: BinaryHeap::new(),
             sequence: 0,
             transmitted: 0,
+            line: path.bottleneck.map(|it| Serializer::new(it.rate)),
+            queued: VecDeque::new(),
+            longest_queue: 0,
+            overflowed: 0,
         }
+    }
+
+    /// Packets in the bottleneck's queue.
+    pub fn queue(&self) -> usize {
+        self.queued.iter().filter(|&&left| left > self.now).count()
+    }
+
+    /// When a packet of the server's has left the bottleneck; none if there was no room for it.
+    fn through_bottleneck(&mut self, len: usize) -> Option<Instant> {
+        let (Some(line), Some(bottleneck)) = (&mut self.line, self.path.bottleneck) else {
+            return Some(self.now);
+        };
+        while self.queued.front().is_some_and(|&left| left <= self.now) {
+            self.queued.pop_front();
+        }
+        if self.queued.len() >= bottleneck.queue {
+            self.overflowed += 1;
+            return None;
+        }
+        let left = line.send(self.now, len as u64 * 8).end;
+        self.queued.push_back(left);
+        self.longest_queue = self.longest_queue.max(self.queued.len());
+        Some(left)
     }
 
     pub fn connect(&mut self, config: &TcpConfig) {
@@ -167,11 +216,13 @@ impl Pair {
         if (self.drop_if)(side, packet, count) || self.rng.chance(self.path.loss) {
             return;
         }
+        let leaves = if side == 1 { self.through_bottleneck(packet.len()) } else { Some(self.now) };
+        let Some(leaves) = leaves else { return };
         let copies = 1 + u64::from(self.rng.chance(self.path.duplication));
         for _ in 0..copies {
             let jitter = Duration::from_nanos(self.rng.below(self.path.jitter.as_nanos() + 1));
             self.sequence += 1;
-            let at = self.now + self.path.latency + jitter;
+            let at = leaves + self.path.latency + jitter;
             self.wire.push(Reverse((at, self.sequence, 1 - side, packet.to_vec())));
         }
     }

@@ -1,0 +1,111 @@
+//! What congestion controllers make of a bottleneck: whole transfers, each with its goal.
+
+mod pair;
+
+use base::Duration;
+use base::units::Size;
+use longhaul_tcp::{Congestion, Recovery, SlowStart, TcpConfig};
+use pair::{Pair, Path};
+
+/// Segments of 1000 bytes and room for every window.
+fn with(congestion: Congestion) -> TcpConfig {
+    TcpConfig {
+        congestion,
+        mss: Some(1000),
+        timestamps: false,
+        recovery: Recovery::Sack,
+        initial_window: 10,
+        delayed_ack: false,
+        receive_buffer: Size(4 << 20),
+        send_buffer: Size(4 << 20),
+        ..TcpConfig::default()
+    }
+}
+
+/// A server that sends without end to a client over this path.
+fn endless(path: Path, config: &TcpConfig) -> Pair {
+    let mut pair = Pair::new(1, path, config);
+    pair.connect(config);
+    pair.ends[1].to_send = u64::MAX;
+    pair.drain();
+    pair
+}
+
+fn run(pair: &mut Pair, until_s: u64) {
+    assert!(!pair.run_until(Duration::from_secs(until_s), |_| false));
+}
+
+/// Megabits per second that arrive between two seconds.
+fn throughput(pair: &mut Pair, from_s: u64, until_s: u64) -> f64 {
+    run(pair, from_s);
+    let before = pair.ends[0].received;
+    run(pair, until_s);
+    (pair.ends[0].received - before) as f64 * 8.0 / 1e6 / (until_s - from_s) as f64
+}
+
+/// Goal: BBR fills nine tenths of a line that loses 2 % of its packets, where CUBIC and Reno cannot, and keeps its
+/// queue below a product of bandwidth and delay (draft, 1).
+#[test]
+fn bbr_fills_a_lossy_bottleneck() {
+    let path = Path { loss: 0.02, ..Path::clean(50).through(10_000, 500) };
+    // 1040 bytes of packet carry 1000.
+    let full = 10.0 * 1000.0 / 1040.0;
+    let mut bbr = endless(path, &with(Congestion::Bbr));
+    let rate = throughput(&mut bbr, 5, 30);
+    assert!(rate > 0.9 * full * 0.98, "{rate} Mbit/s");
+    assert!(bbr.queue() < 150, "{} packets wait", bbr.queue());
+    for congestion in [Congestion::Cubic, Congestion::Reno] {
+        let rate = throughput(&mut endless(path, &with(congestion)), 5, 30);
+        assert!(rate < 0.5 * full, "{congestion:?}: {rate} Mbit/s");
+    }
+}
+
+/// Goal: in steady state BBR's model is the path: its rate and window follow from 10 Mbit/s and 100 ms.
+#[test]
+fn bbr_finds_the_path() {
+    let mut pair = endless(Path::clean(50).through(10_000, 500), &with(Congestion::Bbr));
+    let rate = throughput(&mut pair, 5, 25);
+    assert!(rate > 0.93 * 10.0 * 1000.0 / 1040.0, "{rate}");
+    let window = pair.connection(1).cwnd();
+    // Twice 9.615 Mbit/s * 101 ms / 8 = 243 kB.
+    assert!((200_000..280_000).contains(&window) || window == 4000, "{window}");
+    assert_eq!(pair.overflowed, 0);
+}
+
+/// Goal: CUBIC fills a clean bottleneck with a queue of half a product of bandwidth and delay.
+#[test]
+fn cubic_fills_a_clean_bottleneck() {
+    let mut pair = endless(Path::clean(50).through(10_000, 60), &with(Congestion::Cubic));
+    let rate = throughput(&mut pair, 10, 60);
+    assert!(rate > 0.95 * 10.0 * 1000.0 / 1040.0, "{rate}");
+    assert!(pair.overflowed > 0);
+}
+
+/// Goal: HyStart++ and HyStart drop a small part of what standard slow start does (RFC 9406, 1).
+#[test]
+fn hystart_spares_the_queue() {
+    let dropped = |slow_start| {
+        let config = TcpConfig { slow_start, ..with(Congestion::Cubic) };
+        let mut pair = endless(Path::clean(50).through(10_000, 250), &config);
+        run(&mut pair, 3);
+        pair.overflowed
+    };
+    let standard = dropped(SlowStart::Standard);
+    for slow_start in [SlowStart::HyStartPlusPlus, SlowStart::HyStart] {
+        let drops = dropped(slow_start);
+        assert!(4 * drops < standard, "{slow_start:?}: {drops} of {standard}");
+    }
+}
+
+/// Goal: pacing keeps the bursts of slow start out of the queue.
+#[test]
+fn pacing_shortens_the_queue() {
+    let longest = |pacing| {
+        let config = TcpConfig { pacing, receive_buffer: Size(100_000), ..with(Congestion::Reno) };
+        let mut pair = endless(Path::clean(50).through(10_000, 500), &config);
+        run(&mut pair, 2);
+        pair.longest_queue
+    };
+    let (paced, unpaced) = (longest(true), longest(false));
+    assert!(2 * paced < unpaced, "{paced} against {unpaced}");
+}
