@@ -11,7 +11,7 @@ use std::time::{Duration as Elapsed, Instant as Clock};
 
 use base::units::Size;
 use base::{Duration, Instant, Packet, Rng};
-use longhaul_tcp::{Connection, ConnectionId, Event, Host, TcpConfig};
+use longhaul_tcp::{Connection, ConnectionId, DelayedAcks, Event, Host, TcpConfig};
 
 const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
@@ -157,7 +157,7 @@ fn idle() {
 
 /// What a host with many connections costs per segment.
 fn many(connections: usize) {
-    let config = TcpConfig { delayed_ack: false, ..TcpConfig::default() };
+    let config = TcpConfig { delayed_acks: DelayedAcks::Off, ..TcpConfig::default() };
     let mut now = Instant::ZERO;
     let mut client = Host::new(CLIENT, Rng::named(1, "client"));
     let mut server = Host::new(SERVER, Rng::named(1, "server"));

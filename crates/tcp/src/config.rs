@@ -1,6 +1,8 @@
 //! A connection's settings as plain data.
 
+mod acknowledging;
 mod congestion;
+mod starting;
 
 use core::net::IpAddr;
 
@@ -10,8 +12,9 @@ use base::{Duration, SeqNum};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ensemble::{EnsembleConfig, Sharing};
-
+pub use acknowledging::DelayedAcks;
 pub use congestion::{Congestion, SlowStart};
+pub use starting::InitialWindow;
 
 /// How one end of a connection behaves. In TOML every key may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,9 +46,10 @@ pub struct TcpConfig {
     pub slow_start: SlowStart,
     /// Whether segments are spaced out over the round trip for controllers that do not ask for it themselves.
     pub pacing: bool,
-    /// Initial window in segments, 1 or more. RFC 5681 (3.1) allows 2 to 4 by the MSS; 2 in Linux 2.4.
-    #[serde(deserialize_with = "one_or_more")]
-    pub initial_window: u32,
+    /// Window at the start, and again after an idle time (`idle-restart`).
+    pub initial_window: InitialWindow,
+    /// Slow start threshold at the start; by default there is none (RFC 5681, 3.1).
+    pub initial_ssthresh: Option<Size>,
     /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
     #[serde(deserialize_with = "one_or_more")]
     pub byte_counting_limit: u32,
@@ -76,8 +80,8 @@ pub struct TcpConfig {
     /// 2 MSL is 4 min in RFC 9293; 60 s in Linux.
     pub time_wait: Duration,
     /// Whether acknowledgements wait for a second segment (RFC 5681, 4.2).
-    pub delayed_ack: bool,
-    /// How long they wait. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
+    pub delayed_acks: DelayedAcks,
+    /// How long they wait, with `quick-acks` at least. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
     pub delayed_ack_timeout: Duration,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): small segments wait while data is unacknowledged.
     pub nagle: bool,
@@ -117,7 +121,8 @@ impl Default for TcpConfig {
             congestion: Congestion::Reno,
             slow_start: SlowStart::Standard,
             pacing: false,
-            initial_window: 2,
+            initial_window: InitialWindow::Segments(2),
+            initial_ssthresh: None,
             byte_counting_limit: 1,
             idle_restart: true,
             initial_rto: Duration::from_secs(1),
@@ -129,7 +134,7 @@ impl Default for TcpConfig {
             data_retries: 15,
             user_timeout: None,
             time_wait: Duration::from_secs(60),
-            delayed_ack: true,
+            delayed_acks: DelayedAcks::On,
             delayed_ack_timeout: Duration::from_millis(40),
             nagle: true,
             window_scaling: true,
@@ -287,8 +292,16 @@ mod tests {
         for (text, complaint) in [
             ("max-rto = \"0 s\"", "t:1: max-rto = \"0 s\": a time-out of 0 s; allowed are 1 ms and more"),
             ("mss = 65496", "t:1: mss = 65496: an MSS of 65496 bytes; allowed are 64 to 65495"),
+            ("backlog = 0", "t:1: backlog = 0: 0 is too few; allowed are 1 and more"),
             ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
-            ("initial-window = 0", "t:1: initial-window = 0: 0 is too few; allowed are 1 and more"),
+            (
+                "initial-window = 0",
+                "t:1: initial-window = 0: 0 is no window; allowed is a number of segments from 1 on, or \"rfc3390\"",
+            ),
+            (
+                "initial-window = \"iw10\"",
+                "t:1: initial-window = \"iw10\": \"iw10\" is no window; allowed is a number of segments from 1 on, or \"rfc3390\"",
+            ),
             (
                 "receive-buffer = \"2 GiB\"",
                 "t:1: receive-buffer = \"2 GiB\": a buffer of 2 GiB; allowed are 1 B to 1 GiB",

@@ -14,6 +14,7 @@
 
 mod acknowledgement;
 mod close;
+mod delaying;
 pub(crate) mod delivery;
 pub(crate) mod emit;
 mod open;

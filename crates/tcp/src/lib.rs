@@ -24,7 +24,8 @@ mod rtt;
 mod sequence;
 
 pub use config::{
-    Congestion, ExitWindow, PartialAcks, Recovery, Reduction, RtoEstimator, SlowStart, TcpConfig,
+    Congestion, DelayedAcks, ExitWindow, InitialWindow, PartialAcks, Recovery, Reduction, RtoEstimator,
+    SlowStart, TcpConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};

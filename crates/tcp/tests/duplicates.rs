@@ -4,7 +4,7 @@ mod pair;
 mod script;
 
 use base::{Duration, Instant};
-use longhaul_tcp::{ExitWindow, PartialAcks, Recovery, TcpConfig};
+use longhaul_tcp::{ExitWindow, InitialWindow, PartialAcks, Recovery, TcpConfig};
 use script::*;
 
 fn reno() -> TcpConfig {
@@ -182,7 +182,7 @@ fn thirty_losses_part_the_impatient_from_the_steady() {
         let config = TcpConfig {
             recovery: Recovery::NewReno,
             partial_acks,
-            initial_window: 64,
+            initial_window: InitialWindow::Segments(64),
             mss: Some(1000),
             timestamps: false,
             ..TcpConfig::default()

@@ -5,7 +5,7 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
-use longhaul_tcp::{Event, Recovery, State, TcpConfig};
+use longhaul_tcp::{DelayedAcks, Event, InitialWindow, Recovery, State, TcpConfig};
 use pair::{Pair, Path};
 use proptest::prelude::*;
 
@@ -42,20 +42,26 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     )
 }
 
+const ACKS: [DelayedAcks; 4] =
+    [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
+
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = any::<[bool; 5]>();
-    let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 1_u32..11, 1_u64..200);
+    let switches = any::<[bool; 6]>();
+    let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 0_u32..11, 1_u64..200);
     (recovery(), switches, sizes).prop_map(|(recovery, switches, (mss, receive, send, window, delay))| {
         TcpConfig {
             timestamps: switches[0],
             window_scaling: switches[1],
-            delayed_ack: switches[2],
+            delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
             nagle: switches[3],
             idle_restart: switches[4],
             mss: Some(mss),
             receive_buffer: Size(receive),
             send_buffer: Size(send),
-            initial_window: window,
+            initial_window: match window {
+                0 => InitialWindow::Rfc3390,
+                segments => InitialWindow::Segments(segments),
+            },
             delayed_ack_timeout: Duration::from_millis(delay),
             data_retries: 100,
             syn_retries: 100,

@@ -328,7 +328,7 @@ fn no_probe_while_something_is_in_doubt() {
 /// Without selective acknowledgements there is neither RACK nor probe (RFC 8985, 4): NewReno.
 #[test]
 fn rack_needs_selective_acknowledgements() {
-    let config = TcpConfig { initial_window: 10, ..rack() };
+    let config = TcpConfig { initial_window: longhaul_tcp::InitialWindow::Segments(10), ..rack() };
     let mut script = Script::connected(&config, 100, syn_ack());
     script.write(10_000);
     assert_eq!(script.take_count(), 10);

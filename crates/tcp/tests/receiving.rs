@@ -7,7 +7,7 @@ use base::wire::Malformed;
 use base::wire::tcp::Flags;
 use longhaul_tcp::connection;
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{Event, Failure, State, TcpConfig};
+use longhaul_tcp::{DelayedAcks, Event, Failure, State, TcpConfig};
 use script::*;
 
 /// RFC 5681 (4.2): every second segment is acknowledged at once, a single one after the timer.
@@ -29,7 +29,7 @@ fn every_second_segment_is_acknowledged() {
 
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
-    let mut script = Script::established(&TcpConfig { delayed_ack: false, ..plain() });
+    let mut script = Script::established(&TcpConfig { delayed_acks: DelayedAcks::Off, ..plain() });
     script.inject(data(1, 10));
     script.expect(ack(1, 11));
     script.inject(data(11, 10));
@@ -130,7 +130,7 @@ fn urgent_data_are_delivered_in_band() {
 }
 
 fn small_buffer() -> TcpConfig {
-    TcpConfig { receive_buffer: Size(4000), delayed_ack: false, ..plain() }
+    TcpConfig { receive_buffer: Size(4000), delayed_acks: DelayedAcks::Off, ..plain() }
 }
 
 /// RFC 9293 (3.8.6.2.2): the window closes as the buffer fills, and opens by no less than a segment.
@@ -207,7 +207,7 @@ fn acknowledgements_count_while_the_window_is_closed() {
 /// RFC 7323 (2.3, 2.4): scaled windows, which never shrink by more than the scale's rounding.
 #[test]
 fn a_scaled_window_shows_the_whole_buffer() {
-    let config = TcpConfig { receive_buffer: Size(262_144), delayed_ack: false, ..plain() };
+    let config = TcpConfig { receive_buffer: Size(262_144), delayed_acks: DelayedAcks::Off, ..plain() };
     let mut script = Script::connected(&config, 10, syn_ack().scale(0));
     let mut edge = 0;
     let mut at = 1;
@@ -222,7 +222,7 @@ fn a_scaled_window_shows_the_whole_buffer() {
 }
 
 fn stamped() -> Script {
-    let config = TcpConfig { timestamps: true, delayed_ack: true, ..plain() };
+    let config = TcpConfig { timestamps: true, delayed_acks: DelayedAcks::On, ..plain() };
     Script::connected(&config, 100, syn_ack().sack_permitted().ts(1000, 0))
 }
 

@@ -3,7 +3,7 @@
 mod group;
 
 use group::*;
-use longhaul_tcp::TcpConfig;
+use longhaul_tcp::{InitialWindow, TcpConfig};
 
 /// 3.1: a new ECB starts as a connection of standard TCP would.
 #[test]
@@ -40,7 +40,7 @@ fn a_later_connection_starts_from_the_remembered_aggregate() {
 /// Figure 2 at T3: the running connection gives half, and the newcomer starts with as much.
 #[test]
 fn a_newcomer_gets_half_of_the_only_member() {
-    let config = TcpConfig { initial_window: 40, ..literal() };
+    let config = TcpConfig { initial_window: InitialWindow::Segments(40), ..literal() };
     let mut group = Group::new(&config);
     let one = group.connect();
     group.write(one, 300);

@@ -46,6 +46,11 @@ impl Reassembly {
         self.unread
     }
 
+    /// Bytes that it holds at most.
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Bytes that fit beyond `next`.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.unread)

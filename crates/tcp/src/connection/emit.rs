@@ -22,6 +22,7 @@ impl Connection {
         let shift = self.receiver.window_shift;
         let sack =
             if self.negotiated.sack { self.sack_blocks_beside(segment.len) } else { SackBlocks::default() };
+        self.note_ack_sent(now, segment.len);
         let window = self.receiver.window_field(shift);
         self.timers.stop_delayed_ack();
         let repr = tcp::Repr {

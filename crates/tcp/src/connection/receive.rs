@@ -3,6 +3,7 @@
 use base::Instant;
 use base::wire::tcp::{self, Flags};
 
+use super::delaying::MOST_QUICK_ACKS;
 use super::{Connection, Discard, Events, Failure, State};
 use crate::buffer::reassembly::Placed;
 use crate::sequence::ORIGIN;
@@ -114,6 +115,7 @@ impl Connection {
             }
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
             self.statistics.duplicates_received += 1;
+            self.hurry_acks(MOST_QUICK_ACKS);
         }
     }
 
@@ -161,23 +163,17 @@ impl Connection {
             Some(Placed::InOrder { .. }) => {
                 self.statistics.bytes_received += self.receiver.reassembly.next() - before;
                 self.events.raise(Events::READABLE);
-                self.schedule_ack(now);
+                self.schedule_ack(now, before);
             }
             Some(Placed::OutOfOrder(_)) => self.statistics.out_of_order_received += 1,
-            Some(Placed::Duplicate) => self.statistics.duplicates_received += 1,
+            Some(Placed::Duplicate) => {
+                self.statistics.duplicates_received += 1;
+                self.hurry_acks(MOST_QUICK_ACKS);
+            }
             None => {}
         }
         if intake.peer_finished {
             self.on_peer_finished(now);
-        }
-    }
-
-    /// RFC 5681 (4.2): the second segment or the timer.
-    fn schedule_ack(&mut self, now: Instant) {
-        if !self.config.delayed_ack {
-            self.receiver.ack_now = true;
-        } else if !self.receiver.ack_now {
-            self.timers.start_delayed_ack(now.saturating_add(self.config.delayed_ack_timeout));
         }
     }
 }

@@ -3,6 +3,7 @@
 use base::wire::tcp::SackBlocks;
 use base::{Instant, SeqNum};
 
+use super::delaying::{MOST_QUICK_ACKS, QuickAcks};
 use super::reports::Reports;
 use crate::buffer::ranges::Span;
 use crate::buffer::reassembly::{Placed, Reassembly};
@@ -14,7 +15,6 @@ use crate::sequence::{ORIGIN, SeqSpace};
 pub(super) struct Receiver {
     pub(super) space: SeqSpace,
     pub(super) reassembly: Reassembly,
-    limit: u64,
     /// Rcv.Wind.Shift.
     pub(super) window_shift: u8,
     /// The right edge that the peer knows: it never moves left but by the rounding of the window scale.
@@ -36,6 +36,7 @@ pub(super) struct Receiver {
     pub(super) ack_now: bool,
     /// Segments in order that are not acknowledged.
     pub(super) unacked_segments: u8,
+    pub(super) quick_acks: QuickAcks,
     /// Whether data that come twice are reported (RFC 2883).
     pub(super) dsack: bool,
     pub(super) reports: Reports,
@@ -55,7 +56,6 @@ impl Receiver {
         Self {
             space: SeqSpace::starting_at(SeqNum(0)),
             reassembly: Reassembly::new(ORIGIN, limit as usize),
-            limit,
             window_shift,
             right_edge: ORIGIN,
             mss,
@@ -67,6 +67,7 @@ impl Receiver {
             duplicates_due: 0,
             ack_now: false,
             unacked_segments: 0,
+            quick_acks: QuickAcks::new(),
             dsack: config.dsack,
             reports: Reports::default(),
         }
@@ -75,7 +76,7 @@ impl Receiver {
     /// The peer's SYN came.
     pub(super) fn on_syn(&mut self, irs: SeqNum) {
         self.space = SeqSpace::starting_at(irs);
-        self.reassembly = Reassembly::new(ORIGIN + 1, self.limit as usize);
+        self.reassembly = Reassembly::new(ORIGIN + 1, self.reassembly.limit());
         self.right_edge = ORIGIN + 1;
         self.last_ack = ORIGIN + 1;
     }
@@ -170,11 +171,24 @@ impl Receiver {
         self.reports.blocks(&self.reassembly, self.space, most)
     }
 
+    /// The largest window that this side can advertise.
+    pub(super) fn widest(&self) -> u64 {
+        (self.reassembly.limit() as u64).min(u64::from(u16::MAX) << self.window_shift)
+    }
+
+    /// Segments in half of the window that was last advertised, 2 to 16: what Linux acknowledges at once.
+    pub(super) fn segments_of_half_the_window(&self) -> u8 {
+        match (self.right_edge - self.last_ack) / (2 * u64::from(self.mss)) {
+            0 => 2,
+            segments => segments.min(u64::from(MOST_QUICK_ACKS)) as u8,
+        }
+    }
+
     /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.
     fn offered_edge(&self) -> u64 {
         let widest = u64::from(u16::MAX) << self.window_shift;
         let edge = self.nxt() + (self.reassembly.room() as u64).min(widest);
-        let step = (self.limit / 2).min(u64::from(self.mss));
+        let step = (self.reassembly.limit() as u64 / 2).min(u64::from(self.mss));
         if edge >= self.right_edge + step { edge } else { self.right_edge }
     }
 
@@ -207,6 +221,11 @@ impl Receiver {
     /// Whether an acknowledgement is due at once.
     pub(super) const fn ack_due(&self) -> bool {
         self.ack_now || self.duplicates_due > 0
+    }
+
+    /// Whether anything that came is not acknowledged.
+    pub(super) const fn owes_ack(&self) -> bool {
+        self.ack_due() || self.unacked_segments > 0
     }
 
     /// PAWS, R1: whether a segment's timestamp is too old (RFC 7323, 5.3 and 5.5).

@@ -235,12 +235,11 @@ impl Sender {
 /// RFC 5681 (3.1): one segment if the SYN was lost.
 fn start(config: &TcpConfig, mss: u32, syn_lost: bool, srtt: Option<Duration>) -> Start {
     let mss = u64::from(mss);
-    let segments = if syn_lost { 1 } else { u64::from(config.initial_window) };
     Start {
         mss,
-        initial_window: mss * segments,
+        initial_window: if syn_lost { mss } else { config.initial_window.bytes(mss) },
         byte_counting_limit: u64::from(config.byte_counting_limit),
-        ssthresh: u64::MAX,
+        ssthresh: config.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         srtt,
         slow_start: config.slow_start,
         paced: config.pacing,

@@ -113,8 +113,7 @@ impl Connection {
     /// Lets time-outs due by `now` happen.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timers.delayed_ack <= now {
-            self.timers.stop_delayed_ack();
-            self.receiver.ack_now = true;
+            self.on_delayed_ack_timer();
         }
         if self.timers.recovery <= now {
             self.timers.start_recovery(Instant::MAX, false);

@@ -11,7 +11,7 @@ use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use base::{Duration, Instant, Packet, Rng, SeqNum};
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{Connection, ConnectionId, Event, Host, TcpConfig};
+use longhaul_tcp::{Connection, ConnectionId, Event, Host, InitialWindow, TcpConfig};
 
 pub const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -187,7 +187,7 @@ impl Script {
 
     /// An established connection whose initial window is `segments`, all written data unsent so far.
     pub fn with_window(config: &TcpConfig, segments: u32) -> Self {
-        Self::established(&TcpConfig { initial_window: segments, ..config.clone() })
+        Self::established(&TcpConfig { initial_window: InitialWindow::Segments(segments), ..config.clone() })
     }
 
     /// As [`Script::with_window`], with `segments` segments out since 100 ms, at 200 ms; the first ends at 1001.

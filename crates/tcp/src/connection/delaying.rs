@@ -1,0 +1,150 @@
+//! How long an acknowledgement of data in order waits: RFC 5681 (4.2), delayed acknowledgements after slow start
+//! (DAASS: RFC 2760, 3.2.3; Kojo et al. 2005, section 4), and Linux's quick acknowledgements (`tcp_event_data_recv`,
+//! `tcp_incr_quickack`, `tcp_send_delayed_ack`, `tcp_event_data_sent`).
+//!
+//! Deviations:
+//! - DAASS ends by the bytes received, half of the largest window that the receiver can advertise; the paper's
+//!   Linux counted segments of the size that it had seen;
+//! - a second segment is acknowledged at once whatever its size, where Linux waits for more than a full one;
+//! - Linux's clock has ticks, this one nanoseconds.
+
+use base::{Duration, Instant};
+
+use super::Connection;
+use crate::config::DelayedAcks;
+
+/// What Linux keeps of the peer's rhythm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QuickAcks {
+    /// When data came last.
+    received_at: Instant,
+    /// How long an acknowledgement waits: `ato`; zero before the first data.
+    wait_us: u32,
+    /// Acknowledgements that still go out at once: `quick`.
+    left: u8,
+    /// This side answers what it receives, and its answers carry acknowledgements: `pingpong`.
+    answering: bool,
+}
+
+impl QuickAcks {
+    pub(super) const fn new() -> Self {
+        Self { received_at: Instant::ZERO, wait_us: 0, left: 0, answering: false }
+    }
+
+    const fn wait(&self) -> Duration {
+        Duration::from_micros(self.wait_us as u64)
+    }
+
+    const fn set_wait(&mut self, wait: Duration) {
+        let us = wait.as_nanos() / 1000;
+        self.wait_us = if us < u32::MAX as u64 { us as u32 } else { u32::MAX };
+    }
+
+    /// At least so many acknowledgements go out at once.
+    const fn allow(&mut self, count: u8) {
+        if count > self.left {
+            self.left = count;
+        }
+    }
+
+    /// Data came: the wait follows the gaps between arrivals, and a pause means that the sender starts slowly again.
+    fn on_data(&mut self, now: Instant, least: Duration, rto: Duration, quick: u8) {
+        let gap = now.saturating_since(self.received_at);
+        let wait = self.wait();
+        if self.wait_us == 0 {
+            self.allow(quick);
+            self.set_wait(least);
+        } else if gap <= least / 2 {
+            self.set_wait(wait / 2 + least / 2);
+        } else if gap < wait {
+            self.set_wait((wait / 2 + gap).min(rto));
+        } else if gap > rto {
+            self.allow(quick);
+        }
+        self.received_at = now;
+    }
+}
+
+impl Connection {
+    /// `len` bytes came in order, before which the next expected was `before`: the acknowledgement goes at once, or
+    /// waits for a second segment or the timer.
+    pub(super) fn schedule_ack(&mut self, now: Instant, before: u64) {
+        self.receiver.ack_now |= match self.config.delayed_acks {
+            DelayedAcks::Off => true,
+            DelayedAcks::On => false,
+            DelayedAcks::AfterSlowStart => before - FIRST_BYTE < self.receiver.widest() / 2,
+            DelayedAcks::QuickAcks => {
+                let (least, rto) = (self.config.delayed_ack_timeout, self.sender.rto());
+                let quick = self.receiver.segments_of_half_the_window();
+                let state = &mut self.receiver.quick_acks;
+                state.on_data(now, least, rto, quick);
+                state.left > 0 && !state.answering
+            }
+        };
+        if !self.receiver.ack_now {
+            self.timers.start_delayed_ack(now.saturating_add(self.ack_delay()));
+        }
+    }
+
+    fn ack_delay(&self) -> Duration {
+        let least = self.config.delayed_ack_timeout;
+        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+            return least;
+        }
+        let wait = self.receiver.quick_acks.wait();
+        if wait <= least {
+            return wait;
+        }
+        let rtt = self.sender.rtt.srtt().map_or(MOST, |srtt| srtt.max(least));
+        wait.min(rtt).min(MOST)
+    }
+
+    /// The delayed acknowledgement's timer expired: an answer did not come in time, or the peer waits for nothing.
+    pub(super) fn on_delayed_ack_timer(&mut self) {
+        self.timers.stop_delayed_ack();
+        self.receiver.ack_now = true;
+        let rto = self.sender.rto();
+        let state = &mut self.receiver.quick_acks;
+        let wait =
+            if state.answering { self.config.delayed_ack_timeout } else { (state.wait() * 2).min(rto) };
+        state.set_wait(wait);
+        state.answering = false;
+    }
+
+    /// A segment with an acknowledgement, and with `len` bytes of data, is sent now.
+    pub(super) fn note_ack_sent(&mut self, now: Instant, len: u32) {
+        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+            return;
+        }
+        let owed = self.receiver.owes_ack();
+        let state = &mut self.receiver.quick_acks;
+        if owed && state.left > 0 {
+            state.left -= 1;
+            if state.left == 0 {
+                state.set_wait(self.config.delayed_ack_timeout);
+            }
+        }
+        if len > 0 && now.saturating_since(state.received_at) < state.wait() {
+            state.answering = true;
+        }
+    }
+
+    /// The sender is in trouble or its window small: `tcp_enter_quickack_mode`.
+    pub(super) fn hurry_acks(&mut self, most: u8) {
+        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+            return;
+        }
+        let quick = self.receiver.segments_of_half_the_window().min(most);
+        let state = &mut self.receiver.quick_acks;
+        state.allow(quick);
+        state.answering = false;
+        state.set_wait(self.config.delayed_ack_timeout);
+    }
+}
+
+/// The offset of the first byte of a stream.
+const FIRST_BYTE: u64 = crate::sequence::ORIGIN + 1;
+/// `TCP_DELACK_MAX` of Linux.
+const MOST: Duration = Duration::from_millis(200);
+/// `TCP_MAX_QUICKACKS` of Linux.
+pub(super) const MOST_QUICK_ACKS: u8 = 16;
