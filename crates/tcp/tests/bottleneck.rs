@@ -4,7 +4,7 @@ mod pair;
 
 use base::Duration;
 use base::units::Size;
-use longhaul_tcp::{Congestion, Recovery, SlowStart, TcpConfig};
+use longhaul_tcp::{Congestion, DelayedAcks, InitialWindow, Recovery, SlowStart, TcpConfig};
 use pair::{Pair, Path};
 
 /// Segments of 1000 bytes and room for every window.
@@ -14,8 +14,8 @@ fn with(congestion: Congestion) -> TcpConfig {
         mss: Some(1000),
         timestamps: false,
         recovery: Recovery::Sack,
-        initial_window: 10,
-        delayed_ack: false,
+        initial_window: InitialWindow::Segments(10),
+        delayed_acks: DelayedAcks::Off,
         receive_buffer: Size(4 << 20),
         send_buffer: Size(4 << 20),
         ..TcpConfig::default()
