@@ -18,5 +18,6 @@ pub mod pacer;
 pub mod readiness;
 pub mod session;
 pub mod signals;
+pub mod stack;
 pub mod testbed;
 pub mod tun;

@@ -235,6 +235,10 @@ impl Host {
             self.remove(slot);
             return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
         }
+        if connection.state() == State::Closed {
+            // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
+            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        }
         let result = connection.handle_segment(now, &segment, tcp_view.payload());
         self.touch(slot);
         Ok(result?)

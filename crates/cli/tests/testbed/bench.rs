@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::requirements::skipped;
 use base::{Duration, Instant};
 use gateway::clock::{Clock, sleep};
-use gateway::testbed::namespaces::{Namespace, Room, check_requirements};
+use gateway::testbed::namespaces::{Namespace, Room, check_namespaces};
 use gateway::testbed::processes::Process;
 use gateway::testbed::{self, Name};
 use serde_json::Value;
@@ -36,29 +36,19 @@ pub(crate) struct Transfer {
 
 /// Whether this test cannot run here; says why, or fails where it must run.
 pub(crate) fn missing(test: &str) -> bool {
-    let reason = match check_requirements() {
+    let probe = format!("longhaul-probe-{}-{}", std::process::id(), unique());
+    let reason = match check_namespaces(&probe) {
         Err(error) => Some(error.to_string()),
-        Ok(()) => namespaces_forbidden().or_else(|| {
+        Ok(()) => {
             let found =
                 |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
             ["curl", "python3"]
                 .iter()
                 .find(|tool| !found(tool))
                 .map(|tool| format!("a testbed test needs {tool}"))
-        }),
+        }
     };
     skipped(test, reason)
-}
-
-fn namespaces_forbidden() -> Option<String> {
-    let name = format!("longhaul-probe-{}-{}", std::process::id(), unique());
-    let ip = |verb: &str| Command::new("ip").args(["netns", verb, &name]).output();
-    let added = ip("add").ok()?;
-    let _ = ip("delete");
-    if !added.status.success() {
-        return Some(format!("no network namespaces: {}", String::from_utf8_lossy(&added.stderr).trim()));
-    }
-    (!Path::new("/dev/net/tun").exists()).then(|| "no TUN driver".to_owned())
 }
 
 fn unique() -> u32 {

@@ -62,6 +62,20 @@ pub fn check_requirements() -> Result<(), TestbedError> {
     }
 }
 
+/// Whether namespaces and TUN devices can be made here: makes and removes a namespace called `probe`.
+///
+/// # Errors
+/// What [`check_requirements`] misses, no TUN driver, or what the kernel says to a namespace.
+pub fn check_namespaces(probe: &str) -> Result<(), TestbedError> {
+    check_requirements()?;
+    if !Path::new("/dev/net/tun").exists() {
+        return Err(TestbedError::Needs("a TUN driver"));
+    }
+    let probe = Namespace::new(probe.to_owned());
+    ip(["netns", "add", probe.name()])?;
+    probe.delete()
+}
+
 /// The file of the program that runs, even if its name has another content by now.
 ///
 /// # Errors
@@ -158,6 +172,22 @@ impl Namespace {
     #[must_use]
     pub fn has_device(&self, device: &str) -> bool {
         ip(["-n", &self.0, "link", "show", device]).is_ok()
+    }
+
+    /// Sets parameters of its own: a path below `/proc/sys/net` and a value each.
+    ///
+    /// # Errors
+    /// It does not exist, no right, or the kernel knows no such parameter or value.
+    pub fn set_parameters(&self, parameters: &[(&str, &str)]) -> io::Result<()> {
+        let owned = |(path, value): &(&str, &str)| (format!("/proc/sys/net/{path}"), (*value).to_owned());
+        let parameters: Vec<(String, String)> = parameters.iter().map(owned).collect();
+        let write = move || {
+            parameters.iter().try_for_each(|(path, value)| {
+                let complain = |error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}"));
+                fs::write(path, value).map_err(complain)
+            })
+        };
+        self.enter(write)?.join().map_err(|_| io::Error::other("the thread in the namespace panicked"))??
     }
 
     /// Lets packets pass between its devices.
