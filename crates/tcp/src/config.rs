@@ -2,6 +2,7 @@
 
 mod acknowledging;
 mod congestion;
+mod presets;
 mod starting;
 
 use core::net::IpAddr;
@@ -14,11 +15,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::ensemble::{EnsembleConfig, Sharing};
 pub use acknowledging::DelayedAcks;
 pub use congestion::{Congestion, SlowStart};
+pub use presets::PRESETS;
 pub use starting::InitialWindow;
 
-/// How one end of a connection behaves. In TOML every key may be left out.
+/// How one end of a connection behaves. In TOML every key may be left out; `preset` names the settings, one of
+/// [`PRESETS`], that the missing ones are taken from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct TcpConfig {
     /// Maximum segment size in bytes, 64 to 65495: announced, and the most that is sent if the peer allows it.
     /// As RFC 6691 says it counts no options: with timestamps, segments carry 12 bytes less. By default what an
