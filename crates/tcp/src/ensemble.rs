@@ -7,6 +7,7 @@
 //! thread, so nobody ever waits for it.
 
 mod cache;
+mod careful_resume;
 mod settings;
 mod stcp;
 
@@ -20,6 +21,7 @@ use base::{Duration, Instant};
 use crate::config::TcpConfig;
 use crate::congestion::{Controller, Start};
 pub use cache::CachedState;
+pub use careful_resume::{Phase as CarefulResumePhase, SavedState};
 pub use settings::{EnsembleConfig, Sharing};
 pub use stcp::{EcbState, EcbStatistics};
 
@@ -64,7 +66,7 @@ pub(crate) struct Opening<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     pub(crate) now: Instant,
-    /// Its threshold, if its controller has one; [`u64::MAX`] if it never learnt any.
+    /// Its threshold, if its controller has one.
     pub(crate) ssthresh: Option<u64>,
     /// None before its first sample.
     pub(crate) srtt: Option<Duration>,
@@ -111,6 +113,8 @@ pub enum Shared {
     Cache(CachedState),
     /// `sharing = "stcp"`.
     Stcp(EcbState),
+    /// `sharing = "careful-resume"`.
+    CarefulResume(SavedState),
 }
 
 /// Which policy of a host a connection belongs to.
@@ -144,7 +148,7 @@ impl Ensemble {
     pub fn ecb(&self, destination: IpAddr) -> Option<EcbState> {
         match self.shared(Sharing::Stcp, destination)? {
             Shared::Stcp(ecb) => Some(ecb),
-            Shared::Cache(_) => None,
+            Shared::Cache(_) | Shared::CarefulResume(_) => None,
         }
     }
 
@@ -210,8 +214,11 @@ impl Ensemble {
 fn new_policy(key: &Key, opening: &Opening<'_>) -> Option<Arc<dyn Policy>> {
     match key.sharing {
         Sharing::None => None,
-        Sharing::Cache => Some(Arc::new(cache::Cache::new(&opening.config.ensemble))),
+        Sharing::Cache => Some(Arc::new(cache::Cache::new(opening))),
         Sharing::Stcp => Some(Arc::new(stcp::Stcp::new(key.network, opening))),
+        Sharing::CarefulResume => {
+            Some(Arc::new(careful_resume::CarefulResume::new(&opening.config.ensemble)))
+        }
     }
 }
 

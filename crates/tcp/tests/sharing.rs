@@ -1,57 +1,212 @@
-//! State shared between connections: STCP (Peng et al. 2001), cached control blocks (RFC 9040).
+//! State shared between connections: with whom, how many destinations, nothing at all, cached control blocks (RFC 9040),
+//! and that STCP with one member is Reno.
 
 mod group;
+mod pair;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::{Duration, Instant};
 use group::*;
-use longhaul_tcp::{InitialWindow, TcpConfig};
+use longhaul_tcp::{Congestion, EnsembleConfig, Recovery, Reduction, Sharing, TcpConfig};
+use pair::{Pair, Path};
 
-/// 3.1: a new ECB starts as a connection of standard TCP would.
-#[test]
-fn a_first_connection_starts_from_the_initial_window() {
-    let mut group = Group::new(&literal());
-    let one = group.connect();
-    group.write(one, 100);
-    assert_eq!((group.sent(one), group.cwnd(one)), (2, 2 * MSS));
-    let ecb = group.ecb();
-    assert_eq!((ecb.rem_addr, ecb.n_cwnd, ecb.used_cwnd, ecb.num_connections), (PEER, 2 * MSS, 2 * MSS, 1));
-    assert_eq!((ecb.n_ssthresh, ecb.add_new_flag), (u64::MAX, false));
+/// A moment, `cwnd` and `ssthresh`.
+type Window = (Instant, u64, Option<u64>);
+
+/// The trace of one transfer with pauses: every packet, and the sender's window after every event.
+fn trace(seed: u64, path: Path, config: &TcpConfig) -> (Vec<Vec<u8>>, Vec<Window>) {
+    let packets = Rc::new(RefCell::new(Vec::new()));
+    let mut pair = Pair::new(seed, path, config);
+    let seen = Rc::clone(&packets);
+    pair.drop_if = Box::new(move |_, packet, _| {
+        seen.borrow_mut().push(packet.to_vec());
+        false
+    });
+    let mut windows = Vec::new();
+    pair.connect(config);
+    for total in [150_000_u64, 400_000, 700_000] {
+        pair.ends[0].to_send = total;
+        pair.ends[0].finish = total == 700_000;
+        pair.drain();
+        let deadline = pair.now.saturating_since(Instant::ZERO) + Duration::from_secs(600);
+        let done = pair.run_until(deadline, |pair| {
+            if let Some(connection) = pair.ends[0].id.and_then(|id| pair.hosts[0].connection(id))
+                && connection.unacknowledged() > 0
+            {
+                windows.push((pair.now, connection.cwnd(), connection.ssthresh()));
+            }
+            pair.ends[1].received == total
+        });
+        assert!(done, "{} of {total}", pair.ends[1].received);
+        // Idle for several time-outs before the next burst.
+        pair.now += Duration::from_secs(5);
+    }
+    drop(pair);
+    (packets.take(), windows)
 }
 
-/// Figure 2 at T2: a connection after the last one has closed starts with the whole remembered aggregate.
+/// 4.2 and 4.3: with one member, equations 1 to 5 are standard TCP: the same packets, the same windows.
 #[test]
-fn a_later_connection_starts_from_the_remembered_aggregate() {
-    let mut group = Group::new(&literal());
+fn one_member_equals_reno_byte_for_byte() {
+    let schemes = [
+        (Recovery::Sack, Reduction::Immediate),
+        (Recovery::Sack, Reduction::Prr),
+        (Recovery::NewReno, Reduction::Immediate),
+        (Recovery::NewReno, Reduction::RateHalving),
+        (Recovery::Reno, Reduction::Immediate),
+    ];
+    let mut events = (0, 0);
+    for (seed, (recovery, reduction)) in schemes.into_iter().cycle().take(20).enumerate() {
+        let path = Path {
+            jitter: Duration::from_millis(if seed % 3 == 0 { 15 } else { 0 }),
+            loss: [0.0, 0.01, 0.03, 0.08][seed % 4],
+            ..Path::clean(40)
+        };
+        let alone = TcpConfig {
+            recovery,
+            reduction,
+            congestion: Congestion::Reno,
+            idle_restart: seed % 2 == 0,
+            byte_counting_limit: 1 + (seed % 2) as u32,
+            ..TcpConfig::default()
+        };
+        let (packets, windows) = trace(seed as u64, path, &alone);
+        for (idle_release, decay) in [(false, false), (true, true)] {
+            let ensemble = EnsembleConfig { idle_release, decay, ..EnsembleConfig::default() };
+            let shared = TcpConfig { sharing: Sharing::Stcp, ensemble, ..alone.clone() };
+            let (shared_packets, shared_windows) = trace(seed as u64, path, &shared);
+            let differs = windows.iter().zip(&shared_windows).find(|(one, other)| one != other);
+            assert_eq!(differs, None, "seed {seed}, {recovery:?}");
+            assert!(packets == shared_packets, "seed {seed}, {recovery:?}: other packets");
+        }
+        events.0 += usize::from(windows.iter().any(|&(_, cwnd, _)| cwnd <= 1460));
+        events.1 += usize::from(windows.iter().any(|&(_, _, ssthresh)| ssthresh != Some(u64::MAX)));
+    }
+    assert!(events.0 >= 3 && events.1 >= 10, "time-outs and losses must occur: {events:?}");
+}
+
+/// `sharing = "none"`: nothing is remembered.
+#[test]
+fn without_sharing_nothing_is_remembered() {
+    let mut group = Group::new(&sharing(Sharing::None));
     let one = group.connect();
-    group.write(one, 100);
+    group.write(one, 60);
     for _ in 0..4 {
         group.round(&[one]);
     }
     group.close(one);
-    let n_cwnd = group.ecb().n_cwnd;
-    assert!(n_cwnd > 20 * MSS, "{n_cwnd}");
-    assert_eq!(group.ecb().num_connections, 0);
-    group.after(5000);
+    assert!(group.host.ensemble().is_empty());
     let two = group.connect();
-    group.sent(two);
-    group.write(two, 200);
-    assert_eq!((group.cwnd(two), group.sent(two) as u64), (n_cwnd, n_cwnd / MSS));
+    assert_eq!(group.cwnd(two), 2 * MSS);
 }
 
-/// Figure 2 at T3: the running connection gives half, and the newcomer starts with as much.
+/// The paper's second open question: with a prefix, hosts of a subnet share; others do not.
 #[test]
-fn a_newcomer_gets_half_of_the_only_member() {
-    let config = TcpConfig { initial_window: InitialWindow::Segments(40), ..literal() };
+fn a_prefix_shares() {
+    for (bits, other, shares) in [(24, "10.0.1.77", true), (24, "10.0.2.2", false), (32, "10.0.1.77", false)]
+    {
+        let mut config = literal();
+        config.ensemble.prefix_v4 = bits;
+        let mut group = Group::new(&config);
+        let one = group.connect();
+        group.write(one, 100);
+        group.open_to(other.parse().unwrap());
+        assert_eq!(group.ecb().num_connections == 2, shares, "{other}/{bits}");
+        assert_eq!(group.host.ensemble().len() == 1, shares);
+        let network = if bits == 24 { "10.0.1.0" } else { "10.0.1.2" };
+        assert_eq!(group.ecb().rem_addr, network.parse::<std::net::IpAddr>().unwrap());
+    }
+}
+
+/// The table is bounded: the destination unused longest is forgotten, one in use never.
+#[test]
+fn the_destination_unused_longest_is_forgotten() {
+    let mut config = literal();
+    config.ensemble.entries = 2;
     let mut group = Group::new(&config);
+    let first = group.open_to("10.0.0.11".parse().unwrap());
+    group.after(10);
+    group.abort(first);
+    let second = group.open_to("10.0.0.12".parse().unwrap());
+    group.after(10);
+    group.abort(second);
+    let known = |group: &Group, host: &str| group.host.ensemble().ecb(host.parse().unwrap()).is_some();
+    group.open_to("10.0.0.13".parse().unwrap());
+    assert!(!known(&group, "10.0.0.11") && known(&group, "10.0.0.12") && known(&group, "10.0.0.13"));
+    group.open_to("10.0.0.14".parse().unwrap());
+    assert!(!known(&group, "10.0.0.12") && known(&group, "10.0.0.13") && known(&group, "10.0.0.14"));
+    // Both are in use: a fifth shares nothing, and is counted.
+    group.open_to("10.0.0.15".parse().unwrap());
+    assert!(!known(&group, "10.0.0.15"));
+    assert_eq!((group.host.ensemble().evictions(), group.host.ensemble().refusals()), (2, 1));
+}
+
+/// A connection that lost a segment with 30 in flight has closed.
+fn after_a_loss(config: &TcpConfig) -> Group {
+    let mut group = Group::new(config);
     let one = group.connect();
-    group.write(one, 300);
-    assert_eq!(group.cwnd(one), 40 * MSS);
-    let two = group.open();
-    assert_eq!((group.ecb().quota, group.ecb().add_new_flag), (20 * MSS, true));
-    group.ack(one);
-    assert_eq!((group.cwnd(one), group.ecb().contribution), (21 * MSS, 20 * MSS));
-    group.after(100);
-    group.establish(two);
-    group.write(two, 100);
-    assert_eq!((group.cwnd(two), group.sent(two)), (20 * MSS, 20));
-    assert_eq!((group.ecb().add_new_flag, group.ecb().used_cwnd), (false, group.ecb().n_cwnd));
+    group.write(one, 60);
+    for _ in 0..4 {
+        group.round(&[one]);
+    }
+    group.duplicates(one, 3);
+    assert_eq!(group.connection(one).ssthresh(), Some(15 * MSS));
+    group.round(&[one]);
+    group.close(one);
+    group
+}
+
+/// RFC 9040 (6) and Kojo et al. (4): a new connection starts with the threshold that the last one learnt.
+#[test]
+fn a_new_connection_starts_with_the_cached_threshold() {
+    let mut group = after_a_loss(&sharing(Sharing::Cache));
+    let two = group.connect();
+    assert_eq!((group.connection(two).ssthresh(), group.cwnd(two)), (Some(15 * MSS), 2 * MSS));
+    // It leaves slow start there.
+    group.write(two, 200);
+    for _ in 0..3 {
+        group.round(&[two]);
+    }
+    assert_eq!(group.cwnd(two), 15 * MSS);
+    group.round(&[two]);
+    assert_eq!(group.cwnd(two), 16 * MSS);
+}
+
+/// Without a loss there is no threshold to learn.
+#[test]
+fn a_connection_without_losses_teaches_no_threshold() {
+    let mut group = Group::new(&sharing(Sharing::Cache));
+    let one = group.connect();
+    group.write(one, 10);
+    group.round(&[one]);
+    group.round(&[one]);
+    group.close(one);
+    let two = group.connect();
+    assert_eq!(group.connection(two).ssthresh(), Some(u64::MAX));
+}
+
+/// RFC 9040 (6): old state is not used.
+#[test]
+fn a_cached_threshold_expires() {
+    let mut config = sharing(Sharing::Cache);
+    config.ensemble.lifetime = Duration::from_secs(30);
+    let mut group = after_a_loss(&config);
+    group.after(31_000);
+    let two = group.connect();
+    assert_eq!(group.connection(two).ssthresh(), Some(u64::MAX));
+}
+
+/// `share-rtt`: the first time-out of the new connection, its SYN's included, follows the cached round-trip time.
+#[test]
+fn the_round_trip_time_is_shared_if_asked() {
+    for (share_rtt, retransmitted_after) in [(false, 1000), (true, 300)] {
+        let mut config = sharing(Sharing::Cache);
+        config.ensemble.share_rtt = share_rtt;
+        let mut group = after_a_loss(&config);
+        let two = group.open();
+        assert_eq!(group.connection(two).srtt().is_some(), share_rtt);
+        assert_eq!(group.connection(two).rto(), Duration::from_millis(retransmitted_after));
+    }
 }

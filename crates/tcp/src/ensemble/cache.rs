@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use base::{Duration, Instant};
 
-use super::{Closing, EnsembleConfig, Opening, Policy, Shared, Ticket, lock};
+use super::{Closing, Opening, Policy, Shared, Ticket, lock};
 use crate::congestion::{self, Controller, Start};
 
 /// What is cached of one destination.
@@ -30,12 +30,20 @@ pub struct CachedState {
 pub(super) struct Cache {
     lifetime: Duration,
     share_rtt: bool,
+    /// The threshold of a connection that has learnt none.
+    initial_ssthresh: u64,
     state: Mutex<CachedState>,
 }
 
 impl Cache {
-    pub(super) fn new(settings: &EnsembleConfig) -> Self {
-        Self { lifetime: settings.lifetime, share_rtt: settings.share_rtt, state: Mutex::default() }
+    pub(super) fn new(opening: &Opening<'_>) -> Self {
+        let settings = &opening.config.ensemble;
+        Self {
+            lifetime: settings.lifetime,
+            share_rtt: settings.share_rtt,
+            initial_ssthresh: opening.start.ssthresh,
+            state: Mutex::default(),
+        }
     }
 
     fn fresh(&self, now: Instant) -> Option<CachedState> {
@@ -59,7 +67,7 @@ impl Policy for Cache {
     fn leave(&self, _ticket: Ticket, closing: &Closing) {
         let mut state = lock(&self.state);
         state.members -= 1;
-        let learnt = closing.ssthresh.filter(|&ssthresh| ssthresh < u64::MAX);
+        let learnt = closing.ssthresh.filter(|&ssthresh| ssthresh != self.initial_ssthresh);
         let rtt = closing.srtt.map(|srtt| (srtt, closing.rttvar));
         if learnt.is_some() || rtt.is_some() {
             if closing.now.saturating_since(state.stored_at) > self.lifetime {

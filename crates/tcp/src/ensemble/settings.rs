@@ -16,6 +16,8 @@ pub enum Sharing {
     /// One congestion window and one threshold for all: STCP (Peng et al. 2001). Growth is Reno's, whatever
     /// `congestion` says.
     Stcp,
+    /// A new connection cautiously jumps to half of the window that an earlier one had: RFC 9959.
+    CarefulResume,
 }
 
 /// The parameters of [`Sharing`]. In TOML every key may be left out.
@@ -104,10 +106,10 @@ mod tests {
 
     #[test]
     fn values_read_as_written() {
-        let text = "sharing = \"stcp\"\n[ensemble]\nprefix-v4 = 24\nlifetime = \"10 min\"\nhalf-life = \"5 s\"\n\
+        let text = "sharing = \"careful-resume\"\n[ensemble]\nprefix-v4 = 24\nlifetime = \"10 min\"\nhalf-life = \"5 s\"\n\
                     idle-release = false";
         let read: TcpConfig = config::parse("t", text).unwrap();
-        assert_eq!(read.sharing, Sharing::Stcp);
+        assert_eq!(read.sharing, Sharing::CarefulResume);
         assert_eq!((read.ensemble.prefix_v4, read.ensemble.prefix_v6), (24, 128));
         assert_eq!(read.ensemble.half_life, Some(Duration::from_secs(5)));
         assert!(!read.ensemble.idle_release && read.ensemble.decay);
@@ -125,6 +127,6 @@ mod tests {
             assert_eq!(error.to_string(), format!("t:2: {line}: {complaint}"));
         }
         let unknown = config::parse::<TcpConfig>("t", "sharing = \"some\"").unwrap_err().to_string();
-        assert!(unknown.contains("`none`, `cache`, `stcp`"), "{unknown}");
+        assert!(unknown.contains("`none`, `cache`, `stcp`, `careful-resume`"), "{unknown}");
     }
 }

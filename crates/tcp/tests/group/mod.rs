@@ -102,9 +102,9 @@ impl Group {
     pub fn establish(&mut self, at: usize) {
         if self.peers[at].id.is_some() {
             self.inject(at, Flags::SYN | Flags::ACK, 0, 1);
-        } else {
-            self.inject(at, Flags::ACK, 1, 1);
         }
+        // The first window that is scaled; a later change of the window would be no duplicate.
+        self.inject(at, Flags::ACK, 1, 1);
         assert!(self.peers[at].id.is_some(), "an accepted connection is known");
     }
 
@@ -178,8 +178,9 @@ impl Group {
         self.host.finish(self.now, id).unwrap();
         self.drain();
         while self.peers[at].fin_at.is_none() {
-            self.ack_all(at);
+            self.round(&[at]);
         }
+        self.after(100);
         let end = self.peers[at].fin_at.unwrap() + 1;
         self.inject(at, Flags::ACK, 1, end);
     }

@@ -10,16 +10,20 @@
 //! - what is granted to a newcomer that has not started counts as used: otherwise equation 2 would hand it back to
 //!   whoever calls next;
 //! - simultaneous joins queue: each has a quota of its own, and a newcomer that waits pays those that came later;
+//! - a member whose window was released, and that wants more, is paid like a newcomer (`handover`);
 //! - idle release and decay are not in the paper; see the fields of [`EnsembleConfig`].
 
-use core::net::IpAddr;
-use std::collections::VecDeque;
+mod handover;
+mod state;
 
 use base::Instant;
+use core::net::IpAddr;
 
 use crate::congestion::{AckSample, Start};
 use crate::ensemble::{EnsembleConfig, Ticket};
 use crate::rtt::RttEstimator;
+use handover::{Joiner, Joiners};
+pub use state::{EcbState, EcbStatistics};
 
 /// One member connection.
 #[derive(Clone, Debug)]
@@ -37,67 +41,8 @@ struct Share {
     started: bool,
     /// It joined in this release period.
     fresh: bool,
-}
-
-/// A newcomer that has not started.
-#[derive(Clone, Copy, Debug)]
-struct Joiner {
-    slot: u32,
-    number: u64,
-    /// Bytes that each member before it is to give.
-    quota: u64,
-}
-
-/// What happened to an ECB since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EcbStatistics {
-    /// Connections that joined.
-    pub joins: u64,
-    /// Connections that left.
-    pub leaves: u64,
-    /// Calls of the window allocation.
-    pub allocations: u64,
-    /// Those after which equation 1 held: `used_cwnd` equal to `n_cwnd`.
-    pub allocations_balanced: u64,
-    /// Most that `used_cwnd` exceeded `n_cwnd` after an allocation, in bytes.
-    pub max_window_excess: u64,
-    /// Payments of a member to a newcomer.
-    pub payments: u64,
-    /// Bytes of window paid.
-    pub bytes_paid: u64,
-    /// Allocations that gave a member one segment because its share was less.
-    pub floors: u64,
-    /// Losses found by duplicate acknowledgements, and ECN marks (equation 4).
-    pub losses: u64,
-    /// Time-outs (equation 5).
-    pub timeouts: u64,
-    /// Bytes of window taken from members that did not use it.
-    pub bytes_released: u64,
-    /// Halvings of the aggregate while it had no members.
-    pub decays: u64,
-}
-
-/// An ECB's fields as the paper names them (figure 1), for traces and tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EcbState {
-    /// The destination; the first address of its prefix if a prefix shares.
-    pub rem_addr: IpAddr,
-    /// The slow start threshold of all, in bytes.
-    pub n_ssthresh: u64,
-    /// The aggregate congestion window in bytes.
-    pub n_cwnd: u64,
-    /// The sum of the members' windows in bytes.
-    pub used_cwnd: u64,
-    /// Members, newcomers included.
-    pub num_connections: u32,
-    /// Whether a newcomer waits for its share.
-    pub add_new_flag: bool,
-    /// Bytes that each member is to give to the first newcomer that waits.
-    pub quota: u64,
-    /// Bytes that it has been given.
-    pub contribution: u64,
-    /// What happened so far.
-    pub statistics: EcbStatistics,
+    /// It lost window that it did not use, and has not asked for more since.
+    released: bool,
 }
 
 /// The channel to one destination, shared by the members.
@@ -108,8 +53,8 @@ pub(super) struct Ecb {
     n_cwnd: u64,
     used_cwnd: u64,
     num_connections: u32,
-    /// Those for whom `add_new_flag` is up, in the order in which they came.
-    joiners: VecDeque<Joiner>,
+    /// Those for whom `add_new_flag` is up.
+    joiners: Joiners,
     /// The number of the latest newcomer.
     joined: u64,
     shares: Vec<Option<(u64, Share)>>,
@@ -135,9 +80,6 @@ pub(super) struct Ecb {
     statistics: EcbStatistics,
 }
 
-/// Newcomers that are paid at a time, so that a call of the allocation stays cheap beside connections that never send.
-const MAX_JOINERS: usize = 64;
-
 impl Ecb {
     pub(super) fn new(rem_addr: IpAddr, settings: EnsembleConfig, rtt: RttEstimator, start: &Start) -> Self {
         Self {
@@ -146,7 +88,7 @@ impl Ecb {
             n_cwnd: start.initial_window,
             used_cwnd: 0,
             num_connections: 0,
-            joiners: VecDeque::new(),
+            joiners: Joiners::default(),
             joined: 0,
             shares: Vec::new(),
             free: Vec::new(),
@@ -165,9 +107,7 @@ impl Ecb {
     }
 
     pub(super) fn state(&self) -> EcbState {
-        let first = self.joiners.front();
-        let granted =
-            |joiner: &Joiner| self.shares[joiner.slot as usize].as_ref().map_or(0, |(_, share)| share.cwnd);
+        let first = self.joiners.first();
         EcbState {
             rem_addr: self.rem_addr,
             n_ssthresh: self.n_ssthresh,
@@ -176,7 +116,9 @@ impl Ecb {
             num_connections: self.num_connections,
             add_new_flag: first.is_some(),
             quota: first.map_or(0, |joiner| joiner.quota),
-            contribution: first.map_or(0, granted),
+            contribution: first
+                .and_then(|joiner| self.shares[joiner.slot as usize].as_ref())
+                .map_or(0, |(_, share)| share.cwnd),
             statistics: self.statistics,
         }
     }
@@ -217,8 +159,16 @@ impl Ecb {
         let number = self.joined;
         let members = u64::from(self.num_connections);
         let cwnd = if members == 0 { self.n_cwnd } else { 0 };
-        let share =
-            Share { cwnd, mss: start.mss, flight: 0, peak: 0, paid: number, started: false, fresh: true };
+        let share = Share {
+            cwnd,
+            mss: start.mss,
+            flight: 0,
+            peak: 0,
+            paid: number,
+            started: false,
+            fresh: true,
+            released: false,
+        };
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -232,11 +182,7 @@ impl Ecb {
         self.used_cwnd += cwnd;
         self.statistics.joins += 1;
         let quota = if members == 0 { 0 } else { self.n_cwnd / (members * (members + 1)) };
-        if self.joiners.len() == MAX_JOINERS {
-            // It keeps what it was granted so far.
-            self.joiners.pop_front();
-        }
-        self.joiners.push_back(Joiner { slot, number, quota });
+        self.joiners.push(Joiner { slot, number, quota });
         self.settle();
         Ticket { slot, number }
     }
@@ -275,18 +221,31 @@ impl Ecb {
         let before = core::mem::replace(&mut share.mss, start.mss);
         let granted = share.cwnd;
         self.mss_total = self.mss_total - before + start.mss;
-        let alone = self.num_connections == 1;
-        if !self.learned && (alone || !self.any_started()) {
-            self.n_cwnd = start.initial_window;
-            self.n_ssthresh = start.ssthresh;
-        } else if syn_lost && alone {
-            self.n_cwnd = self.n_cwnd.min(start.initial_window);
-        }
-        if alone {
+        if self.num_connections == 1 {
+            if !self.learned {
+                (self.n_cwnd, self.n_ssthresh) = (start.initial_window, start.ssthresh);
+            } else if syn_lost {
+                self.n_cwnd = self.n_cwnd.min(start.initial_window);
+            }
             self.set_cwnd(id, self.n_cwnd);
         } else if syn_lost {
             self.set_cwnd(id, granted.min(start.mss));
+        } else if !self.learned && !self.any_started() {
+            (self.n_cwnd, self.n_ssthresh) = (start.initial_window, start.ssthresh);
+            self.split(id);
         }
+    }
+
+    /// A new channel that nobody has used: its window in equal parts, what remains to `first`.
+    fn split(&mut self, first: Ticket) {
+        let part = self.n_cwnd / u64::from(self.num_connections);
+        let joined = self.joined;
+        for (_, share) in self.shares.iter_mut().flatten() {
+            (share.cwnd, share.paid) = (part, joined);
+        }
+        self.joiners.clear();
+        self.used_cwnd = part * u64::from(self.num_connections);
+        self.set_cwnd(first, part + self.n_cwnd - self.used_cwnd);
     }
 
     fn any_started(&self) -> bool {
@@ -300,7 +259,7 @@ impl Ecb {
         }
         let Some((_, share)) = self.shares[id.slot as usize].take() else { return };
         self.free.push(id.slot);
-        self.joiners.retain(|joiner| joiner.slot != id.slot);
+        self.joiners.remove(id.slot);
         self.used_cwnd -= share.cwnd;
         self.flight_total -= share.flight;
         self.mss_total -= share.mss;
@@ -316,8 +275,9 @@ impl Ecb {
         let starts = !core::mem::replace(&mut share.started, true);
         self.allocate(now, id);
         if starts {
-            self.joiners.retain(|joiner| joiner.slot != id.slot);
+            self.joiners.remove(id.slot);
         }
+        self.claim_back(id, in_flight);
     }
 
     /// An acknowledgement grows the aggregate as RFC 5681 grows one window, if the member's own share is what limits
@@ -337,7 +297,7 @@ impl Ecb {
         let (cwnd, mss) = (share.cwnd, share.mss);
         self.learned = true;
         if self.n_cwnd < self.n_ssthresh {
-            if 2 * ack.prior_in_flight >= cwnd {
+            if ack.prior_in_flight >= cwnd / 2 {
                 self.n_cwnd += ack.bytes.min(if self.after_timeout { mss } else { limit });
             }
         } else if ack.prior_in_flight + mss > cwnd {
@@ -460,42 +420,6 @@ impl Ecb {
         }
     }
 
-    /// A member gives each newcomer that came after it the quota, once, and keeps a segment. One that waits itself
-    /// pays when it has been given enough.
-    fn pay(&mut self, slot: u32) {
-        for at in 0..self.joiners.len() {
-            let joiner = self.joiners[at];
-            let Some((_, payer)) = self.shares[slot as usize].as_mut() else { return };
-            if joiner.number <= payer.paid {
-                continue;
-            }
-            let amount = joiner.quota.min(payer.cwnd.saturating_sub(payer.mss));
-            if !payer.started && amount < joiner.quota {
-                return;
-            }
-            payer.cwnd -= amount;
-            payer.paid = joiner.number;
-            if let Some((_, newcomer)) = self.shares[joiner.slot as usize].as_mut() {
-                newcomer.cwnd += amount;
-            }
-            self.statistics.payments += 1;
-            self.statistics.bytes_paid += amount;
-        }
-        if let Some((_, payer)) = self.shares[slot as usize].as_mut() {
-            payer.paid = self.joined;
-        }
-    }
-
-    /// Newcomers that wait pay those behind them as soon as they can.
-    fn settle(&mut self) {
-        for at in 0..self.joiners.len() {
-            let slot = self.joiners[at].slot;
-            if self.shares[slot as usize].as_ref().is_some_and(|(_, share)| !share.started) {
-                self.pay(slot);
-            }
-        }
-    }
-
     /// A retransmission time-out has passed since the last look: members that had less in the network than their share
     /// keep that and one segment. `caller` wants to send and is left alone, and so is who joined meanwhile.
     fn end_period(&mut self, now: Instant, caller: Ticket) {
@@ -507,13 +431,23 @@ impl Ecb {
             let Some((_, share)) = entry else { continue };
             let keep = share.peak + share.mss;
             share.peak = share.flight;
-            if core::mem::replace(&mut share.fresh, false) || slot == caller.slot as usize {
+            if core::mem::replace(&mut share.fresh, false) {
                 continue;
             }
+            if share.started {
+                // One that came back had its time to be paid.
+                self.joiners.remove(slot as u32);
+            }
             let unused = share.cwnd.saturating_sub(keep);
-            share.cwnd -= unused;
-            self.used_cwnd -= unused;
-            self.statistics.bytes_released += unused;
+            if unused > 0 && slot != caller.slot as usize {
+                share.cwnd -= unused;
+                share.released = true;
+                self.used_cwnd -= unused;
+                self.statistics.bytes_released += unused;
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

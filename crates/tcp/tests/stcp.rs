@@ -1,0 +1,650 @@
+//! Segment scripts: STCP, Peng et al. 2001; figures, sections and equations are that paper's.
+
+mod group;
+
+use base::Duration;
+use group::*;
+use longhaul_tcp::{InitialWindow, TcpConfig};
+use proptest::prelude::*;
+
+/// The paper's rules, and members that start with this many segments each.
+fn literal_from(segments: u32) -> TcpConfig {
+    TcpConfig { initial_window: InitialWindow::Segments(segments), ..literal() }
+}
+
+/// Two members with 20 segments each in congestion avoidance, all in flight; the aggregate is 40.
+fn pair_of_twenties(config: &TcpConfig) -> (Group, usize, usize) {
+    let mut group = Group::new(&TcpConfig { initial_window: InitialWindow::Segments(40), ..config.clone() });
+    let one = group.connect();
+    group.write(one, 400);
+    let two = group.open();
+    group.ack(one);
+    group.after(100);
+    group.establish(two);
+    group.write(two, 400);
+    group.ack_all(one);
+    (group, one, two)
+}
+
+#[track_caller]
+fn assert_balanced(group: &Group) {
+    let ecb = group.ecb();
+    assert_eq!(ecb.used_cwnd, ecb.n_cwnd, "equation 1: {ecb:?}");
+}
+
+/// 3.1: a new ECB starts as a connection of standard TCP would.
+#[test]
+fn a_first_connection_starts_from_the_initial_window() {
+    let mut group = Group::new(&literal());
+    let one = group.connect();
+    group.write(one, 100);
+    assert_eq!((group.sent(one), group.cwnd(one)), (2, 2 * MSS));
+    let ecb = group.ecb();
+    assert_eq!((ecb.rem_addr, ecb.n_cwnd, ecb.used_cwnd), (PEER, 2 * MSS, 2 * MSS));
+    assert_eq!((ecb.num_connections, ecb.n_ssthresh, ecb.add_new_flag), (1, u64::MAX, false));
+}
+
+/// 3.3: in slow start the aggregate doubles per round trip.
+#[test]
+fn the_aggregate_doubles_in_slow_start() {
+    let mut group = Group::new(&literal());
+    let one = group.connect();
+    group.write(one, 200);
+    for segments in [4, 8, 16, 32] {
+        group.round(&[one]);
+        assert_eq!(group.ecb().n_cwnd, segments * MSS);
+        assert_balanced(&group);
+    }
+}
+
+/// 3.3 and claim "grows like one": with two members the aggregate still only doubles.
+#[test]
+fn two_members_grow_the_aggregate_like_one() {
+    let mut group = Group::new(&literal_from(8));
+    let (one, two) = (group.open(), group.open());
+    group.after(100);
+    group.establish(one);
+    group.establish(two);
+    group.write(one, 200);
+    group.write(two, 200);
+    assert_eq!(group.ecb().n_cwnd, 8 * MSS);
+    for segments in [16, 32, 64] {
+        group.round(&[one, two]);
+        assert_eq!(group.ecb().n_cwnd, segments * MSS);
+        assert_eq!((group.cwnd(one), group.cwnd(two)), (segments * MSS / 2, segments * MSS / 2));
+    }
+}
+
+/// 3.3: in congestion avoidance the aggregate grows by one segment a round trip, whoever acknowledges.
+#[test]
+fn the_aggregate_grows_by_a_segment_in_congestion_avoidance() {
+    let (mut group, one, two) = pair_of_twenties(&literal());
+    group.round(&[one, two]);
+    group.duplicates(one, 3);
+    group.round(&[one, two]);
+    group.round(&[one, two]);
+    let before = group.ecb();
+    assert!(before.n_cwnd >= before.n_ssthresh);
+    group.round(&[one, two]);
+    group.round(&[one, two]);
+    let grown = group.ecb().n_cwnd - before.n_cwnd;
+    assert!((MSS..=3 * MSS).contains(&grown), "{grown}");
+}
+
+/// Figure 2 at T2: a connection after the last one has closed starts with the whole remembered aggregate.
+#[test]
+fn a_later_connection_starts_from_the_remembered_aggregate() {
+    let mut group = Group::new(&literal());
+    let one = group.connect();
+    group.write(one, 100);
+    for _ in 0..4 {
+        group.round(&[one]);
+    }
+    group.close(one);
+    let n_cwnd = group.ecb().n_cwnd;
+    assert!(n_cwnd > 20 * MSS, "{n_cwnd}");
+    assert_eq!((group.ecb().num_connections, group.ecb().used_cwnd), (0, 0));
+    group.after(5000);
+    let two = group.connect();
+    group.write(two, 200);
+    assert_eq!((group.cwnd(two), group.sent(two) as u64), (n_cwnd, n_cwnd / MSS));
+}
+
+/// 3.2: a later connection knows the threshold, and leaves slow start before it causes a loss.
+#[test]
+fn a_later_connection_inherits_the_threshold() {
+    let mut group = Group::new(&literal());
+    let one = group.connect();
+    group.write(one, 60);
+    for _ in 0..3 {
+        group.round(&[one]);
+    }
+    group.duplicates(one, 3);
+    let ssthresh = group.ecb().n_ssthresh;
+    assert_eq!(ssthresh, 8 * MSS);
+    group.round(&[one]);
+    group.close(one);
+    let two = group.connect();
+    assert_eq!(group.connection(two).ssthresh(), Some(ssthresh));
+}
+
+/// Figure 2 at T3: the running connection gives half, and the newcomer starts with as much.
+#[test]
+fn a_newcomer_gets_half_of_the_only_member() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    assert_eq!(group.cwnd(one), 40 * MSS);
+    let two = group.open();
+    assert_eq!((group.ecb().quota, group.ecb().add_new_flag), (20 * MSS, true));
+    group.ack(one);
+    assert_eq!((group.cwnd(one), group.ecb().contribution), (21 * MSS, 20 * MSS));
+    group.after(100);
+    group.establish(two);
+    group.write(two, 100);
+    assert_eq!((group.cwnd(two), group.sent(two)), (20 * MSS, 20));
+    assert!(!group.ecb().add_new_flag);
+    assert_balanced(&group);
+}
+
+/// 3.3: the quota of each of N members is `n_cwnd / (N (N + 1))`: all end with an equal share.
+#[test]
+fn three_members_and_a_fourth_end_equal() {
+    let mut group = Group::new(&literal_from(48));
+    let members: Vec<usize> = (0..3).map(|_| group.open()).collect();
+    group.after(100);
+    for &at in &members {
+        group.establish(at);
+        group.write(at, 300);
+    }
+    for &at in &members {
+        group.sent(at);
+        assert_eq!(group.cwnd(at), 16 * MSS);
+    }
+    let newcomer = group.open();
+    assert_eq!(group.ecb().quota, 4 * MSS);
+    for &at in &members {
+        group.ack(at);
+    }
+    assert_eq!(group.ecb().contribution, 12 * MSS);
+    group.establish(newcomer);
+    group.write(newcomer, 100);
+    assert_eq!(group.cwnd(newcomer), 12 * MSS);
+    for &at in &members {
+        assert_eq!(group.cwnd(at), 13 * MSS, "12 and the growth of one acknowledgement");
+    }
+    assert_balanced(&group);
+}
+
+/// Notes on 3.3: a member pays once, not at every call while the flag is up.
+#[test]
+fn a_payer_pays_once() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    group.open();
+    for _ in 0..5 {
+        group.ack(one);
+    }
+    assert_eq!((group.ecb().statistics.payments, group.ecb().statistics.bytes_paid), (1, 20 * MSS));
+    assert_eq!((group.cwnd(one), group.ecb().contribution), (25 * MSS, 20 * MSS));
+    assert_balanced(&group);
+}
+
+/// Figure 3 and notes: three connections opened at once queue, and share the remembered aggregate equally.
+#[test]
+fn three_simultaneous_joins_share_equally() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut group = Group::new(&literal_from(30));
+        let members = [group.open(), group.open(), group.open()];
+        group.after(100);
+        for at in order {
+            group.establish(members[at]);
+            group.write(members[at], 100);
+            assert_eq!((group.cwnd(members[at]), group.sent(members[at])), (10 * MSS, 10));
+        }
+        assert_balanced(&group);
+    }
+}
+
+/// Notes: two newcomers that wait at the same time are paid by the running member one after the other, and the first
+/// pays the second.
+#[test]
+fn two_newcomers_queue_behind_a_running_member() {
+    let mut group = Group::new(&literal_from(60));
+    let one = group.connect();
+    group.write(one, 300);
+    let (two, three) = (group.open(), group.open());
+    group.ack(one);
+    group.after(100);
+    for at in [three, two] {
+        group.establish(at);
+        group.write(at, 100);
+        assert_eq!(group.cwnd(at), 20 * MSS);
+    }
+    assert_eq!(group.cwnd(one), 21 * MSS);
+    assert_balanced(&group);
+}
+
+/// Notes: a newcomer whom nobody paid starts with one segment, not with zero; what that is too much heals at the next
+/// call of a member that has more.
+#[test]
+fn an_unpaid_newcomer_starts_with_one_segment_and_the_excess_heals() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.connect();
+    group.write(two, 10);
+    assert_eq!((group.cwnd(two), group.sent(two)), (MSS, 1));
+    let ecb = group.ecb();
+    assert_eq!((ecb.used_cwnd - ecb.n_cwnd, ecb.statistics.max_window_excess), (MSS, MSS));
+    group.ack(one);
+    assert_balanced(&group);
+    assert_eq!((group.cwnd(one), group.cwnd(two)), (40 * MSS, MSS));
+}
+
+/// Notes: the newcomer that the peer opened takes part too, for in the paper the server sends.
+#[test]
+fn a_passive_open_attaches() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.receive_syn();
+    assert_eq!((group.ecb().num_connections, group.ecb().quota), (2, 20 * MSS));
+    group.ack(one);
+    group.after(100);
+    group.establish(two);
+    group.write(two, 100);
+    assert_eq!(group.sent(two), 20);
+}
+
+/// Figure 2 at T4: when one of two closes, the other takes over its share at its next call.
+#[test]
+fn a_closed_connections_share_goes_to_the_other() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 200);
+    let two = group.open();
+    group.ack(one);
+    group.after(100);
+    group.establish(two);
+    group.write(two, 20);
+    let (before, n_cwnd) = (group.cwnd(one), group.ecb().n_cwnd);
+    group.close(two);
+    let left = group.ecb();
+    assert_eq!((left.num_connections, left.used_cwnd), (1, before));
+    assert!(left.n_cwnd >= n_cwnd);
+    group.ack(one);
+    assert!(group.cwnd(one) >= 2 * before - 2 * MSS, "{} after {before}", group.cwnd(one));
+    assert_balanced(&group);
+}
+
+/// Equation 4: a loss found by duplicates halves the member that it hit and leaves the others as they are.
+#[test]
+fn a_loss_by_duplicates_is_local() {
+    let (mut group, one, two) = pair_of_twenties(&literal());
+    let (hit, other, n_cwnd) = (group.cwnd(two), group.cwnd(one), group.ecb().n_cwnd);
+    group.duplicates(two, 3);
+    assert_eq!((group.cwnd(two), group.cwnd(one)), (hit / 2, other));
+    let ecb = group.ecb();
+    assert_eq!((ecb.n_cwnd, ecb.n_ssthresh, ecb.statistics.losses), (n_cwnd - hit / 2, n_cwnd - hit / 2, 1));
+    assert_balanced(&group);
+}
+
+/// 3.3 and notes: what duplicates inflate a window by stays with the connection that they reach.
+#[test]
+fn inflation_stays_local() {
+    let (mut group, one, two) = pair_of_twenties(&literal());
+    group.sent(two);
+    group.duplicates(two, 3);
+    let ecb = group.ecb();
+    let (before, other) = (group.cwnd(two), group.cwnd(one));
+    group.sent(two);
+    group.duplicates(two, 15);
+    assert!(group.sent(two) > 0, "the inflated window lets new data out");
+    assert_eq!((group.cwnd(two), group.cwnd(one), group.ecb().n_cwnd), (before, other, ecb.n_cwnd));
+}
+
+/// Equation 5: a time-out brings every member to one segment, and the threshold to half of the total flight.
+#[test]
+fn a_timeout_is_global() {
+    let (mut group, one, two) = pair_of_twenties(&literal());
+    let flight = group.outstanding(one) + group.outstanding(two);
+    group.after(2000);
+    let ecb = group.ecb();
+    assert!(ecb.statistics.timeouts >= 1);
+    assert_eq!((group.cwnd(one), group.cwnd(two)), (MSS, MSS));
+    assert_eq!((ecb.n_cwnd, ecb.used_cwnd, ecb.num_connections), (2 * MSS, 2 * MSS, 2));
+    // The second member's timer expires a little later, with the window of the first one's response out.
+    assert!(ecb.n_ssthresh <= flight / 2, "{} of {flight}", ecb.n_ssthresh);
+}
+
+/// Equation 2 with the floor: a member whose window is one segment keeps it through further losses, and the aggregate
+/// does not fall below what the members hold.
+#[test]
+fn a_member_at_the_floor_loses_nothing_more() {
+    let mut group = Group::new(&literal_from(10));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.connect();
+    group.write(two, 300);
+    let floor = group.cwnd(two);
+    assert_eq!(floor, MSS);
+    let n_cwnd = group.ecb().n_cwnd;
+    group.after(100);
+    group.ack(one);
+    let before = (group.cwnd(one), group.ecb().n_cwnd);
+    group.duplicates(two, 3);
+    assert_eq!((group.cwnd(two), group.cwnd(one), group.ecb().n_cwnd), (MSS, before.0, before.1));
+    assert!(group.ecb().n_cwnd >= n_cwnd);
+}
+
+/// Keeps `busy` supplied for so many round trips; `idle` has nothing to send.
+fn rounds_of(group: &mut Group, busy: usize, rounds: usize) {
+    for _ in 0..rounds {
+        let waiting = group.connection(busy).unacknowledged() as u64 / MSS;
+        let wanted = 3 * group.ecb().n_cwnd / MSS;
+        group.write(busy, wanted.saturating_sub(waiting) as usize);
+        group.round(&[busy]);
+    }
+}
+
+/// Two members of which the second has nothing more to send, with all of its window free.
+fn one_busy_one_idle(config: &TcpConfig) -> (Group, usize, usize) {
+    let mut group = Group::new(&TcpConfig { initial_window: InitialWindow::Segments(40), ..config.clone() });
+    let (one, two) = (group.open(), group.open());
+    group.after(100);
+    group.establish(one);
+    group.establish(two);
+    group.write(one, 20);
+    group.write(two, 20);
+    group.round(&[one, two]);
+    // A loss, and with it the end of slow start.
+    group.write(one, 30);
+    group.duplicates(one, 3);
+    group.round(&[one]);
+    group.round(&[one]);
+    assert_eq!(group.connection(two).in_flight(), 0);
+    (group, one, two)
+}
+
+/// The paper's literal behaviour: a member that sends nothing keeps its share for ever.
+#[test]
+fn without_idle_release_an_idle_member_hoards() {
+    let (mut group, one, two) = one_busy_one_idle(&literal());
+    let hoard = group.cwnd(two);
+    assert!(hoard >= 20 * MSS);
+    rounds_of(&mut group, one, 10);
+    assert_eq!((group.cwnd(two), group.ecb().statistics.bytes_released), (hoard, 0));
+}
+
+fn releasing() -> TcpConfig {
+    let mut config = literal();
+    config.ensemble.idle_release = true;
+    config
+}
+
+/// Beyond the paper: what a member has not used for one to two retransmission time-outs, the others can use.
+#[test]
+fn an_idle_member_gives_its_window_back() {
+    let (mut group, one, two) = one_busy_one_idle(&releasing());
+    let (hoard, before) = (group.cwnd(two), group.cwnd(one));
+    // The first period lasts for the initial time-out, 1 s; the next for that of the path, 300 ms.
+    rounds_of(&mut group, one, 8);
+    assert_eq!(group.cwnd(two), hoard);
+    rounds_of(&mut group, one, 6);
+    assert_eq!((group.cwnd(two), group.ecb().statistics.bytes_released), (MSS, hoard - MSS));
+    assert!(group.cwnd(one) >= before + hoard - MSS);
+    assert_balanced(&group);
+}
+
+/// Beyond the paper: when it wants more again, the others pay it like a newcomer.
+#[test]
+fn a_member_that_comes_back_is_paid_like_a_newcomer() {
+    let (mut group, one, two) = one_busy_one_idle(&releasing());
+    rounds_of(&mut group, one, 14);
+    assert_eq!(group.cwnd(two), MSS);
+    // One segment fits into what it kept: nothing is asked for.
+    group.write(two, 1);
+    assert!(!group.ecb().add_new_flag);
+    group.write(two, 200);
+    assert!(group.ecb().add_new_flag);
+    let equal = group.ecb().n_cwnd / 2;
+    group.ack(one);
+    assert_eq!(group.cwnd(two), equal);
+    assert_balanced(&group);
+    rounds_of(&mut group, one, 8);
+    assert!(!group.ecb().add_new_flag, "its time to be paid ends");
+}
+
+/// Beyond the paper: remembered state halves for each retransmission time-out without connections, down to the initial
+/// window, as in RFC 2861; the threshold keeps three quarters.
+#[test]
+fn a_remembered_aggregate_decays() {
+    let cases = [
+        (0, true, 0),
+        (800, true, 0),
+        (1100, true, 1),
+        (2100, true, 2),
+        (20_000, true, 60),
+        (20_000, false, 0),
+    ];
+    for (idle, decay, halvings) in cases {
+        let mut config = literal_from(4);
+        config.ensemble.decay = decay;
+        config.ensemble.half_life = Some(Duration::from_secs(1));
+        let (mut group, before) = remembered(&config);
+        group.after(idle);
+        let two = group.connect();
+        assert_eq!(group.cwnd(two), (before >> halvings).max(4 * MSS), "after {idle} ms");
+    }
+}
+
+/// A connection learnt an aggregate of more than 60 segments at 100 ms, and has closed; the aggregate.
+fn remembered(config: &TcpConfig) -> (Group, u64) {
+    let mut group = Group::new(config);
+    let one = group.connect();
+    group.write(one, 200);
+    for _ in 0..4 {
+        group.round(&[one]);
+    }
+    group.close(one);
+    let n_cwnd = group.ecb().n_cwnd;
+    assert!(n_cwnd >= 64 * MSS);
+    (group, n_cwnd)
+}
+
+/// Beyond the paper: without `half-life` the aggregate halves per retransmission time-out of the path.
+#[test]
+fn the_half_life_is_a_retransmission_timeout() {
+    let mut config = literal_from(4);
+    config.ensemble.decay = true;
+    let (mut group, before) = remembered(&config);
+    // RTT 100 ms, RTO 300 ms by its margin.
+    group.after(650);
+    let two = group.connect();
+    assert_eq!((group.cwnd(two), group.ecb().statistics.decays), (before / 4, 2));
+}
+
+/// Beyond the paper: after its lifetime, state is forgotten with or without decay.
+#[test]
+fn old_state_expires() {
+    for (idle, known) in [(9_000, true), (11_000, false)] {
+        let mut config = literal_from(4);
+        config.ensemble.lifetime = Duration::from_secs(10);
+        let (mut group, before) = remembered(&config);
+        group.after(idle);
+        let two = group.connect();
+        assert_eq!(group.cwnd(two), if known { before } else { 4 * MSS });
+    }
+}
+
+/// A connection whose handshake fails gives back what it was granted.
+#[test]
+fn a_failed_handshake_gives_its_grant_back() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.open();
+    group.ack(one);
+    assert_eq!(group.ecb().contribution, 20 * MSS);
+    group.abort(two);
+    assert_eq!((group.ecb().num_connections, group.ecb().add_new_flag), (1, false));
+    group.ack(one);
+    assert_eq!(group.cwnd(one), 42 * MSS);
+    assert_balanced(&group);
+}
+
+/// RFC 5681 (3.1): after a lost SYN a newcomer starts with one segment, whatever it was granted.
+#[test]
+fn a_lost_syn_limits_the_newcomer() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.open();
+    group.ack(one);
+    group.after(1100);
+    group.establish(two);
+    group.write(two, 100);
+    assert_eq!(group.sent(two), 1);
+}
+
+/// RFC 5681 (4.1): a member that was idle restarts from the initial window at most, and the aggregate loses the rest.
+#[test]
+fn an_idle_member_restarts_from_the_initial_window() {
+    let mut group = Group::new(&literal_from(4));
+    let one = group.connect();
+    group.write(one, 60);
+    for _ in 0..6 {
+        group.round(&[one]);
+    }
+    assert!(group.cwnd(one) > 30 * MSS);
+    group.after(5000);
+    group.sent(one);
+    group.write(one, 60);
+    assert_eq!((group.sent(one), group.ecb().n_cwnd), (4, 4 * MSS));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Open,
+    ReceiveSyn,
+    Establish(usize),
+    Write(usize, usize),
+    Ack(usize, usize),
+    Duplicates(usize, usize),
+    Wait(u64),
+    Close(usize),
+    Abort(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let at = 0..6_usize;
+    prop_oneof![
+        2 => Just(Step::Open),
+        1 => Just(Step::ReceiveSyn),
+        3 => at.clone().prop_map(Step::Establish),
+        4 => (at.clone(), 1..60_usize).prop_map(|(at, segments)| Step::Write(at, segments)),
+        6 => (at.clone(), 1..30_usize).prop_map(|(at, count)| Step::Ack(at, count)),
+        2 => (at.clone(), 1..6_usize).prop_map(|(at, count)| Step::Duplicates(at, count)),
+        3 => (1..2500_u64).prop_map(Step::Wait),
+        1 => at.clone().prop_map(Step::Close),
+        1 => at.prop_map(Step::Abort),
+    ]
+}
+
+/// Which of the group's connections are established and not yet closed.
+#[derive(Default)]
+struct Roll {
+    waiting: Vec<usize>,
+    running: Vec<usize>,
+}
+
+fn apply(group: &mut Group, roll: &mut Roll, step: &Step) {
+    let pick = |from: &[usize], at: usize| (!from.is_empty()).then(|| at % from.len());
+    match *step {
+        Step::Open if roll.waiting.len() + roll.running.len() < 6 => roll.waiting.push(group.open()),
+        Step::ReceiveSyn if roll.waiting.len() + roll.running.len() < 6 => {
+            roll.waiting.push(group.receive_syn());
+        }
+        Step::Open | Step::ReceiveSyn => {}
+        Step::Establish(at) => {
+            if let Some(at) = pick(&roll.waiting, at) {
+                let at = roll.waiting.swap_remove(at);
+                group.establish(at);
+                roll.running.push(at);
+            }
+        }
+        Step::Wait(millis) => group.after(millis),
+        Step::Write(at, _)
+        | Step::Ack(at, _)
+        | Step::Duplicates(at, _)
+        | Step::Close(at)
+        | Step::Abort(at) => {
+            let Some(index) = pick(&roll.running, at) else { return };
+            let at = roll.running[index];
+            match *step {
+                Step::Write(_, segments) if group.connection(at).writable() >= segments * MSS as usize => {
+                    group.write(at, segments);
+                }
+                Step::Ack(_, count) => (0..count).for_each(|_| group.ack(at)),
+                Step::Duplicates(_, count) => group.duplicates(at, count),
+                Step::Close(_) => {
+                    group.close(at);
+                    roll.running.swap_remove(index);
+                }
+                Step::Abort(_) => {
+                    group.abort(at);
+                    roll.running.swap_remove(index);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// No deadlock: whatever the members did to each other, what they have written gets out and is acknowledged.
+    #[test]
+    fn every_member_gets_its_data_out(
+        segments in 1..20_u32,
+        idle_release: bool,
+        decay: bool,
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let mut config = literal_from(segments);
+        config.ensemble.idle_release = idle_release;
+        config.ensemble.decay = decay;
+        // Long enough for peers that a script leaves without an answer.
+        config.data_retries = 1000;
+        config.syn_retries = 1000;
+        let mut group = Group::new(&config);
+        let mut roll = Roll::default();
+        for step in &steps {
+            apply(&mut group, &mut roll, step);
+        }
+        for at in roll.waiting {
+            group.establish(at);
+            roll.running.push(at);
+        }
+        for &at in &roll.running {
+            group.write(at, 3);
+        }
+        for _ in 0..1000 {
+            group.round(&roll.running);
+        }
+        for &at in &roll.running {
+            prop_assert_eq!(group.connection(at).unacknowledged(), 0);
+            prop_assert!(group.cwnd(at) >= MSS);
+        }
+        if !roll.running.is_empty() {
+            let ecb = group.ecb();
+            prop_assert_eq!(ecb.num_connections as usize, roll.running.len());
+            let floors = u64::from(ecb.num_connections) * MSS;
+            prop_assert!(ecb.used_cwnd <= ecb.n_cwnd + floors, "{:?}", ecb);
+            prop_assert!(ecb.statistics.max_window_excess <= 6 * MSS);
+        }
+    }
+}
