@@ -8,6 +8,7 @@
 mod requirements;
 mod testbed {
     pub(crate) mod bench;
+    pub(crate) mod serial;
 }
 
 use std::net::{SocketAddr, UdpSocket};
@@ -18,6 +19,7 @@ use bench::{Testbed, blockages, missing};
 use gateway::clock::sleep;
 use gateway::testbed::namespaces::Namespace;
 use testbed::bench;
+use testbed::serial::SerialSites;
 
 /// 1 MiB through blockages, over each protocol: byte-exact, and recovery on the link wins.
 ///
@@ -122,6 +124,31 @@ fn strangers_are_counted_and_change_nothing() {
     assert_eq!(testbed.status("gw2")["handshakes"], 1, "the session lives");
     let server = testbed.serve(10_000);
     testbed.download(&server, 30);
+}
+
+/// The session runs over a serial line as over UDP, and noise on the line is got over.
+#[test]
+fn gateways_talk_over_a_serial_line() {
+    if missing("gateways_talk_over_a_serial_line") {
+        return;
+    }
+    let key = "efl-key = \"000102030405060708090a0b0c0d0e0f\"";
+    for (protocol, key, noisy) in [("cotmll", key, true), ("cotmll", "", true), ("plain", "", false)] {
+        let mut sites = SerialSites::up(protocol, key, noisy);
+        let handshakes = sites.status("a")["handshakes"].clone();
+        sites.transfer(200_000);
+        let hunts = || sites.status("a")["carrier"]["hunts"].as_u64();
+        if noisy {
+            bench::wait_until("the noise was met", 10, || hunts() > Some(5));
+        }
+        let status = sites.status("a");
+        assert!(status["carrier"]["frames"].as_u64() > Some(400), "{status:#}");
+        assert_eq!(
+            (&status["handshakes"], &status["established"]),
+            (&handshakes, &true.into()),
+            "{status:#}"
+        );
+    }
 }
 
 /// Without gateways the emulator bridges the TUN devices itself; IPv6 passes as well.

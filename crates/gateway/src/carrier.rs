@@ -1,21 +1,37 @@
-//! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
+//! What carries datagrams to the peer: UDP, or a serial line with EFL frames.
 
 pub mod batch;
+pub mod serial;
+pub mod udp;
 
-use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use core::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use socket2::SockRef;
+use base::Instant;
+use serde::{Serialize, Serializer};
 
-/// A bound UDP socket and its receive buffers.
+use crate::config;
+pub use serial::SerialCarrier;
+pub use udp::UdpCarrier;
+
+/// An open carrier.
 #[derive(Debug)]
-pub struct UdpCarrier {
-    socket: UdpSocket,
-    state: UdpSocketState,
-    buffers: Vec<Vec<u8>>,
-    metas: [RecvMeta; RECEIVE_BUFFERS],
+pub enum Carrier {
+    /// A UDP socket.
+    Udp(Box<UdpCarrier>),
+    /// A serial device.
+    Serial(Box<SerialCarrier>),
+}
+
+/// Where on its carrier a peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// At an address and a port.
+    Udp(SocketAddr),
+    /// At the other end of the serial line, where there is only one.
+    Serial,
 }
 
 /// What happened to datagrams that were sent.
@@ -23,161 +39,113 @@ pub struct UdpCarrier {
 pub enum Sent {
     /// The kernel has them.
     Yes,
-    /// The socket's buffer is full; try again when it is writable.
+    /// The kernel's buffer is full; try again when the carrier is writable.
     Full,
     /// The kernel refused them: no route, too long, nobody there.
     Refused,
 }
 
-/// Buffers that one call fills, each with up to 64 KiB of coalesced datagrams. More would leave the cache.
-const RECEIVE_BUFFERS: usize = 4;
-const BUFFER_LEN: usize = 65_536;
-/// Socket buffers: what arrives in 5 ms at 10 Gbit/s. The kernel may allow less.
-const SOCKET_BUFFER: usize = 8 << 20;
-
-impl UdpCarrier {
-    /// A carrier that listens at `local`.
-    ///
-    /// # Errors
-    /// An address that is not ours or is taken.
-    pub fn bind(local: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(local)?;
-        let state = UdpSocketState::new((&socket).into())?;
-        enlarge(&socket);
-        let buffers = vec![vec![0; BUFFER_LEN]; RECEIVE_BUFFERS];
-        Ok(Self { socket, state, buffers, metas: [RecvMeta::default(); RECEIVE_BUFFERS] })
-    }
-
-    /// Where the carrier listens.
+impl Carrier {
+    /// Opens what the configuration names.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+    pub fn open(config: &config::Carrier) -> io::Result<Self> {
+        match config {
+            config::Carrier::Udp(udp) => {
+                UdpCarrier::bind(udp.listen).map(|carrier| Self::Udp(Box::new(carrier)))
+            }
+            config::Carrier::Serial(serial) => {
+                SerialCarrier::open(serial).map(|carrier| Self::Serial(Box::new(carrier)))
+            }
+        }
     }
 
-    /// Datagrams that one [`UdpCarrier::send`] takes.
+    /// Datagrams that one [`Carrier::send`] takes.
     #[must_use]
     pub fn batch_limit(&self) -> usize {
-        self.state.max_gso_segments()
+        match self {
+            Self::Udp(udp) => udp.batch_limit(),
+            Self::Serial(_) => 1,
+        }
     }
 
     /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8], segment: usize) -> Sent {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            // The kernel may have turned segmentation off since the batch was begun.
-            let len = rest.len().min(segment * self.batch_limit());
-            let (now, later) = rest.split_at(len);
-            let segment_size = (now.len() > segment).then_some(segment);
-            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
-            match self.state.try_send((&self.socket).into(), &transmit) {
-                Ok(()) => rest = later,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,
-                Err(_) => return Sent::Refused,
-            }
+    pub fn send(&mut self, to: Address, bytes: &[u8], segment: usize) -> Sent {
+        match (self, to) {
+            (Self::Udp(udp), Address::Udp(to)) => udp.send(to, bytes, segment),
+            (Self::Serial(serial), Address::Serial) => serial.send(bytes),
+            _ => Sent::Refused,
         }
-        Sent::Yes
     }
 
     /// Receives a batch and hands each datagram to `handle`; how many there were.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
-    pub fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
-        let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = {
-            let mut buffers = self.buffers.iter_mut();
-            std::array::from_fn(|_| IoSliceMut::new(buffers.next().expect("as many as slices")))
-        };
-        let filled = match self.state.recv((&self.socket).into(), &mut slices, &mut self.metas) {
-            Ok(filled) => filled,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            // A former datagram met nobody, the peer being away: not this socket's trouble.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(0),
-            Err(error) => return Err(error),
-        };
-        let mut count = 0;
-        for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
-            if meta.len == 0 {
-                handle(meta.addr, &mut []);
-                count += 1;
-            }
-            for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                handle(meta.addr, datagram);
-                count += 1;
-            }
+    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(Address, &mut [u8])) -> io::Result<usize> {
+        match self {
+            Self::Udp(udp) => udp.receive(|from, datagram| handle(Address::Udp(from), datagram)),
+            Self::Serial(serial) => serial.receive(now, |datagram| handle(Address::Serial, datagram)),
         }
-        Ok(count)
     }
 
-    /// Whether a call to [`UdpCarrier::receive`] that gave fewer batches than this leaves nothing behind.
+    /// Sends what was taken and has not left; whether it has now.
+    pub fn flush(&mut self) -> bool {
+        match self {
+            Self::Udp(_) => true,
+            Self::Serial(serial) => serial.flush(),
+        }
+    }
+
+    /// Whether something was taken that has not left.
     #[must_use]
-    pub const fn receive_limit() -> usize {
-        RECEIVE_BUFFERS
+    pub fn has_unsent(&self) -> bool {
+        match self {
+            Self::Udp(_) => false,
+            Self::Serial(serial) => serial.has_unsent(),
+        }
+    }
+
+    /// When [`Carrier::receive`] wants to be called though nothing has arrived.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Udp(_) => None,
+            Self::Serial(serial) => serial.poll_timeout(),
+        }
+    }
+
+    /// What the carrier counted itself, by name.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        match self {
+            Self::Udp(_) => Vec::new(),
+            Self::Serial(serial) => serial.counters(),
+        }
     }
 }
 
-impl AsFd for UdpCarrier {
+impl AsFd for Carrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match self {
+            Self::Udp(udp) => udp.as_fd(),
+            Self::Serial(serial) => serial.as_fd(),
+        }
     }
 }
 
-/// Asks for large socket buffers; the kernel may allow less.
-pub(crate) fn enlarge(socket: &UdpSocket) {
-    let socket = SockRef::from(socket);
-    // Smaller buffers only mean earlier drops, which the link counts.
-    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
-    let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
-}
-
-/// Datagrams that found the receive buffer full, as far as the kernel tells.
-pub(crate) fn overflows(socket: &UdpSocket) -> u64 {
-    let mut info = [0_u32; MEMINFO_DROPS + 1];
-    let mut len = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: the value is writable memory of the given length, and both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MEMINFO,
-            info.as_mut_ptr().cast(),
-            &raw mut len,
-        )
-    };
-    if result == 0 { info[MEMINFO_DROPS].into() } else { 0 }
-}
-
-/// `SK_MEMINFO_DROPS`: the last of the numbers that `SO_MEMINFO` gives.
-const MEMINFO_DROPS: usize = 8;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn datagrams_that_found_no_room_are_counted() {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        SockRef::from(&socket).set_recv_buffer_size(4096).unwrap();
-        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert_eq!(overflows(&socket), 0);
-        for _ in 0..100 {
-            other.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(address) => address.fmt(f),
+            Self::Serial => f.write_str("the serial line"),
         }
-        assert!((50..100).contains(&overflows(&socket)), "{}", overflows(&socket));
     }
+}
 
-    #[test]
-    fn an_empty_datagram_is_one_too() {
-        let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let to = carrier.local_addr().unwrap();
-        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
-        other.send_to(&[], to).unwrap();
-        other.send_to(b"x", to).unwrap();
-        let mut lens = Vec::new();
-        while lens.len() < 2 {
-            carrier.receive(|_, datagram| lens.push(datagram.len())).unwrap();
-        }
-        assert_eq!(lens, [0, 1]);
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -12,6 +12,11 @@
 //! peer = "198.51.100.7:51900"     # optional: who has none waits to be called
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
+//! [carrier.serial]                # instead of UDP: frames of EFL on a serial line
+//! device = "/dev/ttyUSB0"
+//! baud = 115200
+//! efl-key = "00112233445566778899aabbccddeeff"   # optional: encrypts below the session too
+//!
 //! [link]
 //! protocol = "cotmll"             # or a table with its parameters
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
@@ -27,6 +32,7 @@
 //! interval = "1 s"
 //! ```
 
+use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
 use std::net::{IpAddr, SocketAddr};
@@ -34,10 +40,12 @@ use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 use base::{Duration, Rate};
-use link::Protocol;
+use link::limit::Limit;
+use link::{Protocol, efl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::Spanned;
 
+use crate::carrier::Address;
 use crate::key::PresharedKey;
 use crate::session::OVERHEAD;
 use crate::tun::netlink::Prefix;
@@ -78,10 +86,76 @@ pub struct Tun {
 
 /// How frames reach the peer.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Carrier {
+#[serde(try_from = "Carriers")]
+pub enum Carrier {
     /// In UDP datagrams.
-    pub udp: Udp,
+    Udp(Udp),
+    /// On a serial line.
+    Serial(Serial),
+}
+
+/// The tables that `[carrier]` may hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Carriers {
+    udp: Option<Udp>,
+    serial: Option<Serial>,
+}
+
+impl TryFrom<Carriers> for Carrier {
+    type Error = &'static str;
+    fn try_from(tables: Carriers) -> Result<Self, &'static str> {
+        match tables {
+            Carriers { udp: Some(udp), serial: None } => Ok(Self::Udp(udp)),
+            Carriers { udp: None, serial: Some(serial) } => Ok(Self::Serial(serial)),
+            _ => Err("not exactly one carrier; allowed are [carrier.udp] or [carrier.serial]"),
+        }
+    }
+}
+
+impl Carrier {
+    /// Where the peer is, for who begins handshakes. On a serial line both sides do.
+    #[must_use]
+    pub fn peer(&self) -> Option<Address> {
+        match self {
+            Self::Udp(udp) => udp.peer.map(Address::Udp),
+            Self::Serial(_) => Some(Address::Serial),
+        }
+    }
+
+    /// Bytes that the carrier adds to each datagram.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        match self {
+            Self::Udp(udp) => udp.header_len(),
+            Self::Serial(_) => efl::HEADER_BITS as usize / 8,
+        }
+    }
+
+    /// The longest datagram with what the carrier adds to it, in bytes.
+    #[must_use]
+    pub const fn packet_limit(&self) -> usize {
+        match self {
+            Self::Udp(udp) => udp.mtu.0 as usize,
+            Self::Serial(_) => efl::MAX_FRAME,
+        }
+    }
+
+    /// The longest frame of the link that a datagram holds.
+    #[must_use]
+    pub const fn frame_limit(&self) -> usize {
+        self.packet_limit() - self.header_len() - OVERHEAD
+    }
+}
+
+/// The address, or the device.
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(udp) => udp.listen.fmt(f),
+            Self::Serial(serial) => serial.device.display().fmt(f),
+        }
+    }
 }
 
 /// A UDP carrier.
@@ -104,11 +178,26 @@ impl Udp {
     pub const fn header_len(&self) -> usize {
         if self.listen.is_ipv4() { 20 + 8 } else { 40 + 8 }
     }
+}
 
-    /// The longest frame that a datagram holds.
+/// A serial line with 8 data bits, no parity and one stop bit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Serial {
+    /// The serial device, or a pseudo-terminal.
+    pub device: PathBuf,
+    /// Signal changes a second: ten a byte, start and stop bit among them.
+    pub baud: Limit<50, 4_000_000, 115_200>,
+    /// Encrypts the frames below the session. Needed at both ends or at none, and no substitute for `[session]`.
+    #[serde(default)]
+    pub efl_key: Option<efl::Key>,
+}
+
+impl Serial {
+    /// Bits of frames that the line carries a second.
     #[must_use]
-    pub const fn frame_limit(&self) -> usize {
-        self.mtu.0 as usize - self.header_len() - OVERHEAD
+    pub fn line_rate(&self) -> Rate {
+        Rate::from_bps(u64::from(self.baud.get()) * 8 / 10)
     }
 }
 
@@ -118,7 +207,8 @@ impl Udp {
 pub struct Link {
     /// What the two ends say to each other. Both need the same.
     pub protocol: Protocol,
-    /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it.
+    /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it, which on a
+    /// serial line is its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<PositiveRate>,
     /// Where packets wait for the link.
@@ -211,8 +301,11 @@ impl Config {
     /// # Errors
     /// What is wrong, where, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let config: Self = base::config::parse(file, text)?;
+        let mut config: Self = base::config::parse(file, text)?;
         let places: Places = base::config::parse(file, text)?;
+        if let Carrier::Serial(serial) = &config.carrier {
+            config.link.rate = config.link.rate.or(PositiveRate::new(serial.line_rate()));
+        }
         config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
         match (&config.session.key_file, &config.session.key) {
             (Some(_), Some(_)) => {
@@ -241,12 +334,20 @@ impl Config {
             );
             return Err(Complaint::at(Some(place), message));
         }
-        let Udp { listen, peer, .. } = self.carrier.udp;
-        if peer.is_some_and(|peer| peer.is_ipv4() != listen.is_ipv4()) {
-            let message = format!("the peer cannot be reached from {listen}; allowed is one family for both");
-            return Err(Complaint::at(places.carrier.udp.peer.as_ref(), message));
+        match &self.carrier {
+            Carrier::Udp(Udp { listen, peer: Some(peer), .. }) if peer.is_ipv4() != listen.is_ipv4() => {
+                let message =
+                    format!("the peer cannot be reached from {listen}; allowed is one family for both");
+                Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))
+            }
+            Carrier::Serial(serial) if self.link.rate.is_some_and(|rate| rate.0 > serial.line_rate()) => {
+                let (baud, limit) = (serial.baud, serial.line_rate());
+                let message =
+                    format!("a line of {baud:?} baud carries less; allowed are rates up to {limit}, or none");
+                Err(Complaint::at(places.link.rate.as_ref(), message))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads the file at `path`.
@@ -302,6 +403,7 @@ struct UdpPlaces {
 #[serde(default)]
 struct LinkPlaces {
     fillers: Option<Place>,
+    rate: Option<Place>,
 }
 
 /// What is wrong with a value, in view of the others.
@@ -460,8 +562,8 @@ key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
     #[test]
     fn a_site_is_read() {
         let config = Config::parse("site.toml", SITE).unwrap();
-        assert_eq!((config.tun.mtu.0, config.carrier.udp.mtu.0), (1400, 1500));
-        assert_eq!(config.carrier.udp.frame_limit(), 1500 - 28 - 32);
+        assert_eq!((config.tun.mtu.0, config.carrier.packet_limit()), (1400, 1500));
+        assert_eq!(config.carrier.frame_limit(), 1500 - 28 - 32);
         assert_eq!(config.tun.addresses[1].len, 64);
         assert!(config.session.load().is_ok());
     }
@@ -521,6 +623,48 @@ key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         assert!(route.starts_with("site.toml:6: routes = ["), "{route}");
         let family = complaint(|site| site.replace("[link]", "peer = \"[fd00::1]:1\"\n[link]"));
         assert!(family.starts_with("site.toml:7: peer = \"[fd00::1]:1\": the peer cannot"), "{family}");
+    }
+
+    #[test]
+    fn a_serial_line_is_read() {
+        let site = |serial: &str| {
+            let table = format!("[carrier.serial]\n{serial}");
+            SITE.replace("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\n", &table)
+        };
+        let device = "device = \"/dev/ttyUSB0\"\n";
+        let slower = site(&format!("{device}baud = 2400\n")).replace("rate = \"1 Mbit/s\"\n", "");
+        let config = Config::parse("site.toml", &slower).unwrap();
+        assert_eq!(config.link.rate, PositiveRate::new(Rate::from_bps(1920)));
+        assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
+        assert_eq!(config.carrier.peer(), Some(Address::Serial));
+        for (serial, want) in [
+            ("baud = 9600\n".to_owned(), "missing field `device`"),
+            (device.to_owned(), "missing field `baud`"),
+            (
+                format!("{device}baud = 49\n"),
+                "site.toml:7: baud = 49: 49 is out of range; allowed are 50 to 4000000",
+            ),
+            (
+                format!("{device}baud = 9600\n"),
+                "site.toml:10: rate = \"1 Mbit/s\": a line of 9600 baud carries less; allowed are rates up to 7680 bit/s",
+            ),
+            (
+                format!("{device}baud = 9600\nefl-key = \"00\"\n"),
+                "site.toml:8: efl-key = \"00\": not a key; allowed are 32 hexadecimal digits",
+            ),
+            (
+                format!("{device}speed = 1\n"),
+                "site.toml:7: speed = 1: unknown field `speed`, expected one of `device`, `baud`, `efl-key`",
+            ),
+        ] {
+            let error = Config::parse("site.toml", &site(&serial)).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
+        let other = complaint(|site| site.replace("carrier.udp", "carrier.pigeon"));
+        assert!(other.contains("unknown field `pigeon`, expected `udp` or `serial`"), "{other}");
+        let both =
+            complaint(|site| site.replace("[link]", "[carrier.serial]\ndevice = \"x\"\nbaud = 50\n[link]"));
+        assert!(both.contains("allowed are [carrier.udp] or [carrier.serial]"), "{both}");
     }
 
     #[test]

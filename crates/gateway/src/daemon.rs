@@ -10,7 +10,6 @@ mod outbound;
 mod status;
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -18,8 +17,8 @@ use base::config::ConfigError;
 use base::{Duration, Instant};
 use link::{Endpoint, Protocol, Queue};
 
-use crate::carrier::UdpCarrier;
 use crate::carrier::batch::Batch;
+use crate::carrier::{Address, Carrier};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
@@ -40,17 +39,17 @@ pub struct Gateway {
     config: Config,
     clock: Clock,
     tun: Tun,
-    carrier: UdpCarrier,
-    session: Session,
+    carrier: Carrier,
+    session: Session<Address>,
     endpoint: Box<dyn Endpoint>,
     queue: Box<dyn Queue>,
     pacer: Pacer,
     batch: Batch,
-    /// Whether the socket's buffer is full, and the batch waits.
+    /// Whether the carrier's buffer is full, and the batch waits.
     blocked: bool,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
-    /// Bytes of IP and UDP headers around a datagram.
+    /// Bytes that the carrier adds to a datagram.
     header_len: usize,
     /// The longest frame that a datagram holds.
     frame_limit: usize,
@@ -89,7 +88,7 @@ pub enum Notice {
     /// A session is established with the gateway at this address.
     Established {
         /// Where the peer is.
-        peer: SocketAddr,
+        peer: Address,
         /// Whether it lost its state since the last session, so that the link starts afresh.
         restarted: bool,
     },
@@ -98,7 +97,7 @@ pub enum Notice {
     /// Somebody wants a session who cannot have one; told now and then only.
     Refused {
         /// Who.
-        from: SocketAddr,
+        from: Address,
         /// Why not.
         reason: Rejection,
     },
@@ -118,11 +117,11 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
-    /// The carrier's socket.
-    #[error("carrier at {listen}: {error}")]
+    /// The carrier's socket or device.
+    #[error("carrier at {at}: {error}")]
     Carrier {
-        /// Where it listens.
-        listen: SocketAddr,
+        /// Where it listens, or the device.
+        at: String,
         /// What the kernel says.
         error: io::Error,
     },
@@ -148,12 +147,12 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let (udp, link) = (config.carrier.udp, config.link);
+        let link = config.link;
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
-        let carrier = UdpCarrier::bind(udp.listen)
-            .map_err(|error| GatewayError::Carrier { listen: udp.listen, error })?;
-        let session = Session::new(key, udp.peer, &agreement(link.protocol), timing(&config));
+        let carrier = Carrier::open(&config.carrier)
+            .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
+        let session = Session::new(key, config.carrier.peer(), &agreement(link.protocol), timing(&config));
         let gateway = Self {
             clock: Clock::start(),
             session,
@@ -163,8 +162,8 @@ impl Gateway {
             batch: Batch::default(),
             blocked: false,
             needs_order: !matches!(link.protocol, Protocol::Plain(_)),
-            header_len: udp.header_len(),
-            frame_limit: udp.frame_limit(),
+            header_len: config.carrier.header_len(),
+            frame_limit: config.carrier.frame_limit(),
             traffic: Traffic::default(),
             rejected: Reasons::default(),
             discarded: Reasons::default(),
@@ -197,12 +196,12 @@ impl Gateway {
             if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
                 self.endpoint.handle_timeout(now);
             }
-            if from_carrier.read {
+            if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
                 self.receive(now)?;
             }
             self.handle_events(&mut notify);
             if from_carrier.write {
-                self.blocked = false;
+                self.blocked = !self.carrier.flush();
             }
             if from_tun.read {
                 self.read_tun(now)?;
@@ -216,7 +215,7 @@ impl Gateway {
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
                 Interest::either(self.tun.as_fd(), self.wants_packets(), false),
-                Interest::either(self.carrier.as_fd(), true, self.blocked),
+                Interest::either(self.carrier.as_fd(), true, self.blocked || self.carrier.has_unsent()),
                 Interest::read(signals.as_fd()),
             ];
             ready = wait(interests, Some(timeout))?;
@@ -251,11 +250,17 @@ impl Gateway {
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
         };
-        [transmit, self.endpoint.poll_timeout(), self.session.poll_timeout(), Some(self.status_at)]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(now + Duration::from_secs(1))
+        [
+            transmit,
+            self.endpoint.poll_timeout(),
+            self.session.poll_timeout(),
+            self.carrier.poll_timeout(),
+            Some(self.status_at),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(now + Duration::from_secs(1))
     }
 
     fn status_interval(&self) -> Duration {
@@ -272,7 +277,7 @@ fn agreement(protocol: Protocol) -> String {
 
 /// Keep-alives leave room on a slow link.
 fn timing(config: &Config) -> Timing {
-    let bits = u64::from(config.carrier.udp.mtu.0) * 8;
+    let bits = config.carrier.packet_limit() as u64 * 8;
     Timing::for_frames_of(config.link.rate.map_or(Duration::ZERO, |rate| rate.0.time_for(bits)))
 }
 

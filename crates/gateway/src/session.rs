@@ -149,16 +149,16 @@ impl Rejection {
     }
 }
 
-/// One side of a session.
+/// One side of a session, with a peer whose place is an `A`.
 #[derive(Debug)]
-pub struct Session {
+pub struct Session<A = SocketAddr> {
     key: PresharedKey,
     hello: Hello,
     timing: Timing,
     /// Where the configuration says that the peer is; who has such a place begins handshakes.
-    configured: Option<SocketAddr>,
+    configured: Option<A>,
     /// Where the newest authentic datagram came from.
-    learnt: Option<SocketAddr>,
+    learnt: Option<A>,
     current: Option<Transport>,
     /// Opens what was under way when the keys changed.
     previous: Option<Transport>,
@@ -178,7 +178,7 @@ pub struct Session {
     handshake_wanted: bool,
     handshakes: Allowance,
     hints: Allowance,
-    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    outbox: VecDeque<(A, Vec<u8>)>,
     events: VecDeque<Event>,
     /// Handshakes completed, ours or theirs.
     pub established: Counter,
@@ -193,10 +193,10 @@ const ANSWERED_KEPT: usize = 256;
 /// Handshake datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
 
-impl Session {
+impl<A: Copy + PartialEq> Session<A> {
     /// A side without keys yet. `peer` makes it the initiator; `agreement` names what both ends must agree on.
     #[must_use]
-    pub fn new(key: PresharedKey, peer: Option<SocketAddr>, agreement: &str, timing: Timing) -> Self {
+    pub fn new(key: PresharedKey, peer: Option<A>, agreement: &str, timing: Timing) -> Self {
         let hello = Hello {
             incarnation: u64::from_le_bytes(random_bytes()),
             agreement: base::random::fnv1a(agreement.as_bytes()),
@@ -229,7 +229,7 @@ impl Session {
 
     /// Where data goes: to the place of the newest authentic datagram, or else the configured one.
     #[must_use]
-    pub fn peer(&self) -> Option<SocketAddr> {
+    pub fn peer(&self) -> Option<A> {
         self.learnt.or(self.configured)
     }
 
@@ -262,7 +262,7 @@ impl Session {
     pub fn handle_datagram(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: A,
         bytes: &mut [u8],
     ) -> Result<Option<Arrival>, Rejection> {
         match Datagram::parse(bytes) {
@@ -299,7 +299,7 @@ impl Session {
     }
 
     /// A datagram of the session's own, and where it goes.
-    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+    pub fn poll_transmit(&mut self) -> Option<(A, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
@@ -327,7 +327,7 @@ impl Session {
     fn handle_data(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: A,
         bytes: &mut [u8],
         receiver: u32,
         counter: u64,
@@ -361,7 +361,7 @@ impl Session {
     fn confirm(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: A,
         bytes: &mut [u8],
         receiver: u32,
         counter: u64,
@@ -379,7 +379,7 @@ impl Session {
     fn handle_initiation(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: A,
         sender: u32,
         noise: &[u8],
     ) -> Result<(), Rejection> {
@@ -434,7 +434,7 @@ impl Session {
     fn handle_response(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: A,
         sender: u32,
         receiver: u32,
         noise: &[u8],
@@ -454,7 +454,7 @@ impl Session {
     }
 
     /// A hint is not authentic: it counts only from where the peer is, and when the peer has fallen silent.
-    fn handle_hint(&mut self, now: Instant, from: SocketAddr, index: u32) -> Result<(), Rejection> {
+    fn handle_hint(&mut self, now: Instant, from: A, index: u32) -> Result<(), Rejection> {
         if self.current.as_ref().is_none_or(|current| current.remote != index) {
             return Err(Rejection::UnknownSession);
         }
@@ -529,7 +529,7 @@ impl Session {
         self.send(to, datagram);
     }
 
-    fn send(&mut self, to: SocketAddr, datagram: Vec<u8>) {
+    fn send(&mut self, to: A, datagram: Vec<u8>) {
         // Full only while nobody drains it; every message here is sent again in time.
         if self.outbox.len() < OUTBOX_LIMIT {
             self.outbox.push_back((to, datagram));

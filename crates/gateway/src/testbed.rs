@@ -14,6 +14,7 @@
 //! testbed's namespaces, and removes the rest.
 
 pub mod namespaces;
+pub mod null_modem;
 pub mod processes;
 mod sites;
 

@@ -25,6 +25,7 @@ site.toml:
   [carrier.udp]
   listen = \"192.0.2.1:51900\"
   peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
+  # or: [carrier.serial] with device = \"/dev/ttyUSB0\" and baud = 115200
   [link]
   protocol = \"cotmll\"           # or \"plain\"
   rate = \"1 Mbit/s\"             # of the carrier, with all headers

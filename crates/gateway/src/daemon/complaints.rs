@@ -1,9 +1,8 @@
 //! Whom a gateway refuses, told to whoever runs it: once, and again if it goes on.
 
-use std::net::SocketAddr;
-
 use base::{Duration, Instant};
 
+use crate::carrier::Address;
 use crate::session::Rejection;
 
 /// What is still to be told, and what was.
@@ -11,7 +10,7 @@ use crate::session::Rejection;
 pub(super) struct Complaints {
     /// When each reason was told last.
     told: Vec<(Rejection, Instant)>,
-    waiting: Vec<(SocketAddr, Rejection)>,
+    waiting: Vec<(Address, Rejection)>,
 }
 
 /// Between two complaints for the same reason: anybody can cause them.
@@ -19,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(600);
 
 impl Complaints {
     /// A datagram from `from` was refused.
-    pub(super) fn on_rejection(&mut self, now: Instant, from: SocketAddr, reason: Rejection) {
+    pub(super) fn on_rejection(&mut self, now: Instant, from: Address, reason: Rejection) {
         // The others are the network's doing, or a stranger's; a counter is enough for them.
         if !matches!(reason, Rejection::ForgedHandshake | Rejection::Disagreement) {
             return;
@@ -33,7 +32,7 @@ impl Complaints {
     }
 
     /// What is to be told.
-    pub(super) fn poll(&mut self) -> Option<(SocketAddr, Rejection)> {
+    pub(super) fn poll(&mut self) -> Option<(Address, Rejection)> {
         self.waiting.pop()
     }
 }
@@ -45,7 +44,7 @@ mod tests {
     #[test]
     fn each_mismatch_is_told_once_in_a_while() {
         let mut complaints = Complaints::default();
-        let from = SocketAddr::from(([192, 0, 2, 1], 7));
+        let from = Address::Udp(([192, 0, 2, 1], 7).into());
         for second in 0..1000 {
             let now = Instant::ZERO + Duration::from_secs(second);
             for reason in [Rejection::ForgedHandshake, Rejection::Disagreement, Rejection::Replayed] {

@@ -6,6 +6,7 @@ use base::Instant;
 use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
+use crate::carrier::Address;
 use crate::session::{Event, Session};
 use crate::tun::{Tun, Written};
 
@@ -17,7 +18,7 @@ impl Gateway {
         } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
-            let received = carrier.receive(|from, datagram| {
+            let received = carrier.receive(now, |from, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
                 take_events(session, endpoint.as_mut(), events);
                 let arrival = match result {
@@ -46,7 +47,7 @@ impl Gateway {
 }
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
-fn take_events(session: &mut Session, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
+fn take_events(session: &mut Session<Address>, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
     while let Some(event) = session.poll_event() {
         if event == (Event::Established { restarted: true }) {
             endpoint.reset();

@@ -1,13 +1,12 @@
 //! From the TUN device to the carrier.
 
 use std::io;
-use std::net::SocketAddr;
 
 use base::Instant;
 use link::{Class, Demand, Full};
 
 use super::{Gateway, TURN};
-use crate::carrier::Sent;
+use crate::carrier::{Address, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
 /// Frames sent before arrivals have their turn: two batches.
@@ -87,12 +86,12 @@ impl Gateway {
     }
 
     /// Whether the batch takes another datagram, after it was sent if it was full.
-    fn make_room(&mut self, to: SocketAddr) -> bool {
+    fn make_room(&mut self, to: Address) -> bool {
         self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(to)
     }
 
     /// Appends one frame, sealed, to the batch; false if there is none or the socket is full.
-    fn append_frame(&mut self, now: Instant, to: SocketAddr) -> bool {
+    fn append_frame(&mut self, now: Instant, to: Address) -> bool {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
@@ -119,7 +118,7 @@ impl Gateway {
     }
 
     /// Sends the batch; false if the socket is full and the batch must wait.
-    fn flush(&mut self, to: SocketAddr) -> bool {
+    fn flush(&mut self, to: Address) -> bool {
         if self.batch.is_empty() {
             return true;
         }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use base::Packet;
 
 use super::UdpPort;
-use crate::carrier::{enlarge, overflows};
+use crate::carrier::udp::{enlarge, overflows};
 use crate::readiness::Interest;
 use crate::tun::{Tun, Written};
 

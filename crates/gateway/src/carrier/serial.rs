@@ -1,0 +1,240 @@
+//! The serial carrier: a datagram an EFL frame, on a serial device or a pseudo-terminal in raw mode.
+//!
+//! The line has 8 data bits, no parity and one stop bit, and falls silent when there is nothing to say. A byte's most
+//! significant bit comes first in EFL's stream, whatever order the hardware has.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use base::{Duration, Instant};
+use link::efl::{Deframer, Framer};
+
+use super::Sent;
+use crate::config;
+use crate::key::random_bytes;
+
+/// An open serial device.
+#[derive(Debug)]
+pub struct SerialCarrier {
+    device: File,
+    framer: Framer,
+    deframer: Deframer,
+    /// A frame of which the kernel took a part only, and how much.
+    unsent: Vec<u8>,
+    sent: usize,
+    /// How long the line may pause within a frame.
+    pause: Duration,
+    /// When the last bytes came.
+    heard_at: Instant,
+}
+
+/// Bytes of one read: what the kernel keeps for a terminal.
+const READ_LEN: usize = 4096;
+/// Longer than adapters collect bytes before they tell: 16 ms for many USB chips.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Further pause, for a line on which a byte takes longer than that.
+const PAUSE_BYTES: u64 = 4;
+
+impl SerialCarrier {
+    /// Opens the device and makes it raw.
+    ///
+    /// # Errors
+    /// No such device, no right, or no terminal.
+    pub fn open(config: &config::Serial) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        let device = options.open(&config.device)?;
+        make_raw(&device, config.baud.get())?;
+        let (framer, deframer) = match config.efl_key {
+            Some(key) => (Framer::keyed(key, random_bytes()), Deframer::keyed(key)),
+            None => (Framer::clear(), Deframer::clear()),
+        };
+        Ok(Self {
+            device,
+            framer,
+            deframer,
+            unsent: Vec::new(),
+            sent: 0,
+            pause: PAUSE + config.line_rate().time_for(PAUSE_BYTES * 8),
+            heard_at: Instant::ZERO,
+        })
+    }
+
+    /// Sends one datagram.
+    pub fn send(&mut self, datagram: &[u8]) -> Sent {
+        if !self.flush() {
+            return Sent::Full;
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        if self.framer.frame(datagram, &mut self.unsent).is_err() {
+            return Sent::Refused;
+        }
+        // What does not fit the kernel's buffer waits here, one frame at most.
+        self.flush();
+        Sent::Yes
+    }
+
+    /// Whether something was framed and not written.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.sent < self.unsent.len()
+    }
+
+    /// Writes what was framed and not written; whether nothing is left.
+    pub fn flush(&mut self) -> bool {
+        while self.has_unsent() {
+            match self.device.write(&self.unsent[self.sent..]) {
+                Ok(0) => return false,
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                // The device is gone: reading says so, and ends the gateway.
+                Err(_) => self.sent = self.unsent.len(),
+            }
+        }
+        true
+    }
+
+    /// Reads what has arrived and hands each datagram in it to `handle`; how many there were.
+    ///
+    /// # Errors
+    /// What the kernel says, other than that there is nothing; that the device is gone.
+    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(&mut [u8])) -> io::Result<usize> {
+        let frames = self.deframer.counters().frames;
+        let mut bytes = [0; READ_LEN];
+        match self.device.read(&mut bytes) {
+            Ok(0) => {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the serial device has hung up"));
+            }
+            Ok(len) => {
+                self.heard_at = now;
+                self.deframer.handle_bytes(&bytes[..len], &mut handle);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if self.poll_timeout().is_some_and(|due| due <= now) {
+                    self.deframer.handle_silence(&mut handle);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((self.deframer.counters().frames - frames) as usize)
+    }
+
+    /// When a frame that is under way has paused for too long.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deframer.is_waiting().then(|| self.heard_at + self.pause)
+    }
+
+    /// What the deframer counted.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.deframer.counters().named().to_vec()
+    }
+}
+
+impl AsFd for SerialCarrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// Raw mode at any baud rate: the kernel's own structure takes rates that the C library has no constant for.
+pub(crate) fn make_raw(device: &File, baud: u32) -> io::Result<()> {
+    // SAFETY: the structure is plain old data, and both requests take a pointer to it that is valid for the call.
+    let result = unsafe {
+        let mut settings: libc::termios2 = std::mem::zeroed();
+        if libc::ioctl(device.as_raw_fd(), libc::TCGETS2, &raw mut settings) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        settings.c_iflag = 0;
+        settings.c_oflag = 0;
+        settings.c_lflag = 0;
+        settings.c_cflag = libc::CS8 | libc::CREAD | libc::CLOCAL | libc::BOTHER;
+        settings.c_ispeed = baud;
+        settings.c_ospeed = baud;
+        settings.c_cc[libc::VMIN] = 1;
+        settings.c_cc[libc::VTIME] = 0;
+        libc::ioctl(device.as_raw_fd(), libc::TCSETS2, &raw const settings)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::testbed::null_modem::NullModem;
+
+    fn open(modem: &NullModem, end: usize, key: &str) -> SerialCarrier {
+        let device = modem.device(end).display();
+        let text = format!(
+            "[tun]\nname = \"sat0\"\n[carrier.serial]\ndevice = \"{device}\"\nbaud = 1000000\n{key}\n\
+             [link]\nprotocol = \"plain\"\n[session]\nkey-file = \"k\"\n"
+        );
+        let config = Config::parse("site.toml", &text).unwrap();
+        let config::Carrier::Serial(serial) = &config.carrier else { panic!("a serial line") };
+        SerialCarrier::open(serial).unwrap()
+    }
+
+    /// Carries until nothing moves, and what arrives at the end 1.
+    fn arrived(modem: &mut NullModem, now: Instant, to: &mut SerialCarrier) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        loop {
+            let mut carried = 0;
+            modem.carry(Duration::from_millis(5), |_, bytes| carried += bytes.len()).unwrap();
+            to.receive(now, |datagram| found.push(datagram.to_vec())).unwrap();
+            if carried == 0 {
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn datagrams_cross_and_noise_costs_little() {
+        for key in ["", "efl-key = \"000102030405060708090a0b0c0d0e0f\""] {
+            let mut modem = NullModem::open().unwrap();
+            let (mut a, mut b) = (open(&modem, 0, key), open(&modem, 1, key));
+            let mut now = Instant::ZERO + Duration::from_secs(1);
+            let mut found = 0;
+            for n in 0..200_u8 {
+                let datagram: Vec<u8> = (0..400).map(|at: u32| (at as u8).wrapping_mul(n)).collect();
+                assert_eq!(a.send(&datagram), Sent::Yes);
+                let got = arrived(&mut modem, now, &mut b);
+                found += got.iter().filter(|got| **got == datagram).count();
+                if n % 10 == 9 {
+                    // All values of a byte, those that a terminal would act upon among them.
+                    (&a.device).write_all(&(0..=n).collect::<Vec<u8>>()).unwrap();
+                }
+                now += Duration::from_millis(10);
+            }
+            // An unfinished header may take up to a frame behind the noise along, until the line is silent.
+            arrived(&mut modem, now, &mut b);
+            b.receive(now + Duration::from_secs(1), |_| ()).unwrap();
+            let counters = b.deframer.counters();
+            assert!(found >= 160 && counters.frames >= 178, "{found} {counters:?}");
+            assert!(counters.hunts >= 19 && counters.bits_skipped > 0, "{counters:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_line_makes_wait_and_a_lost_one_is_told() {
+        let mut modem = NullModem::open().unwrap();
+        let (mut a, mut b) = (open(&modem, 0, ""), open(&modem, 1, ""));
+        assert_eq!(a.send(&[0; 512]), Sent::Refused);
+        let sent = (0..1000).take_while(|_| a.send(&[7; 500]) == Sent::Yes).count();
+        assert!((2..999).contains(&sent) && a.has_unsent() && !a.flush(), "{sent}");
+        let mut found = Vec::new();
+        while found.len() < sent {
+            found.extend(arrived(&mut modem, Instant::ZERO, &mut b));
+            a.flush();
+        }
+        assert!(found.iter().all(|datagram| *datagram == [7; 500]) && !a.has_unsent());
+        drop(modem);
+        assert!(b.receive(Instant::ZERO, |_| ()).is_err());
+    }
+}
