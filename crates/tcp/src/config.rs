@@ -43,6 +43,12 @@ pub struct TcpConfig {
     pub ack_heuristic: bool,
     /// How the window goes down to the controller's during fast recovery.
     pub reduction: Reduction,
+    /// Whether a time-out was needed is found out by what new data bring (RFC 5682).
+    pub f_rto: ForwardRto,
+    /// Whether a time-out was needed is found out by the timestamps (RFC 3522), where these are in use.
+    pub eifel_detection: bool,
+    /// What to do about a time-out that was not needed.
+    pub spurious_response: SpuriousResponse,
     /// Congestion controller.
     pub congestion: Congestion,
     /// How slow start ends, for the controllers that have the usual one: Reno, CUBIC and Westwood.
@@ -121,6 +127,9 @@ impl Default for TcpConfig {
             exit_window: ExitWindow::FlightSize,
             ack_heuristic: false,
             reduction: Reduction::Immediate,
+            f_rto: ForwardRto::Off,
+            eifel_detection: false,
+            spurious_response: SpuriousResponse::Halve,
             congestion: Congestion::Reno,
             slow_start: SlowStart::Standard,
             pacing: false,
@@ -207,6 +216,30 @@ pub enum Reduction {
     Prr,
     /// By a segment for every two acknowledgements, as Linux 2.4 did.
     RateHalving,
+}
+
+/// Detection of time-outs that were not needed (RFC 5682).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardRto {
+    /// None.
+    Off,
+    /// From cumulative acknowledgements (section 2).
+    Basic,
+    /// From selective ones (section 3); basic if the peer does not know them.
+    Sack,
+}
+
+/// What to do about a time-out that was not needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpuriousResponse {
+    /// Window and threshold become half of what was outstanding: as conservative as after a loss.
+    Halve,
+    /// Window, threshold and timer as before, as RFC 4015 says.
+    Eifel,
+    /// Window and threshold stay as the time-out made them; nothing is sent again.
+    None,
 }
 
 /// How the retransmission time-out follows from round-trip samples.

@@ -24,6 +24,7 @@ mod receiver;
 mod recovering;
 mod reports;
 mod sender;
+mod spurious;
 pub mod statistics;
 mod timers;
 mod transmit;

@@ -24,8 +24,8 @@ mod rtt;
 mod sequence;
 
 pub use config::{
-    Congestion, DelayedAcks, ExitWindow, InitialWindow, PartialAcks, Recovery, Reduction, RtoEstimator,
-    SlowStart, TcpConfig,
+    Congestion, DelayedAcks, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery, Reduction,
+    RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};

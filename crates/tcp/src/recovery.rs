@@ -11,6 +11,7 @@ pub(crate) mod reduction;
 mod reno;
 mod sack;
 pub(crate) mod scoreboard;
+pub(crate) mod spurious;
 mod tail_loss_probe;
 
 use base::{Duration, Instant};
@@ -22,6 +23,7 @@ use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use scoreboard::{Record, Scoreboard};
+use spurious::{Methods, Suspicion, Verdict};
 use tail_loss_probe::TailLossProbe;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681, 3.2; `DupThresh` of RFC 6675, 2).
@@ -57,6 +59,10 @@ pub(crate) struct Arrival {
     pub(crate) dsack: bool,
     /// Whether it acknowledges nothing new, selectively either, and carries nothing.
     pub(crate) bare_duplicate: bool,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    /// Whether new data could be sent, if a time-out is in doubt.
+    pub(crate) new_data: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) srtt: Duration,
     /// Least round-trip time; [`Duration::MAX`] before the first sample.
@@ -110,6 +116,8 @@ pub(crate) enum Change {
         /// What was lost.
         lost: Lost,
     },
+    /// The last time-out was not needed: recovery is over.
+    Spurious,
     /// Fast recovery ended; the scheme asks for at most this much window at first.
     Left {
         /// Bytes.
@@ -207,6 +215,8 @@ impl Episode {
 pub(crate) struct Machine {
     scheme: Scheme,
     limited_transmit: bool,
+    /// Whether the last time-out was needed is not decided.
+    suspicion: Option<Box<Suspicion>>,
 }
 
 #[derive(Debug)]
@@ -229,7 +239,7 @@ impl Machine {
             config::Recovery::Rack if sack => Scheme::Rack(Box::new(Rack::new(una))),
             _ => Scheme::NewReno(NewReno::new(config, una)),
         };
-        Self { scheme, limited_transmit: config.limited_transmit }
+        Self { scheme, limited_transmit: config.limited_transmit, suspicion: None }
     }
 
     const fn episode(&self) -> &Episode {
@@ -254,12 +264,47 @@ impl Machine {
 
     /// An acknowledgement arrived and the scoreboard has taken it in.
     pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let verdict = match &mut self.suspicion {
+            None => Verdict::Open,
+            Some(suspicion) => suspicion.on_ack(board, arrival),
+        };
+        match verdict {
+            Verdict::Open => self.on_undisputed_ack(board, arrival),
+            Verdict::Needed => {
+                self.stop_doubting(board);
+                self.on_undisputed_ack(board, arrival)
+            }
+            Verdict::Spurious => {
+                self.suspicion = None;
+                board.unmark_lost();
+                let episode = self.episode_mut();
+                episode.end();
+                // A loss of what is outstanding may be found anew (RFC 6582, 3.2, step 2).
+                episode.recover = arrival.una - 1;
+                self.on_undisputed_ack(board, arrival);
+                Change::Spurious
+            }
+        }
+    }
+
+    /// The time-out was needed: all that was outstanding then is lost after all.
+    fn stop_doubting(&mut self, board: &mut Scoreboard) {
+        if self.suspicion.take().is_some_and(|suspicion| suspicion.holds()) {
+            let recover = self.episode().recover;
+            board.mark_rest_lost(recover);
+            // RFC 5682 (2.1, step 3a): the first segment that was not sent again goes out at once.
+            self.episode_mut().forced = board.is_due_again(board.head());
+        }
+    }
+
+    fn on_undisputed_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let holds = self.holds();
         match &mut self.scheme {
             Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
             Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
             Scheme::Sack(scheme) => scheme.on_ack(board, arrival),
             Scheme::Fack(scheme) => scheme.on_ack(board, arrival),
-            Scheme::Rack(scheme) => scheme.on_ack(board, arrival),
+            Scheme::Rack(scheme) => scheme.on_ack(board, arrival, holds),
         }
     }
 
@@ -277,9 +322,15 @@ impl Machine {
     }
 
     /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1), or
-    /// what is overdue (RFC 8985, 6.3).
-    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
+    /// what is overdue (RFC 8985, 6.3); but the first segment alone while F-RTO, if it is among the `methods`, doubts it.
+    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival, methods: Methods) {
+        match &mut self.suspicion {
+            Some(suspicion) => suspicion.on_another_timeout(),
+            None if board.is_head_sacked() => {}
+            None => self.suspicion = Suspicion::new(methods, arrival.nxt),
+        }
         match &mut self.scheme {
+            _ if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.holds()) => board.mark_head_lost(),
             Scheme::Rack(scheme) => scheme.mark_losses_on_timeout(board, arrival),
             _ => board.mark_all_lost(),
         }
@@ -288,6 +339,7 @@ impl Machine {
 
     /// What the closed window dropped is all sent again.
     pub(crate) fn on_window_reopened(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
+        self.suspicion = None;
         board.mark_all_lost();
         self.begin_timeout(arrival);
     }
@@ -312,6 +364,13 @@ impl Machine {
         if self.phase() == Phase::Open {
             return if new_data { Next::New } else { Next::Nothing };
         }
+        if self.holds() {
+            return match board.is_due_again(board.head()) {
+                true => Next::Retransmit(board.head()),
+                false if new_data && self.lets_new_out() => Next::New,
+                false => Next::Nothing,
+            };
+        }
         match &mut self.scheme {
             Scheme::Reno(_) | Scheme::NewReno(_) => Next::lost_or_new(board, new_data),
             Scheme::Sack(scheme) => scheme.next(board, new_data),
@@ -320,10 +379,15 @@ impl Machine {
         }
     }
 
-    /// What `next` said was sent `now`.
-    pub(crate) fn on_sent(&mut self, sent: Next, now: Instant) {
+    /// What `next` said was sent `now`, with this timestamp.
+    pub(crate) fn on_sent(&mut self, sent: Next, now: Instant, timestamp: u32) {
         if matches!(sent, Next::Retransmit(_)) {
             self.episode_mut().forced = false;
+        }
+        match (&mut self.suspicion, sent) {
+            (Some(suspicion), Next::Retransmit(_)) => suspicion.on_resent(timestamp),
+            (Some(suspicion), Next::New) => suspicion.on_new_sent(),
+            _ => {}
         }
         match (&mut self.scheme, sent) {
             (Scheme::Sack(scheme), Next::Rescue(_)) => scheme.on_rescue(),
@@ -357,6 +421,21 @@ impl Machine {
     /// Whether the next retransmission goes out whatever the window says.
     pub(crate) const fn forced(&self) -> bool {
         self.episode().forced
+    }
+
+    /// Whether a time-out is in doubt, so that only the first segment counts as lost.
+    fn holds(&self) -> bool {
+        self.suspicion.as_ref().is_some_and(|suspicion| suspicion.holds())
+    }
+
+    /// Whether new data go out whatever the window says (RFC 5682, 2.1, step 2b).
+    pub(crate) fn lets_new_out(&self) -> bool {
+        self.suspicion.as_ref().is_some_and(|suspicion| suspicion.lets_new_out())
+    }
+
+    /// Whether a time-out is in doubt.
+    pub(crate) const fn doubts(&self) -> bool {
+        self.suspicion.is_some()
     }
 
     /// Where recovery stands.

@@ -100,6 +100,15 @@ impl RttEstimator {
         self.set_rto(margin);
     }
 
+    /// A sample after a spurious time-out sets the estimate (RFC 4015, 3.2, step 8).
+    pub(crate) fn adapt(&mut self, sample: Duration, srtt: Duration, rttvar: Duration) {
+        self.on_minimum_candidate(sample);
+        (self.srtt, self.rttvar) = (srtt.as_nanos().max(1), rttvar.as_nanos());
+        let margin = (4 * self.rttvar).max(self.config.rto_margin.as_nanos());
+        (self.linux.peak, self.linux.margin) = (margin, margin);
+        self.set_rto(margin);
+    }
+
     fn set_rto(&mut self, margin: u64) {
         let rto = Duration::from_nanos(self.srtt.saturating_add(margin));
         self.rto = rto.max(self.config.min_rto).min(self.config.max_rto);

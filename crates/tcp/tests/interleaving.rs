@@ -19,16 +19,24 @@ struct Setting {
     faults_end: Duration,
     /// In each half of this period one reader does not read.
     stall: Option<Duration>,
+    /// Bytes that a reader takes at each event, so that windows close and open by little.
+    appetite: Option<usize>,
     /// Time-outs are asked for at arbitrary times too.
     early_timeouts: bool,
 }
 
 fn recovery() -> impl Strategy<Value = TcpConfig> {
-    use longhaul_tcp::{ExitWindow, PartialAcks, Reduction, RtoEstimator};
+    use longhaul_tcp::{ExitWindow, ForwardRto, PartialAcks, Reduction, RtoEstimator, SpuriousResponse};
     let schemes = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack];
     let reductions = [Reduction::Immediate, Reduction::Prr, Reduction::RateHalving];
-    (0..schemes.len(), 0..reductions.len(), any::<[bool; 6]>()).prop_map(
-        move |(scheme, reduction, switches)| TcpConfig {
+    let detections = [ForwardRto::Off, ForwardRto::Basic, ForwardRto::Sack];
+    let responses = [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::None];
+    let names = (0..schemes.len(), 0..reductions.len(), 0..detections.len(), 0..responses.len());
+    (names, any::<[bool; 7]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
+        TcpConfig {
+            f_rto: detections[detection],
+            spurious_response: responses[response],
+            eifel_detection: switches[6],
             recovery: schemes[scheme],
             reduction: reductions[reduction],
             limited_transmit: switches[0],
@@ -38,8 +46,8 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
             ack_heuristic: switches[4],
             rto_estimator: if switches[5] { RtoEstimator::Rfc6298 } else { RtoEstimator::Linux },
             ..TcpConfig::default()
-        },
-    )
+        }
+    })
 }
 
 const ACKS: [DelayedAcks; 4] =
@@ -80,7 +88,8 @@ fn setting() -> impl Strategy<Value = Setting> {
             duplication,
             bottleneck: None,
         });
-    let rest = (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>());
+    let rest =
+        (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>(), any::<Option<u8>>());
     (any::<u64>(), config(), config(), path, rest).prop_map(|(seed, a, b, path, rest)| Setting {
         seed,
         config: [a, b],
@@ -89,6 +98,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         faults_end: Duration::from_secs(rest.2),
         stall: rest.3.map(|tenths| Duration::from_millis(100 * (1 + u64::from(tenths) / 8))),
         early_timeouts: rest.4,
+        appetite: rest.5.map(|tens| 1 + 10 * usize::from(tens)),
     })
 }
 
@@ -114,11 +124,10 @@ fn run(setting: &Setting) -> Result<(), TestCaseError> {
         if pair.now > faults_end {
             (pair.path.loss, pair.path.duplication) = (0.0, 0.0);
         }
-        if let Some(period) = setting.stall {
-            let phase = pair.now.as_nanos() / period.as_nanos();
-            for side in 0..2 {
-                pair.ends[side].stalled = pair.now < faults_end && phase % 2 == side as u64;
-            }
+        for side in 0..2 {
+            let phase = setting.stall.map(|period| pair.now.as_nanos() / period.as_nanos() % 2);
+            pair.ends[side].stalled = pair.now < faults_end && phase == Some(side as u64);
+            pair.ends[side].appetite = setting.appetite.filter(|_| pair.now < faults_end);
         }
         if setting.early_timeouts {
             let now = pair.now;
@@ -137,7 +146,7 @@ fn run(setting: &Setting) -> Result<(), TestCaseError> {
         }
     }
     // A reader that stalled until the end still gets what had arrived.
-    pair.ends.iter_mut().for_each(|end| end.stalled = false);
+    pair.ends.iter_mut().for_each(|end| (end.stalled, end.appetite) = (false, None));
     pair.drain();
     for side in 0..2 {
         prop_assert!(!pair.ends[side].corrupt);

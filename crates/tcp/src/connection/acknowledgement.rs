@@ -106,8 +106,14 @@ impl Connection {
         let duplicate = seen.duplicate;
         let rtt = self.sample_rtt(now, segment, news);
         let sender = &mut self.sender;
-        let arrival =
-            Arrival { duplicate, dsack: seen.dsack, bare_duplicate: seen.bare, ..sender.arrival(now, news) };
+        let arrival = Arrival {
+            duplicate,
+            dsack: seen.dsack,
+            bare_duplicate: seen.bare,
+            echo: segment.options.timestamps.filter(|_| self.negotiated.timestamps).map(|it| it.echo),
+            new_data: sender.recovery.doubts() && sender.next_new().is_some(),
+            ..sender.arrival(now, news)
+        };
         let change = sender.recovery.on_ack(&mut sender.board, &arrival);
         self.respond(now, change, before, news, duplicate);
         if !duplicate && news.bytes == 0 {
@@ -138,8 +144,7 @@ impl Connection {
         let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
         let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
         if let Some(sample) = oldest.or_else(echoed) {
-            let (una, nxt) = (self.sender.una, self.sender.nxt);
-            self.sender.rtt.on_sample(sample, samples_log2, (una, nxt));
+            self.take_rtt_sample(sample, samples_log2);
             // RFC 6298 (5, last): a new sample ends the back-off.
             self.sender.backoff = 0;
         }

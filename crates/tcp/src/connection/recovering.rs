@@ -48,6 +48,7 @@ impl Connection {
                 self.leave(now, u64::MAX);
                 self.statistics.recoveries += 1;
             }
+            Change::Spurious => self.on_spurious_timeout(now, news.acked),
             Change::Left { limit } => self.leave(now, limit),
         }
         self.reduce(before, news, duplicate);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::{Duration, Instant};
 
 use super::delivery::DeliveryMeter;
+use super::spurious::Prior;
 use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
@@ -43,6 +44,8 @@ pub(super) struct Sender {
     pub(super) buffer: SendBuffer,
     pub(super) board: Scoreboard,
     pub(super) recovery: Machine,
+    /// What the last time-out changed, until it proves needed or the response is complete.
+    pub(super) prior: Option<Box<Prior>>,
     /// How the window goes down during fast recovery, where not at once.
     pub(super) reduction: Option<Box<Reduction>>,
     pub(super) controller: Box<dyn Controller>,
@@ -82,6 +85,7 @@ impl Sender {
             buffer: SendBuffer::new(config.send_buffer.0 as usize),
             board: Scoreboard::default(),
             recovery: Machine::new(config, false, ORIGIN + 1),
+            prior: None,
             reduction: None,
             controller: congestion::build(config, &start(config, mss, false, None)),
             membership: None,
@@ -196,6 +200,8 @@ impl Sender {
             reordered_by: news.reordered_by,
             dsack: false,
             bare_duplicate: false,
+            echo: None,
+            new_data: false,
             srtt: self.rtt.srtt().unwrap_or_default(),
             rtt_min: self.rtt.min(),
         }

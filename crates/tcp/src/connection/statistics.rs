@@ -14,7 +14,9 @@ pub struct Statistics {
     /// Bytes of data that were sent again.
     pub bytes_retransmitted: u64,
     /// Expirations of the retransmission timer for data.
-    pub timeouts: u64,
+    pub timeouts: u32,
+    /// Time-outs found not to have been needed.
+    pub spurious_timeouts: u32,
     /// Times that fast recovery began.
     pub recoveries: u32,
     /// Tail loss probes sent (RFC 8985, 7).

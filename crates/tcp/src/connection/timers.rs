@@ -5,6 +5,7 @@ use base::{Duration, Instant};
 use super::{Connection, Events, Failure, State};
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::scoreboard::Delivered;
+use crate::recovery::spurious::Methods;
 use crate::recovery::{Lost, Phase};
 
 /// Deadlines; [`Instant::MAX`] is "off".
@@ -200,9 +201,14 @@ impl Connection {
         };
         sender.timeout_at = sender.una;
         sender.reduction = None;
+        let methods = self.detection();
+        if methods != Methods::default() {
+            self.remember_prior(flight_size);
+        }
+        let sender = &mut self.sender;
         let lost = Lost::head(&sender.board);
         let arrival = sender.arrival(now, &Delivered::default());
-        sender.recovery.on_timeout(&mut sender.board, &arrival);
+        sender.recovery.on_timeout(&mut sender.board, &arrival, methods);
         if !again {
             sender.controller.on_congestion(&Congestion {
                 now,

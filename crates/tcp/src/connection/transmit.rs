@@ -93,7 +93,8 @@ impl Connection {
             sender.controller.on_restart(now);
         }
         sender.controller.on_send_opportunity(now, sender.board.pipe());
-        if sender.board.pipe() + u64::from(len) > sender.allowed() {
+        let forced = sender.recovery.lets_new_out();
+        if !forced && sender.board.pipe() + u64::from(len) > sender.allowed() {
             return false;
         }
         if !self.may_pace(now) {
@@ -124,6 +125,7 @@ impl Connection {
         self.emit(now, out, Outgoing { start, flags, len });
         let sender = &mut self.sender;
         sender.nxt += u64::from(space);
+        sender.recovery.on_sent(Next::New, now, 0);
         sender.note_sent(u64::from(space));
         self.note_paced(now, len);
         self.statistics.data_segments_sent += 1;
@@ -140,11 +142,12 @@ impl Connection {
 
     /// Sends a record again.
     pub(super) fn resend(&mut self, now: Instant, out: &mut Packet, index: u64, next: Next) {
+        let timestamp = self.timestamp(now);
         let sender = &mut self.sender;
         let record = *sender.board.record(index);
         let snapshot = sender.meter.snapshot(now, false);
         sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_)));
-        sender.recovery.on_sent(next, now);
+        sender.recovery.on_sent(next, now, timestamp);
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();

@@ -83,7 +83,8 @@ impl Rack {
         self.deadline
     }
 
-    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    /// An acknowledgement arrived; while a time-out is in doubt, `holds`, nothing further is judged.
+    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival, holds: bool) -> Change {
         if let Some(newest) = arrival.newest {
             // Step 2.
             self.rtt = arrival.now.saturating_since(newest.0);
@@ -96,7 +97,7 @@ impl Rack {
             self.episode.count_duplicate(arrival.nxt);
         }
         let probed = self.probe.on_ack(arrival);
-        let change = self.judge_and_respond(board, arrival);
+        let change = if holds { Change::None } else { self.judge_and_respond(board, arrival) };
         match (change, probed, ended) {
             (Change::None, Outcome::Repaired { flight_size, lost }, None) => {
                 self.responded_at = arrival.now;

@@ -367,7 +367,7 @@ impl Scoreboard {
     /// Deems lost the first record and those, unknown to be with the peer, that `expired` names; forgets what the
     /// peer claimed if it has reneged.
     pub(crate) fn mark_expired(&mut self, mut expired: impl FnMut(&Record) -> bool) {
-        if self.records.front().is_some_and(|head| head.has(SACKED)) {
+        if self.is_head_sacked() {
             self.forget_claims();
         }
         let mut whole = true;
@@ -387,6 +387,41 @@ impl Scoreboard {
             self.lost_until += u64::from(whole);
         }
         self.rewind();
+    }
+
+    /// Deems lost what starts below `end` and the peer is not known to have; copies under way stay so.
+    pub(crate) fn mark_rest_lost(&mut self, end: u64) {
+        let mut index = self.base;
+        while let Some(record) = self.records.get_mut((index - self.base) as usize) {
+            if record.start >= end {
+                break;
+            }
+            if !record.has(SACKED | LOST) {
+                record.marks |= LOST;
+                self.lost += u64::from(record.len);
+                self.losses = self.losses.wrapping_add(1);
+            }
+            index += 1;
+        }
+        self.lost_until = self.lost_until.max(index);
+        self.rewind();
+    }
+
+    /// Nothing was lost after all; copies that were sent again count on.
+    pub(crate) fn unmark_lost(&mut self) {
+        for record in &mut self.records {
+            if record.has(LOST) && !record.has(RESENT) {
+                record.marks &= !LOST;
+                self.lost -= u64::from(record.len);
+            }
+        }
+        self.lost_until = self.base;
+        self.rewind();
+    }
+
+    /// Whether the peer has the first record selectively: it has reneged, or is about to acknowledge it.
+    pub(crate) fn is_head_sacked(&self) -> bool {
+        self.records.front().is_some_and(|head| head.has(SACKED))
     }
 
     /// The peer has taken back what it had acknowledged selectively (RFC 2018, 8).

@@ -59,6 +59,8 @@ pub struct End {
     pub events: Vec<(Instant, Event)>,
     /// Reads nothing while set.
     pub stalled: bool,
+    /// Reads no more than this until it is set again.
+    pub appetite: Option<usize>,
     pub corrupt: bool,
 }
 
@@ -180,12 +182,23 @@ impl Pair {
         let mut acted = false;
         if !end.stalled {
             let (received, corrupt) = (&mut end.received, &mut end.corrupt);
-            let read = host.read_with(now, id, |bytes| {
+            let mut check = |bytes: &[u8]| {
                 for &byte in bytes {
                     *corrupt |= byte != byte_at(1 - side, *received);
                     *received += 1;
                 }
-            });
+            };
+            let read = match &mut end.appetite {
+                None => host.read_with(now, id, check),
+                Some(most) => {
+                    let mut bytes = vec![0; *most];
+                    let read = host.read(now, id, &mut bytes);
+                    let count = read.as_ref().map_or(0, |&count| count);
+                    check(&bytes[..count]);
+                    *most -= count;
+                    read
+                }
+            };
             acted |= read.is_ok_and(|count| count > 0);
         }
         if end.sent < end.to_send {
