@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ensemble::{EnsembleConfig, Sharing};
 pub use acknowledging::DelayedAcks;
-pub use congestion::{Congestion, SlowStart};
+pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
 pub use presets::PRESETS;
 pub use starting::InitialWindow;
 
@@ -55,6 +55,12 @@ pub struct TcpConfig {
     pub slow_start: SlowStart,
     /// Whether segments are spaced out over the round trip for controllers that do not ask for it themselves.
     pub pacing: bool,
+    /// What Vegas aims at.
+    pub vegas: VegasConfig,
+    /// What FAST aims at, and how fast.
+    pub fast: FastConfig,
+    /// Whom Hybla imitates.
+    pub hybla: HyblaConfig,
     /// Window at the start, and again after an idle time (`idle-restart`).
     pub initial_window: InitialWindow,
     /// Slow start threshold at the start; by default there is none (RFC 5681, 3.1).
@@ -133,6 +139,9 @@ impl Default for TcpConfig {
             congestion: Congestion::Reno,
             slow_start: SlowStart::Standard,
             pacing: false,
+            vegas: VegasConfig::default(),
+            fast: FastConfig::default(),
+            hybla: HyblaConfig::default(),
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: None,
             byte_counting_limit: 1,

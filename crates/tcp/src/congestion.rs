@@ -5,10 +5,14 @@
 
 pub mod bbr;
 pub mod cubic;
+pub mod fast;
+pub mod hybla;
 pub mod reno;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod slow_start;
+pub mod vegas;
+pub mod westwood;
 
 use core::fmt::Debug;
 
@@ -18,8 +22,12 @@ use crate::config::{self, TcpConfig};
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use fast::Fast;
+pub use hybla::Hybla;
 pub use reno::Reno;
 pub use slow_start::SlowStart;
+pub use vegas::Vegas;
+pub use westwood::Westwood;
 
 /// What one acknowledgement that delivered something, or is a duplicate, says.
 #[derive(Clone, Copy, Debug)]
@@ -191,5 +199,10 @@ pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
         config::Congestion::Reno => Box::new(Reno::new(start)),
         config::Congestion::Cubic => Box::new(Cubic::new(start)),
         config::Congestion::Bbr => Box::new(Bbr::new(start)),
+        config::Congestion::WestwoodEre => Box::new(Westwood::<westwood::EligibleRate>::new(start)),
+        config::Congestion::WestwoodPlus => Box::new(Westwood::<westwood::Plus>::new(start)),
+        config::Congestion::Vegas => Box::new(Vegas::new(start, config.vegas)),
+        config::Congestion::Fast => Box::new(Fast::new(start, config.fast)),
+        config::Congestion::Hybla => Box::new(Hybla::new(start, config.hybla)),
     }
 }

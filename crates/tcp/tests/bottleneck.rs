@@ -4,6 +4,7 @@ mod pair;
 
 use base::Duration;
 use base::units::Size;
+use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::{Congestion, DelayedAcks, InitialWindow, Recovery, SlowStart, TcpConfig};
 use pair::{Pair, Path};
 
@@ -108,4 +109,86 @@ fn pacing_shortens_the_queue() {
     };
     let (paced, unpaced) = (longest(true), longest(false));
     assert!(2 * paced < unpaced, "{paced} against {unpaced}");
+}
+
+/// Goal: Vegas keeps alpha to beta segments in the queue, whatever they are set to, and the line full
+/// (Brakmo and Peterson, III.B).
+#[test]
+fn vegas_keeps_a_few_segments_queued() {
+    for (alpha, beta) in [(2, 4), (10, 14)] {
+        let config = TcpConfig { vegas: VegasConfig { alpha, beta, gamma: 1 }, ..with(Congestion::Vegas) };
+        let mut pair = endless(Path::clean(50).through(5000, 200), &config);
+        let rate = throughput(&mut pair, 20, 40);
+        assert!(rate > 0.98 * 5.0 * 1000.0 / 1040.0, "{rate}");
+        // What waits and the one that is being sent.
+        let queue = pair.queue();
+        assert!((alpha as usize..=beta as usize + 2).contains(&queue), "{alpha} to {beta}: {queue}");
+        assert_eq!(pair.overflowed, 0);
+    }
+}
+
+/// Goal: FAST at rest keeps alpha segments in the queue (equation 1), two connections or one.
+#[test]
+fn fast_keeps_alpha_segments_queued() {
+    for alpha in [20, 50] {
+        let config =
+            TcpConfig { fast: FastConfig { alpha, ..FastConfig::default() }, ..with(Congestion::Fast) };
+        let mut pair = endless(Path::clean(50).through(5000, 1000), &config);
+        let rate = throughput(&mut pair, 30, 40);
+        assert!(rate > 0.99 * 5.0 * 1000.0 / 1040.0, "{rate}");
+        let queue = pair.queue() as u32;
+        assert!((alpha - 2..=alpha + 2).contains(&queue), "{alpha}: {queue}");
+    }
+}
+
+/// Goal: both Westwoods' threshold after a random loss is what fits into the path, 5 Mbit/s times 100 ms, where
+/// Reno's is half of its window (Mascolo et al., 4.1).
+#[test]
+fn westwood_estimates_the_bottleneck() {
+    // 5 Mbit/s carry 4.81 Mbit/s of payload; 101.7 ms at least with the segment's own time.
+    let product = 5e6 / 1.04 / 8.0 * 0.1017;
+    for congestion in [Congestion::WestwoodEre, Congestion::WestwoodPlus] {
+        let mut pair = endless(Path::clean(50).through(5000, 60), &with(congestion));
+        run(&mut pair, 20);
+        let mut dropped = false;
+        pair.drop_if = Box::new(move |side, _, _| side == 1 && !core::mem::replace(&mut dropped, true));
+        run(&mut pair, 21);
+        let ssthresh = pair.connection(1).ssthresh().unwrap() as f64;
+        assert!((ssthresh / product - 1.0).abs() < 0.1, "{congestion:?}: {ssthresh} of {product}");
+    }
+}
+
+/// Goal: random losses cost Westwood much less than Reno, for a lost segment does not change what arrives.
+#[test]
+fn westwood_bears_random_losses() {
+    let path = Path { loss: 0.002, ..Path::clean(50).through(5000, 60) };
+    let reno = throughput(&mut endless(path, &with(Congestion::Reno)), 5, 60);
+    for congestion in [Congestion::WestwoodEre, Congestion::WestwoodPlus] {
+        let rate = throughput(&mut endless(path, &with(congestion)), 5, 60);
+        assert!(rate > 1.3 * reno, "{congestion:?}: {rate} against {reno}");
+    }
+}
+
+/// Goal: after one loss Hybla's rate grows as fast at 200 ms as at 50 ms, and Reno's a sixteenth as fast
+/// (Caini and Firrincieli, 3).
+#[test]
+fn hybla_grows_independently_of_the_round_trip() {
+    let growth = |congestion, rtt_ms: u64| {
+        let hybla = HyblaConfig { rtt0: Duration::from_millis(50) };
+        let config = TcpConfig { hybla, ..with(congestion) };
+        let mut pair = Pair::new(1, Path::clean(rtt_ms / 2), &config);
+        // The second data segment of the server is lost: congestion avoidance begins.
+        pair.drop_if = Box::new(|side, _, count| side == 1 && count == 2);
+        pair.connect(&config);
+        pair.ends[1].to_send = u64::MAX;
+        pair.drain();
+        let early = throughput(&mut pair, 2, 3);
+        (throughput(&mut pair, 8, 9) - early) / 6.0
+    };
+    // 1 / RTT0^2 = 400 segments a second each second: 3.2 Mbit/s.
+    let (near, far) = (growth(Congestion::Hybla, 50), growth(Congestion::Hybla, 200));
+    assert!((near - 3.2).abs() < 0.4, "{near}");
+    assert!((far - 3.2).abs() < 0.4, "{far}");
+    let (near, far) = (growth(Congestion::Reno, 50), growth(Congestion::Reno, 200));
+    assert!((near - 3.2).abs() < 0.4 && far < 0.4, "Reno: {near}, {far}");
 }

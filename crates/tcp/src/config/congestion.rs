@@ -1,6 +1,7 @@
 //! Which congestion controller a connection has, and what a user may set about it.
 
-use serde::{Deserialize, Serialize};
+use base::Duration;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,16 @@ pub enum Congestion {
     Cubic,
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00). It paces whatever `pacing` says.
     Bbr,
+    /// Westwood with the Eligible Rate Estimate (Wang, Valla, Sanadidi, Ng and Gerla, 2002).
+    WestwoodEre,
+    /// Westwood+ (Grieco and Mascolo, 2004).
+    WestwoodPlus,
+    /// Vegas (Brakmo and Peterson, 1995).
+    Vegas,
+    /// FAST (Wei, Jin, Low and Hegde, 2006).
+    Fast,
+    /// Hybla (Caini and Firrincieli, 2004).
+    Hybla,
 }
 
 /// How slow start ends.
@@ -26,4 +37,115 @@ pub enum SlowStart {
     /// Also when round trips lengthen or acknowledgements come in a train as long as the path (Ha and Rhee, 2011).
     #[serde(rename = "hystart")]
     HyStart,
+}
+
+/// Vegas's thresholds: segments that a connection keeps in queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct VegasConfig {
+    /// With fewer, the window grows. 1 to 10000; 2 in ns-2 and Linux.
+    #[serde(deserialize_with = "segments")]
+    pub alpha: u32,
+    /// With more, the window shrinks. 1 to 10000, and counts as `alpha` if it is less; 4 in ns-2 and Linux.
+    #[serde(deserialize_with = "segments")]
+    pub beta: u32,
+    /// With more, slow start ends. 1 to 10000; 1 in ns-2 and Linux.
+    #[serde(deserialize_with = "segments")]
+    pub gamma: u32,
+}
+
+impl Default for VegasConfig {
+    fn default() -> Self {
+        Self { alpha: 2, beta: 4, gamma: 1 }
+    }
+}
+
+/// FAST's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct FastConfig {
+    /// Segments that a connection keeps in queues. 1 to 10000; 100 in Casoni and Luppi 2005.
+    #[serde(deserialize_with = "segments")]
+    pub alpha: u32,
+    /// The part of the way to its target that the window goes at an update; above 0, at most 1.
+    #[serde(deserialize_with = "step")]
+    pub gamma: f64,
+}
+
+impl Default for FastConfig {
+    fn default() -> Self {
+        Self { alpha: 100, gamma: 0.5 }
+    }
+}
+
+/// Hybla's parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct HyblaConfig {
+    /// Round trip of the connection whose growth is imitated; 1 ms to 10 s.
+    #[serde(deserialize_with = "reference")]
+    pub rtt0: Duration,
+}
+
+impl Default for HyblaConfig {
+    fn default() -> Self {
+        Self { rtt0: Duration::from_millis(25) }
+    }
+}
+
+fn segments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        count @ 1..=10_000 => Ok(count),
+        count => Err(de::Error::custom(format!("{count} segments; allowed are 1 to 10000"))),
+    }
+}
+
+fn step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let gamma = f64::deserialize(deserializer)?;
+    if gamma > 0.0 && gamma <= 1.0 {
+        return Ok(gamma);
+    }
+    Err(de::Error::custom(format!("a step of {gamma}; allowed are above 0 and at most 1")))
+}
+
+fn reference<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let rtt0 = Duration::deserialize(deserializer)?;
+    if (Duration::from_millis(1)..=Duration::from_secs(10)).contains(&rtt0) {
+        return Ok(rtt0);
+    }
+    Err(de::Error::custom(format!("a round trip of {rtt0}; allowed are 1 ms to 10 s")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TcpConfig;
+    use base::config;
+
+    #[test]
+    fn controllers_and_their_parameters_read_as_written() {
+        let text = "congestion = \"westwood-ere\"\nslow-start = \"hystart++\"\npacing = true\n\
+                    [vegas]\nalpha = 1\nbeta = 3\n[fast]\nalpha = 20\ngamma = 0.8\n[hybla]\nrtt0 = \"50 ms\"";
+        let read: TcpConfig = config::parse("t", text).unwrap();
+        assert_eq!(
+            (read.congestion, read.slow_start, read.pacing),
+            (Congestion::WestwoodEre, SlowStart::HyStartPlusPlus, true)
+        );
+        assert_eq!(read.vegas, VegasConfig { alpha: 1, beta: 3, gamma: 1 });
+        assert_eq!(read.fast, FastConfig { alpha: 20, gamma: 0.8 });
+        assert_eq!(read.hybla.rtt0, Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_parameter_out_of_range_is_refused() {
+        for (text, complaint) in [
+            ("[vegas]\nalpha = 0", "t:2: alpha = 0: 0 segments; allowed are 1 to 10000"),
+            ("[fast]\ngamma = 1.5", "t:2: gamma = 1.5: a step of 1.5; allowed are above 0 and at most 1"),
+            ("[hybla]\nrtt0 = \"0 s\"", "t:2: rtt0 = \"0 s\": a round trip of 0 s; allowed are 1 ms to 10 s"),
+        ] {
+            assert_eq!(config::parse::<TcpConfig>("t", text).unwrap_err().to_string(), complaint);
+        }
+        let unknown = config::parse::<TcpConfig>("t", "congestion = \"tahoe\"").unwrap_err().to_string();
+        assert!(unknown.contains("`westwood-plus`"), "{unknown}");
+    }
 }

@@ -31,6 +31,13 @@ impl Reno {
         }
     }
 
+    /// Goes on from this window, with this threshold.
+    pub(super) fn reduce(&mut self, window: u64, threshold: u64, timeout: bool) {
+        self.slow_start.set_threshold(threshold, timeout);
+        self.acked = 0;
+        self.window = window;
+    }
+
     /// RFC 5681 (3.1), the recommended way of equation 3: a segment for each window's worth of bytes.
     fn avoid_congestion(&mut self, bytes: u64) {
         self.acked += bytes;
@@ -56,12 +63,11 @@ impl Controller for Reno {
     fn on_congestion(&mut self, event: &Congestion) {
         // RFC 5681, equation 4.
         let threshold = (event.flight_size / 2).max(2 * self.slow_start.mss());
-        self.slow_start.set_threshold(threshold, event.cause == Cause::Timeout);
-        self.acked = 0;
-        self.window = match event.cause {
+        let window = match event.cause {
             Cause::Loss | Cause::Ecn => threshold,
             Cause::Timeout => self.slow_start.mss(),
         };
+        self.reduce(window, threshold, event.cause == Cause::Timeout);
     }
 
     fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {

@@ -1,0 +1,297 @@
+//! TCP Vegas: Brakmo and Peterson 1995 (IEEE JSAC 13:8), sections III and IV; where it is silent, its authors' code as
+//! it lives on in ns-2's `tcp-vegas.cc`.
+//!
+//! Deviations:
+//! - the queue is estimated as window * (RTT - `BaseRTT`) / RTT, as in Linux, which is the paper's Diff times `BaseRTT`
+//!   while the window is used;
+//! - the window changes by a whole segment when a round ends, where ns-2 spreads it over the round;
+//! - `BaseRTT` is the least round trip of data; it is never raised by a connection's being alone in its path;
+//! - a mark is answered like a segment lost that was sent once.
+//!
+//! The response to a loss is ns-2's: a quarter, or a half if the segment had been sent more than once, and nothing if
+//! the window came down after the segment was sent (IV). It makes no difference how the loss was found: the check of
+//! a fine-grained time-out at the first duplicates is recovery's business.
+
+use base::{Duration, Instant};
+
+use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, Start};
+use crate::config::VegasConfig;
+
+/// A window that keeps a few segments in the path's queues.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    mss: u64,
+    window: u64,
+    restart_window: u64,
+    ssthresh: u64,
+    /// Bytes that one acknowledgement can open the window by in slow start.
+    limit: u64,
+    config: VegasConfig,
+    base_rtt: Duration,
+    round: u64,
+    /// The round's samples, in nanoseconds, and their number.
+    rtt_sum: u64,
+    rtt_count: u64,
+    /// Slow start: whether the window grows in this round; it does in every other.
+    grows: bool,
+    /// When the window last came down.
+    reduced_at: Option<Instant>,
+}
+
+impl Vegas {
+    /// A controller in slow start.
+    #[must_use]
+    pub const fn new(start: &Start, config: VegasConfig) -> Self {
+        Self {
+            mss: start.mss,
+            window: start.initial_window,
+            restart_window: start.initial_window,
+            ssthresh: start.ssthresh,
+            limit: start.mss.saturating_mul(start.byte_counting_limit),
+            config,
+            base_rtt: Duration::MAX,
+            round: 0,
+            rtt_sum: 0,
+            rtt_count: 0,
+            grows: true,
+            reduced_at: None,
+        }
+    }
+
+    /// Bytes of the window that wait in queues: `Diff` in units of `BaseRTT` (III.B).
+    fn queue(&self) -> Option<u64> {
+        let rtt = self.rtt_sum.checked_div(self.rtt_count)?;
+        let waiting = rtt.saturating_sub(self.base_rtt.as_nanos());
+        Some((u128::from(self.window) * u128::from(waiting) / u128::from(rtt.max(1))) as u64)
+    }
+
+    /// Once a round: III.B, and III.C in slow start.
+    fn on_round(&mut self, used: bool) {
+        let Some(queue) = self.queue() else { return };
+        let mss = self.mss;
+        if self.window < self.ssthresh {
+            if self.grows {
+                self.grows = false;
+            } else if queue > u64::from(self.config.gamma) * mss {
+                self.window = (self.window - self.window / 8).max(2 * mss);
+                self.ssthresh = 2 * mss;
+            } else {
+                self.grows = true;
+            }
+        } else if queue > u64::from(self.config.beta.max(self.config.alpha)) * mss {
+            self.window = self.window.saturating_sub(mss).max(2 * mss);
+        } else if queue < u64::from(self.config.alpha) * mss && used {
+            self.window += mss;
+        }
+    }
+
+    fn reduce(&mut self, now: Instant, resent: bool) {
+        let window = if self.window <= 3 * self.mss {
+            0
+        } else if resent {
+            self.window / 2
+        } else {
+            self.window - self.window / 4
+        };
+        self.window = window.max(2 * self.mss);
+        self.ssthresh = 2 * self.mss;
+        self.reduced_at = Some(now);
+    }
+}
+
+impl Controller for Vegas {
+    fn on_ack(&mut self, ack: &AckSample) {
+        if ack.round != self.round {
+            self.round = ack.round;
+            if !ack.recovering {
+                self.on_round(ack.prior_in_flight + self.mss > self.window);
+            }
+            (self.rtt_sum, self.rtt_count) = (0, 0);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.rtt_sum = self.rtt_sum.saturating_add(rtt.as_nanos());
+            self.rtt_count += 1;
+        }
+        let used = ack.prior_in_flight >= self.window / 2;
+        if !ack.recovering && self.window < self.ssthresh && self.grows && used {
+            self.window += ack.bytes.min(self.limit);
+        }
+        self.window = self.window.min(MAX_WINDOW);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.cause {
+            Cause::Loss | Cause::Ecn => {
+                let before = |sent: Instant| self.reduced_at.is_some_and(|reduced| sent <= reduced);
+                if !event.sent_at.is_some_and(before) {
+                    self.reduce(event.now, event.resent);
+                }
+            }
+            Cause::Timeout => {
+                self.ssthresh = (event.flight_size / 2).max(2 * self.mss);
+                self.window = self.mss;
+                self.grows = true;
+                self.reduced_at = Some(event.now);
+            }
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
+        self.window = self.window.min(limit.max(self.mss));
+    }
+
+    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
+        self.window = window.max(self.mss).min(MAX_WINDOW);
+        self.ssthresh = ssthresh;
+    }
+
+    fn on_restart(&mut self, _now: Instant) {
+        if self.window > self.restart_window {
+            // Slow start leads back to where the window was.
+            self.ssthresh = self.ssthresh.max(self.window);
+            self.window = self.restart_window;
+            self.grows = true;
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn ssthresh(&self) -> Option<u64> {
+        Some(self.ssthresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::samples::{MSS, ack, at_ms, congestion, start};
+
+    /// A controller in congestion avoidance at this window, with a base round trip of 100 ms.
+    fn avoiding(segments: u64) -> Vegas {
+        let mut vegas = Vegas::new(&Start { ssthresh: 2 * MSS, ..start(segments) }, VegasConfig::default());
+        round(&mut vegas, 1, 100);
+        vegas
+    }
+
+    /// A window's worth of acknowledgements in this round, all with this round-trip time.
+    fn round(vegas: &mut Vegas, round: u64, rtt_ms: u64) {
+        for _ in 0..vegas.window() / MSS {
+            let rtt = Some(Duration::from_millis(rtt_ms));
+            vegas.on_ack(&AckSample { round, rtt, ..ack(MSS, vegas.window()) });
+        }
+    }
+
+    /// The window after a round of `rtt_ms` has ended.
+    fn after(segments: u64, rtt_ms: u64) -> u64 {
+        let mut vegas = avoiding(segments);
+        round(&mut vegas, 2, rtt_ms);
+        let before = vegas.window();
+        vegas.on_ack(&AckSample { round: 3, ..ack(MSS, before) });
+        vegas.window()
+    }
+
+    /// III.B: below alpha = 2 segments queued up by one, above beta = 4 down by one, between them nothing. The round
+    /// of 100 ms before has added one: 21 segments * (1 - 100 / RTT).
+    #[test]
+    fn the_window_follows_the_queue() {
+        // 1.91, 2.07, 3.86 and 4.03 segments.
+        for (rtt_ms, window) in [(110, 22), (111, 21), (122, 21), (124, 20)] {
+            assert_eq!(after(20, rtt_ms), window * MSS, "{rtt_ms} ms");
+        }
+    }
+
+    /// III.B: once a round, on the average: half at 100 ms and half at 140 ms is 120 ms, 3.5 segments of 21.
+    #[test]
+    fn samples_are_averaged_over_the_round() {
+        let mut vegas = avoiding(20);
+        for at in 0..20 {
+            let rtt = Some(Duration::from_millis(if at < 10 { 100 } else { 140 }));
+            vegas.on_ack(&AckSample { round: 2, rtt, ..ack(MSS, 21 * MSS) });
+        }
+        assert_eq!(vegas.window(), 21 * MSS);
+        vegas.on_ack(&AckSample { round: 3, ..ack(MSS, 21 * MSS) });
+        assert_eq!(vegas.window(), 21 * MSS);
+    }
+
+    /// III.B: an unused window says nothing about the path.
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut vegas = avoiding(20);
+        vegas.on_ack(&AckSample { round: 2, ..ack(MSS, 5 * MSS) });
+        assert_eq!(vegas.window(), 20 * MSS);
+    }
+
+    /// III.C: slow start doubles in every other round.
+    #[test]
+    fn slow_start_doubles_every_other_round() {
+        let mut vegas = Vegas::new(&start(2), VegasConfig::default());
+        let windows: Vec<u64> = (1..=6)
+            .map(|number| {
+                round(&mut vegas, number, 100);
+                vegas.window() / MSS
+            })
+            .collect();
+        assert_eq!(windows, [4, 4, 8, 8, 16, 16]);
+    }
+
+    /// III.C: more than gamma = 1 segment queued at the end of a resting round ends slow start; ns-2 takes an eighth.
+    #[test]
+    fn a_queue_ends_slow_start() {
+        for (rtt_ms, window, ssthresh) in [(106, 32, u64::MAX), (107, 14, 2 * MSS)] {
+            let mut vegas = Vegas::new(&start(8), VegasConfig::default());
+            round(&mut vegas, 1, 100);
+            round(&mut vegas, 2, rtt_ms);
+            // 16 segments * (1 - 100 / RTT): 0.91 and 1.05.
+            round(&mut vegas, 3, 100);
+            assert_eq!((vegas.window() / MSS, vegas.ssthresh()), (window, Some(ssthresh)), "{rtt_ms} ms");
+        }
+    }
+
+    /// IV: a quarter for a segment that was sent once, a half for one that was sent again, two segments from three down.
+    #[test]
+    fn a_loss_takes_a_quarter_or_a_half() {
+        for (segments, resent, window) in [(20, false, 15), (20, true, 10), (3, false, 2), (4, true, 2)] {
+            let mut vegas = Vegas::new(&start(segments), VegasConfig::default());
+            let event = Congestion { resent, sent_at: Some(at_ms(5)), ..congestion(MSS, Cause::Loss) };
+            vegas.on_congestion(&event);
+            assert_eq!(vegas.window(), window * MSS, "{segments} {resent}");
+        }
+    }
+
+    /// IV: losses of what was sent before the last decrease are of the same congestion.
+    #[test]
+    fn one_congestion_is_answered_once() {
+        let mut vegas = avoiding(20);
+        let lost = |now, sent| Congestion {
+            now: at_ms(now),
+            sent_at: Some(at_ms(sent)),
+            ..congestion(20 * MSS, Cause::Loss)
+        };
+        vegas.on_congestion(&lost(200, 100));
+        assert_eq!(vegas.window(), 15 * MSS);
+        vegas.on_congestion(&lost(250, 190));
+        assert_eq!(vegas.window(), 15 * MSS);
+        vegas.on_congestion(&lost(320, 210));
+        assert_eq!(vegas.window(), 11_250);
+    }
+
+    /// IV and RFC 5681 (3.1): a coarse time-out starts from one segment.
+    #[test]
+    fn a_timeout_starts_over() {
+        let mut vegas = avoiding(20);
+        vegas.on_congestion(&congestion(20 * MSS, Cause::Timeout));
+        assert_eq!((vegas.window(), vegas.ssthresh()), (MSS, Some(10 * MSS)));
+    }
+
+    /// RFC 5681 (4.1), and back to the old window.
+    #[test]
+    fn an_idle_sender_finds_its_window_again() {
+        let mut vegas = avoiding(20);
+        vegas.restart_window = 4 * MSS;
+        vegas.on_restart(at_ms(9000));
+        assert_eq!((vegas.window(), vegas.ssthresh()), (4 * MSS, Some(20 * MSS)));
+    }
+}
