@@ -43,6 +43,9 @@ pub struct TcpConfig {
     pub ack_heuristic: bool,
     /// How the window goes down to the controller's during fast recovery.
     pub reduction: Reduction,
+    /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
+    /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1).
+    pub fine_grained_expiry: bool,
     /// Whether a time-out was needed is found out by what new data bring (RFC 5682).
     pub f_rto: ForwardRto,
     /// Whether a time-out was needed is found out by the timestamps (RFC 3522), where these are in use.
@@ -133,6 +136,7 @@ impl Default for TcpConfig {
             exit_window: ExitWindow::FlightSize,
             ack_heuristic: false,
             reduction: Reduction::Immediate,
+            fine_grained_expiry: false,
             f_rto: ForwardRto::Off,
             eifel_detection: false,
             spurious_response: SpuriousResponse::Halve,

@@ -5,6 +5,7 @@
 //! [`Episode`]: the phase that recovery is in.
 
 mod fack;
+mod fine_grained;
 mod newreno;
 mod rack;
 pub(crate) mod reduction;
@@ -18,6 +19,7 @@ use base::{Duration, Instant};
 
 use crate::config::{self, TcpConfig};
 use fack::Fack;
+use fine_grained::{Expiry, FineGrained};
 use newreno::NewReno;
 use rack::Rack;
 use reno::Reno;
@@ -65,6 +67,8 @@ pub(crate) struct Arrival {
     pub(crate) new_data: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) srtt: Duration,
+    /// Its variation.
+    pub(crate) rttvar: Duration,
     /// Least round-trip time; [`Duration::MAX`] before the first sample.
     pub(crate) rtt_min: Duration,
 }
@@ -217,6 +221,7 @@ pub(crate) struct Machine {
     limited_transmit: bool,
     /// Whether the last time-out was needed is not decided.
     suspicion: Option<Box<Suspicion>>,
+    fine_grained: Option<Box<FineGrained>>,
 }
 
 #[derive(Debug)]
@@ -239,7 +244,8 @@ impl Machine {
             config::Recovery::Rack if sack => Scheme::Rack(Box::new(Rack::new(una))),
             _ => Scheme::NewReno(NewReno::new(config, una)),
         };
-        Self { scheme, limited_transmit: config.limited_transmit, suspicion: None }
+        let fine_grained = config.fine_grained_expiry.then(Box::default);
+        Self { scheme, limited_transmit: config.limited_transmit, suspicion: None, fine_grained }
     }
 
     const fn episode(&self) -> &Episode {
@@ -299,13 +305,43 @@ impl Machine {
 
     fn on_undisputed_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         let holds = self.holds();
-        match &mut self.scheme {
+        let change = match &mut self.scheme {
             Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
             Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
             Scheme::Sack(scheme) => scheme.on_ack(board, arrival),
             Scheme::Fack(scheme) => scheme.on_ack(board, arrival),
             Scheme::Rack(scheme) => scheme.on_ack(board, arrival, holds),
+        };
+        if self.fine_grained.is_some() && !holds {
+            self.look_for_expiry(board, arrival, change)
+        } else {
+            change
         }
+    }
+
+    /// Sends the first segment again if it is overdue by the fine-grained clock.
+    fn look_for_expiry(&mut self, board: &mut Scoreboard, arrival: &Arrival, change: Change) -> Change {
+        let first_duplicate = arrival.acked == 0 && self.episode().dup_acks == 1;
+        let Some(fine_grained) = &mut self.fine_grained else { return change };
+        let expiry = fine_grained.look(board, arrival, change, first_duplicate);
+        match expiry {
+            Expiry::Nothing => return change,
+            Expiry::News => fine_grained.on_response(arrival.now),
+            Expiry::Known => {}
+        }
+        let (lost, flight_size) = (Lost::head(board), board.pipe());
+        if expiry == Expiry::News && self.phase() == Phase::Open {
+            return match &mut self.scheme {
+                Scheme::Reno(scheme) => scheme.enter(board, arrival),
+                Scheme::NewReno(scheme) => scheme.enter(board, arrival),
+                Scheme::Sack(scheme) => scheme.enter(board, arrival),
+                Scheme::Fack(scheme) => scheme.sack.enter(board, arrival),
+                Scheme::Rack(scheme) => scheme.enter(board, arrival),
+            };
+        }
+        board.mark_head_lost();
+        self.episode_mut().forced = true;
+        if expiry == Expiry::News { Change::Again { flight_size, lost } } else { change }
     }
 
     /// When [`Machine::on_timer`] wants to be called; [`Instant::MAX`] for never.
@@ -352,6 +388,9 @@ impl Machine {
             Scheme::Fack(scheme) => scheme.sack.on_timeout(),
             Scheme::Rack(scheme) => scheme.on_timeout(arrival.now),
         }
+        if let Some(fine_grained) = &mut self.fine_grained {
+            fine_grained.on_response(arrival.now);
+        }
         let episode = self.episode_mut();
         episode.begin(Phase::Timeout, arrival.nxt);
         // RFC 6298 (5.4): the first segment goes out, whatever is still in the network.
@@ -361,6 +400,9 @@ impl Machine {
 
     /// What to send next; `new_data` says whether there is new data that the peer's window allows.
     pub(crate) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
+        if self.phase() == Phase::Open && self.forced() && board.is_due_again(board.head()) {
+            return Next::Retransmit(board.head());
+        }
         if self.phase() == Phase::Open {
             return if new_data { Next::New } else { Next::Nothing };
         }
@@ -383,6 +425,9 @@ impl Machine {
     pub(crate) fn on_sent(&mut self, sent: Next, now: Instant, timestamp: u32) {
         if matches!(sent, Next::Retransmit(_)) {
             self.episode_mut().forced = false;
+            if let Some(fine_grained) = &mut self.fine_grained {
+                fine_grained.on_resent();
+            }
         }
         match (&mut self.suspicion, sent) {
             (Some(suspicion), Next::Retransmit(_)) => suspicion.on_resent(timestamp),
@@ -445,7 +490,7 @@ impl Machine {
 
     /// Whether it may have something to send.
     pub(crate) fn is_busy(&self) -> bool {
-        self.phase() != Phase::Open || self.is_probe_due()
+        self.phase() != Phase::Open || self.forced() || self.is_probe_due()
     }
 
     /// `FlightSize` of RFC 5681 (2), without what limited transmit sent.

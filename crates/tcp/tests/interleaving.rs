@@ -32,11 +32,12 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     let detections = [ForwardRto::Off, ForwardRto::Basic, ForwardRto::Sack];
     let responses = [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::None];
     let names = (0..schemes.len(), 0..reductions.len(), 0..detections.len(), 0..responses.len());
-    (names, any::<[bool; 7]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
+    (names, any::<[bool; 8]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
         TcpConfig {
             f_rto: detections[detection],
             spurious_response: responses[response],
             eifel_detection: switches[6],
+            fine_grained_expiry: switches[7],
             recovery: schemes[scheme],
             reduction: reductions[reduction],
             limited_transmit: switches[0],

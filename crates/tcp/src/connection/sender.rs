@@ -203,6 +203,7 @@ impl Sender {
             echo: None,
             new_data: false,
             srtt: self.rtt.srtt().unwrap_or_default(),
+            rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min(),
         }
     }

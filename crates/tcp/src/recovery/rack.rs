@@ -127,6 +127,16 @@ impl Rack {
         change
     }
 
+    /// The first segment is lost for another reason than its time.
+    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = self.episode.flight_size(board, arrival);
+        let lost = Lost::head(board);
+        self.episode.begin(Phase::FastRecovery, arrival.nxt);
+        self.responded_at = arrival.now;
+        board.mark_head_lost();
+        Change::Entered { flight_size, lost }
+    }
+
     /// Ends what `arrival` has got over; what that was.
     fn on_advance(&mut self, arrival: &Arrival) -> Option<Phase> {
         if arrival.acked == 0 {

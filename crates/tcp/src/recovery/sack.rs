@@ -47,7 +47,7 @@ impl Sack {
         }
         self.episode.count_duplicate(arrival.nxt);
         // Section 5, steps 1 and 2.
-        if self.episode.dup_acks >= DUP_THRESH || board.is_head_lost() {
+        if self.episode.dup_acks >= DUP_THRESH || board.is_due_again(board.head()) {
             return self.enter(board, arrival);
         }
         change

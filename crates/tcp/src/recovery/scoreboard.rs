@@ -478,11 +478,6 @@ impl Scoreboard {
         self.cursor = self.base;
     }
 
-    /// Whether the first record is deemed lost.
-    pub(crate) fn is_head_lost(&self) -> bool {
-        self.records.front().is_some_and(|head| head.has(LOST))
-    }
-
     /// The first record past `HighRxt` that is neither with the peer nor sent again; `HighRxt` moves up to it.
     fn advance_cursor(&mut self) -> u64 {
         self.cursor = self.cursor.max(self.base);
