@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_gateway;
+mod bench_tcp;
 mod demo;
 mod emulate;
 mod gateway;

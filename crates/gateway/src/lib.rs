@@ -1,7 +1,8 @@
 //! The gateway: the link endpoints of the lab on real packets.
 //!
 //! [`daemon::Gateway`] is the daemon, [`emulator`] a channel in real time, [`testbed`] two hosts and two
-//! gateways around it in network namespaces, [`mod@bench`] the gateway's own benchmark. This crate is where
+//! gateways around it in network namespaces, [`mod@bench`] the gateway's own benchmark, [`stack`] our TCP on a TUN
+//! device and [`comparison`] what it does beside the kernel's. This crate is where
 //! the real clock ([`clock`]) and the system's random source enter, and the only one with `unsafe`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -9,6 +10,7 @@
 pub mod bench;
 pub mod carrier;
 pub mod clock;
+pub mod comparison;
 pub mod config;
 pub mod counters;
 pub mod daemon;

@@ -7,9 +7,9 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::bench_gateway;
+use super::{bench_gateway, bench_tcp};
 
-/// Measure the engine or the gateway on this machine.
+/// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench engine --runs 9")]
 pub(crate) struct Arguments {
@@ -22,6 +22,7 @@ enum Benchmark {
     /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
     Engine(Engine),
     Gateway(bench_gateway::Arguments),
+    Tcp(bench_tcp::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ struct Engine {
     json: bool,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("allowed are 0 to 100".to_owned()),
@@ -52,6 +53,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             ExitCode::SUCCESS
         }
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
+        Benchmark::Tcp(tcp) => bench_tcp::execute(tcp),
     }
 }
 

@@ -1,0 +1,125 @@
+//! What both TCPs are set to: a controller, selective acknowledgements, window scaling.
+
+use serde::{Serialize, Serializer};
+use tcp::TcpConfig;
+
+/// The settings that are compared; all else is as today's kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Its congestion controller.
+    pub controller: Controller,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Window scaling: without, no more than 64 KiB are on their way.
+    pub scaling: bool,
+}
+
+/// A congestion controller that both have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// Reno.
+    Reno,
+    /// CUBIC.
+    Cubic,
+}
+
+impl Controller {
+    /// Its name, the same to the kernel and to us.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic => "cubic",
+        }
+    }
+}
+
+impl Configuration {
+    /// All eight.
+    pub const ALL: [Self; 8] = {
+        const fn with(controller: Controller, sack: bool, scaling: bool) -> Configuration {
+            Configuration { controller, sack, scaling }
+        }
+        [
+            with(Controller::Reno, true, true),
+            with(Controller::Reno, true, false),
+            with(Controller::Reno, false, true),
+            with(Controller::Reno, false, false),
+            with(Controller::Cubic, true, true),
+            with(Controller::Cubic, true, false),
+            with(Controller::Cubic, false, true),
+            with(Controller::Cubic, false, false),
+        ]
+    };
+
+    /// A name such as `reno-sack-scaling` or `cubic`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let part = |on: bool, name: &'static str| if on { name } else { "" };
+        [self.controller.name(), part(self.sack, "-sack"), part(self.scaling, "-scaling")].concat()
+    }
+
+    /// The configuration of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|configuration| configuration.name() == name)
+    }
+
+    /// Parameters of the kernel, below `/proc/sys/net`; the controller is set by socket, since a namespace may choose
+    /// only what the machine allows to everybody.
+    pub(super) const fn parameters(&self) -> [(&'static str, &'static str); 4] {
+        const fn switch(on: bool) -> &'static str {
+            if on { "1" } else { "0" }
+        }
+        [
+            ("ipv4/tcp_sack", switch(self.sack)),
+            ("ipv4/tcp_window_scaling", switch(self.scaling)),
+            // As the kernel's own defaults, where this machine has others.
+            ("ipv4/tcp_rmem", "4096 131072 6291456"),
+            ("ipv4/tcp_wmem", "4096 16384 4194304"),
+        ]
+    }
+
+    /// Ours, in the same words.
+    ///
+    /// # Panics
+    /// If TCP no longer knows one of the settings.
+    #[must_use]
+    pub fn tcp(&self) -> TcpConfig {
+        let recovery = if self.sack { "rack" } else { "newreno" };
+        // The kernel's Reno has no HyStart.
+        let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
+        let text = format!(
+            "recovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
+             window-scaling = {}\ninitial-window = 10\nbyte-counting-limit = 1000000\n\
+             reduction = \"prr\"\npartial-acks = \"slow-but-steady\"\nexit-window = \"ssthresh\"\nrto-estimator = \"linux\"\ndelayed-acks = \"quick-acks\"\n\
+             receive-buffer = \"6 MiB\"\nsend-buffer = \"4 MiB\"\n",
+            self.controller.name(),
+            self.scaling,
+        );
+        base::config::parse("comparison", &text).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl Serialize for Configuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_and_settings_of_its_own() {
+        for (at, configuration) in Configuration::ALL.iter().enumerate() {
+            assert_eq!(Configuration::named(&configuration.name()), Some(*configuration));
+            let others = Configuration::ALL.iter().skip(at + 1);
+            assert!(others.clone().all(|other| other.tcp() != configuration.tcp()));
+            assert_eq!(configuration.tcp().recovery.uses_sack(), configuration.sack);
+        }
+        assert_eq!(Configuration::ALL[0].name(), "reno-sack-scaling");
+        assert_eq!(Configuration::named("vegas"), None);
+    }
+}
