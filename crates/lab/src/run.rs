@@ -235,7 +235,7 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
         failed: sender.has_failed() || receiver.has_failed(),
         segments_sent: sent.data_segments_sent + sent.retransmissions,
         retransmissions: sent.retransmissions,
-        timeouts: sent.timeouts,
+        timeouts: sent.timeouts.into(),
     }
 }
 

@@ -86,14 +86,12 @@ impl Configuration {
     /// If TCP no longer knows one of the settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {
+        // Without selective acknowledgements the kernel takes three duplicates for a loss, and its Reno has no HyStart.
         let recovery = if self.sack { "rack" } else { "newreno" };
-        // The kernel's Reno has no HyStart.
         let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
         let text = format!(
-            "recovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
-             window-scaling = {}\ninitial-window = 10\nbyte-counting-limit = 1000000\n\
-             reduction = \"prr\"\npartial-acks = \"slow-but-steady\"\nexit-window = \"ssthresh\"\nrto-estimator = \"linux\"\ndelayed-acks = \"quick-acks\"\n\
-             receive-buffer = \"6 MiB\"\nsend-buffer = \"4 MiB\"\n",
+            "preset = \"linux\"\nrecovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
+             window-scaling = {}\n",
             self.controller.name(),
             self.scaling,
         );
