@@ -56,9 +56,11 @@ fn one_member_equals_reno_byte_for_byte() {
         (Recovery::NewReno, Reduction::Immediate),
         (Recovery::NewReno, Reduction::RateHalving),
         (Recovery::Reno, Reduction::Immediate),
+        (Recovery::Fack, Reduction::RateHalving),
+        (Recovery::Rack, Reduction::Prr),
     ];
     let mut events = (0, 0);
-    for (seed, (recovery, reduction)) in schemes.into_iter().cycle().take(20).enumerate() {
+    for (seed, (recovery, reduction)) in schemes.into_iter().cycle().take(28).enumerate() {
         let path = Path {
             jitter: Duration::from_millis(if seed % 3 == 0 { 15 } else { 0 }),
             loss: [0.0, 0.01, 0.03, 0.08][seed % 4],

@@ -479,6 +479,25 @@ fn old_state_expires() {
     }
 }
 
+/// Beyond the paper: where the last member that runs leaves before it has paid, those that wait share equally.
+#[test]
+fn newcomers_that_nobody_is_left_to_pay_share_equally() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 10);
+    group.ack_all(one);
+    let members = [group.open(), group.open(), group.open()];
+    assert_eq!(group.ecb().contribution, 0);
+    group.close(one);
+    let part = group.ecb().n_cwnd / 3;
+    for at in [members[2], members[0], members[1]] {
+        group.establish(at);
+        group.write(at, 100);
+        assert!(group.cwnd(at).abs_diff(part) <= 2);
+    }
+    assert_balanced(&group);
+}
+
 /// A connection whose handshake fails gives back what it was granted.
 #[test]
 fn a_failed_handshake_gives_its_grant_back() {

@@ -53,6 +53,8 @@ pub(super) struct Ecb {
     n_cwnd: u64,
     used_cwnd: u64,
     num_connections: u32,
+    /// Members that have sent, or asked to.
+    started: u32,
     /// Those for whom `add_new_flag` is up.
     joiners: Joiners,
     /// The number of the latest newcomer.
@@ -88,6 +90,7 @@ impl Ecb {
             n_cwnd: start.initial_window,
             used_cwnd: 0,
             num_connections: 0,
+            started: 0,
             joiners: Joiners::default(),
             joined: 0,
             shares: Vec::new(),
@@ -230,26 +233,22 @@ impl Ecb {
             self.set_cwnd(id, self.n_cwnd);
         } else if syn_lost {
             self.set_cwnd(id, granted.min(start.mss));
-        } else if !self.learned && !self.any_started() {
+        } else if !self.learned && self.started == 0 {
             (self.n_cwnd, self.n_ssthresh) = (start.initial_window, start.ssthresh);
-            self.split(id);
+            self.split();
         }
     }
 
-    /// A new channel that nobody has used: its window in equal parts, what remains to `first`.
-    fn split(&mut self, first: Ticket) {
+    /// Where nobody has started yet: the window in equal parts, what remains to the first.
+    fn split(&mut self) {
         let part = self.n_cwnd / u64::from(self.num_connections);
+        let mut rest = self.n_cwnd % u64::from(self.num_connections);
         let joined = self.joined;
         for (_, share) in self.shares.iter_mut().flatten() {
-            (share.cwnd, share.paid) = (part, joined);
+            (share.cwnd, share.paid) = (part + core::mem::take(&mut rest), joined);
         }
         self.joiners.clear();
-        self.used_cwnd = part * u64::from(self.num_connections);
-        self.set_cwnd(first, part + self.n_cwnd - self.used_cwnd);
-    }
-
-    fn any_started(&self) -> bool {
-        self.shares.iter().flatten().any(|(_, share)| share.started)
+        self.used_cwnd = self.n_cwnd;
     }
 
     /// A member is done: what it had is there for the next that asks (3.3).
@@ -264,8 +263,13 @@ impl Ecb {
         self.flight_total -= share.flight;
         self.mss_total -= share.mss;
         self.num_connections -= 1;
+        self.started -= u32::from(share.started);
         self.statistics.leaves += 1;
         self.vacant_since = now;
+        if self.started == 0 && self.num_connections > 0 {
+            // Nobody is left to pay those that wait: they are the first of a new group.
+            self.split();
+        }
     }
 
     /// A member needs to send: its share anew.
@@ -273,6 +277,7 @@ impl Ecb {
         self.note_flight(id, in_flight, in_flight);
         let Some(share) = self.share_mut(id) else { return };
         let starts = !core::mem::replace(&mut share.started, true);
+        self.started += u32::from(starts);
         self.allocate(now, id);
         if starts {
             self.joiners.remove(id.slot);

@@ -154,6 +154,7 @@ impl Model {
         assert_eq!(state.num_connections as usize, self.members.len());
         assert_eq!(state.used_cwnd, shares().map(|share| share.cwnd).sum::<u64>(), "used_cwnd is the sum");
         assert_eq!(self.ecb.mss_total, self.members.iter().map(|member| member.mss).sum::<u64>());
+        assert_eq!(self.ecb.started as usize, self.members.iter().filter(|member| member.started).count());
         assert!(self.ecb.flight_total == shares().map(|share| share.flight).sum::<u64>());
         let excess = state.used_cwnd.saturating_sub(state.n_cwnd);
         assert!(excess <= self.members.len() as u64 * MSS, "{excess} beyond n_cwnd: {state:?}");
