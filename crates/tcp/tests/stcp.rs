@@ -188,6 +188,13 @@ fn a_payer_pays_once() {
     }
     assert_eq!((group.ecb().statistics.payments, group.ecb().statistics.bytes_paid), (1, 20 * MSS));
     assert_eq!((group.cwnd(one), group.ecb().contribution), (25 * MSS, 20 * MSS));
+    // A further newcomer is paid by both, and the first one not again.
+    group.open();
+    assert_eq!(group.ecb().statistics.payments, 2, "the first newcomer has enough to pay at once");
+    let quota = group.ecb().n_cwnd / 6;
+    group.ack(one);
+    assert_eq!(group.ecb().statistics.payments, 3);
+    assert_eq!(group.ecb().statistics.bytes_paid, 20 * MSS + 2 * quota);
     assert_balanced(&group);
 }
 

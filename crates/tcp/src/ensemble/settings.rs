@@ -14,7 +14,7 @@ pub enum Sharing {
     /// "CBI" of Kojo et al. 2005.
     Cache,
     /// One congestion window and one threshold for all: STCP (Peng et al. 2001). Growth is Reno's, whatever
-    /// `congestion` says.
+    /// `congestion` and `slow-start` say.
     Stcp,
     /// A new connection cautiously jumps to half of the window that an earlier one had: RFC 9959.
     CarefulResume,
@@ -113,6 +113,19 @@ mod tests {
         assert_eq!((read.ensemble.prefix_v4, read.ensemble.prefix_v6), (24, 128));
         assert_eq!(read.ensemble.half_life, Some(Duration::from_secs(5)));
         assert!(!read.ensemble.idle_release && read.ensemble.decay);
+    }
+
+    /// The example of the description is what is there by default.
+    #[test]
+    fn the_description_names_the_defaults() {
+        let text = include_str!("../../../../docs/sharing.md");
+        let example = text.split("```").nth(1).and_then(|block| block.strip_prefix("toml\n")).unwrap();
+        let read: TcpConfig = config::parse("t", example).unwrap();
+        let expected = TcpConfig { sharing: Sharing::Stcp, ..TcpConfig::default() };
+        assert_eq!(read, expected);
+        for key in ["prefix-v4", "share-rtt", "idle-release", "decay", "half-life"] {
+            assert!(example.contains(key), "{key}");
+        }
     }
 
     #[test]
