@@ -7,6 +7,8 @@ pub mod bbr;
 pub mod cubic;
 pub mod fast;
 pub mod hybla;
+#[cfg(test)]
+mod properties;
 pub mod reno;
 #[cfg(test)]
 pub(crate) mod samples;

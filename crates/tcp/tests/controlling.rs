@@ -2,6 +2,8 @@
 
 mod script;
 
+use base::units::Size;
+use longhaul_tcp::config::FastConfig;
 use longhaul_tcp::{Congestion, SlowStart, TcpConfig};
 use script::*;
 
@@ -137,4 +139,228 @@ fn bbr_sends_one_segment_after_a_timeout() {
     assert_eq!(script.take_count(), 10);
     script.expect_at(400, data(1, 1000));
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, None));
+}
+
+/// Acknowledgements do not wait for pacing.
+#[test]
+fn acknowledgements_are_not_paced() {
+    let mut script = Script::with_window(&TcpConfig { pacing: true, ..plain() }, 10);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 2);
+    script.at(105);
+    script.inject(data(1, 1000));
+    script.inject(data(1001, 1000));
+    script.expect(ack(2001, 2001));
+    script.expect_nothing();
+}
+
+/// RFC 9438 (4.10) and (4.3): from a given threshold on, Reno's growth: 1 / 4 and 1 / 4.25 segments.
+#[test]
+fn cubic_takes_a_given_threshold() {
+    let config = TcpConfig { initial_ssthresh: Some(Size(4000)), ..with(Congestion::Cubic) };
+    let mut script = Script::with_window(&config, 3);
+    script.write(40_000);
+    script.at(200);
+    for (acked, cwnd) in [(1001, 4000), (2001, 4250), (3001, 4485)] {
+        script.inject(ack(1, acked));
+        assert_eq!(script.connection().cwnd(), cwnd);
+    }
+}
+
+/// Brakmo and Peterson (III.C): the window doubles in every other round trip.
+#[test]
+fn vegas_doubles_every_other_round_trip() {
+    let mut script = Script::with_window(&with(Congestion::Vegas), 2);
+    script.write(60_000);
+    let mut acked = 1;
+    for (at, cwnd) in [(200, 4000), (300, 4000), (400, 8000), (500, 8000), (600, 16_000)] {
+        let outstanding = script.take_count();
+        script.at(at);
+        for _ in 0..outstanding {
+            acked += 1000;
+            script.inject(ack(1, acked));
+        }
+        assert_eq!(script.connection().cwnd(), cwnd, "at {at} ms");
+    }
+}
+
+/// Brakmo and Peterson (III.B): 20 ms more of 100 are a sixth of the window: more than beta of 30 segments, between
+/// alpha and beta of 20, and less than alpha of 9; two more by then.
+#[test]
+fn vegas_follows_the_queue() {
+    for (segments, change) in [(30, -1000), (20, 0), (9, 1000)] {
+        let config = TcpConfig { initial_ssthresh: Some(Size(2000)), ..with(Congestion::Vegas) };
+        let mut script = Script::with_window(&config, segments);
+        script.write(200_000);
+        let mut acked = 1;
+        let mut windows = Vec::new();
+        // The round trips of 100 ms set the base; they let the window grow by one.
+        for at in [200, 300, 420, 540] {
+            let outstanding = script.take_count();
+            script.at(at);
+            for _ in 0..outstanding {
+                acked += 1000;
+                script.inject(ack(1, acked));
+            }
+            windows.push(script.connection().cwnd() as i64);
+        }
+        assert_eq!(windows[1] - windows[0], 1000);
+        assert_eq!(windows[3] - windows[2], change, "{segments}: {windows:?}");
+    }
+}
+
+/// Brakmo and Peterson (IV): a quarter for a segment that was sent once, and congestion avoidance afterwards.
+#[test]
+fn vegas_takes_a_quarter_for_a_loss() {
+    let mut script = Script::with_window(&with(Congestion::Vegas), 20);
+    script.write(60_000);
+    script.at(200);
+    for end in [2001, 3001, 4001] {
+        script.inject(ack(1, 1).sack(&[(1001, end)]));
+    }
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (15_000, Some(2000)));
+}
+
+/// Mascolo et al. (4.1), Grieco and Mascolo (3): ten segments arrive in a round trip of 100 ms, and so ten fit.
+#[test]
+fn westwood_plus_falls_to_what_arrives() {
+    let mut script = Script::with_window(&with(Congestion::WestwoodPlus), 10);
+    script.write(100_000);
+    script.at(200);
+    for segment in 1..=10 {
+        script.inject(ack(1, 1 + 1000 * segment));
+    }
+    assert_eq!(script.connection().cwnd(), 20_000);
+    script.at(300);
+    script.inject(ack(1, 11_001));
+    for end in [13_001, 14_001, 15_001] {
+        script.inject(ack(1, 11_001).sack(&[(12_001, end)]));
+    }
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (10_000, Some(10_000)));
+}
+
+/// Mascolo et al. (4.2): the same threshold after a time-out, and one segment.
+#[test]
+fn westwood_plus_keeps_its_share_after_a_timeout() {
+    let mut script = Script::with_window(&with(Congestion::WestwoodPlus), 10);
+    script.write(100_000);
+    script.at(200);
+    for segment in 1..=10 {
+        script.inject(ack(1, 1 + 1000 * segment));
+    }
+    script.at(300);
+    script.inject(ack(1, 11_001));
+    script.at(700);
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(10_000)));
+}
+
+/// Wang et al. (3.1): a segment each 10 ms, of a window of 10 or of 20, is 100,000 bytes a second: 10 fit into 100 ms.
+#[test]
+fn westwood_ere_falls_to_what_arrives() {
+    for segments in [10, 20] {
+        let config = TcpConfig { initial_ssthresh: Some(Size(2000)), ..with(Congestion::WestwoodEre) };
+        let mut script = Script::with_window(&config, segments);
+        script.write(200_000);
+        for segment in 1..=80 {
+            script.at(190 + 10 * segment as u64);
+            script.inject(ack(1, 1 + 1000 * segment));
+        }
+        for end in [83_001, 84_001, 85_001] {
+            script.inject(ack(1, 80_001).sack(&[(82_001, end)]));
+        }
+        let ssthresh = script.connection().ssthresh().unwrap();
+        assert!((9500..=10_500).contains(&ssthresh), "{segments}: {ssthresh}");
+    }
+}
+
+/// FAST's module: a segment an acknowledgement while nothing queues.
+#[test]
+fn fast_fills_an_empty_path() {
+    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    script.write(100_000);
+    script.at(200);
+    for segment in 1..=10 {
+        script.inject(ack(1, 1 + 1000 * segment));
+    }
+    assert_eq!(script.connection().cwnd(), 20_000);
+}
+
+/// Equation 1 of Casoni and Luppi, read as in FAST's paper, once a round trip: from 10 segments with alpha 4 and no
+/// queue, (10 + 10 + 4) / 2.
+#[test]
+fn fast_heads_for_alpha_queued_segments() {
+    let config = TcpConfig {
+        fast: FastConfig { alpha: 4, gamma: 0.5 },
+        initial_ssthresh: Some(Size(10_000)),
+        ..with(Congestion::Fast)
+    };
+    let mut script = Script::with_window(&config, 10);
+    script.write(100_000);
+    script.at(200);
+    let mut acked = 1;
+    for (at, cwnd) in [(200, 12_000), (300, 14_000), (400, 16_000)] {
+        let outstanding = script.take_count();
+        script.at(at);
+        for _ in 0..outstanding {
+            acked += 1000;
+            script.inject(ack(1, acked));
+        }
+        assert_eq!(script.connection().cwnd(), cwnd, "at {at} ms");
+    }
+}
+
+/// FAST's module: half for a loss, two segments after a time-out.
+#[test]
+fn fast_halves() {
+    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    script.write(100_000);
+    script.at(200);
+    for end in [2001, 3001, 4001] {
+        script.inject(ack(1, 1).sack(&[(1001, end)]));
+    }
+    assert_eq!(script.connection().cwnd(), 5000);
+    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    script.write(100_000);
+    script.at(400);
+    assert_eq!(script.connection().cwnd(), 2000);
+}
+
+/// Caini and Firrincieli (3): at 100 ms rho is 4: four initial windows, and 2^4 - 1 segments for one acknowledged.
+#[test]
+fn hybla_begins_with_rho_windows() {
+    let mut script = Script::with_window(&with(Congestion::Hybla), 2);
+    script.write(100_000);
+    assert_eq!(script.take_count(), 8);
+    script.at(200);
+    script.inject(ack(1, 1001));
+    assert_eq!((script.connection().cwnd(), script.take_count()), (23_000, 16));
+}
+
+/// Caini and Firrincieli (3): congestion avoidance adds rho^2 / W: 16 / 8, then 16 / 10 segments.
+#[test]
+fn hybla_avoids_congestion_by_rho_squared() {
+    let config = TcpConfig { initial_ssthresh: Some(Size(8000)), ..with(Congestion::Hybla) };
+    let mut script = Script::with_window(&config, 2);
+    script.write(100_000);
+    script.at(200);
+    for (acked, cwnd) in [(1001, 10_000), (2001, 11_600)] {
+        script.inject(ack(1, acked));
+        assert_eq!(script.connection().cwnd(), cwnd);
+    }
+}
+
+/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.3): entering recovery, the window is what is in the network
+/// and a segment.
+#[test]
+fn bbr_conserves_packets_in_recovery() {
+    let mut script = Script::with_window(&with(Congestion::Bbr), 10);
+    script.write(10_000);
+    script.at(200);
+    assert_eq!(script.take_count(), 10);
+    for end in [2001, 3001, 4001] {
+        script.inject(ack(1, 1).sack(&[(1001, end)]));
+    }
+    // Ten out, three arrived, one lost.
+    assert_eq!((script.connection().in_flight(), script.connection().cwnd()), (7000, 7000));
+    script.expect(data(1, 1000));
 }
