@@ -2,6 +2,7 @@
 
 mod acknowledging;
 mod congestion;
+mod ecn;
 mod presets;
 mod starting;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::ensemble::{EnsembleConfig, Sharing};
 pub use acknowledging::DelayedAcks;
 pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
+pub use ecn::EcnUse;
 pub use presets::PRESETS;
 pub use starting::InitialWindow;
 
@@ -64,6 +66,8 @@ pub struct TcpConfig {
     pub fast: FastConfig,
     /// Whom Hybla imitates.
     pub hybla: HyblaConfig,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: EcnUse,
     /// Window at the start, and again after an idle time (`idle-restart`).
     pub initial_window: InitialWindow,
     /// Slow start threshold at the start; by default there is none (RFC 5681, 3.1).
@@ -146,6 +150,7 @@ impl Default for TcpConfig {
             vegas: VegasConfig::default(),
             fast: FastConfig::default(),
             hybla: HyblaConfig::default(),
+            ecn: EcnUse::Off,
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: None,
             byte_counting_limit: 1,

@@ -9,13 +9,13 @@
 //! Deviations from RFC 9293:
 //! - urgent data are delivered in band, and the urgent pointer is ignored (allowed by RFC 6093, 6);
 //! - a RST in TIME-WAIT is ignored (RFC 1337);
-//! - data on a SYN are not kept, the peer sends them again;
-//! - ECN bits are parsed and not negotiated.
+//! - data on a SYN are not kept, the peer sends them again.
 
 mod acknowledgement;
 mod close;
 mod delaying;
 pub(crate) mod delivery;
+mod ecn;
 pub(crate) mod emit;
 mod open;
 mod pacing;
@@ -36,6 +36,7 @@ use base::{Duration, SeqNum};
 
 use crate::config::TcpConfig;
 use crate::recovery::Phase;
+use ecn::Marking;
 pub use open::Seeds;
 use receiver::Receiver;
 use sender::Sender;
@@ -153,6 +154,7 @@ pub struct Connection {
     /// Whether the peer opened it.
     passive: bool,
     negotiated: Negotiated,
+    marking: Marking,
     sender: Sender,
     receiver: Receiver,
     timers: Timers,
@@ -278,6 +280,12 @@ impl Connection {
     #[must_use]
     pub const fn uses_timestamps(&self) -> bool {
         self.negotiated.timestamps
+    }
+
+    /// Whether new data are sent as ECN-capable, and echoes of marks are heeded.
+    #[must_use]
+    pub const fn uses_ecn(&self) -> bool {
+        self.marking.sends()
     }
 
     /// Bytes that can be read.

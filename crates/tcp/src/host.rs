@@ -239,7 +239,7 @@ impl Host {
             // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
             return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
         }
-        let result = connection.handle_segment(now, &segment, tcp_view.payload());
+        let result = connection.handle_segment(now, view.ecn(), &segment, tcp_view.payload());
         self.touch(slot);
         Ok(result?)
     }
@@ -293,7 +293,7 @@ impl Host {
             options: tcp::Options::default(),
         };
         let mut packet = Packet::default();
-        write_packet(&mut packet, &repr, self.address, remote.ip(), (&[], &[]));
+        write_packet(&mut packet, &repr, (self.address, remote.ip()), ip::Ecn::NotEct, (&[], &[]));
         packet
     }
 

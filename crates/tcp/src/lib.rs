@@ -24,7 +24,7 @@ mod rtt;
 mod sequence;
 
 pub use config::{
-    Congestion, DelayedAcks, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery, Reduction,
+    Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery, Reduction,
     RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
 };
 pub use connection::statistics::Statistics;

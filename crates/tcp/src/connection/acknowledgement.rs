@@ -119,6 +119,10 @@ impl Connection {
         if !duplicate && news.bytes == 0 {
             return;
         }
+        let flight_size = self.flight_size() + news.acked;
+        let marked = self.heed_echo(now, segment, flight_size);
+        let repairing = !self.ignores_losses()
+            && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
         let sender = &mut self.sender;
         let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
@@ -132,7 +136,7 @@ impl Connection {
             prior_in_flight: seen.prior_in_flight,
             delivery,
             round: sender.meter.round(),
-            recovering: before.phase == Phase::FastRecovery || sender.recovery.phase() == Phase::FastRecovery,
+            recovering: marked || repairing,
             duplicate,
         });
     }

@@ -1,5 +1,7 @@
 //! Segments as whole IP packets.
 
+use core::net::IpAddr;
+
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
 use base::{Instant, Packet, SeqNum};
@@ -14,6 +16,7 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
     /// Bytes of data.
     pub(super) len: u32,
+    pub(super) ecn: Ecn,
 }
 
 impl Connection {
@@ -30,7 +33,7 @@ impl Connection {
             dst_port: self.remote.port(),
             seq: self.sender.space.number(segment.start),
             ack: self.receiver.space.number(self.receiver.nxt()),
-            flags: segment.flags | Flags::ACK,
+            flags: segment.flags | Flags::ACK | self.marking.echo_flag(),
             window,
             urgent: 0,
             options: Options { timestamps: self.timestamps(now), sack, ..Options::default() },
@@ -40,7 +43,7 @@ impl Connection {
             0 => (&[][..], &[][..]),
             len => self.sender.buffer.slices(at, len as usize),
         };
-        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (first, second));
+        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), segment.ecn, (first, second));
         self.statistics.segments_sent += 1;
     }
 
@@ -66,17 +69,18 @@ impl Connection {
             let echo = if answers { self.receiver.ts_recent } else { 0 };
             options.timestamps = Some(Timestamps { value: self.timestamp(now), echo });
         }
+        let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let repr = tcp::Repr {
             src_port: self.local.port(),
             dst_port: self.remote.port(),
             seq: self.sender.space.number(crate::sequence::ORIGIN),
             ack: if answers { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
-            flags: if answers { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            flags: flags | self.syn_ecn_flags(),
             window,
             urgent: 0,
             options,
         };
-        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (&[], &[]));
+        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), Ecn::NotEct, (&[], &[]));
         self.statistics.segments_sent += 1;
     }
 
@@ -93,7 +97,7 @@ impl Connection {
             urgent: 0,
             options: Options::default(),
         };
-        write_packet(out, &repr, self.local.ip(), self.remote.ip(), (&[], &[]));
+        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), Ecn::NotEct, (&[], &[]));
         self.statistics.segments_sent += 1;
     }
 
@@ -116,13 +120,13 @@ pub(super) const TIMESTAMPS_LEN: usize = 12;
 pub(crate) fn write_packet(
     out: &mut Packet,
     repr: &tcp::Repr,
-    src: core::net::IpAddr,
-    dst: core::net::IpAddr,
+    (src, dst): (IpAddr, IpAddr),
+    ecn: Ecn,
     payload: (&[u8], &[u8]),
 ) {
     let tcp_header = repr.header_len();
     let segment_len = tcp_header + payload.0.len() + payload.1.len();
-    let header = ip::Repr::new(src, dst, Protocol::TCP, Ecn::NotEct, segment_len);
+    let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, segment_len);
     let ip_header = header.header_len();
     out.clear();
     out.resize(ip_header + tcp_header);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::wire::tcp::{self, Flags, Options};
 use base::{Instant, Packet, SeqNum};
 
+use super::ecn::Marking;
 use super::emit::TIMESTAMPS_LEN;
 use super::receiver::{MAX_SHIFT, Receiver};
 use super::sender::Sender;
@@ -49,6 +50,7 @@ impl Connection {
                 sack: config.recovery.uses_sack(),
                 scaling: config.window_scaling,
             },
+            marking: Marking::new(),
             sender,
             timers: Timers::new(),
             pacer: None,
@@ -93,6 +95,7 @@ impl Connection {
     /// Takes the peer's SYN: its numbering and what it offers.
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
         self.receiver.on_syn(syn.seq);
+        self.take_syn_ecn_flags(syn.flags);
         let options = &syn.options;
         self.negotiated.scaling &= options.window_scale.is_some();
         self.negotiated.sack &= options.sack_permitted;

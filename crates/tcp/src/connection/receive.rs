@@ -1,6 +1,7 @@
 //! A segment arrives (RFC 9293, 3.10.7).
 
 use base::Instant;
+use base::wire::ip::Ecn;
 use base::wire::tcp::{self, Flags};
 
 use super::delaying::MOST_QUICK_ACKS;
@@ -9,13 +10,14 @@ use crate::buffer::reassembly::Placed;
 use crate::sequence::ORIGIN;
 
 impl Connection {
-    /// Takes a segment whose checksum was verified.
+    /// Takes a segment whose checksum was verified, from an IP packet with the codepoint `ecn`.
     ///
     /// # Errors
     /// [`Discard`] says why the segment was of no use; an answer to it may be due all the same.
     pub fn handle_segment(
         &mut self,
         now: Instant,
+        ecn: Ecn,
         segment: &tcp::Repr,
         payload: &[u8],
     ) -> Result<(), Discard> {
@@ -23,15 +25,16 @@ impl Connection {
         let result = match self.state {
             State::Closed => Err(Discard::Closed),
             State::SynSent => self.handle_in_syn_sent(now, segment),
-            _ => self.handle_synchronized(now, segment, payload),
+            _ => self.handle_synchronized(now, ecn, segment, payload),
         };
-        self.statistics.discarded += u64::from(result.is_err());
+        self.statistics.discarded += u32::from(result.is_err());
         result
     }
 
     fn handle_synchronized(
         &mut self,
         now: Instant,
+        ecn: Ecn,
         segment: &tcp::Repr,
         payload: &[u8],
     ) -> Result<(), Discard> {
@@ -40,6 +43,7 @@ impl Connection {
         if self.state == State::SynReceived && flags.has(Flags::SYN) && start == ORIGIN {
             if !flags.has(Flags::ACK) {
                 // The peer sends its SYN again: our answer was lost.
+                self.take_repeated_syn_ecn_flags(flags);
                 self.syn_due = true;
                 return Ok(());
             }
@@ -70,6 +74,9 @@ impl Connection {
         }
         self.handle_ack(now, segment, start, len == 0)?;
         if len > 0 {
+            if !payload.is_empty() {
+                self.note_mark(flags, ecn);
+            }
             self.handle_data(now, start, payload, flags.has(Flags::FIN));
         }
         Ok(())

@@ -3,6 +3,7 @@
 use base::{Instant, Packet};
 
 use super::Connection;
+use super::ecn::LossResponse;
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::reduction::{Outset, Progress, Reduction};
 use crate::recovery::scoreboard::Delivered;
@@ -56,11 +57,16 @@ impl Connection {
 
     /// A loss was found: the controller responds, and the window begins to go down.
     fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &Delivered) {
+        let response = self.loss_response();
         let sender = &mut self.sender;
         let event =
             Congestion { now, flight_size, cause: Cause::Loss, sent_at: lost.sent_at, resent: lost.resent };
         let prior_window = sender.controller.window();
-        sender.controller.on_congestion(&event);
+        match response {
+            LossResponse::Due => sender.controller.on_congestion(&event),
+            LossResponse::Given => {}
+            LossResponse::None => return,
+        }
         // RFC 9937 (6.1): what was acknowledged selectively before this acknowledgement is not delivered any more.
         let known = sender.board.sacked().saturating_sub(news.sacked);
         let outset = Outset {
@@ -76,6 +82,7 @@ impl Connection {
 
     /// Fast recovery ended with at most `limit` bytes of window, where the reduction says nothing else.
     fn leave(&mut self, now: Instant, limit: u64) {
+        let limit = if self.ignores_losses() { u64::MAX } else { limit };
         let sender = &mut self.sender;
         let limit = sender.reduction.take().map_or(limit, |reduction| reduction.exit_limit());
         sender.controller.on_recovery_exit(now, limit);

@@ -23,6 +23,10 @@ pub struct Statistics {
     pub tail_probes: u32,
     /// Reports of data that came twice (RFC 2883).
     pub dsacks_received: u32,
+    /// Segments of data received with a mark of congestion (RFC 3168).
+    pub marks_received: u32,
+    /// Times that the peer's echo of a mark lowered the window.
+    pub mark_reductions: u32,
     /// Duplicate acknowledgements received.
     pub duplicate_acks: u64,
     /// Bytes of data that the peer acknowledged.
@@ -30,11 +34,11 @@ pub struct Statistics {
     /// Bytes of data received in order.
     pub bytes_received: u64,
     /// Segments whose data had all been received before.
-    pub duplicates_received: u64,
+    pub duplicates_received: u32,
     /// Segments that arrived beyond a gap.
-    pub out_of_order_received: u64,
+    pub out_of_order_received: u32,
     /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
-    pub discarded: u64,
+    pub discarded: u32,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
     /// Probes of a closed window.

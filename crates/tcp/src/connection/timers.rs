@@ -210,6 +210,7 @@ impl Connection {
         let arrival = sender.arrival(now, &Delivered::default());
         sender.recovery.on_timeout(&mut sender.board, &arrival, methods);
         if !again {
+            self.marking.on_reduced(sender.nxt, false);
             sender.controller.on_congestion(&Congestion {
                 now,
                 flight_size,

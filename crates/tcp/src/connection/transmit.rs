@@ -3,6 +3,7 @@
 //! Deviations: the time-out that overrides silly window avoidance is the retransmission time-out, where RFC 9293
 //! (3.8.6.2.1) has 0.1 to 1 s.
 
+use base::wire::ip::Ecn;
 use base::wire::tcp::Flags;
 use base::{Instant, Packet};
 
@@ -28,7 +29,7 @@ impl Connection {
         }
         if self.receiver.ack_due() {
             let start = self.sender.nxt;
-            self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0 });
+            self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct });
             return true;
         }
         false
@@ -122,7 +123,13 @@ impl Connection {
         sender.last_sent_at = now;
         let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
         let flags = if fin { push | Flags::FIN } else { push };
-        self.emit(now, out, Outgoing { start, flags, len });
+        // A probe is beyond the window.
+        let (ecn, told) = if len > 0 && u64::from(len) <= sender.usable_window() {
+            self.marking.take_for_new_data()
+        } else {
+            (Ecn::NotEct, Flags(0))
+        };
+        self.emit(now, out, Outgoing { start, flags: flags | told, len, ecn });
         let sender = &mut self.sender;
         sender.nxt += u64::from(space);
         sender.recovery.on_sent(Next::New, now, 0);
@@ -152,7 +159,7 @@ impl Connection {
         sender.last_sent_at = now;
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
-        self.emit(now, out, Outgoing { start: record.start, flags, len });
+        self.emit(now, out, Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct });
         self.note_paced(now, len);
         self.statistics.retransmissions += 1;
         self.statistics.bytes_retransmitted += u64::from(len);

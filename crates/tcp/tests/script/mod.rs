@@ -40,6 +40,7 @@ pub struct Seg {
     pub sack_permitted: bool,
     pub timestamps: Option<(u32, u32)>,
     pub sack: Option<Vec<(u32, u32)>>,
+    pub ecn: Option<Ecn>,
 }
 
 impl Seg {
@@ -53,6 +54,10 @@ impl Seg {
     }
     pub fn ts(mut self, value: u32, echo: u32) -> Self {
         self.timestamps = Some((value, echo));
+        self
+    }
+    pub fn ecn(mut self, codepoint: Ecn) -> Self {
+        self.ecn = Some(codepoint);
         self
     }
     pub fn mss(mut self, mss: u16) -> Self {
@@ -128,7 +133,7 @@ pub struct Script {
     /// What the peer acknowledges, and its window, where a script leaves them out.
     pub acked: i64,
     pub peer_window: u16,
-    out: VecDeque<(Instant, tcp::Repr, Vec<u8>)>,
+    out: VecDeque<(Instant, tcp::Repr, Vec<u8>, Ecn)>,
     pub events: Vec<Event>,
     written: i64,
     read: i64,
@@ -212,8 +217,8 @@ impl Script {
             self.events.push(event);
         }
         while let Some(packet) = self.host.poll_transmit(self.now) {
-            let (repr, payload) = parse(&packet);
-            self.out.push_back((self.now, repr, payload));
+            let (repr, payload, codepoint) = parse(&packet);
+            self.out.push_back((self.now, repr, payload, codepoint));
         }
     }
 
@@ -272,7 +277,9 @@ impl Script {
             },
         };
         let payload: Vec<u8> = (0..seg.len as i64).map(|at| byte_at(seg.seq + at)).collect();
-        packet_of(&repr, &payload)
+        let mut packet = packet_of(&repr, &payload);
+        ip::set_ecn(&mut packet, seg.ecn.unwrap_or_default()).expect("an IP packet");
+        packet
     }
 
     pub fn write(&mut self, len: usize) -> usize {
@@ -308,7 +315,7 @@ impl Script {
     /// The host's next segment left just now and is like this.
     #[track_caller]
     pub fn expect(&mut self, seg: Seg) {
-        let Some((at, got, payload)) = self.out.pop_front() else {
+        let Some((at, got, payload, codepoint)) = self.out.pop_front() else {
             panic!("nothing was sent; expected {seg:?}")
         };
         let flags = Flags(got.flags.0 & !Flags::PSH.0);
@@ -320,6 +327,9 @@ impl Script {
             (seg.flags, seg.seq, seg.len),
             "got {shown:?}, expected {seg:?}"
         );
+        if let Some(ecn) = seg.ecn {
+            assert_eq!(codepoint, ecn, "got {shown:?}, expected {seg:?}");
+        }
         if let Some(ack) = seg.ack {
             assert_eq!(i64::from(got.ack.distance(IRS)), ack, "got {shown:?}, expected {seg:?}");
         }
@@ -348,7 +358,7 @@ impl Script {
     /// Nothing else was sent since the last expectation.
     #[track_caller]
     pub fn expect_nothing(&mut self) {
-        assert!(self.out.is_empty(), "unexpected: {:?}", self.out.front().map(|(at, repr, _)| (at, repr)));
+        assert!(self.out.is_empty(), "unexpected: {:?}", self.out.front().map(|(at, repr, ..)| (at, repr)));
     }
 
     /// Nothing is sent before `at`, and then this is.
@@ -382,7 +392,7 @@ impl Script {
 
     /// Where the segments began that were sent since the last expectation.
     pub fn sent(&mut self) -> Vec<i64> {
-        self.out.drain(..).map(|(_, repr, _)| i64::from(repr.seq.distance(ISS))).collect()
+        self.out.drain(..).map(|(_, repr, ..)| i64::from(repr.seq.distance(ISS))).collect()
     }
 
     #[track_caller]
@@ -407,7 +417,7 @@ pub fn packet_of(repr: &tcp::Repr, payload: &[u8]) -> Packet {
     packet
 }
 
-fn parse(packet: &[u8]) -> (tcp::Repr, Vec<u8>) {
+fn parse(packet: &[u8]) -> (tcp::Repr, Vec<u8>, Ecn) {
     let view = ip::View::parse(packet).expect("an IP packet");
     if let ip::View::V4(v4) = &view {
         assert!(v4.checksum_ok());
@@ -415,5 +425,5 @@ fn parse(packet: &[u8]) -> (tcp::Repr, Vec<u8>) {
     assert_eq!((view.src(), view.dst()), (HOST, PEER));
     let segment = tcp::View::parse(view.payload()).expect("a TCP segment");
     let repr = tcp::Repr::parse(&segment, HOST, PEER).expect("a valid checksum");
-    (repr, segment.payload().to_vec())
+    (repr, segment.payload().to_vec(), view.ecn())
 }
