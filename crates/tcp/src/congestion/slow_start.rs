@@ -24,7 +24,7 @@ pub struct SlowStart {
     search: Option<Box<Search>>,
 }
 
-/// What looks for an end before the threshold; only in the first slow start, as RFC 9406 (4.3) recommends.
+/// What looks for an end before the threshold.
 #[derive(Clone, Debug)]
 enum Search {
     PlusPlus(HyStartPlusPlus),
@@ -72,7 +72,19 @@ impl SlowStart {
         self.threshold = threshold;
         // RFC 3465 (2.3): after a time-out, acknowledgements may cover data that left the network before it.
         self.after_timeout = timeout;
-        self.search = None;
+        self.end_first();
+        if let Some(Search::Original(search)) = self.search.as_deref_mut()
+            && timeout
+        {
+            search.restart();
+        }
+    }
+
+    /// RFC 9406 (4.3) recommends HyStart++ for the first slow start only.
+    fn end_first(&mut self) {
+        if matches!(self.search.as_deref(), Some(Search::PlusPlus(_))) {
+            self.search = None;
+        }
     }
 
     /// Payload bytes of a full segment.
@@ -100,7 +112,7 @@ impl SlowStart {
         };
         if found {
             self.threshold = self.threshold.min(window);
-            self.search = None;
+            self.end_first();
         }
         window
     }

@@ -17,6 +17,8 @@ pub(super) struct HyStart {
     train_end: Instant,
     current_min: Duration,
     samples: u32,
+    /// Slow start ended here before, and no time-out began it anew.
+    found: bool,
     /// Bytes of window below which nothing is judged.
     low_window: u64,
     paced: bool,
@@ -30,9 +32,16 @@ impl HyStart {
             train_end: Instant::ZERO,
             current_min: Duration::MAX,
             samples: 0,
+            found: false,
             low_window: LOW_WINDOW * start.mss,
             paced: start.paced,
         }
+    }
+
+    /// A time-out: slow start begins anew, and may be ended again (Linux).
+    pub(super) const fn restart(&mut self) {
+        self.found = false;
+        (self.current_min, self.samples) = (Duration::MAX, 0);
     }
 
     /// An acknowledgement in slow start; true if congestion avoidance is to begin.
@@ -42,10 +51,11 @@ impl HyStart {
             (self.round_start, self.train_end) = (ack.now, ack.now);
             (self.current_min, self.samples) = (Duration::MAX, 0);
         }
-        if window < self.low_window || ack.rtt_min == Duration::MAX {
+        if self.found || window < self.low_window || ack.rtt_min == Duration::MAX {
             return false;
         }
-        self.is_train_long(ack) || self.is_delay_longer(ack)
+        self.found = self.is_train_long(ack) || self.is_delay_longer(ack);
+        self.found
     }
 
     /// A train of half the least round trip fills the path one way; paced segments make trains twice as long.
@@ -131,6 +141,24 @@ mod tests {
         }
         window = slow.on_ack(window, &sample(52, 1, 100, window));
         assert!(!slow.active(window));
+    }
+
+    /// Linux: once a connection, and again after each time-out.
+    #[test]
+    fn a_timeout_begins_the_search_anew() {
+        let mut slow = slow_start();
+        let run = |slow: &mut SlowStart| {
+            let mut window = 16 * MSS;
+            for at in 0..20 {
+                window = slow.on_ack(window, &sample(at * 10, 1, 150, window));
+            }
+            slow.threshold()
+        };
+        assert_eq!(run(&mut slow), 25 * MSS);
+        slow.set_threshold(100 * MSS, false);
+        assert_eq!(run(&mut slow), 100 * MSS);
+        slow.set_threshold(100 * MSS, true);
+        assert_eq!(run(&mut slow), 25 * MSS);
     }
 
     /// A gap of 3 ms breaks the train.
