@@ -116,6 +116,19 @@ impl Line {
         Transit { arrives_at: on_air.end.saturating_add(self.delay), on_air, fate }
     }
 
+    /// Takes the line at `now`, or when what came before has left, for a stretch of `bits`; what becomes of them is
+    /// asked with [`Line::damage`], before anything else is sent.
+    pub fn reserve(&mut self, now: Instant, bits: u32) -> Range<Instant> {
+        self.serializer.send(now, u64::from(bits))
+    }
+
+    /// Inverts the bits of a stretch that arrive wrong; how many.
+    pub fn damage(&mut self, on_air: &Range<Instant>, bytes: &mut [u8]) -> u32 {
+        let Some(errors) = &mut self.errors else { return 0 };
+        let after = self.errors_after;
+        errors.damage(on_air.start.saturating_add(after)..on_air.end.saturating_add(after), bytes)
+    }
+
     /// When the last bit accepted so far has left.
     #[must_use]
     pub fn free_at(&self) -> Instant {

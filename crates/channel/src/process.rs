@@ -46,8 +46,18 @@ impl Fate {
 
 /// What happens to a frame on the air. Air time, not frame count, drives bursts and blockages.
 ///
-/// Frames are asked about in the order of their air time, and their air times do not overlap.
+/// Frames are asked about in the order of their air time, and their air times do not overlap. Each is asked about once:
+/// either what became of it as a whole, or of its bits.
 pub trait ErrorProcess: Debug + Send {
     /// The fate of a frame of `bits` whose first bit passes at `on_air.start` and whose last has passed at `on_air.end`.
     fn fate(&mut self, on_air: Range<Instant>, bits: u32) -> Fate;
+
+    /// Inverts the bits of `bytes`, most significant first, that arrive wrong; how many. The first passes at
+    /// `on_air.start` and the last has passed at `on_air.end`.
+    fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32;
+}
+
+/// Inverts the bit with this number.
+fn invert(bytes: &mut [u8], bit: usize) {
+    bytes[bit / 8] ^= 0x80 >> (bit % 8);
 }

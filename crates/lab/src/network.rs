@@ -8,8 +8,8 @@ use base::{Duration, Rng};
 use channel::Channel;
 
 use crate::engine::{Engine, NodeId, Port};
-use crate::node::{Element, Host, Link, LinkEnd, Router, Wire, WireEnd};
-use crate::scenario::{self, Bulk, Opener, Scenario, Traffic};
+use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
+use crate::scenario::{self, Bulk, Framing, Opener, Scenario, Traffic};
 use crate::traffic::content::Content;
 use crate::traffic::{Application, BulkReceiver, BulkSender, Opening, Role};
 
@@ -210,8 +210,18 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
             WireEnd::new(queue(), backward),
         ]))),
         Some(protocol) => {
-            let end = |line| LinkEnd::new(queue(), protocol.build(), line, protocol.framing_bits());
-            Element::Link(Box::new(Link::new([end(forward), end(backward)])))
+            let end = |line, direction| {
+                let end = LinkEnd::new(queue(), protocol.build(), line, protocol.framing_bits());
+                match link.framing {
+                    Framing::Ideal => end,
+                    Framing::Efl => end.with_stream(Stream::clear()),
+                    Framing::EncryptedEfl => {
+                        let rng = Rng::named(seed, &format!("{name}/{direction}/efl"));
+                        end.with_stream(Stream::encrypted(rng))
+                    }
+                }
+            };
+            Element::Link(Box::new(Link::new([end(forward, "down"), end(backward, "up")])))
         }
     }
 }

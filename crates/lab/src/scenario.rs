@@ -94,6 +94,28 @@ pub struct Link {
     /// The link-layer protocol; without one the link is a wire that carries packets as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<link::Protocol>,
+    /// How frames are found on the line.
+    #[serde(default, skip_serializing_if = "Framing::is_ideal")]
+    pub framing: Framing,
+}
+
+/// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Boundaries are never lost, and a frame with a wrong bit never passes.
+    #[default]
+    Ideal,
+    /// The bits are sent as EFL, damaged one by one, and searched for frames. Frames have up to 511 bytes.
+    Efl,
+    /// So they are, and encrypted.
+    EncryptedEfl,
+}
+
+impl Framing {
+    const fn is_ideal(&self) -> bool {
+        matches!(self, Self::Ideal)
+    }
 }
 
 /// What hosts send each other.

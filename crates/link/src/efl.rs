@@ -43,6 +43,9 @@ pub const MAX_BODY: usize = 511;
 /// The longest frame in bytes.
 pub const MAX_FRAME: usize = MAX_BODY + HEADER_LEN;
 
+/// Of those, the check bits, which follow the body.
+pub const CHECK_BITS: u32 = check::WIDTH;
+
 const HEADER_LEN: usize = HEADER_BITS as usize / 8;
 /// Bits in front of the body.
 const LENGTH_BITS: usize = 9;

@@ -11,7 +11,7 @@ use base::units::Probability;
 use base::{Instant, Rate, Rng};
 
 use super::binomial::binomial;
-use super::{ErrorProcess, Fate};
+use super::{ErrorProcess, Fate, invert};
 
 /// Damages each bit with the same probability.
 #[derive(Clone, Debug)]
@@ -57,27 +57,70 @@ impl BitErrors {
             Errors::None => 0,
             Errors::Dense => binomial(&mut self.rng, bits, self.ber),
             Errors::Sparse { at, .. } if at >= span.end => 0,
-            Errors::Sparse { .. } => self.walk(span),
+            Errors::Sparse { .. } => {
+                let mut wrong = 0;
+                self.walk(span, |_| wrong += 1);
+                wrong
+            }
         }
     }
 
-    /// Counts the error points in `span` and leaves the first one after it as the next.
-    fn walk(&mut self, span: &Range<Instant>) -> u32 {
-        let Errors::Sparse { rate, bit, at } = &mut self.errors else { return 0 };
+    /// Inverts those of the `bits` of `bytes` that are wrong and passed in `span`; how many. As
+    /// [`BitErrors::wrong_in`], of which it takes the place.
+    pub(super) fn damage_in(&mut self, span: &Range<Instant>, bytes: &mut [u8], bits: Range<usize>) -> u32 {
         let mut wrong = 0;
+        match self.errors {
+            Errors::None => {}
+            Errors::Dense => {
+                let mut at = bits.start as u64;
+                loop {
+                    at = at.saturating_add(self.rng.failures_before_success(self.ber));
+                    if at >= bits.end as u64 {
+                        break;
+                    }
+                    invert(bytes, at as usize);
+                    wrong += 1;
+                    at += 1;
+                }
+            }
+            Errors::Sparse { .. } => {
+                let whole = u128::from((span.end - span.start).as_nanos()).max(1);
+                self.walk(span, |at| {
+                    let passed = u128::from((at - span.start).as_nanos());
+                    let bit = bits.start + (passed * bits.len() as u128 / whole) as usize;
+                    // A part of a frame may be shorter than a bit.
+                    if bits.contains(&bit) {
+                        invert(bytes, bit);
+                        wrong += 1;
+                    }
+                });
+            }
+        }
+        wrong
+    }
+
+    /// Hands over the error points in `span` and leaves the first one after it as the next.
+    fn walk(&mut self, span: &Range<Instant>, mut error: impl FnMut(Instant)) {
+        let Errors::Sparse { rate, bit, at } = &mut self.errors else { return };
         while *at < span.end {
-            wrong += u32::from(*at >= span.start);
+            if *at >= span.start {
+                error(*at);
+            }
             let skipped = self.rng.failures_before_success(self.ber);
             *bit = bit.saturating_add(1).saturating_add(skipped);
             *at = start_of(*bit, *rate);
         }
-        wrong
     }
 }
 
 impl ErrorProcess for BitErrors {
     fn fate(&mut self, on_air: Range<Instant>, bits: u32) -> Fate {
         Fate::of_wrong_bits(self.wrong_in(&on_air, bits))
+    }
+
+    fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32 {
+        let bits = 0..bytes.len() * 8;
+        self.damage_in(&on_air, bytes, bits)
     }
 }
 
@@ -151,6 +194,38 @@ mod tests {
         assert!(short.len() > 1000);
         assert_eq!(short, total(3000));
         assert_eq!(short, total(12_000));
+    }
+
+    /// Asked about bit by bit, sparse errors are where they are counted, and dense ones as many.
+    #[test]
+    fn wrong_bits_are_in_their_places() {
+        let rate = Rate::from_bps(1_000_000);
+        let places = |bytes: usize| {
+            let mut errors = process(1e-4, rate);
+            let mut line = Serializer::new(rate);
+            let mut places = Vec::new();
+            for frame in 0..1_200_000 / bytes {
+                let mut content = vec![0; bytes];
+                let on_air = line.send(Instant::ZERO, bytes as u64 * 8);
+                let wrong = errors.damage(on_air, &mut content);
+                let before = places.len();
+                places.extend(
+                    (0..bytes * 8)
+                        .filter(|bit| content[bit / 8] << (bit % 8) & 0x80 != 0)
+                        .map(|bit| frame * bytes * 8 + bit),
+                );
+                assert_eq!((places.len() - before) as u32, wrong);
+            }
+            places
+        };
+        let fine = places(50);
+        assert!(fine.len() > 800);
+        assert_eq!(fine, places(1500));
+        let mut content = vec![0; 100_000];
+        let wrong = process(0.5, rate).damage(Instant::ZERO..Instant::from_nanos(800_000_000), &mut content);
+        assert_eq!(wrong, content.iter().map(|byte| byte.count_ones()).sum::<u32>());
+        // Five standard errors.
+        assert!(wrong.abs_diff(400_000) < 5 * 447, "{wrong}");
     }
 
     #[test]

@@ -32,34 +32,47 @@ impl Blockage {
         Self { timeline, current, blocked, open }
     }
 
-    /// The frame is cut at every change of state, and the wrong bits of the pieces are added.
-    fn wrong_bits(&mut self, on_air: &Range<Instant>, bits: u32) -> u32 {
+    /// Cuts a frame at every change of state and hands each piece to `meet`, with the errors that it meets; the sum of
+    /// what that answers.
+    fn meet(
+        &mut self,
+        on_air: &Range<Instant>,
+        mut meet: impl FnMut(&mut BitErrors, Range<Instant>) -> u32,
+    ) -> u32 {
+        while self.current.as_ref().is_some_and(|blocked| blocked.end <= on_air.start) {
+            self.current = self.timeline.next();
+        }
         let mut wrong = 0;
         let mut at = on_air.start;
         while let Some(blocked) = self.current.clone().filter(|blocked| blocked.start < on_air.end) {
             let open = at..blocked.start;
             if !open.is_empty() {
-                wrong += self.open.wrong_in(&open, share_of(bits, on_air, &open));
+                wrong += meet(&mut self.open, open);
             }
-            let shadow = at.max(blocked.start)..blocked.end.min(on_air.end);
-            wrong += self.blocked.wrong_in(&shadow, share_of(bits, on_air, &shadow));
+            wrong += meet(&mut self.blocked, at.max(blocked.start)..blocked.end.min(on_air.end));
             if blocked.end > on_air.end {
                 return wrong;
             }
             at = blocked.end;
             self.current = self.timeline.next();
         }
-        let open = at..on_air.end;
-        wrong + self.open.wrong_in(&open, share_of(bits, on_air, &open))
+        wrong + meet(&mut self.open, at..on_air.end)
     }
 }
 
 impl ErrorProcess for Blockage {
     fn fate(&mut self, on_air: Range<Instant>, bits: u32) -> Fate {
-        while self.current.as_ref().is_some_and(|blocked| blocked.end <= on_air.start) {
-            self.current = self.timeline.next();
-        }
-        Fate::of_wrong_bits(self.wrong_bits(&on_air, bits))
+        let wrong = self.meet(&on_air, |errors, part| errors.wrong_in(&part, share_of(bits, &on_air, &part)));
+        Fate::of_wrong_bits(wrong)
+    }
+
+    fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32 {
+        let bits = bytes.len() as u32 * 8;
+        self.meet(&on_air, |errors, part| {
+            let before = share_of(bits, &on_air, &(on_air.start..part.start)) as usize;
+            let until = share_of(bits, &on_air, &(on_air.start..part.end)) as usize;
+            errors.damage_in(&part, bytes, before..until)
+        })
     }
 }
 
@@ -142,6 +155,18 @@ mod tests {
         assert!(fine.iter().sum::<u32>() > 50);
         assert_eq!(fine, damage(4000));
         assert_eq!(fine, damage(12_000));
+    }
+
+    /// With b = 1 every bit in the shadow is inverted, and no other.
+    #[test]
+    fn bits_in_the_shadow_are_wrong() {
+        let mut channel = blockage(1.0, 0.0);
+        // 2000 bits before the shadow from 10 ms to 15 ms, and 1000 after it.
+        let mut bytes = vec![0; 1000];
+        assert_eq!(channel.damage(at(8)..at(16), &mut bytes), 5000);
+        let wrong = bytes.iter().position(|byte| *byte != 0).zip(bytes.iter().rposition(|byte| *byte != 0));
+        assert_eq!((wrong, bytes[250], bytes[874]), (Some((250, 874)), 0xff, 0xff));
+        assert_eq!(channel.damage(at(16)..at(24), &mut bytes), 0);
     }
 
     proptest! {

@@ -37,6 +37,19 @@ impl ErrorProcess for Erasure {
         self.passing = self.rng.failures_before_success(self.probability);
         Fate::Lost
     }
+
+    /// What arrives in place of a lost frame is noise.
+    fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32 {
+        if self.fate(on_air, 0).is_intact() {
+            return 0;
+        }
+        let noise = |byte: &mut u8| {
+            let wrong = self.rng.bits() as u8;
+            *byte ^= wrong;
+            wrong.count_ones()
+        };
+        bytes.iter_mut().map(noise).sum()
+    }
 }
 
 #[cfg(test)]

@@ -14,4 +14,8 @@ impl ErrorProcess for ErrorFree {
     fn fate(&mut self, _on_air: Range<Instant>, _bits: u32) -> Fate {
         Fate::Intact
     }
+
+    fn damage(&mut self, _on_air: Range<Instant>, _bytes: &mut [u8]) -> u32 {
+        0
+    }
 }

@@ -2,21 +2,27 @@
 //!
 //! The line clocks its endpoint: when it is free the endpoint is asked for a frame, so what to send is
 //! decided at the last moment. A frame whose trailer is filled late is sealed when the trailer's first bit
-//! leaves. Damaged frames fail the framing's checksum and are dropped where they arrive.
+//! leaves. Damaged frames fail the framing's checksum and are dropped where they arrive; with a [`Stream`] the framing
+//! is real, and what arrives are damaged bits.
 //!
 //! A protocol that never stops sending would fill an idle link with events. While both ends have nothing to say but
 //! bare acknowledgements that change nothing, the link sleeps; when a packet comes it catches up: the frames of the
 //! meantime are put on the lines, which moves these and their errors on, and are not handled. The trace is the same
 //! as without the sleep, unless a packet comes in the very nanosecond in which such a frame ends: it then goes first.
 
+mod stream;
+
+use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
-use link::{Class, Demand, Endpoint, FrameKind, Queue};
+use link::{Class, Demand, Endpoint, FrameKind, Queue, efl};
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
+
+pub use stream::Stream;
 
 /// A duplex link between its two ports.
 #[derive(Debug)]
@@ -33,8 +39,10 @@ pub struct LinkEnd {
     endpoint: Box<dyn Endpoint>,
     line: Line,
     framing_bits: u32,
+    /// The bits of the frames, where they are damaged one by one.
+    stream: Option<Box<Stream>>,
     started: Option<Started>,
-    /// Intact frames on their way to the other end, in the order of their arrival.
+    /// Intact frames, or all there is of a stream, on their way to the other end, in the order of their arrival.
     in_flight: VecDeque<InFlight>,
     /// How many of those say more than bare acknowledgements do.
     news_in_flight: usize,
@@ -47,7 +55,9 @@ pub struct LinkEnd {
 #[derive(Debug)]
 struct Started {
     seal_at: Instant,
-    fate: Fate,
+    on_air: Range<Instant>,
+    /// None where the bits decide it when they are known.
+    fate: Option<Fate>,
     late_len: usize,
     frame: InFlight,
 }
@@ -98,11 +108,17 @@ impl Link {
         let (sender, receiver) = both(&mut self.ends, from);
         while let Some(frame) = sender.in_flight.pop_front_if(|frame| frame.arrives_at <= now) {
             sender.news_in_flight -= usize::from(frame.is_news());
-            if receiver.endpoint.handle_frame(now, &frame.bytes).is_err() {
-                sender.counters.discarded += 1;
-            }
-            while let Some(packet) = receiver.endpoint.poll_packet() {
-                cx.send(Port(1 - from as u16), packet);
+            let mut handle = |frame: &[u8]| {
+                if receiver.endpoint.handle_frame(now, frame).is_err() {
+                    sender.counters.discarded += 1;
+                }
+                while let Some(packet) = receiver.endpoint.poll_packet() {
+                    cx.send(Port(1 - from as u16), packet);
+                }
+            };
+            match &mut sender.stream {
+                None => handle(&frame.bytes),
+                Some(stream) => stream.handle(&frame.bytes, |frame| handle(frame)),
             }
         }
     }
@@ -129,12 +145,19 @@ impl LinkEnd {
             endpoint,
             line,
             framing_bits,
+            stream: None,
             started: None,
             in_flight: VecDeque::new(),
             news_in_flight: 0,
             last: None,
             counters: Counters::default(),
         }
+    }
+
+    /// The same end, with frames that the other end has to find in a stream of bits.
+    #[must_use]
+    pub fn with_stream(self, stream: Stream) -> Self {
+        Self { stream: Some(Box::new(stream)), ..self }
     }
 
     /// What passed in this direction.
@@ -160,7 +183,9 @@ impl LinkEnd {
             ("bits-control", control),
         ];
         let endpoint = self.endpoint.counters();
+        let stream = self.stream.as_ref().map(|stream| stream.counters());
         named("", &line)
+            .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(named("queue-", &self.queue.counters()))
             .chain(named("endpoint-", &endpoint))
             .collect()
@@ -201,41 +226,79 @@ impl LinkEnd {
                 self.seal(cx, started);
             }
             self.feed(now);
-            if self.started.is_some()
-                || self.line.free_at() > now
-                || self.endpoint.demand() == Demand::Nothing
-            {
+            if self.started.is_some() || self.line.free_at() > now {
                 return;
             }
+            if self.endpoint.demand() == Demand::Nothing {
+                if self.fill_at().is_some_and(|due| due <= now) {
+                    self.fill(now);
+                }
+                return;
+            }
+            self.fill(now);
             let mut bytes = Packet::default();
-            let Some(info) = self.endpoint.poll_frame(now, usize::MAX, bytes.as_vec_mut()) else { return };
-            let bits = bytes.len() as u32 * 8 + self.framing_bits;
-            let transit = self.line.send(now, bits);
+            let limit = if self.stream.is_some() { efl::MAX_BODY } else { usize::MAX };
+            let Some(info) = self.endpoint.poll_frame(now, limit, bytes.as_vec_mut()) else { return };
+            let bits;
+            let (on_air, fate, behind) = match &mut self.stream {
+                None => {
+                    bits = bytes.len() as u32 * 8 + self.framing_bits;
+                    let transit = self.line.send(now, bits);
+                    (transit.on_air, Some(transit.fate), 0)
+                }
+                Some(stream) => {
+                    bits = stream.line_bits(bytes.len());
+                    (stream.reserve(now, bits, &mut self.line), None, efl::CHECK_BITS)
+                }
+            };
             self.count(info.kind, bits);
             self.last = Some((info.kind, bits));
-            let late = self.line.rate().time_for(info.late_len as u64 * 8);
+            let late = self.line.rate().time_for(info.late_len as u64 * 8 + u64::from(behind));
+            let arrives_at = on_air.end.saturating_add(self.line.delay());
             self.started = Some(Started {
-                seal_at: transit.on_air.end.saturating_sub(late).max(now),
-                fate: transit.fate,
+                seal_at: on_air.end.saturating_sub(late).max(now),
+                on_air,
+                fate,
                 late_len: info.late_len,
-                frame: InFlight { arrives_at: transit.arrives_at, kind: info.kind, bytes },
+                frame: InFlight { arrives_at, kind: info.kind, bytes },
             });
         }
     }
 
-    fn seal(&mut self, cx: &mut Context<'_>, Started { fate, late_len, mut frame, .. }: Started) {
+    fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
+        let Started { on_air, fate, late_len, mut frame, .. } = started;
         if late_len > 0 {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
-        let intact = fate == Fate::Intact;
+        let mut arrives = fate == Some(Fate::Intact);
+        let mut intact = arrives;
+        if let Some(stream) = &mut self.stream {
+            (frame.bytes, intact) = stream.send(&mut self.line, &on_air, &frame.bytes);
+            // On a line of rate zero nothing ever does.
+            arrives = on_air.end < Instant::MAX;
+        }
         if frame.is_news() {
             cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
         }
-        if intact {
+        self.counters.lost += u64::from(!intact);
+        if arrives {
             self.news_in_flight += usize::from(frame.is_news());
             self.in_flight.push_back(frame);
-        } else {
-            self.counters.lost += 1;
+        }
+    }
+
+    /// When a stream without frames is to be filled.
+    fn fill_at(&self) -> Option<Instant> {
+        self.stream.as_ref().and_then(|stream| stream.fill_at(&self.line))
+    }
+
+    /// Fills a stream since its last frame.
+    fn fill(&mut self, now: Instant) {
+        if let Some(stream) = &mut self.stream
+            && let Some((left_at, bytes)) = stream.fill(now, &mut self.line)
+        {
+            let arrives_at = left_at.saturating_add(self.line.delay()).max(now);
+            self.in_flight.push_back(InFlight { arrives_at, kind: FrameKind::Control, bytes });
         }
     }
 
@@ -246,7 +309,8 @@ impl LinkEnd {
 
     /// Whether the end has nothing to say but the bare acknowledgement that it said last.
     fn is_idle(&self) -> bool {
-        matches!(self.last, Some((FrameKind::Control, _)))
+        self.stream.is_none()
+            && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
             && self.queue.is_empty()
             && self.endpoint.poll_timeout().is_none()
@@ -270,7 +334,8 @@ impl LinkEnd {
         let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
         let line = match &self.started {
             Some(started) => Some(started.seal_at),
-            None => (self.endpoint.demand() != Demand::Nothing).then(|| self.line.free_at()),
+            None if self.endpoint.demand() == Demand::Nothing => self.fill_at(),
+            None => Some(self.line.free_at()),
         };
         earlier(earlier(delivery, line), self.endpoint.poll_timeout())
     }

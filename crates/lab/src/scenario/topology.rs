@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::Duration;
+use channel::ErrorModel;
 
-use super::{Bulk, Link, Scenario, Traffic};
+use super::{Bulk, Framing, Link, Scenario, Traffic};
 
 /// Something in a scenario that cannot be, with the value to look for in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +104,7 @@ impl Scenario {
                     format!("link \"{name}\" joins a node to itself; its ends must differ"),
                 );
             }
+            check_framing(name, link)?;
             if link.channel.delay > MAX_DELAY {
                 let delay = link.channel.delay;
                 return nonsense(
@@ -202,6 +204,30 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Frames on a stream of bits need a protocol that makes them, and errors that are wrong bits.
+fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
+    let framing = match link.framing {
+        Framing::Ideal => return Ok(()),
+        Framing::Efl => "efl",
+        Framing::EncryptedEfl => "encrypted-efl",
+    };
+    if link.protocol.is_none() {
+        let message =
+            format!("link \"{name}\" has a framing and no protocol; allowed is \"ideal\", or a protocol");
+        return nonsense(framing, message);
+    }
+    let channel = &link.channel;
+    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors);
+    if errors.any(|errors| matches!(errors, ErrorModel::Erasure { .. })) {
+        let message = format!(
+            "link \"{name}\" loses whole frames, which a stream of bits does not have; allowed are other errors, or \
+             framing = \"ideal\""
+        );
+        return nonsense(framing, message);
+    }
+    Ok(())
 }
 
 fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
