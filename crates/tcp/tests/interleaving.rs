@@ -5,7 +5,7 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
-use longhaul_tcp::{DelayedAcks, Event, InitialWindow, Recovery, State, TcpConfig};
+use longhaul_tcp::{Congestion, DelayedAcks, Event, InitialWindow, Recovery, SlowStart, State, TcpConfig};
 use pair::{Pair, Path};
 use proptest::prelude::*;
 
@@ -51,14 +51,35 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     })
 }
 
+fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
+    let controllers = [
+        Congestion::Reno,
+        Congestion::Cubic,
+        Congestion::Bbr,
+        Congestion::Vegas,
+        Congestion::WestwoodEre,
+        Congestion::WestwoodPlus,
+        Congestion::Fast,
+        Congestion::Hybla,
+    ];
+    let starts = [SlowStart::Standard, SlowStart::HyStartPlusPlus, SlowStart::HyStart];
+    (0..controllers.len(), 0..starts.len(), any::<bool>())
+        .prop_map(move |(controller, start, pacing)| (controllers[controller], starts[start], pacing))
+}
+
 const ACKS: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
 
 fn config() -> impl Strategy<Value = TcpConfig> {
     let switches = any::<[bool; 6]>();
     let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 0_u32..11, 1_u64..200);
-    (recovery(), switches, sizes).prop_map(|(recovery, switches, (mss, receive, send, window, delay))| {
+    (recovery(), congestion(), switches, sizes).prop_map(|(recovery, control, switches, sizes)| {
+        let (mss, receive, send, window, delay) = sizes;
+        let (congestion, slow_start, pacing) = control;
         TcpConfig {
+            congestion,
+            slow_start,
+            pacing,
             timestamps: switches[0],
             window_scaling: switches[1],
             delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
