@@ -21,7 +21,7 @@ use crate::config::{self, TcpConfig};
 use fack::Fack;
 use fine_grained::{Expiry, FineGrained};
 use newreno::NewReno;
-use rack::Rack;
+pub(crate) use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use scoreboard::{Record, Scoreboard};

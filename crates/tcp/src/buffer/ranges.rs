@@ -9,41 +9,43 @@ pub(crate) struct Span {
     pub(crate) end: u64,
 }
 
-/// Disjoint, not even touching spans in ascending order.
+/// Disjoint, not even touching spans in ascending order; takes memory only while there are any.
 #[derive(Debug, Default)]
-pub(crate) struct RangeSet {
-    spans: VecDeque<Span>,
-}
+pub(crate) struct RangeSet(Option<Box<Spans>>);
+
+/// The spans of a set that has some.
+type Spans = VecDeque<Span>;
 
 impl RangeSet {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_none()
     }
 
     /// The spans, ascending.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Span> + '_ {
-        self.spans.iter().copied()
+        self.0.as_deref().into_iter().flatten().copied()
     }
 
     /// The highest span.
     pub(crate) fn last(&self) -> Option<Span> {
-        self.spans.back().copied()
+        self.0.as_deref()?.back().copied()
     }
 
     /// The lowest span.
     pub(crate) fn first(&self) -> Option<Span> {
-        self.spans.front().copied()
+        self.0.as_deref()?.front().copied()
     }
 
     /// Adds `span`, calls `on_new` for each part that was not in the set, ascending, and returns the span that
     /// now holds it.
     pub(crate) fn insert(&mut self, span: Span, mut on_new: impl FnMut(Span)) -> Span {
         debug_assert!(span.start < span.end, "empty span");
-        let first = self.first_reaching(span.start);
+        let spans = self.0.get_or_insert_default();
+        let first = first_reaching(spans, span.start);
         let mut merged = span;
         let mut uncovered = span.start;
         let mut past = first;
-        while let Some(held) = self.spans.get(past).filter(|held| held.start <= span.end) {
+        while let Some(held) = spans.get(past).filter(|held| held.start <= span.end) {
             if uncovered < held.start {
                 on_new(Span { start: uncovered, end: held.start });
             }
@@ -55,48 +57,51 @@ impl RangeSet {
             on_new(Span { start: uncovered, end: span.end });
         }
         if past == first {
-            self.spans.insert(first, merged);
+            spans.insert(first, merged);
         } else {
-            self.spans[first] = merged;
-            self.spans.drain(first + 1..past);
+            spans[first] = merged;
+            spans.drain(first + 1..past);
         }
         merged
     }
 
-    /// The index of the first span whose end is at or past `offset`. New data is mostly near the top.
-    fn first_reaching(&self, offset: u64) -> usize {
-        match self.spans.back() {
-            None => 0,
-            Some(last) if last.end < offset => self.spans.len(),
-            Some(last) if last.start <= offset => self.spans.len() - 1,
-            Some(_) => self.spans.partition_point(|held| held.end < offset),
-        }
-    }
-
     /// The first part of `span` that is in the set.
     pub(crate) fn overlap(&self, span: Span) -> Option<Span> {
-        let held = self.spans.get(self.first_reaching(span.start + 1))?;
+        let spans = self.0.as_deref()?;
+        let held = spans.get(first_reaching(spans, span.start + 1))?;
         let part = Span { start: held.start.max(span.start), end: held.end.min(span.end) };
         (part.start < part.end).then_some(part)
     }
 
     /// Takes out everything below `offset`.
     pub(crate) fn remove_below(&mut self, offset: u64) {
-        while let Some(first) = self.spans.front_mut() {
+        let Some(spans) = &mut self.0 else { return };
+        while let Some(first) = spans.front_mut() {
             if first.start >= offset {
-                break;
+                return;
             }
             if first.end > offset {
                 first.start = offset;
-                break;
+                return;
             }
-            self.spans.pop_front();
+            spans.pop_front();
         }
+        self.0 = None;
     }
 
     /// Takes out everything.
     pub(crate) fn clear(&mut self) {
-        self.spans.clear();
+        self.0 = None;
+    }
+}
+
+/// The index of the first span whose end is at or past `offset`. New data is mostly near the top.
+fn first_reaching(spans: &Spans, offset: u64) -> usize {
+    match spans.back() {
+        None => 0,
+        Some(last) if last.end < offset => spans.len(),
+        Some(last) if last.start <= offset => spans.len() - 1,
+        Some(_) => spans.partition_point(|held| held.end < offset),
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 /// A window of bytes that slides forward. Positions count from its head.
 #[derive(Default)]
 pub(crate) struct Ring {
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
     head: usize,
 }
 
@@ -20,7 +20,7 @@ impl Ring {
     #[cold]
     fn grow(&mut self, used: usize, len: usize, limit: usize) {
         let size = len.max(2 * self.bytes.len()).max(SMALLEST).min(limit.max(len));
-        let mut grown = vec![0; size];
+        let mut grown = vec![0; size].into_boxed_slice();
         let (first, second) = self.slices(0, used);
         grown[..first.len()].copy_from_slice(first);
         grown[first.len()..used].copy_from_slice(second);

@@ -29,8 +29,8 @@ impl Connection {
         let window = self.receiver.window_field(shift);
         self.timers.stop_delayed_ack();
         let repr = tcp::Repr {
-            src_port: self.local.port(),
-            dst_port: self.remote.port(),
+            src_port: self.local.port,
+            dst_port: self.remote.port,
             seq: self.sender.space.number(segment.start),
             ack: self.receiver.space.number(self.receiver.nxt()),
             flags: segment.flags | Flags::ACK | self.marking.echo_flag(),
@@ -43,7 +43,7 @@ impl Connection {
             0 => (&[][..], &[][..]),
             len => self.sender.buffer.slices(at, len as usize),
         };
-        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), segment.ecn, (first, second));
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), segment.ecn, (first, second));
         self.statistics.segments_sent += 1;
     }
 
@@ -71,8 +71,8 @@ impl Connection {
         }
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let repr = tcp::Repr {
-            src_port: self.local.port(),
-            dst_port: self.remote.port(),
+            src_port: self.local.port,
+            dst_port: self.remote.port,
             seq: self.sender.space.number(crate::sequence::ORIGIN),
             ack: if answers { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
             flags: flags | self.syn_ecn_flags(),
@@ -80,7 +80,7 @@ impl Connection {
             urgent: 0,
             options,
         };
-        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), Ecn::NotEct, (&[], &[]));
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, (&[], &[]));
         self.statistics.segments_sent += 1;
     }
 
@@ -88,8 +88,8 @@ impl Connection {
     pub(super) fn emit_reset(&mut self, out: &mut Packet, seq: SeqNum) {
         let knows_peer = self.state != State::SynSent && self.receiver.nxt() > crate::sequence::ORIGIN;
         let repr = tcp::Repr {
-            src_port: self.local.port(),
-            dst_port: self.remote.port(),
+            src_port: self.local.port,
+            dst_port: self.remote.port,
             seq,
             ack: if knows_peer { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
             flags: if knows_peer { Flags::RST | Flags::ACK } else { Flags::RST },
@@ -97,7 +97,7 @@ impl Connection {
             urgent: 0,
             options: Options::default(),
         };
-        write_packet(out, &repr, (self.local.ip(), self.remote.ip()), Ecn::NotEct, (&[], &[]));
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, (&[], &[]));
         self.statistics.segments_sent += 1;
     }
 

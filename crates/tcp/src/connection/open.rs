@@ -12,7 +12,7 @@ use super::receiver::{MAX_SHIFT, Receiver};
 use super::sender::Sender;
 use super::statistics::Statistics;
 use super::timers::Timers;
-use super::{Connection, Discard, Events, Failure, Negotiated, State};
+use super::{Address, Connection, Discard, Events, Failure, Negotiated, State};
 use crate::config::TcpConfig;
 use crate::ensemble::Ensemble;
 use crate::sequence::{ORIGIN, SeqSpace};
@@ -40,8 +40,8 @@ impl Connection {
         sender.nxt = ORIGIN + 1;
         Self {
             receiver: Receiver::new(&config, mss),
-            local,
-            remote,
+            local: Address::of(local),
+            remote: Address::of(remote),
             state: if passive { State::SynReceived } else { State::SynSent },
             passive,
             // Until the peer's SYN comes: what this side offers.
@@ -89,7 +89,7 @@ impl Connection {
 
     /// Takes part in what a host's connections share; before its handshake.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
-        self.sender.join(now, &self.config, self.remote.ip(), ensemble);
+        self.sender.join(now, &self.config, self.remote.ip, ensemble);
     }
 
     /// Takes the peer's SYN: its numbering and what it offers.
@@ -111,8 +111,8 @@ impl Connection {
             (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
         }
         // RFC 9293 (3.7.1); options take from the payload (RFC 6691).
-        let default = if self.remote.is_ipv4() { 536 } else { 1220 };
-        let mss = options.mss.unwrap_or(default).min(self.config.mss_for(self.remote.ip())).max(64);
+        let default = if self.remote.ip.is_ipv4() { 536 } else { 1220 };
+        let mss = options.mss.unwrap_or(default).min(self.config.mss_for(self.remote.ip)).max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
         // A SYN's window is not scaled (RFC 7323, 2.2).

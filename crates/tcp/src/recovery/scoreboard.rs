@@ -121,10 +121,11 @@ pub(crate) struct Scoreboard {
     base: u64,
     /// What is selectively acknowledged, beyond the first record's start.
     sacked_spans: RangeSet,
-    outstanding: u64,
-    sacked: u64,
-    lost: u64,
-    resent: u64,
+    /// Bytes, and of these: with the peer, deemed lost, and sent again. A window is below 2^30 (RFC 7323, 2.3).
+    outstanding: u32,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
     /// Segments that the peer has beyond the cumulative acknowledgement.
     sacked_segments: u32,
     /// Segments deemed lost so far; wraps.
@@ -143,12 +144,12 @@ impl Scoreboard {
 
     /// Bytes estimated to be in the network: `pipe` of RFC 6675 (4), kept incrementally.
     pub(crate) const fn pipe(&self) -> u64 {
-        self.outstanding - self.sacked - self.lost + self.resent
+        (self.outstanding - self.sacked - self.lost + self.resent) as u64
     }
 
     /// Bytes that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked(&self) -> u64 {
-        self.sacked
+        self.sacked as u64
     }
 
     /// Segments that the peer has beyond the cumulative acknowledgement.
@@ -173,7 +174,7 @@ impl Scoreboard {
 
     /// Bytes that `pipe` leaves out although nobody has found a loss: what arrived beyond a gap.
     pub(crate) const fn arrived_early(&self) -> u64 {
-        self.outstanding.saturating_sub(self.pipe())
+        (self.outstanding as u64).saturating_sub(self.pipe())
     }
 
     /// The record with this index.
@@ -197,7 +198,7 @@ impl Scoreboard {
 
     /// A segment was sent for the first time.
     pub(crate) fn push(&mut self, start: u64, len: u32, fin: bool, now: Instant, snapshot: Snapshot) {
-        self.outstanding += u64::from(len);
+        self.outstanding += len;
         let marks = if fin { FIN } else { 0 };
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
     }
@@ -206,7 +207,7 @@ impl Scoreboard {
     pub(crate) fn on_resent(&mut self, index: u64, now: Instant, snapshot: Snapshot, advance: bool) {
         let record = &mut self.records[(index - self.base) as usize];
         if !record.has(RESENT) {
-            self.resent += u64::from(record.len);
+            self.resent += record.len;
         }
         record.marks |= RESENT | EVER_RESENT;
         record.sent_at = now;
@@ -225,7 +226,7 @@ impl Scoreboard {
             self.records.pop_front();
             self.base += 1;
             self.forget(&record);
-            self.outstanding -= u64::from(record.len);
+            self.outstanding -= record.len;
             news.acked += u64::from(record.len);
             if !record.has(SACKED) {
                 news.count(&record);
@@ -242,7 +243,7 @@ impl Scoreboard {
         let Some(record) = self.records.front().copied().filter(|record| record.start < una) else { return };
         let gone = (una - record.start) as u32;
         self.forget(&record);
-        self.outstanding -= u64::from(gone);
+        self.outstanding -= gone;
         news.acked += u64::from(gone);
         let head = &mut self.records[0];
         head.start = una;
@@ -253,7 +254,7 @@ impl Scoreboard {
 
     /// Takes a record out of the sums of its marks.
     fn forget(&mut self, record: &Record) {
-        let len = u64::from(record.len);
+        let len = record.len;
         if record.marks & (SACKED | LOST | RESENT) == 0 {
             return;
         }
@@ -265,7 +266,7 @@ impl Scoreboard {
 
     /// Adds a record to the sums of its marks.
     fn remember(&mut self, record: &Record) {
-        let len = u64::from(record.len);
+        let len = record.len;
         self.sacked += if record.has(SACKED) { len } else { 0 };
         self.sacked_segments += u32::from(record.has(SACKED));
         self.lost += if record.has(LOST) { len } else { 0 };
@@ -307,7 +308,7 @@ impl Scoreboard {
                 news.count(&record);
                 let kept = &mut self.records[at];
                 kept.marks = kept.marks & !(LOST | RESENT) | SACKED;
-                self.sacked += u64::from(record.len);
+                self.sacked += record.len;
                 self.sacked_segments += 1;
             }
             at += 1;
@@ -337,7 +338,7 @@ impl Scoreboard {
             }
             if !record.has(SACKED | LOST) {
                 record.marks |= LOST;
-                self.lost += u64::from(record.len);
+                self.lost += record.len;
                 self.losses = self.losses.wrapping_add(1);
             }
             index += 1;
@@ -348,7 +349,7 @@ impl Scoreboard {
     /// Deems the first record lost, even if it was sent again.
     pub(crate) fn mark_head_lost(&mut self) {
         let Some(head) = self.records.front_mut().filter(|head| !head.has(SACKED)) else { return };
-        let len = u64::from(head.len);
+        let len = head.len;
         if head.has(RESENT) || !head.has(LOST) {
             self.losses = self.losses.wrapping_add(1);
         }
@@ -376,7 +377,7 @@ impl Scoreboard {
             if record.has(SACKED) {
                 // It stays so.
             } else if at == 0 || expired(record) {
-                let len = u64::from(record.len);
+                let len = record.len;
                 self.lost += if record.has(LOST) { 0 } else { len };
                 self.resent -= if record.has(RESENT) { len } else { 0 };
                 record.marks = record.marks & !RESENT | LOST;
@@ -398,7 +399,7 @@ impl Scoreboard {
             }
             if !record.has(SACKED | LOST) {
                 record.marks |= LOST;
-                self.lost += u64::from(record.len);
+                self.lost += record.len;
                 self.losses = self.losses.wrapping_add(1);
             }
             index += 1;
@@ -412,7 +413,7 @@ impl Scoreboard {
         for record in &mut self.records {
             if record.has(LOST) && !record.has(RESENT) {
                 record.marks &= !LOST;
-                self.lost -= u64::from(record.len);
+                self.lost -= record.len;
             }
         }
         self.lost_until = self.base;
@@ -443,7 +444,7 @@ impl Scoreboard {
                     break;
                 }
                 record.marks |= LOST;
-                self.lost += u64::from(record.len);
+                self.lost += record.len;
                 self.losses = self.losses.wrapping_add(1);
             }
             index += 1;
@@ -460,7 +461,7 @@ impl Scoreboard {
     /// The copy of this record that was sent again is deemed lost.
     pub(crate) fn mark_lost_again(&mut self, index: u64) {
         let record = &mut self.records[(index - self.base) as usize];
-        let len = u64::from(record.len);
+        let len = record.len;
         self.lost += if record.has(LOST) { 0 } else { len };
         self.resent -= len;
         record.marks = record.marks & !RESENT | LOST;

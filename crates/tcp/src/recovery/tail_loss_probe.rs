@@ -10,18 +10,22 @@ use base::{Duration, Instant};
 use super::{Arrival, Lost};
 
 /// The probe of a connection; at most one is under way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct TailLossProbe {
-    /// `TLP.end_seq`; zero is "none".
+    pending: Option<Box<Pending>>,
+    /// The timer expired and it is to be sent.
+    due: bool,
+}
+
+/// A probe that is under way.
+#[derive(Debug)]
+struct Pending {
+    /// `TLP.end_seq`.
     end: u64,
     /// Bytes that were outstanding when it left.
     flight_size: u64,
-    /// When the segment that it repeats had been sent before.
-    sent_at: Instant,
-    /// `TLP.is_retrans`.
-    again: bool,
-    /// The timer expired and it is to be sent.
-    due: bool,
+    /// When the segment that it repeats had been sent before; none for new data, where `TLP.is_retrans` is false.
+    again: Option<Instant>,
 }
 
 /// What an acknowledgement said of the probe.
@@ -45,7 +49,7 @@ impl TailLossProbe {
 
     /// Whether a probe is under way.
     pub(super) const fn is_pending(&self) -> bool {
-        self.end != 0
+        self.pending.is_some()
     }
 
     pub(super) const fn is_due(&self) -> bool {
@@ -58,13 +62,7 @@ impl TailLossProbe {
 
     /// It is sent (7.3); `again` is when the segment that it repeats had been sent, none for new data.
     pub(super) fn on_sent(&mut self, nxt: u64, flight_size: u64, again: Option<Instant>) {
-        *self = Self {
-            end: nxt,
-            flight_size,
-            sent_at: again.unwrap_or_default(),
-            again: again.is_some(),
-            due: false,
-        };
+        *self = Self { pending: Some(Box::new(Pending { end: nxt, flight_size, again })), due: false };
     }
 
     pub(super) fn cancel(&mut self) {
@@ -76,20 +74,19 @@ impl TailLossProbe {
         if arrival.acked > 0 {
             self.due = false;
         }
-        if self.end == 0 || arrival.una < self.end {
+        let Some(pending) = self.pending.as_ref().filter(|pending| arrival.una >= pending.end) else {
             return Outcome::Nothing;
-        }
-        let repaired = self.again && !arrival.dsack && arrival.una > self.end;
-        let answered = !self.again || arrival.dsack || arrival.bare_duplicate;
-        if !repaired && !answered {
-            return Outcome::Nothing;
-        }
-        let probe = core::mem::take(self);
-        if !repaired {
-            return Outcome::Nothing;
-        }
-        let lost = Lost { sent_at: Some(probe.sent_at), resent: true };
-        Outcome::Repaired { flight_size: probe.flight_size, lost }
+        };
+        let outcome = match pending.again {
+            Some(sent_at) if !arrival.dsack && arrival.una > pending.end => {
+                let lost = Lost { sent_at: Some(sent_at), resent: true };
+                Outcome::Repaired { flight_size: pending.flight_size, lost }
+            }
+            Some(_) if !arrival.dsack && !arrival.bare_duplicate => return Outcome::Nothing,
+            _ => Outcome::Nothing,
+        };
+        self.pending = None;
+        outcome
     }
 }
 
