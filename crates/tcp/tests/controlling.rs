@@ -130,7 +130,7 @@ fn bbr_paces_the_initial_window() {
     }
 }
 
-/// The same, (4.2.3.3): one segment after a time-out, and no threshold.
+/// The same, (4.2.3.4): one segment after a time-out, and no threshold.
 #[test]
 fn bbr_sends_one_segment_after_a_timeout() {
     let mut script = Script::with_window(&with(Congestion::Bbr), 10);
@@ -349,7 +349,7 @@ fn hybla_avoids_congestion_by_rho_squared() {
     }
 }
 
-/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.3): entering recovery, the window is what is in the network
+/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.4): entering recovery, the window is what is in the network
 /// and a segment.
 #[test]
 fn bbr_conserves_packets_in_recovery() {

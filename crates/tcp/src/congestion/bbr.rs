@@ -1,12 +1,13 @@
 //! BBR, version 1: draft-cardwell-iccrg-bbr-congestion-control-00, and Linux's `tcp_bbr.c` where the draft is silent.
 //!
 //! Deviations:
-//! - `ProbeBW` begins with the first cruising phase, where the draft draws one of seven (4.3.4.3): the same run is the
+//! - `ProbeBW` begins with the first cruising phase, where the draft draws one of seven (4.3.4.2): the same run is the
 //!   same anywhere, and several flows differ by when they began;
-//! - "losses" that end the probing phase early are those of a fast recovery in progress;
+//! - the losses that end the probing phase early are those of a fast recovery in progress, and in recovery the window
+//!   does not fall by what each acknowledgement finds lost (4.2.3.4), for that is known to recovery alone;
 //! - samples of `ProbeRTT` count like those that the application limits;
 //! - a marked window is a lost segment (the draft does not know ECN): packets are conserved for a round trip;
-//! - the end of a time-out's recovery, at which the window comes back (4.2.3.3), is when as many bytes are
+//! - the end of a time-out's recovery, at which the window comes back (4.2.3.4), is when as many bytes are
 //!   acknowledged as were outstanding;
 //! - Linux's later additions, the policer model and the allowance for aggregated acknowledgements, are not here;
 //! - there is no slow start threshold: a cached one is ignored, and an idle time costs no window (as in Linux).
@@ -30,7 +31,8 @@ pub struct Bbr {
     bandwidth: MaxFilter,
     /// `RTprop`; [`Duration::MAX`] before the first sample.
     rtt_min: Duration,
-    rtt_min_at: Instant,
+    /// When it was last confirmed; none before the first sending.
+    rtt_min_at: Option<Instant>,
     /// Bits per second at which the pipe looked full last, and the rounds since.
     full_bandwidth: u64,
     full_rounds: u32,
@@ -91,8 +93,8 @@ impl Bbr {
             mode: Mode::Startup,
             round: 0,
             bandwidth: MaxFilter::default(),
-            rtt_min: Duration::MAX,
-            rtt_min_at: Instant::ZERO,
+            rtt_min: start.srtt.unwrap_or(Duration::MAX),
+            rtt_min_at: None,
             full_bandwidth: 0,
             full_rounds: 0,
             full: false,
@@ -197,12 +199,13 @@ impl Bbr {
 
     /// `BBRUpdateRTprop` and `BBRCheckProbeRTT` (4.1.2.3, 4.3.5).
     fn update_rtt_min(&mut self, ack: &AckSample) {
-        let expired = ack.now.saturating_since(self.rtt_min_at) > RTT_MIN_WINDOW;
+        let confirmed_at = *self.rtt_min_at.get_or_insert(ack.now);
+        let expired = ack.now.saturating_since(confirmed_at) > RTT_MIN_WINDOW;
         if let Some(rtt) = ack.rtt.filter(|&rtt| rtt <= self.rtt_min || expired) {
-            (self.rtt_min, self.rtt_min_at) = (rtt, ack.now);
+            (self.rtt_min, self.rtt_min_at) = (rtt, Some(ack.now));
         }
         let probing = matches!(self.mode, Mode::ProbeRtt { .. });
-        if expired && !self.idle_restart && !probing && self.rtt_min < Duration::MAX {
+        if expired && !self.idle_restart && !probing {
             self.save_window();
             self.mode = Mode::ProbeRtt { low_since: None };
         }
@@ -221,7 +224,7 @@ impl Bbr {
         // A round trip has passed when something sent since then arrives.
         let round_done = ack.rtt.is_some_and(|rtt| ack.now.saturating_sub(rtt) >= low_since);
         if round_done && ack.now.saturating_since(low_since) >= PROBE_RTT_TIME {
-            self.rtt_min_at = ack.now;
+            self.rtt_min_at = Some(ack.now);
             self.restore_window();
             if self.full {
                 self.probe_bandwidth(ack.now);
@@ -240,7 +243,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRSaveCwnd` (4.2.3.3).
+    /// `BBRSaveCwnd` (4.2.3.4).
     fn save_window(&mut self) {
         let held = self.repair != Repair::None || matches!(self.mode, Mode::ProbeRtt { .. });
         self.prior_window = if held { self.prior_window.max(self.window) } else { self.window };
@@ -250,7 +253,7 @@ impl Bbr {
         self.window = self.window.max(self.prior_window);
     }
 
-    /// `BBRModulateCwndForRecovery` (4.2.3.3); true if packets are conserved.
+    /// `BBRModulateCwndForRecovery` (4.2.3.4); true if packets are conserved.
     fn modulate(&mut self, ack: &AckSample, new_round: bool) -> bool {
         match self.repair {
             Repair::Begun { mark } => {
@@ -284,7 +287,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRSetCwnd` (4.2.3.5).
+    /// `BBRSetCwnd` (4.2.3.6) and `BBRModulateCwndForProbeRTT` (4.2.3.5).
     fn set_window(&mut self, ack: &AckSample, new_round: bool) {
         let acked = ack.delivered_bytes;
         self.delivered = self.delivered.saturating_add(acked).min(self.initial_window);
@@ -340,8 +343,9 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_send_opportunity(&mut self, _now: Instant, in_flight: u64) {
-        // BBRHandleRestartFromIdle (4.3.4.4).
+    fn on_send_opportunity(&mut self, now: Instant, in_flight: u64) {
+        self.rtt_min_at.get_or_insert(now);
+        // BBRHandleRestartFromIdle (4.3.4.4); nothing in flight means that the application had nothing.
         if in_flight == 0 {
             self.idle_restart = true;
             if matches!(self.mode, Mode::ProbeBw { .. }) {
@@ -399,7 +403,7 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 const RTT_MIN_WINDOW: Duration = Duration::from_secs(10);
 /// 4.3.5: `ProbeRTTDuration`.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// 4.2.3.5: `BBRMinPipeCwnd`, segments.
+/// 4.2.3.3: `BBRMinPipeCwnd`, segments.
 const MIN_SEGMENTS: u64 = 4;
 /// 4.3.2.2: growth below 25 % ...
 const FULL_GROWTH: u64 = UNIT * 5 / 4;

@@ -148,7 +148,7 @@ fn a_stale_round_trip_is_probed() {
     assert_eq!(bbr.rtt_min, Duration::from_millis(130));
 }
 
-/// 4.2.3.3: on entering recovery what is delivered is what may be sent, for a round; then growth; then all of it.
+/// 4.2.3.4: on entering recovery what is delivered is what may be sent, for a round; then growth; then all of it.
 #[test]
 fn recovery_conserves_packets_and_restores_the_window() {
     let mut bbr = probing();
@@ -177,7 +177,7 @@ fn a_mark_conserves_packets_for_a_round() {
     assert_eq!(bbr.window(), window);
 }
 
-/// 4.2.3.3: one segment after a time-out, and the old window when all of it is acknowledged.
+/// 4.2.3.4: one segment after a time-out, and the old window when all of it is acknowledged.
 #[test]
 fn a_timeout_is_recovered_from() {
     let mut bbr = probing();
@@ -189,4 +189,30 @@ fn a_timeout_is_recovered_from() {
     bbr.on_ack(&sample(6, 10, 0));
     bbr.on_ack(&sample(7, 10, 0));
     assert_eq!(bbr.window(), window);
+}
+
+/// 4.3.1: the round trip counts as confirmed when a connection begins, however late that is.
+#[test]
+fn a_late_connection_does_not_probe_at_once() {
+    let mut bbr = bbr();
+    bbr.on_send_opportunity(at_ms(99_900), 0);
+    bbr.on_ack(&AckSample { rtt: None, ..sample(1000, 10, 5 * MSS) });
+    bbr.on_ack(&AckSample { now: at_ms(100_001), ..sample(1000, 10, 5 * MSS) });
+    assert_eq!(bbr.mode, Mode::Startup);
+}
+
+/// 4.3.4.4: after an idle time data leave at the estimated rate, in whatever phase the cycle was; the window stays.
+#[test]
+fn an_idle_time_restarts_at_the_estimated_rate() {
+    let mut bbr = probing();
+    bbr.mode = Mode::ProbeBw { phase: 0, since: at_ms(400) };
+    bbr.on_ack(&sample(5, 10, 0));
+    assert_eq!(bbr.pacing_rate().unwrap().as_bps(), 12_375_000);
+    let window = bbr.window();
+    bbr.on_restart(at_ms(30_000));
+    bbr.on_send_opportunity(at_ms(30_000), 0);
+    assert_eq!((bbr.pacing_rate().unwrap().as_bps(), bbr.window()), (9_900_000, window));
+    // A stale round trip is no reason to probe now.
+    bbr.on_ack(&AckSample { now: at_ms(30_100), ..sample(6, 10, 10 * MSS) });
+    assert_eq!(phase(&bbr), Some(0));
 }
