@@ -7,6 +7,7 @@
 //! errors = { gilbert-elliott = { f = 0.3, d = "1 s", b = 0.5, c = 0.0 } }
 //! errors = { periodic = { open = "10 s", blocked = "5 s", first = "10 s" } }
 //! errors = { trace = { file = "outages.csv" } }
+//! errors = { scripted = { lost = [17, 40] } }
 //! ```
 //!
 //! `b` is the bit error rate while blocked, 0.5 unless told, and `c` the one while open, 0 unless told.
@@ -20,7 +21,7 @@ use base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::capacity;
-use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess};
+use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess, Scripted};
 use crate::timeline::{GilbertElliott, Periodic, Timeline, Trace, TraceError};
 
 /// What goes wrong on a channel, and how often.
@@ -83,6 +84,11 @@ pub enum ErrorModel {
         #[serde(skip)]
         recorded: Option<Trace>,
     },
+    /// Just these frames of each line are lost.
+    Scripted {
+        /// Their numbers, counted from 1 in the order in which they are sent.
+        lost: Vec<u64>,
+    },
 }
 
 /// Where the random numbers of a line's errors come from: the run's seed and two names.
@@ -118,7 +124,9 @@ impl ErrorModel {
     #[must_use]
     pub fn timeline(&self, streams: &Streams) -> Timeline {
         match self {
-            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } => Timeline::Open,
+            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } | Self::Scripted { .. } => {
+                Timeline::Open
+            }
             Self::GilbertElliott { f, d, .. } => {
                 let rng = Rng::named(streams.seed, &format!("{}/blockage", streams.timeline));
                 Timeline::GilbertElliott(Box::new(GilbertElliott::new(f.get(), d.get(), rng)))
@@ -145,6 +153,7 @@ impl ErrorModel {
             Self::None => Box::new(ErrorFree),
             Self::BitErrors { ber } => Box::new(BitErrors::new(*ber, rate, rng("bit-errors"))),
             Self::Erasure { probability } => Box::new(Erasure::new(*probability, rng("erasure"))),
+            Self::Scripted { lost } => Box::new(Scripted::new(lost)),
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
                 let blocked = BitErrors::new(*b, rate, rng("bit-errors-blocked"));
                 let open = BitErrors::new(*c, rate, rng("bit-errors"));
@@ -157,7 +166,8 @@ impl ErrorModel {
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         match self {
-            Self::None => Some(1.0),
+            // In the long run a few frames are none.
+            Self::None | Self::Scripted { .. } => Some(1.0),
             Self::BitErrors { ber } => Some(capacity::of_bit_errors(ber.get())),
             Self::Erasure { probability } => Some(capacity::of_erasure(probability.get())),
             Self::GilbertElliott { f, b, c, .. } => {
@@ -179,7 +189,9 @@ impl ErrorModel {
     #[must_use]
     pub fn capacity_in(&self, streams: &Streams, range: Range<Instant>) -> f64 {
         match self {
-            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } => self.capacity().unwrap_or(1.0),
+            Self::None | Self::BitErrors { .. } | Self::Erasure { .. } | Self::Scripted { .. } => {
+                self.capacity().unwrap_or(1.0)
+            }
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
                 let open = capacity::open_fraction(self.timeline(streams), range);
                 capacity::of_blockage(open, b.get(), c.get())
@@ -291,6 +303,7 @@ mod tests {
             "{ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
             "{ periodic = { open = \"10 s\", blocked = \"5 s\", first = \"10 s\" } }",
             "{ trace = { file = \"outages.csv\" } }",
+            "{ scripted = { lost = [17, 40] } }",
         ] {
             let errors = read(text).unwrap();
             let scenario = Scenario { name: "x".to_owned(), errors };

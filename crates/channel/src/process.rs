@@ -10,11 +10,13 @@ mod bit_errors;
 mod blockage;
 mod erasure;
 mod error_free;
+mod scripted;
 
 pub use bit_errors::BitErrors;
 pub use blockage::Blockage;
 pub use erasure::Erasure;
 pub use error_free::ErrorFree;
+pub use scripted::Scripted;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
