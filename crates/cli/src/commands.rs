@@ -8,6 +8,7 @@ mod emulate;
 mod gateway;
 mod keygen;
 mod outcome;
+mod reproduce;
 mod run;
 mod suite;
 mod testbed;
@@ -33,6 +34,7 @@ pub(crate) struct Cli {
 enum Command {
     Demo(demo::Arguments),
     Run(run::Arguments),
+    Reproduce(reproduce::Arguments),
     Bench(bench::Arguments),
     Gateway(gateway::Arguments),
     Keygen(keygen::Arguments),
@@ -45,6 +47,7 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
     match &cli.command {
         Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),
+        Command::Reproduce(arguments) => reproduce::execute(arguments),
         Command::Bench(arguments) => bench::execute(arguments),
         Command::Gateway(arguments) => gateway::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),

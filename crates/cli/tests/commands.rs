@@ -106,6 +106,50 @@ fn a_wrong_scenario_is_exit_code_2_and_names_the_place() {
     assert!(text(&set.stderr).contains("is not key=value"));
 }
 
+#[test]
+fn reproduce_prints_cells_and_verdicts() {
+    let scratch = Scratch::new("reproduce");
+    let out = scratch.path("out");
+    let arguments = ["reproduce", "peng", "--quick", "--figure", "4", "--seeds", "1", "--out", &out];
+    let output = longhaul(&[&arguments[..], &["--json"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!((value["paper"].as_str(), value["seed"].as_u64()), (Some("peng"), Some(1)));
+    for name in ["table", "row", "paper", "ours", "p25", "p75", "n", "bound", "calibrated"] {
+        assert!(value["cells"][0].get(name).is_some(), "no {name}");
+    }
+    for name in ["id", "claim", "paper", "ours", "verdict"] {
+        assert!(value["verdicts"][0].get(name).is_some(), "no {name}");
+    }
+    for verdict in value["verdicts"].as_array().unwrap() {
+        let verdict = verdict["verdict"].as_str().unwrap();
+        assert!(["holds", "fails", "undecided"].contains(&verdict), "{verdict}");
+    }
+    // Again from what was kept, as a table.
+    let table = text(&longhaul(&arguments).stdout);
+    for part in
+        ["peng-pages-get-faster", "2 claims at the default point", &format!("report: {out}/report.html")]
+    {
+        assert!(table.contains(part), "no {part:?} in\n{table}");
+    }
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
+}
+
+#[test]
+fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
+    let paper = longhaul(&["reproduce", "nobody"]);
+    assert_eq!(paper.status.code(), Some(2));
+    assert_eq!(text(&paper.stderr), "longhaul: no paper \"nobody\"; there are peng\n");
+    let figure = longhaul(&["reproduce", "peng", "--figure", "9"]);
+    assert_eq!(figure.status.code(), Some(2));
+    assert!(
+        text(&figure.stderr).contains("no figure or table \"9\"; there are 2, 3"),
+        "{}",
+        text(&figure.stderr)
+    );
+}
+
 /// Wireshark's own dissectors find nothing wrong with a capture.
 #[test]
 fn wireshark_reads_a_capture_without_a_malformed_packet() {

@@ -29,6 +29,17 @@ pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
     most_bits(&flows, end) / end.saturating_since(first_start).as_secs_f64()
 }
 
+/// The least time in which all connections of the transfer called `name` can be carried if nothing else is, in seconds;
+/// `None` without such a transfer, without a size, or over a dead link.
+#[must_use]
+pub fn transfer_seconds(scenario: &Scenario, seed: u64, name: &str) -> Option<f64> {
+    let Traffic::Bulk(bulk) = scenario.traffic.get(name)?;
+    let alone = Traffic::Bulk(Bulk { after: None, start: Duration::ZERO, ..bulk.clone() });
+    let flow = Flow::new(scenario, seed, &alone);
+    flow.bits?;
+    Some(slowest_share(&[flow])).filter(|&done| done < Instant::MAX).map(Instant::as_secs_f64)
+}
+
 /// All connections of one transfer: they share a path.
 struct Flow<'a> {
     start: Instant,
@@ -200,10 +211,13 @@ mod tests {
     use crate::scenario::Suite;
     use std::path::Path;
 
-    fn bound(links: &str, traffic: &str, completed: bool) -> f64 {
+    fn suite(links: &str, traffic: &str) -> Suite {
         let text = format!("name = \"t\"\nduration = \"40 s\"\ntcp.timestamps = false\n{links}\n{traffic}");
-        let suite = Suite::parse("t.toml", &text, Path::new(""), &[]).unwrap();
-        goodput_bps(&suite.scenario, 1, completed)
+        Suite::parse("t.toml", &text, Path::new(""), &[]).unwrap()
+    }
+
+    fn bound(links: &str, traffic: &str, completed: bool) -> f64 {
+        goodput_bps(&suite(links, traffic).scenario, 1, completed)
     }
 
     fn close(ours: f64, expected: f64) {
@@ -219,6 +233,9 @@ mod tests {
             "link.l = { ends = [\"a\", \"b\"], channel = { rate = \"1 Mbit/s\", delay = \"250 ms\" } }";
         let traffic = "traffic.t.bulk = { from = \"a\", to = \"b\", size = \"146 kB\" }";
         close(bound(link, traffic, true), 146e3 * 8.0 / (1.2 + 0.25));
+        let suite = suite(link, traffic);
+        close(transfer_seconds(&suite.scenario, 1, "t").unwrap(), 1.2 + 0.25);
+        assert_eq!(transfer_seconds(&suite.scenario, 1, "u"), None);
         // A run that was cut off could have carried its 40 s, had there been more to carry.
         close(bound(link, traffic, false), 146e3 * 8.0 / 40.0);
         let endless = "traffic.t.bulk = { from = \"a\", to = \"b\" }";

@@ -35,6 +35,8 @@ pub struct Transfer {
     pub from: NodeId,
     /// The receiving host.
     pub to: NodeId,
+    /// The port at which one side waits for the other.
+    pub port: u16,
     /// The place of the sending application among its host's.
     pub sender: usize,
     /// The place of the receiving application among its host's.
@@ -124,7 +126,8 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
             let stream = transfers.len() as u32;
             let late = Duration::from_nanos(jitter.below(bulk.jitter.as_nanos()));
             let delay = bulk.opens_after(connection).saturating_add(late);
-            let (sender, receiver) = roles(scenario, bulk, delay, stream, addresses);
+            let port = FIRST_PORT + stream as u16;
+            let (sender, receiver) = roles(scenario, bulk, delay, port, addresses);
             let size = bulk.size.map(|size| size.0);
             let stream_size = size.unwrap_or(u64::MAX);
             let sender = BulkSender::new(sender, Arc::clone(&content), stream, stream_size);
@@ -138,7 +141,7 @@ fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>,
             let receiver = place(&bulk.to, Application::BulkReceiver(receiver));
             // The hosts get their nodes later.
             let (from, to) = (NodeId(0), NodeId(0));
-            let transfer = Transfer { name: name.clone(), from, to, sender, receiver, size };
+            let transfer = Transfer { name: name.clone(), from, to, port, sender, receiver, size };
             transfers.push((bulk.from.clone(), bulk.to.clone(), transfer));
         }
     }
@@ -186,10 +189,9 @@ fn roles(
     scenario: &Scenario,
     bulk: &Bulk,
     delay: Duration,
-    stream: u32,
+    port: u16,
     addresses: &BTreeMap<String, IpAddr>,
 ) -> (Role, Role) {
-    let port = FIRST_PORT + stream as u16;
     let opens = |peer: &str| {
         let remote = SocketAddr::new(addresses[peer], port);
         Role::Opens(Box::new(Opening::new(remote, scenario.tcp.clone(), delay)))

@@ -1,6 +1,7 @@
 //! What a suite's runs came to: a table for the terminal, figures as SVG, one self-contained HTML page, and JSON.
 
 mod figures;
+pub(crate) mod html;
 mod page;
 mod table;
 
@@ -13,7 +14,21 @@ use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
 
+pub(crate) use figures::{BOUND_COLOUR, COLOURS, draw, thin};
 pub use table::table;
+
+/// A figure and what it shows.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its file's name, without the ending.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// How to read it.
+    pub caption: String,
+    /// The drawing.
+    pub svg: String,
+}
 
 /// What `--json` prints.
 #[derive(Clone, Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
 
 use core::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::bound;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::{Capture, Flow, FlowTrace};
+use crate::observe::{Capture, Flow, FlowTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::{Application, BulkReceiver, BulkSender};
 
@@ -53,6 +53,12 @@ pub struct Run {
     /// What plots are drawn from, where it was asked for.
     #[serde(skip)]
     pub flows: Vec<Flow>,
+    /// The windows of the senders' connections, where they were asked for.
+    #[serde(skip)]
+    pub windows: Vec<WindowTrace>,
+    /// When the queues of each wire dropped packets, `link/down` and `link/up`, where that was asked for.
+    #[serde(skip)]
+    pub drops: BTreeMap<String, Vec<Instant>>,
 }
 
 /// What one connection came to.
@@ -60,6 +66,8 @@ pub struct Run {
 pub struct TransferResult {
     /// The transfer's name in the scenario.
     pub name: String,
+    /// The port at which one side waited for it: no other connection of the run has it.
+    pub port: u16,
     /// Bytes that the application received in order.
     pub bytes: u64,
     /// When it opened, in seconds; `None` if it never did.
@@ -81,6 +89,8 @@ pub struct TransferResult {
 pub struct Watch {
     /// Keep the traces that plots are drawn from.
     pub flows: bool,
+    /// Keep the senders' windows and the times of the queues' drops.
+    pub windows: bool,
     /// Write the packets of this node to this file.
     pub capture: Option<(String, PathBuf)>,
 }
@@ -92,6 +102,9 @@ pub struct Watch {
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
     let traces = if watch.flows { watch_senders(&mut network) } else { Vec::new() };
+    if watch.windows {
+        watch_windows(&mut network);
+    }
     let capture = match &watch.capture {
         None => None,
         Some((name, path)) => {
@@ -114,11 +127,27 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     Ok(summarize(scheme, scenario, seed, &network, flows))
 }
 
+/// The hosts that send.
+fn senders(network: &Network) -> BTreeSet<NodeId> {
+    network.transfers.iter().map(|transfer| transfer.from).collect()
+}
+
+fn watch_windows(network: &mut Network) {
+    for node in senders(network) {
+        if let Element::Host(host) = network.engine.node_mut(node) {
+            host.watch_windows();
+        }
+    }
+    for &link in network.links.values() {
+        if let Element::Wire(wire) = network.engine.node_mut(link) {
+            wire.watch_drops();
+        }
+    }
+}
+
 /// Watches each sending host once.
 fn watch_senders(network: &mut Network) -> Vec<Rc<RefCell<FlowTrace>>> {
-    let mut senders: Vec<_> = network.transfers.iter().map(|transfer| transfer.from).collect();
-    senders.sort_unstable();
-    senders.dedup();
+    let senders = senders(network);
     let watch = |node| {
         let trace = Rc::new(RefCell::new(FlowTrace::default()));
         network.engine.observe(node, Rc::clone(&trace));
@@ -173,6 +202,18 @@ fn link_counters(
     all
 }
 
+/// When the queues of every wire dropped packets, as far as that was watched.
+fn drops(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Vec<Instant>> {
+    let mut all = BTreeMap::new();
+    for (name, node) in links {
+        let Element::Wire(wire) = engine.node(*node) else { continue };
+        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
+            all.insert(format!("{name}/{direction}"), wire.end(port).dropped().to_vec());
+        }
+    }
+    all
+}
+
 /// What every host and router counted.
 fn node_counters(
     engine: &Engine<Element>,
@@ -219,6 +260,11 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
         links: link_counters(engine, &network.links),
         nodes: node_counters(engine, &network.nodes),
         flows,
+        windows: senders(network)
+            .into_iter()
+            .filter_map(|node| host(engine, node).windows().cloned())
+            .collect(),
+        drops: drops(engine, &network.links),
     }
 }
 
@@ -229,6 +275,7 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
     let since = |opened: Instant| Some(receiver.finished_at()?.saturating_since(opened).as_secs_f64());
     TransferResult {
         name: transfer.name.clone(),
+        port: transfer.port,
         bytes: receiver.received(),
         opened: opened.map(Instant::as_secs_f64),
         seconds: opened.and_then(since),
@@ -255,7 +302,7 @@ pub fn run_all(
     plan.par_iter()
         .map(|((scheme, scenario), k)| {
             let capture = if *k == 0 && scheme == first { capture.cloned() } else { None };
-            let watch = Watch { flows: *k == 0, capture };
+            let watch = Watch { flows: *k == 0, capture, ..Watch::default() };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)

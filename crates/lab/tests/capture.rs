@@ -15,7 +15,7 @@ fn every_captured_packet_parses() {
     let suite = Suite::parse("download.toml", DEMO, Path::new(""), &changes).unwrap();
     let (name, scenario) = &suite.schemes[1];
     let file = std::env::temp_dir().join(format!("longhaul-capture-{}.pcap", std::process::id()));
-    let watch = Watch { flows: false, capture: Some(("terminal".to_owned(), file.clone())) };
+    let watch = Watch { capture: Some(("terminal".to_owned(), file.clone())), ..Watch::default() };
     run::run(name, scenario, 1, &watch).unwrap();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -40,7 +40,7 @@ fn every_captured_packet_parses() {
 #[test]
 fn an_unknown_node_is_named_with_the_known_ones() {
     let suite = Suite::parse("download.toml", DEMO, Path::new(""), &[]).unwrap();
-    let watch = Watch { flows: false, capture: Some(("moon".to_owned(), "moon.pcap".into())) };
+    let watch = Watch { capture: Some(("moon".to_owned(), "moon.pcap".into())), ..Watch::default() };
     let error = run::run("TCP", &suite.scenario, 1, &watch).unwrap_err();
     assert_eq!(error.to_string(), "no node \"moon\" to capture at; there are server, terminal");
 }

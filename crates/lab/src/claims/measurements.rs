@@ -58,9 +58,18 @@ impl Measurements {
         }
     }
 
-    /// Lets checks range over `numbers` under this name.
-    pub fn set_numbers(&mut self, name: &str, numbers: impl IntoIterator<Item = f64>) {
-        self.lists.insert(name.to_owned(), numbers.into_iter().map(Item::Number).collect());
+    /// Lets checks range over `numbers` under this name; none at all are unknown, so that nothing holds of them.
+    pub fn set_numbers(&mut self, name: &str, numbers: impl IntoIterator<Item = f64>, reason_for_none: &str) {
+        self.set_items(name, numbers.into_iter().map(Item::Number).collect(), reason_for_none);
+    }
+
+    fn set_items(&mut self, name: &str, items: Vec<Item>, reason_for_none: &str) {
+        if items.is_empty() {
+            let unknown = Quantity::Unknown(reason_for_none.to_owned());
+            self.quantities.insert(written(name, &[], &[]), unknown);
+        } else {
+            self.lists.insert(name.to_owned(), items);
+        }
     }
 
     /// Lets checks range over `texts` under this name.
@@ -105,7 +114,8 @@ impl Measurements {
             let everywhere = |item: &&Item| {
                 others.iter().all(|run| run.lists.get(name).is_some_and(|items| items.contains(item)))
             };
-            medians.lists.insert(name.clone(), items.iter().filter(everywhere).cloned().collect());
+            let common = items.iter().filter(everywhere).cloned().collect();
+            medians.set_items(name, common, "nothing that all seeds have");
         }
         medians
     }
@@ -154,7 +164,7 @@ mod tests {
     fn run(time: Option<f64>, rounds: &[f64]) -> Measurements {
         let mut run = Measurements::new();
         run.set_or("ftp", &["TCP".into(), 1.0.into()], time, "never ended");
-        run.set_numbers("rounds", rounds.iter().copied());
+        run.set_numbers("rounds", rounds.iter().copied(), "no round");
         run
     }
 
@@ -180,6 +190,7 @@ mod tests {
         assert!(matches!(run.call("ftp", &["UDP".into()], &[]), Some(Value::Unknown(_))));
         assert_eq!(run.call("ft", &["TCP".into()], &[]), None);
         assert_eq!(run.name("ftp"), None);
+        assert_eq!(run.name("rounds"), Some(Value::Unknown("no round".to_owned())));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tcp::{ConnectionId, Event, TcpConfig};
 
 use super::earlier;
 use crate::engine::{Context, Input, Node, Port};
+use crate::observe::WindowTrace;
 use crate::traffic::{Application, Progress};
 
 /// A host with one address.
@@ -19,13 +20,15 @@ pub struct Host {
     /// Which application a connection belongs to.
     owners: FxHashMap<ConnectionId, usize>,
     discarded: u64,
+    /// The windows of its connections, where they are watched.
+    windows: Option<Box<WindowTrace>>,
 }
 
 impl Host {
     /// A host at `address` with its applications.
     #[must_use]
     pub fn new(address: IpAddr, tcp: tcp::Host, applications: Vec<Application>) -> Self {
-        Self { address, tcp, applications, owners: FxHashMap::default(), discarded: 0 }
+        Self { address, tcp, applications, owners: FxHashMap::default(), discarded: 0, windows: None }
     }
 
     /// Opens the ports that its applications wait at; a port that two applications name is the first one's.
@@ -54,6 +57,17 @@ impl Host {
         &self.tcp
     }
 
+    /// Keeps the windows of its connections from now on.
+    pub fn watch_windows(&mut self) {
+        self.windows.get_or_insert_default();
+    }
+
+    /// The windows of its connections, if they are watched.
+    #[must_use]
+    pub fn windows(&self) -> Option<&WindowTrace> {
+        self.windows.as_deref()
+    }
+
     /// Packets that arrived and were of no use.
     #[must_use]
     pub const fn discarded(&self) -> u64 {
@@ -77,6 +91,7 @@ impl Host {
     /// Lets the applications act on TCP's events and TCP on the applications, until both are quiet.
     fn drain(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
+        self.sample_windows(now);
         while let Some((connection, event)) = self.tcp.poll_event() {
             if let Event::Accepted { local_port } = event
                 && let Some(index) =
@@ -95,6 +110,13 @@ impl Host {
         }
         while let Some(packet) = self.tcp.poll_transmit(now) {
             cx.send(Port(0), packet);
+            self.sample_windows(now);
+        }
+    }
+
+    fn sample_windows(&mut self, now: Instant) {
+        if let Some(windows) = &mut self.windows {
+            windows.sample(now, &self.tcp);
         }
     }
 }

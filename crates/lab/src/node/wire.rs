@@ -24,6 +24,8 @@ pub struct WireEnd {
     line: Line,
     in_flight: VecDeque<(Instant, Packet)>,
     counters: Counters,
+    /// When the queue dropped a packet, where that is watched.
+    dropped: Option<Vec<Instant>>,
 }
 
 /// What passed one direction of a wire.
@@ -49,6 +51,13 @@ impl Wire {
     pub const fn end(&self, port: Port) -> &WireEnd {
         &self.ends[port.0 as usize]
     }
+
+    /// Keeps the times at which its queues drop packets from now on.
+    pub fn watch_drops(&mut self) {
+        for end in &mut self.ends {
+            end.dropped.get_or_insert_default();
+        }
+    }
 }
 
 impl WireEnd {
@@ -61,6 +70,7 @@ impl WireEnd {
             line,
             in_flight: VecDeque::new(),
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
+            dropped: None,
         }
     }
 
@@ -78,6 +88,12 @@ impl WireEnd {
         named("", &line).chain(named("queue-", &self.queue.counters())).collect()
     }
 
+    /// When its queue dropped a packet, if that is watched.
+    #[must_use]
+    pub fn dropped(&self) -> &[Instant] {
+        self.dropped.as_deref().unwrap_or_default()
+    }
+
     /// The queue in front of the line.
     #[must_use]
     pub fn queue(&self) -> &dyn Queue {
@@ -89,7 +105,11 @@ impl WireEnd {
             self.transmit(now, packet);
         } else {
             // The queue counts what it drops.
-            let _ = self.queue.push(now, packet);
+            if self.queue.push(now, packet).is_err()
+                && let Some(dropped) = &mut self.dropped
+            {
+                dropped.push(now);
+            }
             self.backlogged = !self.queue.is_empty();
         }
     }

@@ -17,6 +17,8 @@ pub struct SegmentMark {
     pub len: u32,
     /// Whether any of it had been sent before.
     pub again: bool,
+    /// Its number among all packets that the host sent, from 1.
+    pub number: u64,
 }
 
 /// One connection's marks.
@@ -43,6 +45,8 @@ const KEPT: usize = 200_000;
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
     flows: Vec<Flow>,
+    /// Packets that the host sent.
+    sent: u64,
 }
 
 impl FlowTrace {
@@ -67,11 +71,12 @@ impl FlowTrace {
         let header = tcp::Repr::parse(&view, packet.src(), packet.dst()).ok()?;
         match direction {
             Direction::Sent => {
+                let number = self.sent;
                 let flow = self.flow((header.src_port, header.dst_port));
                 if header.flags.has(Flags::SYN) {
                     flow.origin = Some(header.seq + 1);
                 }
-                flow.note_segment(now, header.seq, view.payload().len() as u32);
+                flow.note_segment(now, header.seq, view.payload().len() as u32, number);
             }
             Direction::Received if header.flags.has(Flags::ACK) => {
                 self.flow((header.dst_port, header.src_port)).note_ack(now, header.ack);
@@ -90,12 +95,12 @@ impl Flow {
         near.checked_add_signed(i64::from(distance))
     }
 
-    fn note_segment(&mut self, now: Instant, seq: SeqNum, len: u32) {
+    fn note_segment(&mut self, now: Instant, seq: SeqNum, len: u32, number: u64) {
         let Some(offset) = self.offset_of(seq, self.sent_up_to).filter(|_| len > 0) else { return };
         let again = offset < self.sent_up_to;
         self.sent_up_to = self.sent_up_to.max(offset + u64::from(len));
         if self.segments.len() < KEPT {
-            self.segments.push(SegmentMark { at: now, offset, len, again });
+            self.segments.push(SegmentMark { at: now, offset, len, again, number });
         } else {
             self.unkept += 1;
         }
@@ -112,6 +117,7 @@ impl Flow {
 
 impl Observer for FlowTrace {
     fn on_packet(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        self.sent += u64::from(direction == Direction::Sent);
         // Other packets than TCP's are not its business.
         let _ = self.note(now, direction, packet);
     }

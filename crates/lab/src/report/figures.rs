@@ -14,28 +14,20 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{SchemeRuns, by_scheme};
+use super::{Figure, SchemeRuns, by_scheme};
 use crate::observe::Flow;
 use crate::run::Run;
 use crate::scenario::{Scenario, Suite};
 
 /// Colours of the schemes, in order: Okabe and Ito's, which colour-blind readers can tell apart.
-const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
-const BOUND_COLOUR: &str = "#555555";
+pub(crate) const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+/// The physical bound.
+pub(crate) const BOUND_COLOUR: &str = "#555555";
 const BLOCKED_COLOUR: &str = "#888888";
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 360.0;
 /// Points that a line keeps: more cannot be told apart at this width.
 const POINTS: usize = 4000;
-
-/// A figure and what it shows.
-pub(super) struct Figure {
-    /// Its file's name, without the ending.
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) caption: &'static str,
-    pub(super) svg: String,
-}
 
 /// Every figure of a suite's report.
 pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
@@ -44,7 +36,13 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
     let schemes = by_scheme(suite, runs);
     let mut figures = Vec::new();
     let mut add = |name: &str, title: String, caption, svg: Option<String>| {
-        figures.extend(svg.map(|svg| Figure { name: name.to_owned(), title, caption, svg }));
+        let caption: &str = caption;
+        figures.extend(svg.map(|svg| Figure {
+            name: name.to_owned(),
+            title,
+            caption: caption.to_owned(),
+            svg,
+        }));
     };
     add(
         "goodput",
@@ -202,7 +200,7 @@ fn colour(index: usize) -> &'static str {
 }
 
 /// At most [`POINTS`] of the points, evenly chosen, the last among them.
-fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub(crate) fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = points.len().div_ceil(POINTS).max(1);
     let last = points.last().copied();
     let mut kept: Vec<_> = points.into_iter().step_by(step).collect();
@@ -259,7 +257,8 @@ fn blocked(scenario: &Scenario, seed: u64, end: f64) -> Vec<Range<Instant>> {
     merged
 }
 
-fn draw(plots: Vec<Plot>, layout: Layout) -> String {
+/// The figure of `plots`, in the size that reports use.
+pub(crate) fn draw(plots: Vec<Plot>, layout: Layout) -> String {
     let layout = layout.with_width(WIDTH).with_height(HEIGHT).with_font_family("system-ui, sans-serif");
     SvgBackend.render_scene(&render_multiple(plots, layout))
 }

@@ -1,0 +1,14 @@
+//! The papers that can be reproduced.
+
+mod peng;
+
+use crate::reproduce::Paper;
+
+/// Every paper, by its short name.
+pub const ALL: [&dyn Paper; 1] = [&peng::Peng];
+
+/// The paper called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Paper> {
+    ALL.into_iter().find(|paper| paper.name() == name)
+}

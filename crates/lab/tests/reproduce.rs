@@ -1,0 +1,99 @@
+//! Reproducing a paper on a small part of its grid: the same every time, and exact where it must be.
+
+use std::path::PathBuf;
+
+use longhaul_lab::claims::{self, Verdict};
+use longhaul_lab::papers;
+use longhaul_lab::reproduce::{self, Outcome, Plan, ReproduceError, Reproduction, Summary};
+
+fn plan(figure: Option<&str>, cache: Option<PathBuf>) -> Plan {
+    Plan { seeds: 2, quick: true, figure: figure.map(str::to_owned), cache, build: "test".to_owned() }
+}
+
+fn peng(plan: Plan) -> Outcome<'static> {
+    let paper = papers::find("peng").unwrap();
+    Reproduction::prepare(paper, plan).unwrap().run(|_| {}).unwrap()
+}
+
+/// A directory of this test's own, removed when it ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("longhaul-lab-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// Goal: every claim of the file is decided, each once and in its order; what needs no luck holds at every point.
+#[test]
+fn every_claim_of_peng_is_decided_and_the_exact_ones_hold() {
+    let outcome = peng(plan(None, None));
+    let (file, text) = papers::find("peng").unwrap().claims();
+    let ids: Vec<String> = claims::parse(file, text).unwrap().into_iter().map(|claim| claim.id).collect();
+    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
+    assert_eq!(decided, ids);
+    let exact = [
+        "peng-tcp-learns-nothing",
+        "peng-first-transfer-unchanged",
+        "peng-fig2-start-from-aggregate",
+        "peng-losses-dupack-local-timeout-global",
+    ];
+    for judged in outcome.judged.iter().filter(|judged| exact.contains(&judged.claim.id.as_str())) {
+        for (point, decided) in outcome.points.iter().zip(&judged.at) {
+            let measured = decided.decision.measured();
+            let verdict = decided.decision.verdict;
+            assert_eq!(verdict, Verdict::Holds, "{} at {}: {measured}", judged.claim.id, point.name);
+        }
+    }
+    // With one member the ensemble is standard TCP, to the nanosecond.
+    for runs in outcome.runs.iter().flatten() {
+        assert_eq!(runs.get("page('STCP', 1)").unwrap(), runs.get("page('TCP', 1)").unwrap());
+        assert_eq!(runs.get("file('STCP', 1, 0.67)").unwrap(), runs.get("file('TCP', 1, 0.67)").unwrap());
+    }
+}
+
+/// Goal: the same measurements every time; what was kept is not measured again, unless it is another program's.
+#[test]
+fn a_reproduction_repeats_itself_from_its_cache_too() {
+    let scratch = Scratch::new("cache");
+    let paper = papers::find("peng").unwrap();
+    let kept = || plan(Some("4"), Some(scratch.0.clone()));
+    let json = |outcome: &Outcome<'_>| Summary::new(outcome, None).to_json();
+    let first = json(&peng(plan(Some("4"), None)));
+    assert_eq!(first, json(&peng(kept())));
+    let again = Reproduction::prepare(paper, kept()).unwrap();
+    assert_eq!(again.work(), 0);
+    assert_eq!(first, json(&again.run(|_| panic!("nothing is left to do")).unwrap()));
+    let other = Plan { build: "another".to_owned(), ..kept() };
+    assert!(Reproduction::prepare(paper, other).unwrap().work() > 0);
+    // A file that was not written to its end is no measurement.
+    let file = std::fs::read_dir(&scratch.0).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(file, "{\"quantities\":{").unwrap();
+    assert!(Reproduction::prepare(paper, kept()).unwrap().work() > 0);
+}
+
+/// Goal: one figure runs only what it needs, and decides only what that decides.
+#[test]
+fn a_figure_alone_decides_its_own_claims() {
+    let scratch = Scratch::new("figure");
+    let outcome = peng(plan(Some("4"), None));
+    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
+    assert_eq!(decided, ["peng-pages-get-faster", "peng-third-page-three-times"]);
+    assert!(outcome.cells.iter().all(|cell| cell.table == "figure 4" && cell.n == 2));
+    assert!(outcome.cells.iter().filter(|cell| cell.bound.is_some()).all(|cell| cell.ours > cell.bound));
+    let page = reproduce::write(&outcome, "longhaul reproduce peng", &scratch.0).unwrap();
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.matches("<svg").count() == 2 && text.contains("Figure 4") && !text.contains("Figure 3"));
+    let paper = papers::find("peng").unwrap();
+    let error = Reproduction::prepare(paper, plan(Some("9"), None)).unwrap_err();
+    assert!(matches!(error, ReproduceError::NoFigure { .. }));
+    assert_eq!(error.to_string(), "peng has no figure or table \"9\"; there are 2, 3, 4, 5, equations");
+}
