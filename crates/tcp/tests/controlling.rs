@@ -4,7 +4,7 @@ mod script;
 
 use base::units::Size;
 use longhaul_tcp::config::FastConfig;
-use longhaul_tcp::{Congestion, SlowStart, TcpConfig};
+use longhaul_tcp::{Congestion, Recovery, SlowStart, TcpConfig};
 use script::*;
 
 fn with(congestion: Congestion) -> TcpConfig {
@@ -363,4 +363,45 @@ fn bbr_conserves_packets_in_recovery() {
     // Ten out, three arrived, one lost.
     assert_eq!((script.connection().in_flight(), script.connection().cwnd()), (7000, 7000));
     script.expect(data(1, 1000));
+}
+
+/// Mascolo et al. (3.3): what two duplicates told of counts once. 21 segments in the second round trip after 10 in the
+/// first: filters of 7/8 and 1/8 make it 113,750 and 101,718 bytes a second, and 10,171 bytes in 100 ms. Counted twice, 23
+/// would make it 10,203.
+#[test]
+fn westwood_counts_duplicates_once() {
+    let config = TcpConfig { recovery: Recovery::NewReno, ..with(Congestion::WestwoodPlus) };
+    let mut script = Script::with_window(&config, 10);
+    script.write(100_000);
+    script.at(200);
+    for segment in 1..=10 {
+        script.inject(ack(1, 1 + 1000 * segment));
+    }
+    script.at(300);
+    script.inject(ack(1, 11_001));
+    script.at(350);
+    script.inject(ack(1, 11_001));
+    script.inject(ack(1, 11_001));
+    script.at(400);
+    script.inject(ack(1, 32_001));
+    script.at(2000);
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(10_171)));
+}
+
+/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.3.4.4): an idle time costs no window, where Reno starts again.
+#[test]
+fn bbr_keeps_its_window_over_an_idle_time() {
+    for (congestion, before, after) in [(Congestion::Bbr, 20_000, 20_000), (Congestion::Reno, 14_000, 10_000)]
+    {
+        let mut script = Script::with_window(&with(congestion), 10);
+        script.write(10_000);
+        script.at(200);
+        for segment in 1..=10 {
+            script.inject(ack(1, 1 + 1000 * segment));
+        }
+        assert_eq!(script.connection().cwnd(), before, "{congestion:?}");
+        script.at(5000);
+        script.write(1000);
+        assert_eq!(script.connection().cwnd(), after, "{congestion:?}");
+    }
 }
