@@ -4,7 +4,7 @@
 //! Deviations and choices:
 //! - the jump and what follows are kept apart from the controller that `congestion` names: a controller is handed the
 //!   window when there is one to hand over, as after a spurious time-out. One that has no such window (it ignores
-//!   that call) goes on with its own;
+//!   that call) goes on with its own, and a search for the end of slow start ends with it;
 //! - packets are told apart by bytes delivered, not by number: the first unvalidated byte is the one after all that was
 //!   outstanding at the jump;
 //! - `saved_cwnd` is the most that was in the network since the last congestion. It is saved once a round trip, while it
@@ -351,5 +351,26 @@ impl Controller for Resuming {
         let bits = u128::from(self.jump_cwnd) * 8 * 1_000_000_000;
         let bps = bits / u128::from(self.rtt.as_nanos().max(1));
         Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// What a controller is told, the wrapped one is told too: a method left to its default would be lost in silence.
+    #[test]
+    fn every_method_reaches_the_controller() {
+        let declared = include_str!("../congestion.rs").split("pub trait Controller").nth(1).unwrap();
+        let declared = declared.split("\n}\n").next().unwrap();
+        let ours = include_str!("careful_resume.rs").split("impl Controller for Resuming").nth(1).unwrap();
+        let methods: Vec<&str> =
+            declared.lines().filter_map(|line| line.trim().strip_prefix("fn ")?.split('(').next()).collect();
+        assert!(methods.len() >= 9, "{methods:?}");
+        for method in methods {
+            assert!(ours.contains(&format!("fn {method}(")), "{method} does not reach the controller");
+            assert!(
+                ours.contains(&format!("self.inner.{method}(")),
+                "{method} does not reach the controller"
+            );
+        }
     }
 }
