@@ -83,8 +83,8 @@ impl Controller for Member {
     fn on_congestion(&mut self, event: &Congestion) {
         let mut ecb = lock(&self.ecb);
         match event.cause {
-            Cause::Loss | Cause::Ecn => ecb.on_loss(event.now, self.ticket, event.flight_size),
-            Cause::Timeout => ecb.on_timeout(event.now, self.ticket, event.flight_size),
+            Cause::Loss | Cause::Ecn => ecb.on_loss(event, self.ticket),
+            Cause::Timeout => ecb.on_timeout(event, self.ticket),
         }
     }
 

@@ -5,7 +5,8 @@
 //!   with one member that is what Reno does. Equation 4 of the paper is the case of a window in full use;
 //! - the aggregate falls by what the member really gave up, so that a member at the floor of one segment cannot pull
 //!   `n_cwnd` below the sum of the windows;
-//! - after a time-out every member's window is set at once, not at its next call: none can send in between;
+//! - after a time-out every member's window is set at once, not at its next call: none can send in between; what the
+//!   others had out by then opens no window, and losses of it are the same congestion (`response`);
 //! - `quota` is `n_cwnd / (N (N + 1))` for N members; a member pays each newcomer once, and keeps a segment;
 //! - what is granted to a newcomer that has not started counts as used: otherwise equation 2 would hand it back to
 //!   whoever calls next;
@@ -14,6 +15,7 @@
 //! - idle release and decay are not in the paper; see the fields of [`EnsembleConfig`].
 
 mod handover;
+mod response;
 mod state;
 
 use base::Instant;
@@ -43,6 +45,8 @@ struct Share {
     fresh: bool,
     /// It lost window that it did not use, and has not asked for more since.
     released: bool,
+    /// Bytes still out from before another member's time-out.
+    stale: u64,
 }
 
 /// The channel to one destination, shared by the members.
@@ -74,6 +78,8 @@ pub(super) struct Ecb {
     /// Bytes delivered, of all.
     delivered: u64,
     rtt: RttEstimator,
+    /// When the last time-out brought every member to one segment.
+    collapsed_at: Instant,
     /// The end of the release period.
     period_end: Instant,
     /// When the last member left.
@@ -102,6 +108,7 @@ impl Ecb {
             learned: false,
             delivered: 0,
             rtt,
+            collapsed_at: Instant::ZERO,
             period_end: Instant::ZERO,
             vacant_since: Instant::ZERO,
             settings,
@@ -171,6 +178,7 @@ impl Ecb {
             started: false,
             fresh: true,
             released: false,
+            stale: 0,
         };
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -298,90 +306,24 @@ impl Ecb {
         if ack.recovering || ack.bytes == 0 {
             return;
         }
-        let Some(share) = self.share(id) else { return };
-        let (cwnd, mss) = (share.cwnd, share.mss);
+        let Some(share) = self.share_mut(id) else { return };
+        // What left before the collapse says nothing of the window after it.
+        let stale = share.stale.min(ack.bytes);
+        share.stale -= stale;
+        let (cwnd, mss, bytes) = (share.cwnd, share.mss, ack.bytes - stale);
         self.learned = true;
         if self.n_cwnd < self.n_ssthresh {
             if ack.prior_in_flight >= cwnd / 2 {
-                self.n_cwnd += ack.bytes.min(if self.after_timeout { mss } else { limit });
+                self.n_cwnd += bytes.min(if self.after_timeout { mss } else { limit });
             }
         } else if ack.prior_in_flight + mss > cwnd {
-            self.acked += ack.bytes;
+            self.acked += bytes;
             if self.acked >= self.n_cwnd {
                 self.acked -= self.n_cwnd;
                 self.n_cwnd += mss;
             }
         }
         self.allocate(ack.now, id);
-    }
-
-    /// A loss found by duplicate acknowledgements, or an ECN mark (equation 4): only this member's window shrinks.
-    pub(super) fn on_loss(&mut self, now: Instant, id: Ticket, flight_size: u64) {
-        let Some(share) = self.share(id) else { return };
-        let (cwnd, mss) = (share.cwnd, share.mss);
-        let new = if self.num_connections == 1 {
-            (flight_size / 2).max(2 * mss)
-        } else {
-            (flight_size.min(cwnd) / 2).max(mss)
-        };
-        self.learned = true;
-        self.n_cwnd = (self.n_cwnd + new).saturating_sub(cwnd).max(2 * mss);
-        self.n_ssthresh = self.n_cwnd;
-        (self.acked, self.after_timeout) = (0, false);
-        self.set_cwnd(id, new);
-        self.statistics.losses += 1;
-        self.allocate(now, id);
-    }
-
-    /// A time-out (equation 5): every member starts from one segment.
-    pub(super) fn on_timeout(&mut self, now: Instant, id: Ticket, flight_size: u64) {
-        let Some(mss) = self.share(id).map(|share| share.mss) else { return };
-        self.note_flight(id, flight_size, flight_size);
-        self.learned = true;
-        self.n_ssthresh = (self.flight_total / 2).max(2 * mss);
-        self.n_cwnd = self.mss_total;
-        (self.acked, self.after_timeout) = (0, true);
-        // Newcomers that wait have their part of the new aggregate with this.
-        self.joiners.clear();
-        let joined = self.joined;
-        for (_, share) in self.shares.iter_mut().flatten() {
-            (share.cwnd, share.paid) = (share.mss, joined);
-        }
-        self.used_cwnd = self.mss_total;
-        self.statistics.timeouts += 1;
-        self.allocate(now, id);
-    }
-
-    /// Recovery ended and asks for at most `limit` bytes at first: a member gives up the rest.
-    pub(super) fn on_recovery_exit(&mut self, id: Ticket, limit: u64) {
-        let Some(share) = self.share(id) else { return };
-        self.cut_to(id, limit.max(share.mss));
-    }
-
-    /// The time-out was spurious: this member's window is back. The others find the aggregate's old threshold and
-    /// grow towards it.
-    pub(super) fn on_spurious_timeout(&mut self, id: Ticket, window: u64, ssthresh: u64) {
-        let Some(share) = self.share(id) else { return };
-        let (cwnd, new) = (share.cwnd, window.max(share.mss));
-        (self.n_ssthresh, self.after_timeout) = (ssthresh, false);
-        self.n_cwnd = (self.n_cwnd + new).saturating_sub(cwnd);
-        self.set_cwnd(id, new);
-    }
-
-    /// A member sends again after an idle time (RFC 5681, 4.1): what it could claim beyond the restart window was not
-    /// tested for so long that the aggregate loses it.
-    pub(super) fn on_restart(&mut self, now: Instant, id: Ticket, restart_window: u64) {
-        self.allocate(now, id);
-        self.cut_to(id, restart_window);
-    }
-
-    fn cut_to(&mut self, id: Ticket, most: u64) {
-        let Some(share) = self.share(id) else { return };
-        let cut = share.cwnd.saturating_sub(most);
-        if cut > 0 {
-            self.n_cwnd = self.n_cwnd.saturating_sub(cut).max(share.mss);
-            self.set_cwnd(id, most);
-        }
     }
 
     fn note_flight(&mut self, id: Ticket, flight: u64, peak: u64) {

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::TcpConfig;
 use crate::congestion::samples::{self, MSS};
+use crate::congestion::{Cause, Congestion};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -128,9 +129,11 @@ impl Model {
                 let ack = sample(now, bytes, prior_in_flight, recovering);
                 ecb.on_ack(id, &ack, member.mss);
             }
-            Step::Loss { .. } if member.flight > 0 => ecb.on_loss(now, id, member.flight),
+            Step::Loss { .. } if member.flight > 0 => {
+                ecb.on_loss(&Congestion { now, ..samples::congestion(member.flight, Cause::Loss) }, id);
+            }
             Step::Timeout { .. } if member.flight > 0 => {
-                ecb.on_timeout(now, id, member.flight);
+                ecb.on_timeout(&Congestion { now, ..samples::congestion(member.flight, Cause::Timeout) }, id);
                 member.flight = 0;
             }
             Step::RecoveryExit { limit, .. } if member.started => ecb.on_recovery_exit(id, limit),
