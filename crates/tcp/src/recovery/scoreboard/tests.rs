@@ -1,0 +1,175 @@
+//! The scoreboard against RFC 6675's definitions.
+
+use super::*;
+use crate::connection::delivery::DeliveryMeter;
+use crate::sequence::ORIGIN;
+use base::SeqNum;
+use proptest::prelude::*;
+
+const MSS: u64 = 4;
+const SPACE: SeqSpace = SeqSpace::starting_at(SeqNum(u32::MAX - 30));
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send(u32),
+    /// Offsets beyond SND.UNA.
+    Sack(u64, u64),
+    Ack(u64),
+    ResendNext,
+    Timeout,
+    HeadLost,
+    /// What starts so far beyond SND.UNA at most is overdue.
+    Overdue(u64),
+    /// So much beyond SND.UNA is lost after all.
+    RestLost(u64),
+    NothingLost,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1_u32..6).prop_map(Step::Send),
+        4 => (0_u64..60, 1_u64..12).prop_map(|(start, len)| Step::Sack(start, len)),
+        2 => (0_u64..30).prop_map(Step::Ack),
+        3 => Just(Step::ResendNext),
+        1 => Just(Step::Timeout),
+        1 => Just(Step::HeadLost),
+        1 => (0_u64..60).prop_map(Step::Overdue),
+        1 => (0_u64..60).prop_map(Step::RestLost),
+        1 => Just(Step::NothingLost),
+    ]
+}
+
+/// RFC 6675, section 4, word for word: a list of segments, and of what the peer says it has byte by byte.
+#[derive(Default)]
+struct Model {
+    /// Start, end, deemed lost, sent again.
+    segments: Vec<(u64, u64, bool, bool)>,
+    has: Vec<u64>,
+    una: u64,
+}
+
+impl Model {
+    fn sacked(&self, &(start, end, ..): &(u64, u64, bool, bool)) -> bool {
+        (start..end).all(|byte| self.has.contains(&byte))
+    }
+
+    fn is_lost(&self, end: u64) -> bool {
+        let above: Vec<u64> = self.has.iter().copied().filter(|&byte| byte >= end).collect();
+        let runs = above.iter().filter(|&&byte| !above.contains(&(byte - 1))).count();
+        // A run that reaches down to the segment's own bytes is still a run above its first byte.
+        runs >= 3 || above.len() as u64 > 2 * MSS
+    }
+
+    fn mark(&mut self) {
+        for at in 0..self.segments.len() {
+            let segment = self.segments[at];
+            if !self.sacked(&segment) && self.is_lost(segment.1) {
+                self.segments[at].2 = true;
+            }
+        }
+    }
+
+    /// A time-out for the first segment and all that start below `edge`.
+    fn lose(&mut self, edge: u64) {
+        let sacked: Vec<bool> = self.segments.iter().map(|segment| self.sacked(segment)).collect();
+        let reneged = sacked.first() == Some(&true);
+        if reneged {
+            self.has.clear();
+        }
+        for (at, (segment, sacked)) in self.segments.iter_mut().zip(sacked).enumerate() {
+            if reneged || (!sacked && (at == 0 || segment.0 < edge)) {
+                (segment.2, segment.3) = (true, false);
+            }
+        }
+    }
+
+    fn pipe(&self) -> u64 {
+        let unsacked = self.segments.iter().filter(|segment| !self.sacked(segment));
+        unsacked.map(|&(start, end, lost, again)| (end - start) * (u64::from(!lost) + u64::from(again))).sum()
+    }
+}
+
+proptest! {
+    /// The incremental sums and cursors agree with the definition after every step.
+    #[test]
+    fn agrees_with_the_rfcs_definition(steps in proptest::collection::vec(step(), 1..120)) {
+        let (mut board, mut meter) = (Scoreboard::default(), DeliveryMeter::new());
+        let mut model = Model { una: ORIGIN + 1, ..Model::default() };
+        let mut nxt = ORIGIN + 1;
+        for step in steps {
+            let mut news = Delivered::default();
+            match step {
+                Step::Send(len) => {
+                    board.push(nxt, len, false, Instant::ZERO, meter.snapshot(Instant::ZERO, false));
+                    model.segments.push((nxt, nxt + u64::from(len), false, false));
+                    nxt += u64::from(len);
+                }
+                Step::Sack(start, len) => {
+                    // Whole segments only, as receivers do: a part of one would make the run's edge ambiguous.
+                    let start = model.una + start;
+                    let inside = model.segments.iter().filter(|s| s.0 >= start && s.1 <= start + len);
+                    let bounds = inside.map(|s| (s.0, s.1)).collect::<Vec<_>>();
+                    let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else { continue };
+                    // The head is never selectively acknowledged alone.
+                    if first.0 == model.una { continue; }
+                    let block = SackBlock { start: SPACE.number(first.0), end: SPACE.number(last.1) };
+                    board.take_blocks(&[block], SPACE, (model.una, nxt), &mut news);
+                    for byte in first.0..last.1 {
+                        if !model.has.contains(&byte) { model.has.push(byte); }
+                    }
+                    board.mark_losses(3, MSS);
+                    model.mark();
+                }
+                Step::Ack(bytes) => {
+                    let una = (model.una + bytes).min(nxt);
+                    board.acknowledge(una, &mut news);
+                    prop_assert_eq!(news.acked, una - model.una);
+                    model.una = una;
+                    model.has.retain(|&byte| byte >= una);
+                    model.segments.retain(|segment| segment.1 > una);
+                    if let Some(head) = model.segments.first_mut() { head.0 = head.0.max(una); }
+                }
+                Step::ResendNext => {
+                    let first = model.segments.iter().position(|s| s.2 && !s.3 && !model.sacked(s));
+                    let index = board.next_lost();
+                    prop_assert_eq!(index.map(|index| board.record(index).start), first.map(|at| model.segments[at].0));
+                    if let (Some(index), Some(at)) = (index, first) {
+                        board.on_resent(index, Instant::ZERO, meter.snapshot(Instant::ZERO, false), true);
+                        model.segments[at].3 = true;
+                    }
+                }
+                Step::Timeout => {
+                    board.mark_all_lost();
+                    model.lose(u64::MAX);
+                }
+                Step::Overdue(bytes) => {
+                    let edge = model.una + bytes;
+                    board.mark_expired(|record| record.start < edge);
+                    model.lose(edge);
+                }
+                Step::HeadLost => {
+                    board.mark_head_lost();
+                    if let Some(head) = model.segments.first().copied().filter(|head| !model.sacked(head)) {
+                        model.segments[0] = (head.0, head.1, true, false);
+                    }
+                }
+                Step::RestLost(bytes) => {
+                    let edge = model.una + bytes;
+                    board.mark_rest_lost(edge);
+                    for at in 0..model.segments.len() {
+                        let segment = model.segments[at];
+                        model.segments[at].2 |= segment.0 < edge && !model.sacked(&segment);
+                    }
+                }
+                Step::NothingLost => {
+                    board.unmark_lost();
+                    model.segments.iter_mut().for_each(|segment| segment.2 &= segment.3);
+                }
+            }
+            prop_assert_eq!(board.pipe(), model.pipe());
+            prop_assert_eq!(board.is_empty(), model.segments.is_empty());
+            let last = model.segments.iter().rfind(|s| !model.sacked(s)).map(|s| s.0);
+            prop_assert_eq!(board.last_unsacked().map(|index| board.record(index).start), last);
+        }
+    }
+}
