@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use core::ops::Range;
 
-use base::Instant;
+use base::{Instant, Rng};
 
 mod binomial;
 mod bit_errors;
@@ -57,6 +57,22 @@ pub trait ErrorProcess: Debug + Send {
     /// Inverts the bits of `bytes`, most significant first, that arrive wrong; how many. The first passes at
     /// `on_air.start` and the last has passed at `on_air.end`.
     fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32;
+}
+
+/// Makes the `bits` of `bytes` random; how many that changed.
+fn randomise(rng: &mut Rng, bytes: &mut [u8], bits: Range<usize>) -> u32 {
+    let (mut noise, mut changed) = (0, 0);
+    for (count, at) in (bits.start / 8..bits.end.div_ceil(8)).enumerate() {
+        if count % 8 == 0 {
+            noise = rng.bits();
+        }
+        let (first, end) = (bits.start.saturating_sub(at * 8), (bits.end - at * 8).min(8));
+        let wrong = noise as u8 & (0xff >> first) & (0xff00_u16 >> end) as u8;
+        bytes[at] ^= wrong;
+        changed += wrong.count_ones();
+        noise >>= 8;
+    }
+    changed
 }
 
 /// Inverts the bit with this number.

@@ -11,7 +11,7 @@ use base::units::Probability;
 use base::{Instant, Rate, Rng};
 
 use super::binomial::binomial;
-use super::{ErrorProcess, Fate, invert};
+use super::{ErrorProcess, Fate, invert, randomise};
 
 /// Damages each bit with the same probability.
 #[derive(Clone, Debug)]
@@ -71,6 +71,8 @@ impl BitErrors {
         let mut wrong = 0;
         match self.errors {
             Errors::None => {}
+            // Pure noise, as while blocked: eight bytes a draw.
+            Errors::Dense if self.ber == 0.5 => return randomise(&mut self.rng, bytes, bits),
             Errors::Dense => {
                 let mut at = bits.start as u64;
                 loop {
@@ -221,11 +223,21 @@ mod tests {
         let fine = places(50);
         assert!(fine.len() > 800);
         assert_eq!(fine, places(1500));
-        let mut content = vec![0; 100_000];
-        let wrong = process(0.5, rate).damage(Instant::ZERO..Instant::from_nanos(800_000_000), &mut content);
-        assert_eq!(wrong, content.iter().map(|byte| byte.count_ones()).sum::<u32>());
-        // Five standard errors.
-        assert!(wrong.abs_diff(400_000) < 5 * 447, "{wrong}");
+        let span = Instant::ZERO..Instant::from_nanos(800_000_000);
+        for (ber, bits) in [(0.5, 0..800_000), (0.5, 3..799_997), (0.5, 9..14), (0.4, 11..799_990)] {
+            let mut content = vec![0; 100_000];
+            let wrong = process(ber, rate).damage_in(&span, &mut content, bits.clone());
+            let is_wrong = |bit: usize| content[bit / 8] << (bit % 8) & 0x80 != 0;
+            assert_eq!(bits.clone().filter(|bit| is_wrong(*bit)).count() as u32, wrong);
+            assert_eq!(
+                content.iter().map(|byte| byte.count_ones()).sum::<u32>(),
+                wrong,
+                "outside of {bits:?}"
+            );
+            // Five standard errors.
+            let expected = bits.len() as f64 * ber;
+            assert!((f64::from(wrong) - expected).abs() < 5.0 * (expected * (1.0 - ber)).sqrt(), "{wrong}");
+        }
     }
 
     #[test]

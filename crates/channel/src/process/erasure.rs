@@ -5,7 +5,7 @@ use core::ops::Range;
 use base::units::Probability;
 use base::{Instant, Rng};
 
-use super::{ErrorProcess, Fate};
+use super::{ErrorProcess, Fate, randomise};
 
 /// Loses each frame independently of all others.
 ///
@@ -43,12 +43,8 @@ impl ErrorProcess for Erasure {
         if self.fate(on_air, 0).is_intact() {
             return 0;
         }
-        let noise = |byte: &mut u8| {
-            let wrong = self.rng.bits() as u8;
-            *byte ^= wrong;
-            wrong.count_ones()
-        };
-        bytes.iter_mut().map(noise).sum()
+        let bits = 0..bytes.len() * 8;
+        randomise(&mut self.rng, bytes, bits)
     }
 }
 

@@ -53,10 +53,12 @@ impl Bits {
     /// Up to 32 bits from `at`, as a number. They must be there.
     #[inline]
     pub(super) fn number(&self, at: usize, bits: u32) -> u32 {
-        let first = at / 8;
-        let mut word = [0; 8];
-        let there = &self.bytes[first..self.bytes.len().min(first + 8)];
-        word[..there.len()].copy_from_slice(there);
+        let rest = &self.bytes[at / 8..];
+        let word = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            word
+        });
         (u64::from_be_bytes(word) << (at % 8) >> (64 - bits)) as u32
     }
 
