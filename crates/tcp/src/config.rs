@@ -45,6 +45,8 @@ pub struct TcpConfig {
     pub ack_heuristic: bool,
     /// How the window goes down to the controller's during fast recovery.
     pub reduction: Reduction,
+    /// What congestion takes its share of: data in flight, or the window, of which less may have been in use.
+    pub reduce_from: ReduceFrom,
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
     /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1).
     pub fine_grained_expiry: bool,
@@ -140,6 +142,7 @@ impl Default for TcpConfig {
             exit_window: ExitWindow::FlightSize,
             ack_heuristic: false,
             reduction: Reduction::Immediate,
+            reduce_from: ReduceFrom::FlightSize,
             fine_grained_expiry: false,
             f_rto: ForwardRto::Off,
             eifel_detection: false,
@@ -258,6 +261,16 @@ pub enum SpuriousResponse {
     Eifel,
     /// Window and threshold stay as the time-out made them; nothing is sent again.
     None,
+}
+
+/// What congestion takes its share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReduceFrom {
+    /// `FlightSize` (RFC 5681, 3.1, equation 4; RFC 9438, 4.6).
+    FlightSize,
+    /// cwnd, as Linux: where the peer's window held data back, it is larger.
+    Cwnd,
 }
 
 /// How the retransmission time-out follows from round-trip samples.

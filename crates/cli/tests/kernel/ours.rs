@@ -63,6 +63,7 @@ fn in_place(case: &Case) -> Result<[Seen; 2], String> {
     let [address, _] = addresses(case);
     let plan = Plan {
         outgoing: Arc::clone(&case.from_us),
+        finishes: true,
         limit: case.from_kernel.len(),
         abort_after: if let Some(Cut::ByUs(after)) = case.cut { Some(after) } else { None },
         pace: case.our_pace,

@@ -247,7 +247,8 @@ fn open(side: usize, clock: Clock) -> io::Result<Stack> {
 }
 
 fn plan(outgoing: Arc<[u8]>, limit: usize) -> Plan {
-    Plan { outgoing, limit, abort_after: None, pace: None }
+    // Neither side closes: the kernel's transfer ends with its last byte too.
+    Plan { outgoing, finishes: false, limit, abort_after: None, pace: None }
 }
 
 /// Until the exchange is `done` or has ended, or somebody has `finished`.

@@ -11,8 +11,10 @@ use super::{Application, Hosts};
 /// How an exchange goes.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it sends; its side of the connection is closed behind.
+    /// What it sends.
     pub outgoing: Arc<[u8]>,
+    /// Closes its side of the connection behind that.
+    pub finishes: bool,
     /// Most bytes that it takes; a peer that sends more is reset.
     pub limit: usize,
     /// Resets the connection once it has received so many bytes.
@@ -134,7 +136,7 @@ impl Exchange {
             // Err is a connection that has ended already, of which an event tells.
             self.written += host.write(now, id, &self.plan.outgoing[self.written..end]).unwrap_or(0);
         }
-        if self.written == self.plan.outgoing.len() {
+        if self.plan.finishes && self.written == self.plan.outgoing.len() {
             let _ = host.finish(now, id);
         }
     }

@@ -6,8 +6,9 @@ use base::{Duration, Instant};
 
 use super::recovering::Before;
 use super::{Connection, Discard, Events};
+use crate::config::Recovery;
 use crate::congestion::AckSample;
-use crate::recovery::scoreboard::Delivered;
+use crate::recovery::scoreboard::{Delivered, Record};
 use crate::recovery::{Arrival, Phase};
 use crate::sequence::SeqSpace;
 
@@ -64,6 +65,9 @@ impl Connection {
         }
         if news.acked > 0 {
             self.after_advance(now);
+        } else if self.config.recovery == Recovery::Rack && self.head_is_still_young(&news) {
+            let wait = self.sender.rto();
+            self.restart_retransmit(now, wait);
         }
         self.schedule_recovery_timer(now, news.acked > 0);
         Ok(())
@@ -181,6 +185,14 @@ impl Connection {
         if self.write_blocked {
             self.check_writable_again();
         }
+    }
+
+    /// Whether `news` selectively acknowledged what left before the first segment did, so that no answer to that can
+    /// have come: then Linux starts the timer anew, which a growing queue would else outlast.
+    fn head_is_still_young(&self, news: &Delivered) -> bool {
+        let left_before =
+            |head: &Record| news.oldest_sent_at.is_some_and(|sent| !news.any_resent && sent < head.sent_at);
+        news.sacked > 0 && self.sender.board.first().is_some_and(left_before)
     }
 
     /// The application hears of room once there is an eighth of the buffer, or nothing left to send.

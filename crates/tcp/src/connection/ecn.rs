@@ -126,6 +126,7 @@ impl Connection {
         if !self.marking.sends || !segment.flags.has(Flags::ECE) {
             return false;
         }
+        let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         if sender.una > self.marking.reduced_until {
             self.marking.on_reduced(sender.nxt, true);

@@ -4,6 +4,7 @@ use base::{Instant, Packet};
 
 use super::Connection;
 use super::ecn::LossResponse;
+use crate::config::ReduceFrom;
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::reduction::{Outset, Progress, Reduction};
 use crate::recovery::scoreboard::Delivered;
@@ -58,6 +59,7 @@ impl Connection {
     /// A loss was found: the controller responds, and the window begins to go down.
     fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &Delivered) {
         let response = self.loss_response();
+        let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         let event =
             Congestion { now, flight_size, cause: Cause::Loss, sent_at: lost.sent_at, resent: lost.resent };
@@ -77,6 +79,14 @@ impl Connection {
         };
         if !sender.controller.steers_recovery() {
             sender.reduction = Reduction::begin(self.config.reduction, &outset);
+        }
+    }
+
+    /// What the controller is told to have been in flight.
+    pub(super) fn reduced_from(&self, flight_size: u64) -> u64 {
+        match self.config.reduce_from {
+            ReduceFrom::FlightSize => flight_size,
+            ReduceFrom::Cwnd => self.sender.controller.window(),
         }
     }
 

@@ -201,6 +201,7 @@ impl Connection {
         };
         sender.timeout_at = sender.una;
         sender.reduction = None;
+        let flight_size = self.reduced_from(flight_size);
         let methods = self.detection();
         if methods != Methods::default() {
             self.remember_prior(flight_size);

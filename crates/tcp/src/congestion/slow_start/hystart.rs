@@ -1,6 +1,7 @@
 //! HyStart: Ha and Rhee 2011, "Taming the elephants: New TCP slow start", with the constants of Linux's CUBIC.
 //!
 //! Deviations:
+//! - as in Linux, the least round trip is that of data: a SYN takes less time on a slow line;
 //! - a round ends with the first acknowledgement of a segment sent after its begin;
 //! - the allowance for acknowledgements that a receiving host merged (Linux, at most 1 ms) is not made.
 
@@ -64,7 +65,7 @@ impl HyStart {
             return false;
         }
         self.train_end = ack.now;
-        let threshold = if self.paced { ack.rtt_min } else { ack.rtt_min / 2 };
+        let threshold = if self.paced { self.delay_min } else { self.delay_min / 2 };
         ack.now.saturating_since(self.round_start) > threshold
     }
 
@@ -75,8 +76,8 @@ impl HyStart {
             self.samples += 1;
             return false;
         }
-        let allowance = (ack.rtt_min / 8).max(MIN_DELAY).min(MAX_DELAY);
-        self.current_min > ack.rtt_min.saturating_add(allowance)
+        let allowance = (self.delay_min / 8).max(MIN_DELAY).min(MAX_DELAY);
+        self.current_min > self.delay_min.saturating_add(allowance)
     }
 }
 
@@ -98,12 +99,20 @@ mod tests {
     use crate::congestion::samples::{MSS, ack, at_ms, start};
 
     fn slow_start() -> SlowStart {
-        SlowStart::new(&Start { slow_start: crate::config::SlowStart::HyStart, ..start(16) })
+        let mut slow = SlowStart::new(&Start { slow_start: crate::config::SlowStart::HyStart, ..start(16) });
+        see_least(&mut slow);
+        slow
+    }
+
+    /// A round trip of 100 ms.
+    fn see_least(slow: &mut SlowStart) {
+        let _ = slow.on_ack(16 * MSS, &sample(0, 0, 100, 16 * MSS));
     }
 
     fn sample(at: u64, round: u64, rtt_ms: u64, window: u64) -> AckSample {
         let rtt = Some(Duration::from_millis(rtt_ms));
-        let rtt_min = Duration::from_millis(100);
+        // The handshake's counts for nothing.
+        let rtt_min = Duration::from_millis(50);
         AckSample { now: at_ms(at), round, rtt, rtt_min, ..ack(MSS, window) }
     }
 
@@ -148,6 +157,7 @@ mod tests {
     fn a_timeout_begins_the_search_anew() {
         let mut slow = slow_start();
         let run = |slow: &mut SlowStart| {
+            see_least(slow);
             let mut window = 16 * MSS;
             for at in 0..20 {
                 window = slow.on_ack(window, &sample(at * 10, 1, 150, window));
