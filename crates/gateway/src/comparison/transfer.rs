@@ -1,7 +1,7 @@
 //! One transfer, by the kernel's TCP or by ours.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,7 +144,13 @@ fn send(
             continue;
         }
         match stream.write(&content[written..]) {
-            Ok(len) => written += len,
+            Ok(len) => {
+                written += len;
+                if written == content.len() {
+                    // Nothing holds the last segment back.
+                    stream.shutdown(Shutdown::Write)?;
+                }
+            }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             Err(_) => {}
         }
@@ -247,8 +253,8 @@ fn open(side: usize, clock: Clock) -> io::Result<Stack> {
 }
 
 fn plan(outgoing: Arc<[u8]>, limit: usize) -> Plan {
-    // Neither side closes: the kernel's transfer ends with its last byte too.
-    Plan { outgoing, finishes: false, limit, abort_after: None, pace: None }
+    // A receiver does not close: the kernel's ends with the last byte too.
+    Plan { finishes: !outgoing.is_empty(), outgoing, limit, abort_after: None, pace: None }
 }
 
 /// Until the exchange is `done` or has ended, or somebody has `finished`.

@@ -16,6 +16,8 @@ pub(super) struct HyStart {
     round_start: Instant,
     /// The end of the train of closely spaced acknowledgements.
     train_end: Instant,
+    /// The least round trip of data.
+    delay_min: Duration,
     current_min: Duration,
     samples: u32,
     /// Slow start ended here before, and no time-out began it anew.
@@ -31,6 +33,7 @@ impl HyStart {
             round: 0,
             round_start: Instant::ZERO,
             train_end: Instant::ZERO,
+            delay_min: Duration::MAX,
             current_min: Duration::MAX,
             samples: 0,
             found: false,
@@ -52,7 +55,8 @@ impl HyStart {
             (self.round_start, self.train_end) = (ack.now, ack.now);
             (self.current_min, self.samples) = (Duration::MAX, 0);
         }
-        if self.found || window < self.low_window || ack.rtt_min == Duration::MAX {
+        self.delay_min = self.delay_min.min(ack.rtt.unwrap_or(Duration::MAX));
+        if self.found || window < self.low_window || self.delay_min == Duration::MAX {
             return false;
         }
         self.found = self.is_train_long(ack) || self.is_delay_longer(ack);
