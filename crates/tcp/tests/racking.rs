@@ -339,3 +339,22 @@ fn rack_needs_selective_acknowledgements() {
     }
     script.expect(data(1, 1000));
 }
+
+/// Linux: the retransmission timer starts anew while what is selectively acknowledged left before the first segment
+/// last did, so that a queue that grows does not outlast it.
+#[test]
+fn the_timer_waits_for_answers_to_older_segments() {
+    for (recovery, timeouts) in [(Recovery::Sack, 1), (Recovery::Rack, 0)] {
+        let mut script = spaced(&TcpConfig { recovery, ..rack() }, 8);
+        for (at, end) in [(210, 2001), (220, 3001), (230, 4001)] {
+            script.at(at);
+            script.inject(ack(1, 1).sack(&[(1001, end)]));
+        }
+        assert_eq!(script.take_count(), 1, "the first segment again");
+        // The timer began at 100 ms with 300 ms.
+        script.at(390);
+        script.inject(ack(1, 1).sack(&[(1001, 5001)]));
+        script.at(600);
+        assert_eq!(script.connection().statistics().timeouts, timeouts, "{recovery:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 mod script;
 
-use longhaul_tcp::{Recovery, Reduction, TcpConfig};
+use longhaul_tcp::{Recovery, ReduceFrom, Reduction, TcpConfig};
 use script::*;
 
 fn prr() -> TcpConfig {
@@ -174,4 +174,19 @@ fn rate_halving_works_from_duplicates() {
         sent.push(script.take_count());
     }
     assert_eq!(sent, [0, 0, 1, 0, 1, 0, 1, 0, 1]);
+}
+
+/// RFC 5681 (3.1), equation 4, takes half of `FlightSize`; Linux half of cwnd, of which less may have been in use.
+#[test]
+fn a_reduction_starts_from_flight_size_or_from_cwnd() {
+    for (reduce_from, ssthresh) in [(ReduceFrom::FlightSize, 5000), (ReduceFrom::Cwnd, 10_000)] {
+        let mut script = Script::with_window(&TcpConfig { reduce_from, ..plain() }, 20);
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.at(200);
+        for end in 2..=4 {
+            script.inject(ack(1, 1).sack(&[(1001, 1000 * end + 1)]));
+        }
+        assert_eq!(script.connection().ssthresh(), Some(ssthresh));
+    }
 }
