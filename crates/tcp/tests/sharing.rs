@@ -9,14 +9,24 @@ use std::rc::Rc;
 
 use base::{Duration, Instant};
 use group::*;
-use longhaul_tcp::{Congestion, EnsembleConfig, Recovery, Reduction, Sharing, TcpConfig};
+use longhaul_tcp::{
+    Congestion, EnsembleConfig, ForwardRto, Recovery, Reduction, Sharing, SpuriousResponse, TcpConfig,
+};
 use pair::{Pair, Path};
 
 /// A moment, `cwnd` and `ssthresh`.
 type Window = (Instant, u64, Option<u64>);
 
-/// The trace of one transfer with pauses: every packet, and the sender's window after every event.
-fn trace(seed: u64, path: Path, config: &TcpConfig) -> (Vec<Vec<u8>>, Vec<Window>) {
+/// What one transfer showed: every packet, the sender's window after every event, and its spurious time-outs.
+#[derive(Debug, PartialEq)]
+struct Trace {
+    packets: Vec<Vec<u8>>,
+    windows: Vec<Window>,
+    spurious_timeouts: u64,
+}
+
+/// One transfer with pauses of the application, and of the path.
+fn trace(seed: u64, path: Path, config: &TcpConfig) -> Trace {
     let packets = Rc::new(RefCell::new(Vec::new()));
     let mut pair = Pair::new(seed, path, config);
     let seen = Rc::clone(&packets);
@@ -24,27 +34,30 @@ fn trace(seed: u64, path: Path, config: &TcpConfig) -> (Vec<Vec<u8>>, Vec<Window
         seen.borrow_mut().push(packet.to_vec());
         false
     });
-    let mut windows = Vec::new();
+    let (mut windows, mut spurious_timeouts) = (Vec::new(), 0);
     pair.connect(config);
     for total in [150_000_u64, 400_000, 700_000] {
         pair.ends[0].to_send = total;
         pair.ends[0].finish = total == 700_000;
         pair.drain();
-        let deadline = pair.now.saturating_since(Instant::ZERO) + Duration::from_secs(600);
-        let done = pair.run_until(deadline, |pair| {
-            if let Some(connection) = pair.ends[0].id.and_then(|id| pair.hosts[0].connection(id))
-                && connection.unacknowledged() > 0
-            {
-                windows.push((pair.now, connection.cwnd(), connection.ssthresh()));
-            }
-            pair.ends[1].received == total
-        });
-        assert!(done, "{} of {total}", pair.ends[1].received);
-        // Idle for several time-outs before the next burst.
-        pair.now += Duration::from_secs(5);
+        for part in [total - 60_000, total] {
+            let deadline = pair.now.saturating_since(Instant::ZERO) + Duration::from_secs(600);
+            let done = pair.run_until(deadline, |pair| {
+                if let Some(connection) = pair.ends[0].id.and_then(|id| pair.hosts[0].connection(id))
+                    && connection.unacknowledged() > 0
+                {
+                    windows.push((pair.now, connection.cwnd(), connection.ssthresh()));
+                    spurious_timeouts = u64::from(connection.statistics().spurious_timeouts);
+                }
+                pair.ends[1].received >= part
+            });
+            assert!(done, "{} of {part}", pair.ends[1].received);
+            // Timers expire before what is under way arrives, or, in the end, before the next burst.
+            pair.now += Duration::from_secs(if part == total { 5 } else { 1 });
+        }
     }
     drop(pair);
-    (packets.take(), windows)
+    Trace { packets: packets.take(), windows, spurious_timeouts }
 }
 
 /// 4.2 and 4.3: with one member, equations 1 to 5 are standard TCP: the same packets, the same windows.
@@ -59,7 +72,7 @@ fn one_member_equals_reno_byte_for_byte() {
         (Recovery::Fack, Reduction::RateHalving),
         (Recovery::Rack, Reduction::Prr),
     ];
-    let mut events = (0, 0);
+    let [mut timeouts, mut losses, mut spurious] = [0; 3];
     for (seed, (recovery, reduction)) in schemes.into_iter().cycle().take(28).enumerate() {
         let path = Path {
             jitter: Duration::from_millis(if seed % 3 == 0 { 15 } else { 0 }),
@@ -70,23 +83,27 @@ fn one_member_equals_reno_byte_for_byte() {
             recovery,
             reduction,
             congestion: Congestion::Reno,
+            f_rto: [ForwardRto::Basic, ForwardRto::Sack, ForwardRto::Off][seed % 3],
+            spurious_response: [SpuriousResponse::Halve, SpuriousResponse::Eifel][seed / 3 % 2],
             idle_restart: seed % 2 == 0,
             byte_counting_limit: 1 + (seed % 2) as u32,
             ..TcpConfig::default()
         };
-        let (packets, windows) = trace(seed as u64, path, &alone);
+        let reno = trace(seed as u64, path, &alone);
         for (idle_release, decay) in [(false, false), (true, true)] {
             let ensemble = EnsembleConfig { idle_release, decay, ..EnsembleConfig::default() };
             let shared = TcpConfig { sharing: Sharing::Stcp, ensemble, ..alone.clone() };
-            let (shared_packets, shared_windows) = trace(seed as u64, path, &shared);
-            let differs = windows.iter().zip(&shared_windows).find(|(one, other)| one != other);
+            let stcp = trace(seed as u64, path, &shared);
+            let differs = reno.windows.iter().zip(&stcp.windows).find(|(one, other)| one != other);
             assert_eq!(differs, None, "seed {seed}, {recovery:?}");
-            assert!(packets == shared_packets, "seed {seed}, {recovery:?}: other packets");
+            assert!(reno == stcp, "seed {seed}, {recovery:?}: other packets");
         }
-        events.0 += usize::from(windows.iter().any(|&(_, cwnd, _)| cwnd <= 1460));
-        events.1 += usize::from(windows.iter().any(|&(_, _, ssthresh)| ssthresh != Some(u64::MAX)));
+        timeouts += usize::from(reno.windows.iter().any(|&(_, cwnd, _)| cwnd <= 1460));
+        losses += usize::from(reno.windows.iter().any(|&(_, _, ssthresh)| ssthresh != Some(u64::MAX)));
+        spurious += usize::from(reno.spurious_timeouts > 0);
     }
-    assert!(events.0 >= 3 && events.1 >= 10, "time-outs and losses must occur: {events:?}");
+    let seen = (timeouts, losses, spurious);
+    assert!(timeouts >= 3 && losses >= 10 && spurious >= 3, "all must occur: {seen:?}");
 }
 
 /// `sharing = "none"`: nothing is remembered.

@@ -81,7 +81,9 @@ impl Ecb {
     pub(in super::super) fn on_spurious_timeout(&mut self, id: Ticket, window: u64, ssthresh: u64) {
         let Some(share) = self.share(id) else { return };
         let (cwnd, new) = (share.cwnd, window.max(share.mss));
-        (self.n_ssthresh, self.after_timeout) = (ssthresh, false);
+        // Beside others, a member's own threshold may be less than the aggregate's is now.
+        let floor = if self.num_connections == 1 { 0 } else { self.n_ssthresh };
+        (self.n_ssthresh, self.after_timeout) = (ssthresh.max(floor), false);
         self.n_cwnd = (self.n_cwnd + new).saturating_sub(cwnd);
         self.set_cwnd(id, new);
         for (_, share) in self.shares.iter_mut().flatten() {
