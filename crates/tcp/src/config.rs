@@ -355,6 +355,34 @@ mod tests {
     }
 
     #[test]
+    fn recovery_reads_as_written() {
+        let text = "recovery = \"rack\"\nlimited-transmit = false\ndsack = false\npartial-acks = \"slow-but-steady\"\n\
+            exit-window = \"ssthresh\"\nack-heuristic = true\nreduction = \"rate-halving\"\nf-rto = \"sack\"\n\
+            eifel-detection = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true\n\
+            rto-estimator = \"linux\"";
+        let expected = TcpConfig {
+            recovery: Recovery::Rack,
+            limited_transmit: false,
+            dsack: false,
+            partial_acks: PartialAcks::SlowButSteady,
+            exit_window: ExitWindow::Ssthresh,
+            ack_heuristic: true,
+            reduction: Reduction::RateHalving,
+            f_rto: ForwardRto::Sack,
+            eifel_detection: true,
+            spurious_response: SpuriousResponse::Eifel,
+            fine_grained_expiry: true,
+            rto_estimator: RtoEstimator::Linux,
+            ..TcpConfig::default()
+        };
+        assert_eq!(config::parse("t", text), Ok(expected));
+        let unknown = config::parse::<TcpConfig>("t", "recovery = \"tahoe\"").unwrap_err().to_string();
+        for name in ["reno", "newreno", "sack", "fack", "rack"] {
+            assert!(unknown.contains(name), "{unknown}");
+        }
+    }
+
+    #[test]
     fn a_value_out_of_range_is_refused_with_its_place() {
         for (text, complaint) in [
             ("max-rto = \"0 s\"", "t:1: max-rto = \"0 s\": a time-out of 0 s; allowed are 1 ms and more"),

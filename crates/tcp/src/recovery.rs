@@ -336,6 +336,11 @@ impl Machine {
         }
     }
 
+    /// Whether the order in which segments arrive matters.
+    pub(crate) const fn asks_for_order(&self) -> bool {
+        matches!(self.scheme, Scheme::Fack(_) | Scheme::Rack(_))
+    }
+
     /// Whether segments' times decide what is lost.
     pub(crate) const fn is_timed(&self) -> bool {
         matches!(self.scheme, Scheme::Rack(_))

@@ -89,10 +89,12 @@ impl Connection {
     /// Before an acknowledgement is taken in: what to compare with, where a scheme asks.
     fn expect_news(&self, now: Instant, segment: &tcp::Repr) -> Delivered {
         let sender = &self.sender;
-        let mut news = Delivered {
-            prior_fack: sender.board.highest_sacked().unwrap_or(sender.una),
-            ..Delivered::default()
-        };
+        let mut news = Delivered::default();
+        if !sender.recovery.asks_for_order() {
+            return news;
+        }
+        news.in_detail = true;
+        news.prior_fack = sender.board.highest_sacked().unwrap_or(sender.una);
         if sender.recovery.is_timed() {
             // RFC 8985 (6.2, step 2): not sooner than any round trip, and not before what the echo says.
             news.trusted_until = now.saturating_sub(sender.rtt.min());

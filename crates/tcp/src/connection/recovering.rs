@@ -24,7 +24,11 @@ impl Connection {
         let sender = &self.sender;
         Before {
             phase: sender.recovery.phase(),
-            inflation: sender.recovery.inflation(&sender.board, u64::from(sender.mss)),
+            inflation: match &sender.reduction {
+                // Nobody asks.
+                None => 0,
+                Some(_) => sender.recovery.inflation(&sender.board, u64::from(sender.mss)),
+            },
             losses: sender.board.losses(),
         }
     }

@@ -78,7 +78,7 @@ impl Rack {
         }
     }
 
-    /// When [`Rack::on_timer`] wants to be called.
+    /// When [`Rack::judge_and_respond`] wants to be called.
     pub(super) const fn deadline(&self) -> Instant {
         self.deadline
     }

@@ -82,6 +82,8 @@ pub(crate) struct Delivered {
     pub(crate) latest_sent_at: Option<Instant>,
     /// Whether any of those newly delivered had been sent again.
     pub(crate) any_resent: bool,
+    /// Whether the scheme asks for order and times: what follows.
+    pub(crate) in_detail: bool,
     /// What the peer had furthest on before this acknowledgement.
     pub(crate) prior_fack: u64,
     /// Bytes from the furthest back of the segments, of those sent once, to `prior_fack`: how far the network
@@ -104,15 +106,21 @@ impl Delivered {
         } else {
             self.oldest_sent_at.get_or_insert(record.sent_at);
             self.latest_sent_at = Some(record.sent_at);
-            if record.end() < self.prior_fack {
-                self.reordered_by = self.reordered_by.max(self.prior_fack - record.start);
-            }
         }
-        if !record.has(EVER_RESENT) || record.sent_at <= self.trusted_until {
-            self.newest = self.newest.max(Some((record.sent_at, record.end())));
+        if self.in_detail {
+            self.count_order(record);
         }
         if self.latest.is_none_or(|(latest, _)| record.snapshot.is_as_late_as(&latest)) {
             self.latest = Some((record.snapshot, record.sent_at));
+        }
+    }
+
+    fn count_order(&mut self, record: &Record) {
+        if !record.has(EVER_RESENT) && record.end() < self.prior_fack {
+            self.reordered_by = self.reordered_by.max(self.prior_fack - record.start);
+        }
+        if !record.has(EVER_RESENT) || record.sent_at <= self.trusted_until {
+            self.newest = self.newest.max(Some((record.sent_at, record.end())));
         }
     }
 }
