@@ -127,7 +127,7 @@ fn vegas_keeps_a_few_segments_queued() {
     }
 }
 
-/// Goal: FAST at rest keeps alpha segments in the queue (equation 1), two connections or one.
+/// Goal: FAST at rest keeps alpha segments in the queue and the line full (equation 1).
 #[test]
 fn fast_keeps_alpha_segments_queued() {
     for alpha in [20, 50] {
