@@ -1,7 +1,7 @@
 //! State that the connections of a host share: what one found out about a destination, the others need not find out
 //! again. One policy a file; `docs/sharing.md` tells their rules.
 //!
-//! A [`Policy`] holds what is known of one destination, a host or a prefix. A connection joins it when it opens, asks it
+//! A `Policy` holds what is known of one destination, a host or a prefix. A connection joins it when it opens, asks it
 //! for a congestion controller when its handshake is over, and leaves it when it has nothing more to send. The
 //! policy's state has a lock, for its members' controllers reach it too; connections of one host are driven by one
 //! thread, so nobody ever waits for it.

@@ -8,7 +8,9 @@ use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, Rng, SeqNum};
 use longhaul_tcp::ensemble::EcbState;
-use longhaul_tcp::{Connection, ConnectionId, EnsembleConfig, Event, Host, Sharing, TcpConfig};
+use longhaul_tcp::{
+    Connection, ConnectionId, EnsembleConfig, Event, Host, InitialWindow, Sharing, TcpConfig,
+};
 
 pub const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));
@@ -39,6 +41,31 @@ pub fn sharing(sharing: Sharing) -> TcpConfig {
         sharing,
         ..TcpConfig::default()
     }
+}
+
+/// The paper's rules, and members that start with this many segments each.
+pub fn literal_from(segments: u32) -> TcpConfig {
+    TcpConfig { initial_window: InitialWindow::Segments(segments), ..literal() }
+}
+
+/// Two members with 20 segments each in congestion avoidance, all in flight; the aggregate is 40.
+pub fn pair_of_twenties(config: &TcpConfig) -> (Group, usize, usize) {
+    let mut group = Group::new(&TcpConfig { initial_window: InitialWindow::Segments(40), ..config.clone() });
+    let one = group.connect();
+    group.write(one, 400);
+    let two = group.open();
+    group.ack(one);
+    group.after(100);
+    group.establish(two);
+    group.write(two, 400);
+    group.ack_all(one);
+    (group, one, two)
+}
+
+#[track_caller]
+pub fn assert_balanced(group: &Group) {
+    let ecb = group.ecb();
+    assert_eq!(ecb.used_cwnd, ecb.n_cwnd, "equation 1: {ecb:?}");
 }
 
 /// One connection as the peer sees it.
