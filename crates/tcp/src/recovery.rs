@@ -128,6 +128,10 @@ impl Machine {
 
     fn on_undisputed_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         let holds = self.holds();
+        if arrival.acked > 0 && self.phase() == Phase::Open {
+            // An overdue segment was acknowledged before it could go out again.
+            self.episode_mut().forced = false;
+        }
         let change = match &mut self.scheme {
             Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
             Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
