@@ -5,7 +5,9 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
-use longhaul_tcp::{Congestion, DelayedAcks, Event, InitialWindow, Recovery, SlowStart, State, TcpConfig};
+use longhaul_tcp::{
+    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, SlowStart, State, TcpConfig,
+};
 use pair::{Pair, Path};
 use proptest::prelude::*;
 
@@ -67,11 +69,12 @@ fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
         .prop_map(move |(controller, start, pacing)| (controllers[controller], starts[start], pacing))
 }
 
+const MARKS: [EcnUse; 4] = [EcnUse::Off, EcnUse::Passive, EcnUse::On, EcnUse::Only];
 const ACKS: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = any::<[bool; 6]>();
+    let switches = any::<[bool; 8]>();
     let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 0_u32..11, 1_u64..200);
     (recovery(), congestion(), switches, sizes).prop_map(|(recovery, control, switches, sizes)| {
         let (mss, receive, send, window, delay) = sizes;
@@ -83,6 +86,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             timestamps: switches[0],
             window_scaling: switches[1],
             delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
+            ecn: MARKS[usize::from(switches[6]) + 2 * usize::from(switches[7])],
             nagle: switches[3],
             idle_restart: switches[4],
             mss: Some(mss),
@@ -102,14 +106,16 @@ fn config() -> impl Strategy<Value = TcpConfig> {
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
-    let path =
-        (1_u64..300, 0_u64..200, 0.0..0.4, 0.0..0.3).prop_map(|(latency, jitter, loss, duplication)| Path {
+    let path = (1_u64..300, 0_u64..200, 0.0..0.4, 0.0..0.3, 0.0..0.2).prop_map(
+        |(latency, jitter, loss, duplication, marks)| Path {
             latency: Duration::from_millis(latency),
             jitter: Duration::from_millis(jitter),
             loss,
             duplication,
+            marks,
             bottleneck: None,
-        });
+        },
+    );
     let rest =
         (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>(), any::<Option<u8>>());
     (any::<u64>(), config(), config(), path, rest).prop_map(|(seed, a, b, path, rest)| Setting {

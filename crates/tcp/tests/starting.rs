@@ -148,7 +148,7 @@ fn the_papers_presets_open_as_it_says() {
     }
 }
 
-/// Linux: ten segments, all options, and ECN only if asked (tcp_ecn = 2).
+/// Linux: ten segments, all options, and ECN only if asked (`tcp_ecn` = 2).
 #[test]
 fn the_linux_preset_opens_as_the_kernel() {
     let mut script = Script::connecting(&preset("linux"));

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
+use base::wire::ip;
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
 use longhaul_tcp::{ConnectionId, Event, Host, TcpConfig};
 
@@ -18,6 +19,8 @@ pub struct Path {
     pub jitter: Duration,
     pub loss: f64,
     pub duplication: f64,
+    /// Part of the packets that are capable of it that are marked (RFC 3168).
+    pub marks: f64,
     /// The server's packets pass this.
     pub bottleneck: Option<Bottleneck>,
 }
@@ -37,6 +40,7 @@ impl Path {
             jitter: Duration::ZERO,
             loss: 0.0,
             duplication: 0.0,
+            marks: 0.0,
             bottleneck: None,
         }
     }
@@ -232,11 +236,20 @@ impl Pair {
         let leaves = if side == 1 { self.through_bottleneck(packet.len()) } else { Some(self.now) };
         let Some(leaves) = leaves else { return };
         let copies = 1 + u64::from(self.rng.chance(self.path.duplication));
+        let mut bytes = packet.to_vec();
+        self.mark(&mut bytes);
         for _ in 0..copies {
             let jitter = Duration::from_nanos(self.rng.below(self.path.jitter.as_nanos() + 1));
             self.sequence += 1;
             let at = leaves + self.path.latency + jitter;
-            self.wire.push(Reverse((at, self.sequence, 1 - side, packet.to_vec())));
+            self.wire.push(Reverse((at, self.sequence, 1 - side, bytes.clone())));
+        }
+    }
+
+    fn mark(&mut self, packet: &mut [u8]) {
+        let capable = ip::View::parse(packet).is_ok_and(|view| view.ecn().is_capable());
+        if self.path.marks > 0.0 && capable && self.rng.chance(self.path.marks) {
+            ip::set_ecn(packet, ip::Ecn::Ce).expect("an IP packet");
         }
     }
 
