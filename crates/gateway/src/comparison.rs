@@ -38,6 +38,8 @@ pub struct Options {
     pub queue: u32,
     /// Of both TCPs.
     pub configurations: Vec<Configuration>,
+    /// Further settings of ours, a line of TOML each.
+    pub changes: Vec<String>,
     /// Erasure of packets in both directions, in percent.
     pub losses: Vec<f64>,
     /// Of the channel's realisations.
@@ -171,7 +173,10 @@ fn measure(
     let site = Site::build(options, case, number)?;
     let outcome = match case.contender {
         Contender::Kernel => transfer::kernel(&site, &case.configuration, content, stop),
-        Contender::Ours => transfer::ours(&site, &case.configuration, content, stop),
+        Contender::Ours => {
+            let config = case.configuration.tcp(&options.changes).map_err(std::io::Error::other)?;
+            transfer::ours(&site, config, content, stop)
+        }
     };
     let outcome = outcome.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => TestbedError::Interrupted,
@@ -218,6 +223,7 @@ mod tests {
             delay: "1 ms".to_owned(),
             queue: 100,
             configurations: Configuration::ALL.to_vec(),
+            changes: Vec::new(),
             losses: vec![0.0, 1.0],
             seeds: vec![1, 2, 3],
             jobs: 1,

@@ -11,7 +11,7 @@ use lab::statistics::Spread;
 use serde_json::{Value, json};
 
 use super::bench::percent;
-use super::outcome::failure;
+use super::outcome::{failure, misconfigured};
 
 /// The same transfers by the kernel's TCP and by ours, over `longhaul emulate` with the same seeds. Needs root.
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Only these: reno or cubic, with -sack and -scaling as wanted; else all eight.
     #[arg(long = "configuration", value_name = "NAME", value_parser = configuration)]
     configurations: Vec<Configuration>,
+    /// Another setting of ours, as in a `[tcp]` table; may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    changes: Vec<String>,
     /// Bytes of a transfer.
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     size: u32,
@@ -73,10 +76,14 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         delay: args.delay.clone(),
         queue: args.line_queue,
         configurations,
+        changes: args.changes.clone(),
         losses: args.losses.clone(),
         seeds: (1..=args.seeds).collect(),
         jobs: args.jobs.into(),
     };
+    if let Some(error) = options.configurations.iter().find_map(|one| one.tcp(&options.changes).err()) {
+        return misconfigured(error);
+    }
     let transfers = options.configurations.len() * options.losses.len() * options.seeds.len() * 2;
     let bar = ProgressBar::new(transfers as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} transfers, {eta} left") {

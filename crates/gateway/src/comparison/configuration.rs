@@ -1,5 +1,6 @@
 //! What both TCPs are set to: a controller, selective acknowledgements, window scaling.
 
+use base::config::ConfigError;
 use serde::{Serialize, Serializer};
 use tcp::TcpConfig;
 
@@ -80,22 +81,22 @@ impl Configuration {
         ]
     }
 
-    /// Ours, in the same words.
+    /// Ours, in the same words, with further settings, a line of TOML each.
     ///
-    /// # Panics
-    /// If TCP no longer knows one of the settings.
-    #[must_use]
-    pub fn tcp(&self) -> TcpConfig {
+    /// # Errors
+    /// One of the `changes` is no setting, or is set already.
+    pub fn tcp(&self, changes: &[String]) -> Result<TcpConfig, ConfigError> {
         // Without selective acknowledgements the kernel takes three duplicates for a loss, and its Reno has no HyStart.
         let recovery = if self.sack { "rack" } else { "newreno" };
         let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
         let text = format!(
             "preset = \"linux\"\nrecovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
-             window-scaling = {}\n",
+             window-scaling = {}\n{}\n",
             self.controller.name(),
             self.scaling,
+            changes.join("\n"),
         );
-        base::config::parse("comparison", &text).unwrap_or_else(|error| panic!("{error}"))
+        base::config::parse("our settings", &text)
     }
 }
 
@@ -114,10 +115,17 @@ mod tests {
         for (at, configuration) in Configuration::ALL.iter().enumerate() {
             assert_eq!(Configuration::named(&configuration.name()), Some(*configuration));
             let others = Configuration::ALL.iter().skip(at + 1);
-            assert!(others.clone().all(|other| other.tcp() != configuration.tcp()));
-            assert_eq!(configuration.tcp().recovery.uses_sack(), configuration.sack);
+            assert!(others.clone().all(|other| other.tcp(&[]) != configuration.tcp(&[])));
+            assert_eq!(configuration.tcp(&[]).unwrap().recovery.uses_sack(), configuration.sack);
         }
         assert_eq!(Configuration::ALL[0].name(), "reno-sack-scaling");
         assert_eq!(Configuration::named("vegas"), None);
+    }
+
+    #[test]
+    fn changes_come_on_top() {
+        let tcp = |change: &str| Configuration::ALL[0].tcp(&[change.to_owned()]);
+        assert!(!tcp("nagle = false").unwrap().nagle && Configuration::ALL[0].tcp(&[]).unwrap().nagle);
+        assert!(tcp("cwnd = 3").is_err() && tcp("congestion = \"bbr\"").is_err());
     }
 }

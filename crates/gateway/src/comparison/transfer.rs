@@ -180,13 +180,13 @@ fn retransmissions(stream: &TcpStream) -> io::Result<u64> {
 /// By our TCP, in a stack on either side.
 pub(super) fn ours(
     site: &Site,
-    configuration: &Configuration,
+    config: TcpConfig,
     content: &Arc<[u8]>,
     stop: &AtomicBool,
 ) -> io::Result<Outcome> {
     let clock = Clock::start();
     let [a, b] = &site.namespaces;
-    let config = Arc::new(configuration.tcp());
+    let config = Arc::new(config);
     let finished = Arc::new(AtomicBool::new(false));
     let receiver = {
         let (config, expected, finished) = (Arc::clone(&config), Arc::clone(content), Arc::clone(&finished));
