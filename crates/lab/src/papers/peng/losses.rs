@@ -111,8 +111,10 @@ fn step(aggregate: &Aggregate, counter: fn(&AggregateMark) -> u64) -> Option<(Ag
     (pair[1].num_connections as usize == MEMBERS.len()).then_some((pair[0], pair[1]))
 }
 
-/// A member's window just before a time, and at it.
+/// A member's window just before a time, and what it then first became: an acknowledgement may come in the same instant.
 fn around(trial: &Trial, member: &str, time: Instant) -> Option<(f64, f64)> {
     let windows = trial.windows(trial.group(member).first()?)?;
-    Some((windows.before(time)?.cwnd as f64, windows.at(time)?.cwnd as f64))
+    let before = windows.before(time)?.cwnd;
+    let after = windows.marks.iter().find(|mark| mark.at == time).map_or(before, |mark| mark.cwnd);
+    Some((before as f64, after as f64))
 }
