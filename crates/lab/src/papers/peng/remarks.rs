@@ -45,12 +45,13 @@ const REMARKS: [(&str, &str); 11] = [
     ),
     (
         "peng-gain-grows-with-delay",
-        "Where it fails, the second file's first burst overflows the queue at some delays and not at others.",
+        "Where it fails, losses decide more than the delay does: of STCP's first burst, or of TCP's slow start, at some \
+         delays and not at others.",
     ),
     (
         "peng-fig2-handover",
-        "Connection 2 pays a half at once. Where it fails, connection 2 was in recovery from its own first burst when \
-         connection 3 joined.",
+        "Connection 2 pays a half at once. Where it fails, a cut or a time-out after the burst with which connection 2 \
+         itself began falls into the hand-over.",
     ),
     (
         "peng-fig2-release",
