@@ -107,9 +107,24 @@ impl Case {
 }
 
 /// Settings of ours and what they may be, one value drawn of each.
-const SETTINGS: [(&str, &[&str]); 16] = [
+const SETTINGS: [(&str, &[&str]); 19] = [
     ("recovery", &["\"reno\"", "\"newreno\"", "\"sack\"", "\"fack\"", "\"rack\""]),
-    ("congestion", &["\"reno\"", "\"cubic\"", "\"bbr\""]),
+    (
+        "congestion",
+        &[
+            "\"reno\"",
+            "\"cubic\"",
+            "\"bbr\"",
+            "\"vegas\"",
+            "\"westwood-ere\"",
+            "\"westwood-plus\"",
+            "\"fast\"",
+            "\"hybla\"",
+        ],
+    ),
+    ("reduce-from", &["\"flight-size\"", "\"cwnd\""]),
+    ("f-rto", &["\"off\"", "\"basic\"", "\"sack\""]),
+    ("eifel-detection", &["true", "false"]),
     ("reduction", &["\"immediate\"", "\"prr\"", "\"rate-halving\""]),
     ("slow-start", &["\"standard\"", "\"hystart++\"", "\"hystart\""]),
     ("partial-acks", &["\"impatient\"", "\"slow-but-steady\""]),
