@@ -14,7 +14,7 @@ use base::{Duration, SeqNum};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ensemble::{EnsembleConfig, Sharing};
-pub use acknowledging::{DelayedAcks, ReceiveWindow};
+pub use acknowledging::DelayedAcks;
 pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
 pub use ecn::EcnUse;
 pub use presets::PRESETS;
@@ -113,8 +113,6 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323, 3): round-trip samples on retransmitted data, and PAWS.
     pub timestamps: bool,
-    /// How much of the receive buffer is advertised.
-    pub receive_window: ReceiveWindow,
     /// Receive buffer, and so the largest window. Memory is taken as data come.
     #[serde(deserialize_with = "buffer_in_range")]
     pub receive_buffer: Size,
@@ -174,7 +172,6 @@ impl Default for TcpConfig {
             nagle: true,
             window_scaling: true,
             timestamps: true,
-            receive_window: ReceiveWindow::Fixed,
             receive_buffer: Size(256 * 1024),
             send_buffer: Size(512 * 1024),
             backlog: 128,

@@ -12,7 +12,6 @@
 //! - data on a SYN are not kept, the peer sends them again.
 
 mod acknowledgement;
-mod autotuning;
 mod close;
 mod delaying;
 pub(crate) mod delivery;

@@ -24,8 +24,8 @@ mod rtt;
 mod sequence;
 
 pub use config::{
-    Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow, PartialAcks, ReceiveWindow,
-    Recovery, ReduceFrom, Reduction, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
+    Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery,
+    ReduceFrom, Reduction, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};

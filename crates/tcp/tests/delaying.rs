@@ -4,7 +4,7 @@ mod script;
 
 use base::Duration;
 use base::units::Size;
-use longhaul_tcp::{DelayedAcks, Event, ReceiveWindow, TcpConfig};
+use longhaul_tcp::{DelayedAcks, Event, TcpConfig};
 use script::*;
 
 const MODES: [DelayedAcks; 4] =
@@ -258,80 +258,4 @@ fn an_answer_that_fails_to_come_ends_the_waiting() {
     script.expect_at(240, ack(51, 201));
     script.inject(data(201, 100).ack(51));
     script.expect(ack(51, 301));
-}
-
-fn autotuned() -> TcpConfig {
-    TcpConfig {
-        receive_window: ReceiveWindow::Autotuned,
-        receive_buffer: Size(1 << 20),
-        ..with(DelayedAcks::QuickAcks)
-    }
-}
-
-/// Gives the host `count` segments of 1000 bytes, which its application reads, and takes its acknowledgements: how many,
-/// and the window of the last in bytes.
-fn trickle(script: &mut Script, from: i64, count: i64) -> (usize, u64) {
-    let (mut acked, mut window) = (0, 0);
-    for at in 0..count {
-        script.inject(data(from + 1000 * at, 1000));
-        script.read(1000);
-        while let Some(segment) = script.poll() {
-            acked += 1;
-            // A buffer of 1 MiB takes a shift of 5.
-            window = u64::from(segment.window) << 5;
-        }
-    }
-    (acked, window)
-}
-
-/// Linux's `tcp_select_initial_window` and `tcp_rcvbuf_grow`: 64 KiB until an application takes more than ten segments in
-/// a round trip.
-#[test]
-fn an_autotuned_window_begins_with_64_kib() {
-    let mut script = Script::connected(&autotuned(), 100, syn_ack().scale(0));
-    for round in 0..4 {
-        script.at(1000 + 1000 * round);
-        let (_, window) = trickle(&mut script, 1 + 10_000 * round as i64, 10);
-        assert!((65_000..=65_568).contains(&window), "{window}");
-    }
-}
-
-/// Linux's `tcp_grow_window`: the window opens by two segments for each that comes, and every step is told at once.
-#[test]
-fn a_window_that_grows_is_told_with_every_segment() {
-    let mut script = Script::connected(&autotuned(), 100, syn_ack().scale(0));
-    script.at(1000);
-    trickle(&mut script, 1, 10);
-    script.at(2000);
-    // 40 in this round trip: more than the sixteen that are acknowledged at once at the start.
-    trickle(&mut script, 10_001, 40);
-    script.at(3000);
-    // Room for 2 * 50 + 16 segments and for growth: all 40 open it.
-    let (acked, window) = trickle(&mut script, 50_001, 40);
-    assert_eq!(acked, 40);
-    assert!((65_536 + 78_000..65_536 + 82_000).contains(&window), "{window}");
-}
-
-/// Once it has its size, acknowledgements wait again.
-#[test]
-fn a_window_that_has_grown_delays_acknowledgements() {
-    let config = TcpConfig { receive_buffer: Size(70_000), ..autotuned() };
-    let mut script = Script::connected(&config, 100, syn_ack().scale(0));
-    script.at(1000);
-    trickle(&mut script, 1, 40);
-    script.at(2000);
-    trickle(&mut script, 40_001, 40);
-    script.at(2001);
-    let (acked, _) = trickle(&mut script, 80_001, 40);
-    assert_eq!(acked, 20);
-}
-
-/// RFC 9293 (3.8.6): without autotuning the free buffer is advertised from the start.
-#[test]
-fn a_fixed_window_is_the_buffer() {
-    let config = TcpConfig { receive_window: ReceiveWindow::Fixed, ..autotuned() };
-    let mut script = Script::connected(&config, 100, syn_ack().scale(0));
-    script.at(1000);
-    let (_, window) = trickle(&mut script, 1, 2);
-    assert!(((1 << 20) - 2000..=1 << 20).contains(&window), "{window}");
 }

@@ -6,8 +6,7 @@ mod pair;
 use base::units::Size;
 use base::{Duration, Instant};
 use longhaul_tcp::{
-    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, ReceiveWindow, Recovery, SlowStart, State,
-    TcpConfig,
+    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, SlowStart, State, TcpConfig,
 };
 use pair::{Pair, Path};
 use proptest::prelude::*;
@@ -88,7 +87,6 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             window_scaling: switches[1],
             delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
             ecn: MARKS[usize::from(switches[6]) + 2 * usize::from(switches[7])],
-            receive_window: if switches[4] { ReceiveWindow::Autotuned } else { ReceiveWindow::Fixed },
             nagle: switches[3],
             idle_restart: switches[4],
             mss: Some(mss),

@@ -1,4 +1,4 @@
-//! When received data are acknowledged, and what window goes with that.
+//! When received data are acknowledged.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +16,4 @@ pub enum DelayedAcks {
     /// As Linux does today: up to 16 segments at once at the start, after a pause and after a duplicate, and else
     /// a delay that adapts between `delayed-ack-timeout` and 200 ms.
     QuickAcks,
-}
-
-/// How much of the receive buffer the advertised window shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReceiveWindow {
-    /// All of it that is free.
-    Fixed,
-    /// Linux's autotuning: 64 KiB at first, and more for an application that takes more in each round trip.
-    Autotuned,
 }

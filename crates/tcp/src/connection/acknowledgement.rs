@@ -57,7 +57,7 @@ impl Connection {
             prior_in_flight,
         };
         if seen.duplicate || news.bytes > 0 || dsack || sender.recovery.is_probe_pending() {
-            self.statistics.duplicate_acks += u32::from(seen.duplicate);
+            self.statistics.duplicate_acks += u64::from(seen.duplicate);
             self.learn(now, segment, &news, &seen, &before);
         }
         if self.sender.persisting {

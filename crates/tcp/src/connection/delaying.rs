@@ -47,11 +47,6 @@ impl QuickAcks {
         }
     }
 
-    /// The window has grown: the peer is to hear of it.
-    pub(super) const fn allow_one_more(&mut self) {
-        self.left |= 1;
-    }
-
     /// Data came: the wait follows the gaps between arrivals, and a pause means that the sender starts slowly again.
     fn on_data(&mut self, now: Instant, least: Duration, rto: Duration, quick: u8) {
         let gap = now.saturating_since(self.received_at);

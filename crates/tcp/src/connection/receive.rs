@@ -170,7 +170,6 @@ impl Connection {
             Some(Placed::InOrder { .. }) => {
                 self.statistics.bytes_received += self.receiver.reassembly.next() - before;
                 self.events.raise(Events::READABLE);
-                self.autotune(now, payload.len());
                 self.schedule_ack(now, before);
             }
             Some(Placed::OutOfOrder(_)) => self.statistics.out_of_order_received += 1,

@@ -3,12 +3,11 @@
 use base::wire::tcp::SackBlocks;
 use base::{Instant, SeqNum};
 
-use super::autotuning::Autotuning;
 use super::delaying::{MOST_QUICK_ACKS, QuickAcks};
 use super::reports::Reports;
 use crate::buffer::ranges::Span;
 use crate::buffer::reassembly::{Placed, Reassembly};
-use crate::config::{ReceiveWindow, TcpConfig};
+use crate::config::TcpConfig;
 use crate::sequence::{ORIGIN, SeqSpace};
 
 /// The receive sequence space of RFC 9293 (3.3.1) and what belongs to it.
@@ -41,8 +40,6 @@ pub(super) struct Receiver {
     /// Whether data that come twice are reported (RFC 2883).
     pub(super) dsack: bool,
     pub(super) reports: Reports,
-    /// The window that grows, if the whole buffer is not advertised from the start.
-    pub(super) autotuning: Option<Box<Autotuning>>,
 }
 
 /// What a segment's data and FIN did.
@@ -73,8 +70,6 @@ impl Receiver {
             quick_acks: QuickAcks::new(),
             dsack: config.dsack,
             reports: Reports::default(),
-            autotuning: (config.receive_window == ReceiveWindow::Autotuned)
-                .then(|| Box::new(Autotuning::new(limit, u64::from(mss)))),
         }
     }
 
@@ -84,9 +79,6 @@ impl Receiver {
         self.reassembly = Reassembly::new(ORIGIN + 1, self.reassembly.limit());
         self.right_edge = ORIGIN + 1;
         self.last_ack = ORIGIN + 1;
-        if let Some(autotuning) = &mut self.autotuning {
-            autotuning.begin(ORIGIN + 1);
-        }
     }
 
     /// RCV.NXT.
@@ -195,8 +187,7 @@ impl Receiver {
     /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.
     fn offered_edge(&self) -> u64 {
         let widest = u64::from(u16::MAX) << self.window_shift;
-        let allowed = self.autotuning.as_deref().map_or(widest, |autotuning| autotuning.window().min(widest));
-        let edge = self.nxt() + (self.reassembly.room() as u64).min(allowed);
+        let edge = self.nxt() + (self.reassembly.room() as u64).min(widest);
         let step = (self.reassembly.limit() as u64 / 2).min(u64::from(self.mss));
         if edge >= self.right_edge + step { edge } else { self.right_edge }
     }

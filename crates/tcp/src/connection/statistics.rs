@@ -28,7 +28,7 @@ pub struct Statistics {
     /// Times that the peer's echo of a mark lowered the window.
     pub mark_reductions: u32,
     /// Duplicate acknowledgements received.
-    pub duplicate_acks: u32,
+    pub duplicate_acks: u64,
     /// Bytes of data that the peer acknowledged.
     pub bytes_acked: u64,
     /// Bytes of data received in order.

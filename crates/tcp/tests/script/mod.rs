@@ -383,11 +383,6 @@ impl Script {
         self.out.pop_front().expect("a segment").1
     }
 
-    /// The same, if there is one.
-    pub fn poll(&mut self) -> Option<tcp::Repr> {
-        self.out.pop_front().map(|(_, repr, ..)| repr)
-    }
-
     /// How many segments were sent since the last expectation; they are dropped.
     pub fn take_count(&mut self) -> usize {
         let count = self.out.len();
