@@ -48,8 +48,8 @@ pub struct TcpConfig {
     /// What congestion takes its share of: data in flight, or the window, of which less may have been in use.
     pub reduce_from: ReduceFrom,
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
-    /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1).
-    pub fine_grained_expiry: bool,
+    /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1). By default they do for Vegas alone.
+    pub fine_grained_expiry: Option<bool>,
     /// Whether a time-out was needed is found out by what new data bring (RFC 5682).
     pub f_rto: ForwardRto,
     /// Whether a time-out was needed is found out by the timestamps (RFC 3522), where these are in use.
@@ -143,7 +143,7 @@ impl Default for TcpConfig {
             ack_heuristic: false,
             reduction: Reduction::Immediate,
             reduce_from: ReduceFrom::FlightSize,
-            fine_grained_expiry: false,
+            fine_grained_expiry: None,
             f_rto: ForwardRto::Off,
             eifel_detection: false,
             spurious_response: SpuriousResponse::Halve,
@@ -289,6 +289,14 @@ impl TcpConfig {
     pub fn mss_for(&self, remote: IpAddr) -> u16 {
         self.mss.unwrap_or((ETHERNET_MTU - ip::header_len_for(remote) - tcp::HEADER_LEN) as u16)
     }
+
+    /// Whether overdue segments are looked for: what `fine_grained_expiry` says, or else whether Vegas, which it is a
+    /// part of, is the controller. Where STCP is, `congestion` is not.
+    #[must_use]
+    pub fn expires_finely(&self) -> bool {
+        let vegas = self.congestion == Congestion::Vegas && self.sharing != Sharing::Stcp;
+        self.fine_grained_expiry.unwrap_or(vegas)
+    }
 }
 
 /// Bytes of the IP packets that a connection assumes to pass when nobody says otherwise.
@@ -371,7 +379,7 @@ mod tests {
             f_rto: ForwardRto::Sack,
             eifel_detection: true,
             spurious_response: SpuriousResponse::Eifel,
-            fine_grained_expiry: true,
+            fine_grained_expiry: Some(true),
             rto_estimator: RtoEstimator::Linux,
             ..TcpConfig::default()
         };

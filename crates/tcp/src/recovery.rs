@@ -67,7 +67,7 @@ impl Machine {
             config::Recovery::Rack if sack => Scheme::Rack(Box::new(Rack::new(una))),
             _ => Scheme::NewReno(NewReno::new(config, una)),
         };
-        let fine_grained = config.fine_grained_expiry.then(Box::default);
+        let fine_grained = config.expires_finely().then(Box::default);
         Self { scheme, limited_transmit: config.limited_transmit, suspicion: None, fine_grained }
     }
 

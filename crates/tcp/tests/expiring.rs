@@ -2,11 +2,15 @@
 
 mod script;
 
-use longhaul_tcp::{Recovery, TcpConfig};
+use longhaul_tcp::{Congestion, Recovery, TcpConfig};
 use script::*;
 
 fn vegas(recovery: Recovery) -> TcpConfig {
-    TcpConfig { recovery, fine_grained_expiry: true, limited_transmit: false, ..plain() }
+    TcpConfig { recovery, fine_grained_expiry: Some(true), ..coarse() }
+}
+
+fn coarse() -> TcpConfig {
+    TcpConfig { recovery: Recovery::NewReno, limited_transmit: false, ..plain() }
 }
 
 /// Six round trips of 100 ms have made the fine-grained time-out about 140 ms, where the coarse one is 300 ms; then
@@ -49,6 +53,26 @@ fn the_first_selective_acknowledgement_does_too() {
     }
 }
 
+/// Brakmo and Peterson 1995 (3.1): Vegas has it unless told otherwise, whatever preset it runs with; Reno has not.
+#[test]
+fn vegas_looks_for_expiry_by_itself() {
+    let sent = |fine_grained_expiry, congestion| {
+        let mut script = flight(&TcpConfig { fine_grained_expiry, congestion, ..coarse() });
+        script.at(960);
+        script.inject(ack(1, 6001));
+        script.take_count()
+    };
+    assert_eq!(sent(None, Congestion::Vegas), 1);
+    assert_eq!(sent(Some(false), Congestion::Vegas), 0);
+    assert_eq!(sent(None, Congestion::Reno), 0);
+    assert_eq!(sent(Some(true), Congestion::Reno), 1);
+    for preset in ["linux", "rfc", "reference", "enhanced"] {
+        let preset = TcpConfig::preset(preset).expect("a preset");
+        assert!(!preset.expires_finely());
+        assert!(TcpConfig { congestion: Congestion::Vegas, ..preset }.expires_finely());
+    }
+}
+
 /// A young segment waits for three duplicates, and without the setting an old one does too.
 #[test]
 fn three_duplicates_otherwise() {
@@ -59,7 +83,7 @@ fn three_duplicates_otherwise() {
     young.expect_nothing();
     young.inject(ack(1, 6001));
     assert_eq!(young.sent(), [6001]);
-    let mut coarse = flight(&TcpConfig { fine_grained_expiry: false, ..vegas(Recovery::NewReno) });
+    let mut coarse = flight(&TcpConfig { fine_grained_expiry: Some(false), ..vegas(Recovery::NewReno) });
     coarse.at(960);
     coarse.inject(ack(1, 6001));
     coarse.expect_nothing();

@@ -39,7 +39,7 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
             f_rto: detections[detection],
             spurious_response: responses[response],
             eifel_detection: switches[6],
-            fine_grained_expiry: switches[7],
+            fine_grained_expiry: Some(switches[7]),
             recovery: schemes[scheme],
             reduction: reductions[reduction],
             limited_transmit: switches[0],

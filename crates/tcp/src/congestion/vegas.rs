@@ -10,7 +10,8 @@
 //!
 //! The response to a loss is ns-2's: a quarter, or a half if the segment had been sent more than once, and nothing if
 //! the window came down after the segment was sent (IV). It makes no difference how the loss was found: the check of
-//! a fine-grained time-out at the first duplicates is recovery's business.
+//! a fine-grained time-out at the first duplicates is recovery's business (`recovery::fine_grained`), on for Vegas unless
+//! the settings say otherwise.
 
 use base::{Duration, Instant};
 
