@@ -4,6 +4,8 @@
 //! - what is in flight is halved, not the window (the controller's rule for every congestion);
 //! - a window that is at its floor of two segments falls no further, where RFC 3168 (6.1.2) goes down to one and then
 //!   waits for the retransmission timer;
+//! - a reset that answers a SYN with a request ends the attempt, where RFC 3168 (6.1.1.1) lets a host try again without
+//!   one;
 //! - a window that marks lowered goes down at once, whatever `reduction` says.
 
 use base::Instant;
