@@ -211,8 +211,7 @@ impl Machine {
         match &mut self.scheme {
             Scheme::Reno(scheme) => scheme.on_timeout(),
             Scheme::NewReno(scheme) => scheme.on_timeout(),
-            Scheme::Sack(scheme) => scheme.on_timeout(),
-            Scheme::Fack(scheme) => scheme.sack.on_timeout(),
+            Scheme::Sack(_) | Scheme::Fack(_) => {}
             Scheme::Rack(scheme) => scheme.on_timeout(arrival.now),
         }
         if let Some(fine_grained) = &mut self.fine_grained {
@@ -264,7 +263,7 @@ impl Machine {
         match (&mut self.scheme, sent) {
             (Scheme::Sack(scheme), Next::Rescue(_)) => scheme.on_rescue(),
             (Scheme::Fack(scheme), Next::Rescue(_)) => scheme.sack.on_rescue(),
-            (Scheme::Rack(scheme), Next::Retransmit(index) | Next::Rescue(index)) => {
+            (Scheme::Rack(scheme), Next::Retransmit(index) | Next::Probe(index)) => {
                 scheme.on_resent(now, index);
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 mod script;
 
-use longhaul_tcp::TcpConfig;
+use longhaul_tcp::{Recovery, TcpConfig};
 use script::*;
 
 fn ten_out(config: &TcpConfig) -> Script {
@@ -107,6 +107,89 @@ fn sack_uses_an_open_window_for_doubtful_segments() {
     script.inject(ack(1, 10_001));
     assert!(!script.connection().recovering());
     assert_eq!(script.connection().flight_size(), 0);
+}
+
+/// RFC 6675 (5, step 4.3, and 4, `NextSeg` rule 4): `RescueRxt` keeps the round trip of the first retransmission free
+/// of rescues, of what is lost and of the tail.
+#[test]
+fn no_rescue_before_a_partial_acknowledgement() {
+    for recovery in [Recovery::Sack, Recovery::Fack] {
+        let mut script = Script::with_window(&TcpConfig { recovery, ..plain() }, 10);
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.at(200);
+        for end in 2..=10 {
+            script.inject(ack(1, 1).sack(&[(1001, 1000 * end + 1)]));
+        }
+        assert_eq!(script.sent(), [1], "{recovery:?}");
+        script.at(300);
+        script.inject(ack(1, 10_001));
+        assert_eq!(script.connection().statistics().retransmissions, 1);
+    }
+}
+
+/// The same with an unknown tail: an acknowledgement of the first retransmission alone is not above `RescueRxt` yet, one
+/// of more is. There is one rescue a recovery.
+#[test]
+fn a_rescue_follows_a_partial_acknowledgement() {
+    for recovery in [Recovery::Sack, Recovery::Fack] {
+        let mut script = Script::with_window(&TcpConfig { recovery, ..plain() }, 10);
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.at(200);
+        for end in 3..=8 {
+            script.inject(ack(1, 1).sack(&[(2001, 1000 * end + 1)]));
+        }
+        // 1 and 1001 are lost, 8001 and 9001 unknown.
+        assert_eq!(script.sent(), [1, 1001], "{recovery:?}");
+        script.at(300);
+        script.inject(ack(1, 1001).sack(&[(2001, 8001)]));
+        script.expect_nothing();
+        script.inject(ack(1, 8001));
+        script.expect(data(9001, 1000));
+        script.inject(ack(1, 9001));
+        script.expect_nothing();
+        script.inject(ack(1, 10_001));
+        assert!(!script.connection().recovering());
+        assert_eq!(script.connection().statistics().retransmissions, 3);
+    }
+}
+
+/// RFC 6675 (4, rule 4): a segment that was sent again just now needs no rescue.
+#[test]
+fn a_retransmission_is_not_rescued() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.write(10_000);
+    script.take_count();
+    script.at(200);
+    // 1, 1001 and 5001 are lost; the window of 5 holds them.
+    script.inject(ack(1, 1).sack(&[(2001, 5001), (6001, 10_001)]));
+    assert_eq!(script.sent(), [1, 1001, 5001]);
+    script.at(300);
+    script.inject(ack(1, 5001).sack(&[(6001, 10_001)]));
+    script.expect_nothing();
+    assert!(script.connection().recovering());
+}
+
+/// RFC 6675 (4, rule 4): a rescue does not move `HighRxt`: rule 1 sends the segment once more if it is deemed lost.
+#[test]
+fn a_rescued_segment_that_is_lost_is_sent_again() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.write(10_000);
+    script.take_count();
+    script.at(200);
+    script.inject(ack(1, 1).sack(&[(2001, 8001)]));
+    assert_eq!(script.sent(), [1, 1001]);
+    script.at(300);
+    script.inject(ack(1, 8001));
+    assert_eq!(script.sent(), [9001], "the rescue");
+    script.write(3000);
+    assert_eq!(script.sent(), [10_001, 11_001, 12_001]);
+    script.at(400);
+    // 8001 and the rescue are lost.
+    script.inject(ack(1, 8001).sack(&[(10_001, 13_001)]));
+    assert_eq!(script.sent(), [8001, 9001]);
+    assert_eq!(script.connection().statistics().timeouts, 0);
 }
 
 /// RFC 6675 (5.1): after a time-out, what the peer has is not sent again.

@@ -151,12 +151,29 @@ fn sack_enhanced_f_rto_sees_new_data_overtake() {
     assert_eq!(script.connection().statistics().spurious_timeouts, 0);
 }
 
-/// RFC 5682 (3.1): nothing new at all decides nothing.
+/// RFC 5682 (3.1, step 3a): so does a duplicate that acknowledges nothing new, selectively either.
 #[test]
-fn sack_enhanced_f_rto_ignores_empty_duplicates() {
+fn sack_enhanced_f_rto_takes_empty_duplicates_for_a_loss() {
+    for known in [&[][..], &[(4001, 5001)]] {
+        let mut script = timed_out(&sack());
+        script.inject(ack(1, 2001).sack(known));
+        assert_eq!(script.take_count(), 2);
+        script.inject(ack(1, 2001).sack(known));
+        assert_eq!(script.sent()[0], 2001);
+        script.at(500);
+        script.inject(ack(1, 3001).sack(known));
+        assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+        assert!(script.connection().cwnd() <= 4000);
+    }
+}
+
+/// RFC 5682 (3.1, step 3): what is neither a duplicate nor advances the window is ignored: here a window update.
+#[test]
+fn sack_enhanced_f_rto_ignores_window_updates() {
     let mut script = timed_out(&sack());
     script.inject(ack(1, 2001));
     assert_eq!(script.take_count(), 2);
+    script.peer_window = 50_000;
     script.inject(ack(1, 2001));
     script.expect_nothing();
     script.inject(ack(1, 3001));

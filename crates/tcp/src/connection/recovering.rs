@@ -177,7 +177,7 @@ impl Connection {
             }
             None => {
                 let sent_at = sender.board.record(last).sent_at;
-                self.resend(now, out, last, Next::Rescue(last));
+                self.resend(now, out, last, Next::Probe(last));
                 Some(sent_at)
             }
         };

@@ -153,7 +153,10 @@ impl Connection {
         let sender = &mut self.sender;
         let record = *sender.board.record(index);
         let snapshot = sender.meter.snapshot(now, false);
-        sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_)));
+        match next {
+            Next::Rescue(_) => sender.board.on_rescued(index, now, snapshot),
+            _ => sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_))),
+        }
         sender.recovery.on_sent(next, now, timestamp);
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;

@@ -106,6 +106,8 @@ pub(crate) enum Next {
     Retransmit(u64),
     /// The record with this index, again, without moving on past it (RFC 6675, 4, rule 4).
     Rescue(u64),
+    /// The record with this index, again, as a tail loss probe (RFC 8985, 7.3).
+    Probe(u64),
     /// Data that was never sent.
     New,
     /// Nothing.

@@ -4,22 +4,23 @@
 //! - the segment that three duplicates expose counts as lost in `pipe`, even where `IsLost` is still false for it;
 //! - after a time-out, everything that is not selectively acknowledged counts as lost and is sent again in order
 //!   (5.1 leaves the use of the scoreboard open); if the first segment is selectively acknowledged then, the peer
-//!   has reneged and the scoreboard is cleared (RFC 2018, 8).
+//!   has reneged and the scoreboard is cleared (RFC 2018, 8);
+//! - the rescue of rule 4 is left out while the segment's copy from rule 1 or 3 is under way.
 
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Record, Scoreboard};
 use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase};
 
 /// Recovery from the scoreboard.
 #[derive(Clone, Debug)]
 pub(crate) struct Sack {
     pub(super) episode: Episode,
-    /// Whether this recovery's rescue retransmission went out (`NextSeg` rule 4).
-    rescued: bool,
+    /// `RescueRxt`, as the offset after it: a rescue retransmission needs an acknowledgement of more.
+    rescue_rxt: u64,
 }
 
 impl Sack {
     pub(super) fn new(una: u64) -> Self {
-        Self { episode: Episode::new(una), rescued: false }
+        Self { episode: Episode::new(una), rescue_rxt: 0 }
     }
 
     pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
@@ -57,19 +58,16 @@ impl Sack {
     pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         let flight_size = self.episode.flight_size(board, arrival);
         self.episode.begin(Phase::FastRecovery, arrival.nxt);
-        self.rescued = false;
+        // Step 4.3: to the end of the first retransmission, lest a rescue be premature.
+        self.rescue_rxt = board.first().map_or(arrival.nxt, Record::end);
         let lost = Lost::head(board);
         board.mark_head_lost();
         Change::Entered { flight_size, lost }
     }
 
-    pub(super) const fn on_timeout(&mut self) {
-        self.rescued = true;
-    }
-
-    /// Rule 4 allows one rescue a recovery.
+    /// Rule 4 allows one rescue a recovery: nothing beyond `RecoveryPoint` is acknowledged in it.
     pub(super) const fn on_rescue(&mut self) {
-        self.rescued = true;
+        self.rescue_rxt = self.episode.recover;
     }
 
     /// `NextSeg` (section 4).
@@ -86,8 +84,8 @@ impl Sack {
         if let Some(index) = board.next_below_highest_sacked() {
             return Next::Retransmit(index); // Rule 3.
         }
-        match board.last_unsacked() {
-            Some(index) if !self.rescued => Next::Rescue(index), // Rule 4.
+        match board.rescue() {
+            Some(index) if board.una() > self.rescue_rxt => Next::Rescue(index), // Rule 4.
             _ => Next::Nothing,
         }
     }

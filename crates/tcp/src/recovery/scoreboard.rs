@@ -215,6 +215,15 @@ impl Scoreboard {
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
     }
 
+    /// The record with this index was sent again as a rescue: neither `HighRxt` nor `pipe` take note of it
+    /// (RFC 6675, 4, rule 4 and `SetPipe`), so it goes out once more if it is deemed lost later.
+    pub(crate) fn on_rescued(&mut self, index: u64, now: Instant, snapshot: Snapshot) {
+        let record = &mut self.records[(index - self.base) as usize];
+        record.marks |= EVER_RESENT;
+        record.sent_at = now;
+        record.snapshot = snapshot;
+    }
+
     /// The record with this index was sent again; `advance` moves `HighRxt` to it.
     pub(crate) fn on_resent(&mut self, index: u64, now: Instant, snapshot: Snapshot, advance: bool) {
         let record = &mut self.records[(index - self.base) as usize];
@@ -361,7 +370,17 @@ impl Scoreboard {
         (record.start < highest).then_some(index)
     }
 
-    /// The last record that the peer is not known to have: rule 4 of `NextSeg`.
+    /// The start of the first record, which is SND.UNA while anything is outstanding.
+    pub(crate) fn una(&self) -> u64 {
+        self.first().map_or(0, |head| head.start)
+    }
+
+    /// The last record that the peer is not known to have, unless a copy of it is under way: rule 4 of `NextSeg`.
+    pub(crate) fn rescue(&self) -> Option<u64> {
+        self.last_unsacked().filter(|&index| self.resent(index).is_none())
+    }
+
+    /// The last record that the peer is not known to have.
     pub(crate) fn last_unsacked(&self) -> Option<u64> {
         let back = self.records.iter().rposition(|record| !record.has(SACKED))?;
         Some(self.base + back as u64)

@@ -7,6 +7,9 @@
 //! - a time-out during fast recovery is taken as needed: what was sent again would answer for what was not;
 //! - step 2b of RFC 5682 without new data, or without room for it: the time-out is taken as needed, the
 //!   first of the choices that it leaves;
+//! - step 1 of RFC 5682, 3.1, leaves the scoreboard as it is, as RFC 6675 (5.1) allows: what the peer had before the
+//!   time-out is no news to step 3;
+//! - an acknowledgement that reports data that came twice (RFC 2883) is no duplicate in steps 2 and 3;
 //! - the Eifel detection is for time-outs only.
 
 use super::Arrival;
@@ -140,12 +143,12 @@ impl Forward {
             Step::Two => Verdict::Open,
             Step::Three { recovery_point } => {
                 let furthest = board.highest_sacked().unwrap_or(0).max(arrival.una);
-                if furthest > recovery_point {
-                    Verdict::Needed // 3a.
-                } else if arrival.acked > 0 || arrival.sacked > 0 {
-                    Verdict::Spurious // 3b.
-                } else {
-                    Verdict::Open // 3c.
+                let delivers = arrival.acked > 0 || arrival.sacked > 0;
+                match (furthest > recovery_point, delivers) {
+                    (true, _) => Verdict::Needed,                           // 3a.
+                    (false, true) => Verdict::Spurious,                     // 3b.
+                    (false, false) if arrival.duplicate => Verdict::Needed, // 3a, its second sentence.
+                    (false, false) => Verdict::Open, // Neither a duplicate nor new: ignored.
                 }
             }
         }

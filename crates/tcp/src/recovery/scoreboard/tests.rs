@@ -16,6 +16,8 @@ enum Step {
     Sack(u64, u64),
     Ack(u64),
     ResendNext,
+    /// The last goes out as a rescue, which rule 1 must not heed.
+    Rescue,
     Timeout,
     HeadLost,
     /// What starts so far beyond SND.UNA at most is overdue.
@@ -31,6 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0_u64..60, 1_u64..12).prop_map(|(start, len)| Step::Sack(start, len)),
         2 => (0_u64..30).prop_map(Step::Ack),
         3 => Just(Step::ResendNext),
+        1 => Just(Step::Rescue),
         1 => Just(Step::Timeout),
         1 => Just(Step::HeadLost),
         1 => (0_u64..60).prop_map(Step::Overdue),
@@ -136,6 +139,15 @@ proptest! {
                     if let (Some(index), Some(at)) = (index, first) {
                         board.on_resent(index, Instant::ZERO, meter.snapshot(Instant::ZERO, false), true);
                         model.segments[at].3 = true;
+                    }
+                }
+                Step::Rescue => {
+                    let last = model.segments.iter().rposition(|s| !model.sacked(s));
+                    let index = board.rescue();
+                    let expected = last.map(|at| model.segments[at]).filter(|s| !s.3).map(|s| s.0);
+                    prop_assert_eq!(index.map(|index| board.record(index).start), expected);
+                    if let Some(index) = index {
+                        board.on_rescued(index, Instant::ZERO, meter.snapshot(Instant::ZERO, false));
                     }
                 }
                 Step::Timeout => {
