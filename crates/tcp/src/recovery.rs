@@ -359,10 +359,17 @@ impl Machine {
         may.then(|| TailLossProbe::timeout(srtt, board.len()))
     }
 
-    /// The probe's time has come.
-    pub(crate) fn expire_probe(&mut self) {
+    /// The probe's time has come; `measured` says whether the connection has a round-trip time.
+    pub(crate) fn expire_probe(&mut self, measured: bool) {
         if let Scheme::Rack(scheme) = &mut self.scheme {
-            scheme.probe.expire();
+            scheme.probe.expire(measured);
+        }
+    }
+
+    /// The round-trip time was measured.
+    pub(crate) fn on_rtt_sample(&mut self) {
+        if let Scheme::Rack(scheme) = &mut self.scheme {
+            scheme.probe.on_rtt_sample();
         }
     }
 

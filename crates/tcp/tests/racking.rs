@@ -313,6 +313,68 @@ fn a_bare_duplicate_answers_a_probe() {
     assert_eq!(script.connection().statistics().recoveries, 0);
 }
 
+/// RFC 8985 (7.4.2, case 1): a D-SACK of something else does not answer for the probe.
+#[test]
+fn a_dsack_of_another_segment_answers_no_probe() {
+    for (block, recoveries) in [((3001, 4001), 0), ((1, 1001), 1), ((2001, 3001), 1)] {
+        let mut script = Script::with_window(&rack(), 10);
+        script.write(4000);
+        script.take_count();
+        script.expect_at(300, data(3001, 1000));
+        script.at(310);
+        script.inject(ack(1, 4001));
+        script.at(400);
+        script.inject(ack(1, 4001).sack(&[block]));
+        assert_eq!(script.connection().statistics().dsacks_received, 1);
+        script.write(1000);
+        script.take_count();
+        script.at(500);
+        script.inject(ack(1, 5001));
+        assert_eq!(script.connection().statistics().recoveries, recoveries, "{block:?}");
+    }
+}
+
+/// RFC 8985 (7.3): no second probe before the round-trip time was measured again; the retransmission timer starts anew.
+#[test]
+fn a_probe_needs_a_new_round_trip_time() {
+    let probed = || {
+        let mut script = Script::with_window(&rack(), 10);
+        script.write(4000);
+        script.take_count();
+        script.expect_at(300, data(3001, 1000));
+        // The acknowledgement may be of either copy (Karn); the D-SACK ends the probe.
+        script.at(310);
+        script.inject(ack(1, 4001));
+        script.at(400);
+        script.inject(ack(1, 4001).sack(&[(3001, 4001)]));
+        script.write(2000);
+        assert_eq!(script.take_count(), 2);
+        script
+    };
+    let mut unmeasured = probed();
+    // A probe would leave at 600 ms; the time-out comes 300 ms after that.
+    unmeasured.expect_at(900, data(4001, 1000));
+    let statistics = unmeasured.connection().statistics();
+    assert_eq!((statistics.tail_probes, statistics.timeouts), (1, 1));
+    let mut measured = probed();
+    measured.at(500);
+    measured.inject(ack(1, 6001));
+    measured.write(2000);
+    assert_eq!(measured.take_count(), 2);
+    measured.expect_at(700, data(7001, 1000));
+    assert_eq!(measured.connection().statistics().tail_probes, 2);
+}
+
+/// RFC 8985 (7.3): an unsent segment is probe enough, however small; Nagle has no say.
+#[test]
+fn a_probe_does_not_wait_for_nagle() {
+    let mut script = Script::with_window(&TcpConfig { nagle: true, ..rack() }, 10);
+    script.write(2500);
+    assert_eq!(script.sent(), [1, 1001]);
+    script.expect_at(300, data(2001, 500));
+    assert_eq!(script.connection().statistics().tail_probes, 1);
+}
+
 /// RFC 8985 (7.2): no probe while selective acknowledgements are outstanding: the reordering timer is at work.
 #[test]
 fn no_probe_while_something_is_in_doubt() {

@@ -36,8 +36,8 @@ impl Connection {
         let prior_in_flight = sender.board.pipe();
         let outstanding = !sender.board.is_empty();
         let blocks = segment.options.sack.as_slice();
-        let dsack = self.negotiated.sack && reports_duplicate(blocks, sender.space, ack);
-        self.statistics.dsacks_received += u32::from(dsack);
+        let dsack = if self.negotiated.sack { reported_duplicate(blocks, sender.space, ack) } else { None };
+        self.statistics.dsacks_received += u32::from(dsack.is_some());
         let mut news = self.expect_news(now, segment);
         if ack > self.sender.una {
             self.advance(now, ack, &mut news);
@@ -51,12 +51,12 @@ impl Connection {
         }
         let same = bare && news.acked == 0 && !window_changed;
         let seen = Seen {
-            duplicate: outstanding && same && !dsack,
+            duplicate: outstanding && same && dsack.is_none(),
             bare: same && blocks.is_empty(),
             dsack,
             prior_in_flight,
         };
-        if seen.duplicate || news.bytes > 0 || dsack || sender.recovery.is_probe_pending() {
+        if seen.duplicate || news.bytes > 0 || dsack.is_some() || sender.recovery.is_probe_pending() {
             self.statistics.duplicate_acks += u64::from(seen.duplicate);
             self.learn(now, segment, &news, &seen, &before);
         }
@@ -155,6 +155,7 @@ impl Connection {
         let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
         if let Some(sample) = oldest.or_else(echoed) {
             self.take_rtt_sample(sample, samples_log2);
+            self.sender.recovery.on_rtt_sample();
             // RFC 6298 (5, last): a new sample ends the back-off.
             self.sender.backoff = 0;
         }
@@ -236,20 +237,18 @@ struct Seen {
     duplicate: bool,
     /// It says nothing new at all and has no blocks.
     bare: bool,
-    /// It reports data that came twice.
-    dsack: bool,
+    /// If it reports data that came twice, the offset after them.
+    dsack: Option<u64>,
     prior_in_flight: u64,
 }
 
-/// Whether the first block reports data that came twice (RFC 2883, 4): it lies below the cumulative acknowledgement
-/// or within the second block.
-fn reports_duplicate(blocks: &[SackBlock], space: SeqSpace, ack: u64) -> bool {
+/// The offset after data that came twice, if the first block reports such (RFC 2883, 4): it lies below the cumulative
+/// acknowledgement or within the second block.
+fn reported_duplicate(blocks: &[SackBlock], space: SeqSpace, ack: u64) -> Option<u64> {
     let span = |block: &SackBlock| (space.offset(block.start, ack), space.offset(block.end, ack));
-    let Some((start, end)) = blocks.first().map(span).filter(|(start, end)| start < end) else {
-        return false;
-    };
+    let (start, end) = blocks.first().map(span).filter(|(start, end)| start < end)?;
     let within = blocks.get(1).map(span).is_some_and(|outer| outer.0 <= start && end <= outer.1);
-    end <= ack || within
+    (end <= ack || within).then_some(end)
 }
 
 /// An echo older than this is no round trip: ten minutes.

@@ -138,7 +138,7 @@ impl Connection {
             self.respond(now, change, &before, &news, false);
             self.schedule_recovery_timer(now, false);
         } else if sender.recovery.probe_timeout(&sender.board, None).is_some() {
-            sender.recovery.expire_probe();
+            sender.recovery.expire_probe(sender.rtt.srtt().is_some());
             let wait = sender.rto();
             self.restart_retransmit(now, wait);
         }
@@ -170,7 +170,7 @@ impl Connection {
         let sender = &self.sender;
         let flight_size = sender.nxt - sender.una;
         let Some(last) = sender.board.last_unsacked() else { return false };
-        let again = match sender.next_new() {
+        let again = match sender.next_new_probe() {
             Some((len, fin)) => {
                 self.send_new(now, out, len, fin);
                 None

@@ -198,7 +198,7 @@ impl Sender {
             cwnd: self.controller.window(),
             newest: news.newest,
             reordered_by: news.reordered_by,
-            dsack: false,
+            dsack: None,
             bare_duplicate: false,
             echo: None,
             new_data: false,
@@ -218,6 +218,17 @@ impl Sender {
     /// The next new segment that the peer's window, silly window avoidance and Nagle let out: bytes and FIN.
     /// RFC 9293 (3.8.6.2.1), where everything written counts as pushed; a FIN never waits for Nagle.
     pub(super) fn next_new(&self) -> Option<(u32, bool)> {
+        self.next_segment(self.una == self.nxt || !self.nagle)
+    }
+
+    /// The same for a tail loss probe, which does not wait for Nagle: any unsent segment that the peer's window allows
+    /// will do (RFC 8985, 7.3).
+    pub(super) fn next_new_probe(&self) -> Option<(u32, bool)> {
+        self.next_segment(true)
+    }
+
+    /// The next new segment; Nagle has no say if it is `free`.
+    fn next_segment(&self, free: bool) -> Option<(u32, bool)> {
         let usable = self.usable_window();
         let unsent = self.unsent() as u64;
         if unsent == 0 {
@@ -225,7 +236,6 @@ impl Sender {
         }
         let len = u64::from(self.mss).min(unsent).min(usable);
         let fin = self.fin_waits() && len == unsent && usable > len;
-        let free = self.una == self.nxt || !self.nagle;
         let goes = len == u64::from(self.mss)
             || (len == unsent && (free || self.fin_queued))
             || (free && len > 0 && 2 * len >= self.max_window);

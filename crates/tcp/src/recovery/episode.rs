@@ -27,8 +27,8 @@ pub(crate) struct Arrival {
     pub(crate) newest: Option<(Instant, u64)>,
     /// Bytes by which the network had reordered what it delivered.
     pub(crate) reordered_by: u64,
-    /// Whether it reports data that came twice (RFC 2883).
-    pub(crate) dsack: bool,
+    /// If it reports data that came twice (RFC 2883), the offset after them.
+    pub(crate) dsack: Option<u64>,
     /// Whether it acknowledges nothing new, selectively either, and carries nothing.
     pub(crate) bare_duplicate: bool,
     /// The timestamp that it echoes.

@@ -158,7 +158,7 @@ impl Rack {
         if self.dsack_round != 0 && arrival.una >= self.dsack_round {
             self.dsack_round = 0;
         }
-        if self.dsack_round == 0 && arrival.dsack {
+        if self.dsack_round == 0 && arrival.dsack.is_some() {
             self.dsack_round = arrival.nxt;
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;

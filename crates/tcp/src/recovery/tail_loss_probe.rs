@@ -15,6 +15,8 @@ pub(crate) struct TailLossProbe {
     pending: Option<Box<Pending>>,
     /// The timer expired and it is to be sent.
     due: bool,
+    /// No round-trip time was measured since the last one left.
+    unmeasured: bool,
 }
 
 /// A probe that is under way.
@@ -56,17 +58,25 @@ impl TailLossProbe {
         self.due
     }
 
-    pub(super) const fn expire(&mut self) {
-        self.due = true;
+    /// The timer expired. A probe needs a measurement of the round-trip time since the last one, or since the start,
+    /// `measured`: probes shall not keep the sender from noticing that the path has become longer (7.3).
+    pub(super) const fn expire(&mut self, measured: bool) {
+        self.due = measured && !self.unmeasured;
+    }
+
+    /// The round-trip time was measured.
+    pub(super) const fn on_rtt_sample(&mut self) {
+        self.unmeasured = false;
     }
 
     /// It is sent (7.3); `again` is when the segment that it repeats had been sent, none for new data.
     pub(super) fn on_sent(&mut self, nxt: u64, flight_size: u64, again: Option<Instant>) {
-        *self = Self { pending: Some(Box::new(Pending { end: nxt, flight_size, again })), due: false };
+        let pending = Some(Box::new(Pending { end: nxt, flight_size, again }));
+        *self = Self { pending, due: false, unmeasured: true };
     }
 
     pub(super) fn cancel(&mut self) {
-        *self = Self::default();
+        (self.pending, self.due) = (None, false);
     }
 
     /// `TLP_process_ack` (7.4.2).
@@ -78,12 +88,14 @@ impl TailLossProbe {
             return Outcome::Nothing;
         };
         let outcome = match pending.again {
-            Some(sent_at) if !arrival.dsack && arrival.una > pending.end => {
+            None => Outcome::Nothing,
+            Some(_) if arrival.dsack == Some(pending.end) => Outcome::Nothing, // Case 1.
+            Some(sent_at) if arrival.una > pending.end => {
                 let lost = Lost { sent_at: Some(sent_at), resent: true };
                 Outcome::Repaired { flight_size: pending.flight_size, lost }
             }
-            Some(_) if !arrival.dsack && !arrival.bare_duplicate => return Outcome::Nothing,
-            _ => Outcome::Nothing,
+            Some(_) if arrival.bare_duplicate => Outcome::Nothing, // Case 2.
+            Some(_) => return Outcome::Nothing,
         };
         self.pending = None;
         outcome
