@@ -54,8 +54,9 @@ pub struct AckSample {
     pub delivery: Option<Delivery>,
     /// Round trips so far: it grows when a segment sent after the last growth is delivered.
     pub round: u64,
-    /// Whether fast recovery was in progress before or after it, or it echoes a mark (RFC 3168, 6.1.2): a controller
-    /// that is driven by loss holds its window.
+    /// Whether fast recovery was in progress before or after it, or it echoes a mark (RFC 3168, 6.1.2), or the response
+    /// to a spurious time-out has counted it (RFC 4015, 3.2, step 6): a controller that is driven by loss holds its
+    /// window.
     pub recovering: bool,
     /// Whether it is a duplicate (RFC 5681, 2; RFC 6675, 2): a segment has arrived, perhaps without saying which.
     pub duplicate: bool,

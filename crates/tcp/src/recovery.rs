@@ -132,6 +132,7 @@ impl Machine {
             // An overdue segment was acknowledged before it could go out again.
             self.episode_mut().forced = false;
         }
+        let duplicates = self.episode().dup_acks;
         let change = match &mut self.scheme {
             Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
             Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
@@ -140,15 +141,22 @@ impl Machine {
             Scheme::Rack(scheme) => scheme.on_ack(board, arrival, holds),
         };
         if self.fine_grained.is_some() && !holds {
-            self.look_for_expiry(board, arrival, change)
+            // This arrival raised the count to one; one that advances SND.UNA has set it back first.
+            let first_duplicate = self.episode().dup_acks == 1 && (duplicates == 0 || arrival.acked > 0);
+            self.look_for_expiry(board, arrival, change, first_duplicate)
         } else {
             change
         }
     }
 
     /// Sends the first segment again if it is overdue by the fine-grained clock.
-    fn look_for_expiry(&mut self, board: &mut Scoreboard, arrival: &Arrival, change: Change) -> Change {
-        let first_duplicate = arrival.acked == 0 && self.episode().dup_acks == 1;
+    fn look_for_expiry(
+        &mut self,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+        change: Change,
+        first_duplicate: bool,
+    ) -> Change {
         let Some(fine_grained) = &mut self.fine_grained else { return change };
         let expiry = fine_grained.look(board, arrival, change, first_duplicate);
         match expiry {

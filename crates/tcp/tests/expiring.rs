@@ -73,6 +73,43 @@ fn vegas_looks_for_expiry_by_itself() {
     }
 }
 
+/// With selective acknowledgements the first duplicate (RFC 6675, 2) may advance SND.UNA as well.
+#[test]
+fn a_first_duplicate_that_advances_looks() {
+    let mut script = flight(&vegas(Recovery::Sack));
+    script.at(910);
+    script.inject(ack(1, 6001).sack(&[(8001, 12_001), (13_001, 16_001)]));
+    assert_eq!(script.sent(), [6001, 7001, 12_001]);
+    script.at(920);
+    script.write(4000);
+    assert_eq!(script.sent(), [16_001, 17_001]);
+    // The two new acknowledgements after a retransmission.
+    script.at(1010);
+    script.inject(ack(1, 7001).sack(&[(8001, 12_001), (13_001, 16_001)]));
+    script.inject(ack(1, 12_001).sack(&[(13_001, 16_001)]));
+    assert_eq!(script.sent(), [18_001, 19_001]);
+    // Recovery ends; 16001 left 180 ms ago.
+    script.at(1100);
+    script.inject(ack(1, 16_001).sack(&[(17_001, 18_001)]));
+    assert_eq!(script.sent(), [16_001]);
+    assert_eq!(script.connection().statistics().recoveries, 2);
+}
+
+/// What follows the first duplicate without being one is no reason: here a report of data that came twice (RFC 2883).
+#[test]
+fn what_is_no_duplicate_does_not_look() {
+    for recovery in [Recovery::Sack, Recovery::Fack] {
+        let mut script = flight(&vegas(recovery));
+        script.at(910);
+        script.inject(ack(1, 6001).sack(&[(7001, 8001)]));
+        script.expect_nothing();
+        script.at(990);
+        script.inject(ack(1, 6001).sack(&[(5001, 6001), (7001, 8001)]));
+        script.expect_nothing();
+        assert_eq!(script.connection().statistics().dsacks_received, 1);
+    }
+}
+
 /// A young segment waits for three duplicates, and without the setting an old one does too.
 #[test]
 fn three_duplicates_otherwise() {

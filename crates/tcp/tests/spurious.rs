@@ -3,7 +3,8 @@
 mod script;
 
 use base::Duration;
-use longhaul_tcp::{ForwardRto, InitialWindow, Recovery, SpuriousResponse, TcpConfig};
+use base::units::Size;
+use longhaul_tcp::{ForwardRto, InitialWindow, Recovery, ReduceFrom, SpuriousResponse, TcpConfig};
 use script::*;
 
 fn basic() -> TcpConfig {
@@ -249,9 +250,37 @@ fn the_eifel_response_restores() {
     script.inject(ack(1, 2001));
     assert_eq!(script.take_count(), 2);
     script.inject(ack(1, 3001));
-    // Nine are in flight, one was acknowledged; the acknowledgement itself opens slow start by one.
-    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (11_000, Some(u64::MAX)));
-    assert_eq!(script.sent(), [12_001, 13_001]);
+    // Nine are in flight, one was acknowledged, which counts once.
+    assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (10_000, Some(u64::MAX)));
+    assert_eq!(script.sent(), [12_001]);
+    // The next opens slow start as ever.
+    script.inject(ack(1, 4001));
+    assert_eq!(script.connection().cwnd(), 11_000);
+}
+
+/// RFC 4015 (3.2, step 0): both responses go by what was outstanding, even where a reduction takes its share of cwnd.
+#[test]
+fn a_response_goes_by_flight_size() {
+    for (response, expected) in
+        [(SpuriousResponse::Eifel, (10_000, Some(10_000))), (SpuriousResponse::Halve, (5000, Some(5000)))]
+    {
+        let config = TcpConfig {
+            spurious_response: response,
+            reduce_from: ReduceFrom::Cwnd,
+            initial_ssthresh: Some(Size(6000)),
+            ..basic()
+        };
+        let mut script = Script::with_window(&config, 20);
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.expect_at(400, data(1, 1000));
+        script.write(10_000);
+        script.at(410);
+        script.inject(ack(1, 2001));
+        assert_eq!(script.sent(), [10_001, 11_001]);
+        script.inject(ack(1, 3001));
+        assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), expected, "{response:?}");
+    }
 }
 
 /// RFC 4015 (3.2, step 8): the first round trip of new data sets the timer.

@@ -127,6 +127,7 @@ impl Connection {
         }
         let flight_size = self.flight_size() + news.acked;
         let marked = self.heed_echo(now, segment, flight_size);
+        let restored = self.restores_window(change);
         let repairing = !self.ignores_losses()
             && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
         let sender = &mut self.sender;
@@ -142,7 +143,7 @@ impl Connection {
             prior_in_flight: seen.prior_in_flight,
             delivery,
             round: sender.meter.round(),
-            recovering: marked || repairing,
+            recovering: marked || repairing || restored,
             duplicate,
         });
     }

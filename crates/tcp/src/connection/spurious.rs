@@ -7,13 +7,13 @@ use base::{Duration, Instant};
 
 use super::Connection;
 use crate::config::{ForwardRto, SpuriousResponse};
-use crate::recovery::Phase;
 use crate::recovery::spurious::Methods;
+use crate::recovery::{Change, Phase};
 
 /// What a time-out changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prior {
-    /// Bytes that were outstanding.
+    /// Bytes that were outstanding, whatever the controller takes its share of: `FlightSize` of RFC 4015 (3.2, step 0).
     flight_size: u64,
     /// Slow start threshold in bytes; zero for controllers without one.
     ssthresh: u64,
@@ -77,6 +77,12 @@ impl Connection {
                 sender.controller.on_spurious_timeout(now, window, pipe_prev);
             }
         }
+    }
+
+    /// Whether the acknowledgement that meant this has set the window already by what it acknowledged (RFC 4015, 3.2,
+    /// step 6).
+    pub(super) fn restores_window(&self, change: Change) -> bool {
+        change == Change::Spurious && self.config.spurious_response == SpuriousResponse::Eifel
     }
 
     /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.2,

@@ -201,11 +201,11 @@ impl Connection {
         };
         sender.timeout_at = sender.una;
         sender.reduction = None;
-        let flight_size = self.reduced_from(flight_size);
         let methods = self.detection();
         if methods != Methods::default() {
             self.remember_prior(flight_size);
         }
+        let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         let lost = Lost::head(&sender.board);
         let arrival = sender.arrival(now, &Delivered::default());

@@ -3,7 +3,8 @@
 //! the first outstanding segment is older than a time-out without coarse ticks and floors, it goes out at once.
 //!
 //! Deviations:
-//! - of the duplicates the first alone is such a reason; three are a loss anyway;
+//! - of the duplicates the first alone is such a reason; three are a loss anyway. With selective acknowledgements that
+//!   is a duplicate of RFC 6675 (2), which may advance SND.UNA besides;
 //! - a segment that was sent before the controller last heard of a loss is sent again without telling it, which is the
 //!   paper's rule for its own controller and keeps the others from responding twice.
 
@@ -43,7 +44,8 @@ impl FineGrained {
         self.responded_at = now;
     }
 
-    /// An acknowledgement arrived and the scheme has made of it what it does; `first_duplicate` if it is that.
+    /// An acknowledgement arrived and the scheme has made of it what it does; `first_duplicate` if it raised
+    /// the count of duplicates to one.
     pub(super) fn look(
         &mut self,
         board: &Scoreboard,
