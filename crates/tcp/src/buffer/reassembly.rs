@@ -118,6 +118,9 @@ impl Reassembly {
         debug_assert!(count <= self.unread, "read more than there is");
         self.ring.advance(count);
         self.unread -= count;
+        if self.unread == 0 && self.waiting.is_empty() {
+            self.ring.rest();
+        }
     }
 }
 

@@ -70,6 +70,14 @@ impl Ring {
         self.head = if self.bytes.is_empty() { 0 } else { self.index(count) };
     }
 
+    /// Gives the memory back, unless it is little: a ring that fills and empties in small steps keeps it. Only for an
+    /// empty ring.
+    pub(crate) fn rest(&mut self) {
+        if self.bytes.len() > SMALLEST {
+            self.release();
+        }
+    }
+
     /// Gives the memory back; only for an empty ring.
     pub(crate) fn release(&mut self) {
         *self = Self::default();

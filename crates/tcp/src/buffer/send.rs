@@ -64,6 +64,9 @@ impl SendBuffer {
         debug_assert!(count <= self.len, "acknowledged more than was written");
         self.ring.advance(count);
         self.len -= count;
+        if self.len == 0 {
+            self.ring.rest();
+        }
     }
 
     /// Drops everything and gives the memory back.

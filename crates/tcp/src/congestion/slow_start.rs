@@ -21,6 +21,9 @@ pub struct SlowStart {
     /// Payload bytes of a full segment.
     mss: u32,
     after_timeout: bool,
+    /// HyStart has found the end; a time-out begins it anew.
+    found: bool,
+    paced: bool,
     search: Option<Box<Search>>,
 }
 
@@ -38,7 +41,7 @@ impl SlowStart {
         let search = match start.slow_start {
             config::SlowStart::Standard => None,
             config::SlowStart::HyStartPlusPlus => Some(Search::PlusPlus(HyStartPlusPlus::default())),
-            config::SlowStart::HyStart => Some(Search::Original(HyStart::new(start))),
+            config::SlowStart::HyStart => Some(Search::Original(HyStart::new(start.mss, start.paced))),
         };
         let segments = match start.slow_start {
             // RFC 9406 (4.3): L.
@@ -51,6 +54,8 @@ impl SlowStart {
             limit: start.mss.saturating_mul(segments),
             mss: start.mss as u32,
             after_timeout: false,
+            found: false,
+            paced: start.paced,
             search: search.map(Box::new),
         }
     }
@@ -73,10 +78,11 @@ impl SlowStart {
         // RFC 3465 (2.3): after a time-out, acknowledgements may cover data that left the network before it.
         self.after_timeout = timeout;
         self.end_first();
-        if let Some(Search::Original(search)) = self.search.as_deref_mut()
-            && timeout
-        {
-            search.restart();
+        let original = self.found || matches!(self.search.as_deref(), Some(Search::Original(_)));
+        if timeout && original {
+            // Linux, `bictcp_reset`.
+            self.found = false;
+            self.search = Some(Box::new(Search::Original(HyStart::new(self.mss(), self.paced))));
         }
     }
 
@@ -112,7 +118,8 @@ impl SlowStart {
         };
         if found {
             self.threshold = self.threshold.min(window);
-            self.end_first();
+            self.found = matches!(self.search.as_deref(), Some(Search::Original(_)));
+            self.search = None;
         }
         window
     }

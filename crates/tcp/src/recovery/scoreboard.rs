@@ -41,6 +41,10 @@ const EVER_RESENT: u8 = 8;
 /// It ends with a FIN.
 const FIN: u8 = 16;
 
+/// Records whose memory stays when nothing is outstanding, so that a connection that exchanges small messages does not
+/// allocate; beyond that, a window of data pays for an allocation.
+const KEPT_RECORDS: usize = 1;
+
 impl Record {
     /// The offset after its last byte.
     pub(crate) const fn end(&self) -> u64 {
@@ -212,6 +216,9 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, start: u64, len: u32, fin: bool, now: Instant, snapshot: Snapshot) {
         self.outstanding += len;
         let marks = if fin { FIN } else { 0 };
+        if self.records.capacity() == 0 {
+            self.records.reserve_exact(KEPT_RECORDS);
+        }
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
     }
 
@@ -256,6 +263,9 @@ impl Scoreboard {
         self.trim_head(una, news);
         if !self.sacked_spans.is_empty() {
             self.sacked_spans.remove_below(una);
+        }
+        if self.records.is_empty() && self.records.capacity() > KEPT_RECORDS {
+            self.records = VecDeque::new();
         }
     }
 

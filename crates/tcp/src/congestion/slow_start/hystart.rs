@@ -7,7 +7,7 @@
 
 use base::{Duration, Instant};
 
-use crate::congestion::{AckSample, Start};
+use crate::congestion::AckSample;
 
 /// Finds the end of slow start in longer round trips, and in a train of acknowledgements as long as the path.
 #[derive(Clone, Debug)]
@@ -20,15 +20,13 @@ pub(super) struct HyStart {
     delay_min: Duration,
     current_min: Duration,
     samples: u32,
-    /// Slow start ended here before, and no time-out began it anew.
-    found: bool,
     /// Bytes of window below which nothing is judged.
     low_window: u64,
     paced: bool,
 }
 
 impl HyStart {
-    pub(super) const fn new(start: &Start) -> Self {
+    pub(super) const fn new(mss: u64, paced: bool) -> Self {
         Self {
             round: 0,
             round_start: Instant::ZERO,
@@ -36,16 +34,9 @@ impl HyStart {
             delay_min: Duration::MAX,
             current_min: Duration::MAX,
             samples: 0,
-            found: false,
-            low_window: LOW_WINDOW * start.mss,
-            paced: start.paced,
+            low_window: LOW_WINDOW * mss,
+            paced,
         }
-    }
-
-    /// A time-out: slow start begins anew, and may be ended again (Linux).
-    pub(super) const fn restart(&mut self) {
-        self.found = false;
-        (self.current_min, self.samples) = (Duration::MAX, 0);
     }
 
     /// An acknowledgement in slow start; true if congestion avoidance is to begin.
@@ -56,11 +47,10 @@ impl HyStart {
             (self.current_min, self.samples) = (Duration::MAX, 0);
         }
         self.delay_min = self.delay_min.min(ack.rtt.unwrap_or(Duration::MAX));
-        if self.found || window < self.low_window || self.delay_min == Duration::MAX {
+        if window < self.low_window || self.delay_min == Duration::MAX {
             return false;
         }
-        self.found = self.is_train_long(ack) || self.is_delay_longer(ack);
-        self.found
+        self.is_train_long(ack) || self.is_delay_longer(ack)
     }
 
     /// A train of half the least round trip fills the path one way; paced segments make trains twice as long.
@@ -99,8 +89,8 @@ const MAX_DELAY: Duration = Duration::from_millis(16);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::SlowStart;
     use crate::congestion::samples::{MSS, ack, at_ms, start};
+    use crate::congestion::{SlowStart, Start};
 
     fn slow_start() -> SlowStart {
         let mut slow = SlowStart::new(&Start { slow_start: crate::config::SlowStart::HyStart, ..start(16) });

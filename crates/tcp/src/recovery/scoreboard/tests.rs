@@ -185,3 +185,24 @@ proptest! {
         }
     }
 }
+
+/// What a window of data took is given back when it is acknowledged; a segment's worth stays.
+#[test]
+fn an_empty_scoreboard_holds_no_memory() {
+    let mut board = Scoreboard::default();
+    let mut meter = DeliveryMeter::new();
+    for segment in 0..100 {
+        let snapshot = meter.snapshot(Instant::ZERO, segment == 0);
+        board.push(ORIGIN + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+    }
+    board.acknowledge(ORIGIN + 99 * MSS, &mut Delivered::default());
+    assert!(board.records.capacity() >= 100);
+    board.acknowledge(ORIGIN + 100 * MSS, &mut Delivered::default());
+    assert_eq!(board.records.capacity(), 0);
+    for segment in 100..103 {
+        let snapshot = meter.snapshot(Instant::ZERO, true);
+        board.push(ORIGIN + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+        board.acknowledge(ORIGIN + (segment + 1) * MSS, &mut Delivered::default());
+        assert_eq!(board.records.capacity(), KEPT_RECORDS);
+    }
+}
