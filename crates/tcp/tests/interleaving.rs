@@ -6,7 +6,8 @@ mod pair;
 use base::units::Size;
 use base::{Duration, Instant};
 use longhaul_tcp::{
-    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, SlowStart, State, TcpConfig,
+    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing, SlowStart, State,
+    TcpConfig,
 };
 use pair::{Pair, Path};
 use proptest::prelude::*;
@@ -23,8 +24,8 @@ struct Setting {
     stall: Option<Duration>,
     /// Bytes that a reader takes at each event, so that windows close and open by little.
     appetite: Option<usize>,
-    /// Time-outs are asked for at arbitrary times too.
-    early_timeouts: bool,
+    /// Part of the steps before which a timer expires although packets should have come first.
+    early_timeouts: f64,
 }
 
 fn recovery() -> impl Strategy<Value = TcpConfig> {
@@ -69,15 +70,17 @@ fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
         .prop_map(move |(controller, start, pacing)| (controllers[controller], starts[start], pacing))
 }
 
+const SHARING: [Sharing; 4] = [Sharing::None, Sharing::Cache, Sharing::Stcp, Sharing::CarefulResume];
 const MARKS: [EcnUse; 4] = [EcnUse::Off, EcnUse::Passive, EcnUse::On, EcnUse::Only];
 const ACKS: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let switches = any::<[bool; 8]>();
+    let switches = (any::<[bool; 8]>(), any::<bool>(), 0..SHARING.len());
     let sizes = (64_u16..1500, 200_u64..40_000, 500_u64..60_000, 0_u32..11, 1_u64..200);
     (recovery(), congestion(), switches, sizes).prop_map(|(recovery, control, switches, sizes)| {
         let (mss, receive, send, window, delay) = sizes;
+        let (switches, from_flight, sharing) = switches;
         let (congestion, slow_start, pacing) = control;
         TcpConfig {
             congestion,
@@ -88,6 +91,8 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
             ecn: MARKS[usize::from(switches[6]) + 2 * usize::from(switches[7])],
             nagle: switches[3],
+            reduce_from: if from_flight { ReduceFrom::FlightSize } else { ReduceFrom::Cwnd },
+            sharing: SHARING[sharing],
             idle_restart: switches[4],
             mss: Some(mss),
             receive_buffer: Size(receive),
@@ -116,8 +121,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             bottleneck: None,
         },
     );
-    let rest =
-        (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), any::<bool>(), any::<Option<u8>>());
+    let rest = (0_u64..60_000, 0_u64..60_000, 0_u64..60, any::<Option<u8>>(), 0.0..0.3, any::<Option<u8>>());
     (any::<u64>(), config(), config(), path, rest).prop_map(|(seed, a, b, path, rest)| Setting {
         seed,
         config: [a, b],
@@ -157,11 +161,12 @@ fn run(setting: &Setting) -> Result<(), TestCaseError> {
             pair.ends[side].stalled = pair.now < faults_end && phase == Some(side as u64);
             pair.ends[side].appetite = setting.appetite.filter(|_| pair.now < faults_end);
         }
-        if setting.early_timeouts {
-            let now = pair.now;
-            for host in &mut pair.hosts {
-                host.handle_timeout(now);
-            }
+        // TIME-WAIT is as long as it is so that the peer has closed by its end.
+        let lingers = pair.hosts.iter().flat_map(longhaul_tcp::Host::connections);
+        let lingers = lingers.filter(|(_, it)| matches!(it.state(), State::Closed | State::TimeWait)).count();
+        if pair.now < faults_end && lingers == 0 && pair.rng.chance(setting.early_timeouts) {
+            let side = pair.rng.below(2) as usize;
+            pair.expire(side);
         }
         prop_assert!(pair.step(), "nothing more happens at {}\n{}", pair.now, states(&pair));
         for side in 0..2 {

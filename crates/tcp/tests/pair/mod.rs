@@ -273,6 +273,17 @@ impl Pair {
         true
     }
 
+    /// Lets a timer of one host expire before anything else happens: the clock goes to its deadline, and what should have
+    /// arrived by then is late.
+    pub fn expire(&mut self, side: usize) {
+        let Some(deadline) = self.hosts[side].poll_timeout() else { return };
+        self.now = self.now.max(deadline);
+        for host in &mut self.hosts {
+            host.handle_timeout(self.now);
+        }
+        self.drain();
+    }
+
     /// Runs until `done` or the deadline; whether it was done.
     pub fn run_until(&mut self, deadline: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let deadline = Instant::ZERO + deadline;
