@@ -45,7 +45,8 @@ fn throughput(pair: &mut Pair, from_s: u64, until_s: u64) -> f64 {
 }
 
 /// Goal: BBR fills nine tenths of a line that loses 2 % of its packets, where CUBIC and Reno cannot, and keeps its
-/// queue below a product of bandwidth and delay (draft, 1).
+/// queue below a product of bandwidth and delay
+/// (draft-cardwell-iccrg-bbr-congestion-control-00, 1).
 #[test]
 fn bbr_fills_a_lossy_bottleneck() {
     let path = Path { loss: 0.02, ..Path::clean(50).through(10_000, 500) };
@@ -61,7 +62,8 @@ fn bbr_fills_a_lossy_bottleneck() {
     }
 }
 
-/// Goal: in steady state BBR's model is the path: its rate and window follow from 10 Mbit/s and 100 ms.
+/// Goal: in steady state BBR's model is the path: its rate and window follow from 10 Mbit/s and 100 ms
+/// (draft-cardwell-iccrg-bbr-congestion-control-00).
 #[test]
 fn bbr_finds_the_path() {
     let mut pair = endless(Path::clean(50).through(10_000, 500), &with(Congestion::Bbr));
@@ -73,7 +75,7 @@ fn bbr_finds_the_path() {
     assert_eq!(pair.overflowed, 0);
 }
 
-/// Goal: CUBIC fills a clean bottleneck with a queue of half a product of bandwidth and delay.
+/// Goal: CUBIC fills a clean bottleneck with a queue of half a product of bandwidth and delay (RFC 9438).
 #[test]
 fn cubic_fills_a_clean_bottleneck() {
     let mut pair = endless(Path::clean(50).through(10_000, 60), &with(Congestion::Cubic));
@@ -98,7 +100,7 @@ fn hystart_spares_the_queue() {
     }
 }
 
-/// Goal: pacing keeps the bursts of slow start out of the queue.
+/// Goal: pacing keeps the bursts of slow start out of the queue (Linux's pacing).
 #[test]
 fn pacing_shortens_the_queue() {
     let longest = |pacing| {
@@ -111,8 +113,8 @@ fn pacing_shortens_the_queue() {
     assert!(2 * paced < unpaced, "{paced} against {unpaced}");
 }
 
-/// Goal: Vegas keeps alpha to beta segments in the queue, whatever they are set to, and the line full
-/// (Brakmo and Peterson, III.B).
+/// Goal: Vegas keeps alpha to beta segments in the queue, whatever they are set to, and the line full (Brakmo and
+/// Peterson 1995, III.B).
 #[test]
 fn vegas_keeps_a_few_segments_queued() {
     for (alpha, beta) in [(2, 4), (10, 14)] {
@@ -127,7 +129,7 @@ fn vegas_keeps_a_few_segments_queued() {
     }
 }
 
-/// Goal: FAST at rest keeps alpha segments in the queue and the line full (equation 1).
+/// Goal: FAST at rest keeps alpha segments in the queue and the line full (Wei et al. 2006, equation 1).
 #[test]
 fn fast_keeps_alpha_segments_queued() {
     for alpha in [20, 50] {
@@ -142,7 +144,7 @@ fn fast_keeps_alpha_segments_queued() {
 }
 
 /// Goal: both Westwoods' threshold after a random loss is what fits into the path, 5 Mbit/s times 100 ms, where
-/// Reno's is half of its window (Mascolo et al., 4.1).
+/// Reno's is half of its window (Mascolo et al. 2001, 4.1).
 #[test]
 fn westwood_estimates_the_bottleneck() {
     // 5 Mbit/s carry 4.81 Mbit/s of payload; 101.7 ms at least with the segment's own time.
@@ -158,7 +160,8 @@ fn westwood_estimates_the_bottleneck() {
     }
 }
 
-/// Goal: random losses cost Westwood much less than Reno, for a lost segment does not change what arrives.
+/// Goal: random losses cost Westwood much less than Reno, for a lost segment does not change what arrives (Mascolo et
+/// al. 2001).
 #[test]
 fn westwood_bears_random_losses() {
     let path = Path { loss: 0.002, ..Path::clean(50).through(5000, 60) };
@@ -169,8 +172,8 @@ fn westwood_bears_random_losses() {
     }
 }
 
-/// Goal: after one loss Hybla's rate grows as fast at 200 ms as at 50 ms, and Reno's a sixteenth as fast
-/// (Caini and Firrincieli, 3).
+/// Goal: after one loss Hybla's rate grows as fast at 200 ms as at 50 ms, and Reno's a sixteenth as fast (Caini and
+/// Firrincieli 2004, 3).
 #[test]
 fn hybla_grows_independently_of_the_round_trip() {
     let growth = |congestion, rtt_ms: u64| {

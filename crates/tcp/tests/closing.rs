@@ -178,7 +178,7 @@ fn a_fin_beyond_a_gap_waits() {
     assert_eq!(script.read(2000), 1000);
 }
 
-/// What comes after the peer's FIN is no data.
+/// RFC 9293 (3.10.7.4): what comes after the peer's FIN is no data.
 #[test]
 fn data_beyond_the_fin_are_ignored() {
     let mut script = Script::established(&plain());

@@ -28,7 +28,7 @@ fn a_paced_window_leaves_in_bursts_over_half_a_round_trip() {
     script.quiet_before(400);
 }
 
-/// A pacing deadline stands only while data could go.
+/// Linux, pacing: a pacing deadline stands only while data could go.
 #[test]
 fn a_full_window_has_no_pacing_deadline() {
     let mut script = Script::with_window(&TcpConfig { pacing: true, ..plain() }, 10);
@@ -46,7 +46,7 @@ fn a_full_window_has_no_pacing_deadline() {
     assert!(script.connection().poll_timeout() > Some(ms(400)));
 }
 
-/// Retransmissions are paced too.
+/// Linux, pacing: retransmissions are paced too.
 #[test]
 fn retransmissions_are_paced() {
     let mut script = Script::with_window(&TcpConfig { pacing: true, ..plain() }, 10);
@@ -130,7 +130,7 @@ fn bbr_paces_the_initial_window() {
     }
 }
 
-/// The same, (4.2.3.4): one segment after a time-out, and no threshold.
+/// The same draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.4): one segment after a time-out, and no threshold.
 #[test]
 fn bbr_sends_one_segment_after_a_timeout() {
     let mut script = Script::with_window(&with(Congestion::Bbr), 10);
@@ -141,7 +141,7 @@ fn bbr_sends_one_segment_after_a_timeout() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, None));
 }
 
-/// Acknowledgements do not wait for pacing.
+/// Linux, pacing: acknowledgements do not wait for pacing.
 #[test]
 fn acknowledgements_are_not_paced() {
     let mut script = Script::with_window(&TcpConfig { pacing: true, ..plain() }, 10);
@@ -167,7 +167,7 @@ fn cubic_takes_a_given_threshold() {
     }
 }
 
-/// Brakmo and Peterson (III.C): the window doubles in every other round trip.
+/// Brakmo and Peterson 1995 (III.C): the window doubles in every other round trip.
 #[test]
 fn vegas_doubles_every_other_round_trip() {
     let mut script = Script::with_window(&with(Congestion::Vegas), 2);
@@ -184,8 +184,8 @@ fn vegas_doubles_every_other_round_trip() {
     }
 }
 
-/// Brakmo and Peterson (III.B): 20 ms more of 100 are a sixth of the window: more than beta of 30 segments, between
-/// alpha and beta of 20, and less than alpha of 9; two more by then.
+/// Brakmo and Peterson 1995 (III.B): 20 ms more of 100 are a sixth of the window: more than beta of 30 segments,
+/// between alpha and beta of 20, and less than alpha of 9; two more by then.
 #[test]
 fn vegas_follows_the_queue() {
     for (segments, change) in [(30, -1000), (20, 0), (9, 1000)] {
@@ -209,7 +209,7 @@ fn vegas_follows_the_queue() {
     }
 }
 
-/// Brakmo and Peterson (IV): a quarter for a segment that was sent once, and congestion avoidance afterwards.
+/// Brakmo and Peterson 1995 (IV): a quarter for a segment that was sent once, and congestion avoidance afterwards.
 #[test]
 fn vegas_takes_a_quarter_for_a_loss() {
     let mut script = Script::with_window(&with(Congestion::Vegas), 20);
@@ -221,7 +221,8 @@ fn vegas_takes_a_quarter_for_a_loss() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (15_000, Some(2000)));
 }
 
-/// Mascolo et al. (4.1), Grieco and Mascolo (3): ten segments arrive in a round trip of 100 ms, and so ten fit.
+/// Mascolo et al. 2001 (4.1), Grieco and Mascolo 2004 (3): ten segments arrive in a round trip of 100 ms, and so ten
+/// fit.
 #[test]
 fn westwood_plus_falls_to_what_arrives() {
     let mut script = Script::with_window(&with(Congestion::WestwoodPlus), 10);
@@ -239,7 +240,7 @@ fn westwood_plus_falls_to_what_arrives() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (10_000, Some(10_000)));
 }
 
-/// Mascolo et al. (4.2): the same threshold after a time-out, and one segment.
+/// Mascolo et al. 2001 (4.2): the same threshold after a time-out, and one segment.
 #[test]
 fn westwood_plus_keeps_its_share_after_a_timeout() {
     let mut script = Script::with_window(&with(Congestion::WestwoodPlus), 10);
@@ -254,7 +255,8 @@ fn westwood_plus_keeps_its_share_after_a_timeout() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(10_000)));
 }
 
-/// Wang et al. (3.1): a segment each 10 ms, of a window of 10 or of 20, is 100,000 bytes a second: 10 fit into 100 ms.
+/// Wang et al. 2002 (3.1): a segment each 10 ms, of a window of 10 or of 20, is 100,000 bytes a second: 10 fit into 100
+/// ms.
 #[test]
 fn westwood_ere_falls_to_what_arrives() {
     for segments in [10, 20] {
@@ -273,7 +275,7 @@ fn westwood_ere_falls_to_what_arrives() {
     }
 }
 
-/// FAST's module: a segment an acknowledgement while nothing queues.
+/// Wei et al. 2006 and FAST's ns-2 module: a segment an acknowledgement while nothing queues.
 #[test]
 fn fast_fills_an_empty_path() {
     let mut script = Script::with_window(&with(Congestion::Fast), 10);
@@ -285,7 +287,7 @@ fn fast_fills_an_empty_path() {
     assert_eq!(script.connection().cwnd(), 20_000);
 }
 
-/// Equation 1 of Casoni and Luppi, read as in FAST's paper, once a round trip: from 10 segments with alpha 4 and no
+/// Equation 1 of Casoni and Luppi, read as in Wei et al. 2006, once a round trip: from 10 segments with alpha 4 and no
 /// queue, (10 + 10 + 4) / 2.
 #[test]
 fn fast_heads_for_alpha_queued_segments() {
@@ -309,7 +311,7 @@ fn fast_heads_for_alpha_queued_segments() {
     }
 }
 
-/// FAST's module: half for a loss, two segments after a time-out.
+/// Wei et al. 2006 and FAST's ns-2 module: half for a loss, two segments after a time-out.
 #[test]
 fn fast_halves() {
     let mut script = Script::with_window(&with(Congestion::Fast), 10);
@@ -325,7 +327,7 @@ fn fast_halves() {
     assert_eq!(script.connection().cwnd(), 2000);
 }
 
-/// Caini and Firrincieli (3): at 100 ms rho is 4: four initial windows, and 2^4 - 1 segments for one acknowledged.
+/// Caini and Firrincieli 2004 (3): at 100 ms rho is 4: four initial windows, and 2^4 - 1 segments for one acknowledged.
 #[test]
 fn hybla_begins_with_rho_windows() {
     let mut script = Script::with_window(&with(Congestion::Hybla), 2);
@@ -336,7 +338,7 @@ fn hybla_begins_with_rho_windows() {
     assert_eq!((script.connection().cwnd(), script.take_count()), (23_000, 16));
 }
 
-/// Caini and Firrincieli (3): congestion avoidance adds rho^2 / W: 16 / 8, then 16 / 10 segments.
+/// Caini and Firrincieli 2004 (3): congestion avoidance adds rho^2 / W: 16 / 8, then 16 / 10 segments.
 #[test]
 fn hybla_avoids_congestion_by_rho_squared() {
     let config = TcpConfig { initial_ssthresh: Some(Size(8000)), ..with(Congestion::Hybla) };
@@ -365,9 +367,9 @@ fn bbr_conserves_packets_in_recovery() {
     script.expect(data(1, 1000));
 }
 
-/// Mascolo et al. (3.3): what two duplicates told of counts once. 21 segments in the second round trip after 10 in the
-/// first: filters of 7/8 and 1/8 make it 113,750 and 101,718 bytes a second, and 10,171 bytes in 100 ms. Counted twice, 23
-/// would make it 10,203.
+/// Mascolo et al. 2001 (3.3): what two duplicates told of counts once. 21 segments in the second round trip after 10 in
+/// the first: filters of 7/8 and 1/8 make it 113,750 and 101,718 bytes a second, and 10,171 bytes in 100 ms. Counted
+/// twice, 23 would make it 10,203.
 #[test]
 fn westwood_counts_duplicates_once() {
     let config = TcpConfig { recovery: Recovery::NewReno, ..with(Congestion::WestwoodPlus) };

@@ -245,7 +245,7 @@ fn an_answering_side_waits_for_its_answer() {
     script.expect_nothing();
 }
 
-/// ... until an answer did not come in time (`tcp_delack_timer_handler`).
+/// Linux: ... until an answer did not come in time (`tcp_delack_timer_handler`).
 #[test]
 fn an_answer_that_fails_to_come_ends_the_waiting() {
     let mut script = Script::established(&with(DelayedAcks::QuickAcks));

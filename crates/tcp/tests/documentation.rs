@@ -81,3 +81,56 @@ fn presets_say_everything() {
         }
     }
 }
+
+/// Segment scripts and their like; the other tests here are of documents, of hostile peers and of whole transfers.
+fn cases() -> Vec<(String, String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    let mut cases = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the tests") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if !is_source || WITHOUT_SOURCE.contains(&name.as_str()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let mut comment = String::new();
+        let mut is_test = false;
+        for line in text.lines() {
+            match line.strip_prefix("/// ") {
+                Some(part) => comment = comment + part + " ",
+                None if line == "#[test]" => is_test = true,
+                None => {
+                    if is_test {
+                        cases.push((name.clone(), line.to_owned(), comment));
+                    }
+                    (comment, is_test) = (String::new(), false);
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// An RFC, a draft, Linux, or a paper by its year.
+fn names_a_source(comment: &str) -> bool {
+    let words: Vec<&str> =
+        comment.split([' ', ',', '(', ')', ':', '.', ';']).filter(|it| !it.is_empty()).collect();
+    let is_year = |word: &str| (1960..2030).contains(&word.parse().unwrap_or(0));
+    let is_author = |word: &str| word == "al" || word.starts_with(char::is_uppercase);
+    ["RFC ", "Linux", "draft-"].iter().any(|source| comment.contains(source))
+        || words.windows(2).any(|pair| is_author(pair[0]) && is_year(pair[1]))
+}
+
+/// Each segment script says what it holds the implementation against.
+#[test]
+fn every_segment_script_names_its_source() {
+    let cases = cases();
+    assert!(cases.len() >= 150, "{} cases", cases.len());
+    for (file, function, comment) in cases {
+        assert!(names_a_source(&comment), "{file}.rs: {function} names no source: {comment}");
+    }
+}
+
+/// Test files that are held against nothing published.
+const WITHOUT_SOURCE: [&str; 4] = ["documentation", "hostile", "interleaving", "transfer"];

@@ -159,7 +159,7 @@ fn a_repeated_syn_without_a_request_withdraws_the_grant() {
     expect_data(&mut script, Ecn::NotEct);
 }
 
-/// ... and with the request it grants again, as it does when its answer's timer expires.
+/// RFC 3168 (6.1): with the request it grants again, as it does when its answer's timer expires.
 #[test]
 fn a_repeated_answer_grants_again() {
     let mut script = Script::listening(&with(EcnUse::Passive));
@@ -335,7 +335,7 @@ fn echoes_do_not_open_the_window() {
     assert_eq!(script.connection().cwnd(), 2000);
 }
 
-/// An echo while nothing is out says nothing new.
+/// RFC 3168 (6.1): an echo while nothing is out says nothing new.
 #[test]
 fn an_echo_without_data_in_flight_is_ignored() {
     let mut script = agreed(&with(EcnUse::On));
@@ -362,7 +362,7 @@ fn a_loss_in_a_marked_window_is_repaired_only() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (5000, Some(5000)));
 }
 
-/// ... and a mark after the response to a loss. New data say that the window went down for it, too.
+/// RFC 3168 (6.1): a mark after the response to a loss. New data say that the window went down for it, too.
 #[test]
 fn a_mark_in_a_window_with_a_loss_changes_nothing() {
     let mut script = flying(&with(EcnUse::On), 10);
@@ -376,7 +376,7 @@ fn a_mark_in_a_window_with_a_loss_changes_nothing() {
     script.expect(data(13_001, 1000).ecn(Ecn::Ect0));
 }
 
-/// The window after that one is another matter: its loss counts.
+/// RFC 3168 (6.1): the window after that one is another matter: its loss counts.
 #[test]
 fn a_loss_in_the_next_window_counts() {
     let mut script = flying(&with(EcnUse::On), 10);
@@ -424,7 +424,7 @@ fn a_mark_lowers_the_window_if_only_marks_do() {
     assert_eq!(script.connection().cwnd(), 5000);
 }
 
-/// A time-out does, too: nobody is left who could echo marks.
+/// RFC 3168 (6.1): a time-out does, too: nobody is left who could echo marks.
 #[test]
 fn a_timeout_lowers_the_window_if_only_marks_do() {
     let mut script = flying(&with(EcnUse::Only), 10);
@@ -432,7 +432,7 @@ fn a_timeout_lowers_the_window_if_only_marks_do() {
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (1000, Some(5000)));
 }
 
-/// A peer that refuses ECN gets the usual response to losses.
+/// RFC 3168 (6.1): a peer that refuses ECN gets the usual response to losses.
 #[test]
 fn a_loss_counts_where_the_peer_refuses() {
     let config = TcpConfig { initial_window: InitialWindow::Segments(10), ..with(EcnUse::Only) };

@@ -29,7 +29,7 @@ fn flight(config: &TcpConfig) -> Script {
     script
 }
 
-/// The first duplicate is enough if the segment is overdue.
+/// Brakmo and Peterson 1995 (3.1): the first duplicate is enough if the segment is overdue.
 #[test]
 fn the_first_duplicate_sends_an_overdue_segment_again() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
@@ -41,7 +41,7 @@ fn the_first_duplicate_sends_an_overdue_segment_again() {
     }
 }
 
-/// The same with selective acknowledgements.
+/// Brakmo and Peterson 1995 (3.1): the same with selective acknowledgements.
 #[test]
 fn the_first_selective_acknowledgement_does_too() {
     for recovery in [Recovery::Sack, Recovery::Fack] {
@@ -110,7 +110,8 @@ fn what_is_no_duplicate_does_not_look() {
     }
 }
 
-/// A young segment waits for three duplicates, and without the setting an old one does too.
+/// Brakmo and Peterson 1995 (3.1): a young segment waits for three duplicates, and without the setting an old one does
+/// too.
 #[test]
 fn three_duplicates_otherwise() {
     let mut young = flight(&vegas(Recovery::NewReno));
@@ -126,7 +127,7 @@ fn three_duplicates_otherwise() {
     coarse.expect_nothing();
 }
 
-/// The second duplicate is no reason to look again.
+/// Brakmo and Peterson 1995 (3.1): the second duplicate is no reason to look again.
 #[test]
 fn the_second_duplicate_does_not_look() {
     let mut script = flight(&vegas(Recovery::NewReno));
@@ -137,8 +138,8 @@ fn the_second_duplicate_does_not_look() {
     script.expect_nothing();
 }
 
-/// The first and the second new acknowledgement after a retransmission look at the next segment: Reno repairs
-/// three losses of a window without a time-out.
+/// Brakmo and Peterson 1995 (3.1): the first and the second new acknowledgement after a retransmission look at the next
+/// segment: Reno repairs three losses of a window without a time-out.
 #[test]
 fn two_acknowledgements_after_a_retransmission_look() {
     let mut script = flight(&vegas(Recovery::Reno));
@@ -157,7 +158,7 @@ fn two_acknowledgements_after_a_retransmission_look() {
     assert_eq!(script.connection().statistics().recoveries, 1);
 }
 
-/// The third new acknowledgement after a retransmission does not look.
+/// Brakmo and Peterson 1995 (3.1): the third new acknowledgement after a retransmission does not look.
 #[test]
 fn the_third_acknowledgement_does_not_look() {
     let mut script = flight(&vegas(Recovery::Reno));
@@ -175,7 +176,7 @@ fn the_third_acknowledgement_does_not_look() {
     script.expect_nothing();
 }
 
-/// A segment that left after the controller's response is news to it.
+/// Brakmo and Peterson 1995 (3.1): a segment that left after the controller's response is news to it.
 #[test]
 fn a_later_loss_is_told() {
     let mut script = flight(&vegas(Recovery::NewReno));
@@ -193,7 +194,8 @@ fn a_later_loss_is_told() {
     assert_eq!(script.connection().statistics().recoveries, 2);
 }
 
-/// Nothing is sent twice because of it: a segment that a partial acknowledgement sends again goes out once.
+/// Brakmo and Peterson 1995 (3.1): nothing is sent twice because of it: a segment that a partial acknowledgement sends
+/// again goes out once.
 #[test]
 fn newreno_and_expiry_do_not_send_twice() {
     let mut script = flight(&vegas(Recovery::NewReno));

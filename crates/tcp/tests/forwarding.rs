@@ -9,7 +9,7 @@ fn fack() -> TcpConfig {
     TcpConfig { recovery: Recovery::Fack, limited_transmit: false, ..plain() }
 }
 
-/// Mathis and Mahdavi (3.1): one selective acknowledgement more than three segments ahead starts recovery, where
+/// Mathis and Mahdavi 1996 (3.1): one selective acknowledgement more than three segments ahead starts recovery, where
 /// RFC 6675 waits for three segments' worth of them.
 #[test]
 fn a_forward_acknowledgement_starts_recovery() {
@@ -22,7 +22,7 @@ fn a_forward_acknowledgement_starts_recovery() {
     assert!(!sack.connection().recovering());
 }
 
-/// Mathis and Mahdavi (3.1): exactly three segments ahead is not enough; the third duplicate is.
+/// Mathis and Mahdavi 1996 (3.1): exactly three segments ahead is not enough; the third duplicate is.
 #[test]
 fn three_segments_ahead_are_not_enough() {
     let mut script = Script::flying(&fack(), 10);
@@ -69,7 +69,7 @@ fn reordering_ends_it() {
     assert_eq!(script.connection().statistics().recoveries, 1, "{sent:?}");
 }
 
-/// Reordering within the three segments changes nothing.
+/// Linux 2.4: reordering within the three segments changes nothing.
 #[test]
 fn slight_reordering_does_not() {
     let mut script = Script::flying(&fack(), 12);
@@ -96,7 +96,7 @@ fn a_recovery_halves_once() {
     assert_eq!(script.connection().statistics().recoveries, 1);
 }
 
-/// The enhanced TCP of 2004: FACK with rate halving sends for every second acknowledgement of a recovery.
+/// Kojo et al. 2005, Enhanced TCP: FACK with rate halving sends for every second acknowledgement of a recovery.
 #[test]
 fn it_goes_with_rate_halving() {
     let config = TcpConfig { reduction: longhaul_tcp::Reduction::RateHalving, ..fack() };

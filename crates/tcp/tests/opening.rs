@@ -56,7 +56,7 @@ fn a_passive_open_answers_only_what_was_offered() {
     assert_eq!(full.options.timestamps.map(|t| t.echo), Some(77));
 }
 
-/// A peer without SACK is answered by NewReno; a host set to NewReno does not offer SACK.
+/// RFC 2018 (2): a peer without SACK is answered by NewReno; a host set to NewReno does not offer SACK.
 #[test]
 fn sack_is_used_only_if_both_want_it() {
     assert!(!Script::connected(&plain(), 10, syn_ack()).connection().uses_sack());
@@ -177,7 +177,7 @@ fn a_half_open_connection_resets_a_wrong_acknowledgement() {
     script.expect_event(Event::Accepted { local_port: PORT });
 }
 
-/// A SYN-ACK is sent again by its timer, and when the peer repeats its SYN.
+/// RFC 9293 (3.8.1): a SYN-ACK is sent again by its timer, and when the peer repeats its SYN.
 #[test]
 fn a_lost_syn_ack_is_sent_again() {
     let mut script = Script::listening(&plain());
@@ -207,7 +207,7 @@ fn a_reset_half_open_connection_is_forgotten() {
     script.expect(answer);
 }
 
-/// STYLE rule 9: the backlog is bounded and says so.
+/// RFC 4987: the backlog is bounded and says so.
 #[test]
 fn a_full_backlog_drops_syns() {
     let mut script = Script::listening(&TcpConfig { backlog: 1, syn_retries: 0, ..plain() });
@@ -262,7 +262,7 @@ fn initial_sequence_numbers_are_keyed_and_move_with_time() {
     assert_ne!(number(1, 80, 0), number(2, 80, 0));
 }
 
-/// The same over IPv6, with its own default MSS.
+/// RFC 9293 (3.7.1): the same over IPv6, with its own default MSS.
 #[test]
 fn ipv6_works_alike() {
     let addresses: [std::net::IpAddr; 2] = ["fd00::1".parse().unwrap(), "fd00::2".parse().unwrap()];

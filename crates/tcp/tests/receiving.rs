@@ -27,6 +27,7 @@ fn every_second_segment_is_acknowledged() {
     script.expect_event(Event::Readable);
 }
 
+/// RFC 9293 (3.8.6.3): without delay, every segment is acknowledged.
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
     let mut script = Script::established(&TcpConfig { delayed_acks: DelayedAcks::Off, ..plain() });
@@ -343,7 +344,7 @@ fn a_segment_without_ack_is_dropped() {
     assert_eq!(script.connection().readable(), 0);
 }
 
-/// What is no packet for this host is refused by reason and changes nothing.
+/// RFC 9293 (3.1): what is no packet for this host is refused by reason and changes nothing.
 #[test]
 fn foreign_and_broken_packets_are_refused() {
     let mut script = Script::established(&plain());

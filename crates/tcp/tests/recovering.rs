@@ -82,7 +82,8 @@ fn sack_repairs_all_holes_in_one_round_trip() {
     assert_eq!(script.connection().statistics().retransmissions, 3);
 }
 
-/// `NextSeg`, rules 3 and 4: without new data, what is not yet deemed lost, and then the last segment as a rescue.
+/// RFC 6675: `NextSeg`, rules 3 and 4: without new data, what is not yet deemed lost, and then the last segment as a
+/// rescue.
 #[test]
 fn sack_uses_an_open_window_for_doubtful_segments() {
     let mut script = Script::with_window(&plain(), 10);
@@ -128,8 +129,8 @@ fn no_rescue_before_a_partial_acknowledgement() {
     }
 }
 
-/// The same with an unknown tail: an acknowledgement of the first retransmission alone is not above `RescueRxt` yet, one
-/// of more is. There is one rescue a recovery.
+/// RFC 6675: the same with an unknown tail: an acknowledgement of the first retransmission alone is not above
+/// `RescueRxt` yet, one of more is. There is one rescue a recovery.
 #[test]
 fn a_rescue_follows_a_partial_acknowledgement() {
     for recovery in [Recovery::Sack, Recovery::Fack] {
@@ -256,7 +257,7 @@ fn sack_recovery_restarts_the_timer() {
     assert_eq!(script.connection().statistics().timeouts, 0);
 }
 
-/// A second loss after recovery is a second halving.
+/// RFC 6675: a second loss after recovery is a second halving.
 #[test]
 fn each_recovery_halves_once() {
     let mut script = ten_out(&plain());

@@ -81,7 +81,7 @@ fn the_duplicate_takes_the_place_of_a_run() {
     script.expect(ack(1, 1).sack(&[(2001, 2501), (2001, 2501), (4001, 4501)]));
 }
 
-/// No reports without the setting, or without selective acknowledgements.
+/// RFC 2883: no reports without the setting, or without selective acknowledgements.
 #[test]
 fn reports_can_be_switched_off() {
     for (config, answer) in [

@@ -38,7 +38,7 @@ fn resumed(group: &mut Group, rtt: u64) -> usize {
     two
 }
 
-/// Observing: the window and the round-trip time are saved.
+/// RFC 9959: Observing: the window and the round-trip time are saved.
 #[test]
 fn observing_saves_what_the_path_carried() {
     let group = observed(&sharing(Sharing::CarefulResume));
@@ -47,7 +47,7 @@ fn observing_saves_what_the_path_carried() {
     assert!((100 * MSS..=160 * MSS).contains(&cwnd), "{cwnd}");
 }
 
-/// Observing: less than four initial windows is not saved.
+/// RFC 9959: Observing: less than four initial windows is not saved.
 #[test]
 fn a_small_window_is_not_saved() {
     let mut group = Group::new(&sharing(Sharing::CarefulResume));
@@ -59,7 +59,7 @@ fn a_small_window_is_not_saved() {
     assert_eq!(saved(&group).saved, None);
 }
 
-/// Observing: an application that sends little does not lower what is saved.
+/// RFC 9959: Observing: an application that sends little does not lower what is saved.
 #[test]
 fn a_small_transfer_does_not_lower_what_is_saved() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -73,8 +73,8 @@ fn a_small_transfer_does_not_lower_what_is_saved() {
     assert_eq!(saved(&group).saved, before);
 }
 
-/// Reconnaissance to Unvalidated: with the initial window acknowledged, the path confirmed and data waiting, the
-/// window jumps to half of what was saved.
+/// RFC 9959: Reconnaissance to Unvalidated: with the initial window acknowledged, the path confirmed and data waiting,
+/// the window jumps to half of what was saved.
 #[test]
 fn the_window_jumps_to_half_of_what_was_saved() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -86,7 +86,7 @@ fn the_window_jumps_to_half_of_what_was_saved() {
     assert!(in_flight > 40 * MSS && in_flight <= jump, "{in_flight} of {jump}");
 }
 
-/// Reconnaissance: the round-trip time must lie between half and ten times of the one saved.
+/// RFC 9959: Reconnaissance: the round-trip time must lie between half and ten times of the one saved.
 #[test]
 fn another_round_trip_time_means_another_path() {
     for (rtt, jumps) in [(40, 0), (60, 1), (900, 1), (1100, 0)] {
@@ -100,7 +100,7 @@ fn another_round_trip_time_means_another_path() {
     }
 }
 
-/// Reconnaissance: a sender without more data stays there.
+/// RFC 9959: Reconnaissance: a sender without more data stays there.
 #[test]
 fn without_data_there_is_no_jump() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -112,7 +112,7 @@ fn without_data_there_is_no_jump() {
     assert_eq!(saved(&group).jumps, 1);
 }
 
-/// Reconnaissance: congestion ends it.
+/// RFC 9959: Reconnaissance: congestion ends it.
 #[test]
 fn congestion_before_the_jump_means_normal() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -125,7 +125,7 @@ fn congestion_before_the_jump_means_normal() {
     assert_eq!((saved(&group).phase, saved(&group).jumps), (Phase::Normal, 0));
 }
 
-/// Unvalidated to Validating, and Validating to Normal: once all of the jump has been acknowledged.
+/// RFC 9959: Unvalidated to Validating, and Validating to Normal: once all of the jump has been acknowledged.
 #[test]
 fn a_jump_that_comes_through_is_validated() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -142,8 +142,8 @@ fn a_jump_that_comes_through_is_validated() {
     assert!(group.cwnd(two) >= of_the_jump, "{} of {of_the_jump}", group.cwnd(two));
 }
 
-/// Validating to Safe Retreat: half of what came through, the saved parameters are gone; and to Normal once all of the
-/// jump has arrived, with a threshold of half of `PipeSize`.
+/// RFC 9959: Validating to Safe Retreat: half of what came through, the saved parameters are gone; and to Normal once
+/// all of the jump has arrived, with a threshold of half of `PipeSize`.
 #[test]
 fn a_loss_in_the_jump_means_retreat() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -175,7 +175,7 @@ fn a_timeout_in_the_jump_means_retreat() {
     assert_eq!((saved(&group).phase, group.cwnd(two)), (Phase::SafeRetreat, MSS));
 }
 
-/// The parameters are lent to one connection at a time.
+/// RFC 9959: the parameters are lent to one connection at a time.
 #[test]
 fn only_one_connection_jumps_at_a_time() {
     let mut group = observed(&sharing(Sharing::CarefulResume));
@@ -192,7 +192,7 @@ fn only_one_connection_jumps_at_a_time() {
     assert_eq!(group.cwnd(three), 4 * MSS);
 }
 
-/// Saved parameters have a lifetime.
+/// RFC 9959: saved parameters have a lifetime.
 #[test]
 fn saved_parameters_expire() {
     let mut config = sharing(Sharing::CarefulResume);

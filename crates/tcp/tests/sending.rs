@@ -29,6 +29,7 @@ fn nagle_holds_small_segments_back() {
     script.expect(Seg { len: 5, ..fin(2061) });
 }
 
+/// RFC 9293 (3.7.4): without Nagle's algorithm small segments go at once.
 #[test]
 fn without_nagle_small_segments_go_at_once() {
     let mut script = Script::established(&plain());
@@ -54,7 +55,7 @@ fn the_sender_avoids_silly_windows() {
     script.expect(data(401, 1000));
 }
 
-/// A peer whose window never exceeds half a segment still gets data at once (Fs = 1/2).
+/// RFC 9293 (3.8.6.2.1): a peer whose window never exceeds half a segment still gets data at once (Fs = 1/2).
 #[test]
 fn half_of_the_largest_window_is_not_silly() {
     let mut script = Script::connected(&plain(), 100, syn_ack().window(600));
@@ -88,7 +89,7 @@ fn a_closed_window_is_probed() {
     script.expect(data(1002, 1000));
 }
 
-/// A probe's byte may be accepted.
+/// RFC 9293 (3.8.6.1): a probe's byte may be accepted.
 #[test]
 fn an_accepted_probe_moves_the_window() {
     let mut script = Script::established(&plain());
@@ -100,7 +101,7 @@ fn an_accepted_probe_moves_the_window() {
     script.expect(data(1002, 499));
 }
 
-/// A FIN into a closed window is its own probe.
+/// RFC 9293 (3.8.6.1): a FIN into a closed window is its own probe.
 #[test]
 fn a_fin_waits_for_a_closed_window() {
     let mut script = Script::established(&plain());
@@ -125,7 +126,8 @@ fn unanswered_probes_fail_the_connection() {
     script.expect_event(Event::Failed(Failure::TimedOut));
 }
 
-/// The window closes over data in flight: retransmissions probe it, and congestion control is not told.
+/// RFC 9293 (3.8.6): the window closes over data in flight: retransmissions probe it, and congestion control is not
+/// told.
 #[test]
 fn a_window_that_closes_over_data_is_probed_by_retransmission() {
     let mut script = Script::established(&plain());
@@ -143,7 +145,7 @@ fn a_window_that_closes_over_data_is_probed_by_retransmission() {
     script.expect(data(1001, 1000));
 }
 
-/// The application hears when there is room again, and only after it was told that there is none.
+/// RFC 9293 (3.9.1): the application hears when there is room again, and only after it was told that there is none.
 #[test]
 fn writable_follows_a_short_write() {
     let mut script = Script::with_window(&TcpConfig { send_buffer: Size(8000), ..plain() }, 4);

@@ -60,7 +60,8 @@ fn trace(seed: u64, path: Path, config: &TcpConfig) -> Trace {
     Trace { packets: packets.take(), windows, spurious_timeouts }
 }
 
-/// 4.2 and 4.3: with one member, equations 1 to 5 are standard TCP: the same packets, the same windows.
+/// Peng et al. 2001, 4.2 and 4.3: with one member, equations 1 to 5 are standard TCP: the same packets, the same
+/// windows.
 #[test]
 fn one_member_equals_reno_byte_for_byte() {
     let schemes = [
@@ -106,7 +107,7 @@ fn one_member_equals_reno_byte_for_byte() {
     assert!(timeouts >= 3 && losses >= 10 && spurious >= 3, "all must occur: {seen:?}");
 }
 
-/// `sharing = "none"`: nothing is remembered.
+/// RFC 9040: `sharing = "none"`: nothing is remembered.
 #[test]
 fn without_sharing_nothing_is_remembered() {
     let mut group = Group::new(&sharing(Sharing::None));
@@ -121,7 +122,7 @@ fn without_sharing_nothing_is_remembered() {
     assert_eq!(group.cwnd(two), 2 * MSS);
 }
 
-/// The paper's second open question: with a prefix, hosts of a subnet share; others do not.
+/// Peng et al. 2001: the paper's second open question: with a prefix, hosts of a subnet share; others do not.
 #[test]
 fn a_prefix_shares() {
     for (bits, other, shares) in [(24, "10.0.1.77", true), (24, "10.0.2.2", false), (32, "10.0.1.77", false)]
@@ -139,7 +140,7 @@ fn a_prefix_shares() {
     }
 }
 
-/// The table is bounded: the destination unused longest is forgotten, one in use never.
+/// RFC 9040: the table is bounded: the destination unused longest is forgotten, one in use never.
 #[test]
 fn the_destination_unused_longest_is_forgotten() {
     let mut config = literal();
@@ -193,7 +194,7 @@ fn a_new_connection_starts_with_the_cached_threshold() {
     assert_eq!(group.cwnd(two), 16 * MSS);
 }
 
-/// Without a loss there is no threshold to learn.
+/// RFC 9040: without a loss there is no threshold to learn.
 #[test]
 fn a_connection_without_losses_teaches_no_threshold() {
     let mut group = Group::new(&sharing(Sharing::Cache));
@@ -217,7 +218,8 @@ fn a_cached_threshold_expires() {
     assert_eq!(group.connection(two).ssthresh(), Some(u64::MAX));
 }
 
-/// `share-rtt`: the first time-out of the new connection, its SYN's included, follows the cached round-trip time.
+/// RFC 9040: `share-rtt`: the first time-out of the new connection, its SYN's included, follows the cached round-trip
+/// time.
 #[test]
 fn the_round_trip_time_is_shared_if_asked() {
     for (share_rtt, retransmitted_after) in [(false, 1000), (true, 300)] {

@@ -181,7 +181,7 @@ fn sack_enhanced_f_rto_ignores_window_updates() {
     assert_eq!(script.connection().statistics().spurious_timeouts, 1);
 }
 
-/// Without selective acknowledgements the SACK-enhanced setting means the basic algorithm.
+/// RFC 5682 (3): without selective acknowledgements the SACK-enhanced setting means the basic algorithm.
 #[test]
 fn sack_enhanced_f_rto_falls_back() {
     let config = TcpConfig { initial_window: InitialWindow::Segments(10), ..sack() };
@@ -194,7 +194,7 @@ fn sack_enhanced_f_rto_falls_back() {
     assert_eq!(script.sent(), [1001, 2001], "the duplicate decided");
 }
 
-/// A time-out during fast recovery is taken as needed.
+/// RFC 5682: a time-out during fast recovery is taken as needed.
 #[test]
 fn f_rto_leaves_fast_recovery_alone() {
     let mut script = Script::flying(&TcpConfig { limited_transmit: false, ..basic() }, 10);
@@ -226,7 +226,7 @@ fn f_rto_goes_with_rack() {
     assert_eq!(script.connection().statistics().retransmissions, 1);
 }
 
-/// The conservative response: half of what was outstanding, for window and threshold.
+/// RFC 5681 (3.1): the conservative response: half of what was outstanding, for window and threshold.
 #[test]
 fn the_conservative_response_halves() {
     let mut script = timed_out(&basic());
@@ -302,7 +302,7 @@ fn the_eifel_response_adapts_the_timer() {
     assert_eq!(script.connection().rto(), Duration::from_millis(290 + 4 * 145));
 }
 
-/// The response can be left out: no retransmissions, and the window as the time-out made it.
+/// RFC 5682: the response can be left out: no retransmissions, and the window as the time-out made it.
 #[test]
 fn there_need_be_no_response() {
     let config = TcpConfig { spurious_response: SpuriousResponse::None, ..basic() };

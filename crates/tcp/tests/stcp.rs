@@ -4,7 +4,7 @@ mod group;
 
 use group::*;
 
-/// 3.1: a new ECB starts as a connection of standard TCP would.
+/// Peng et al. 2001, 3.1: a new ECB starts as a connection of standard TCP would.
 #[test]
 fn a_first_connection_starts_from_the_initial_window() {
     let mut group = Group::new(&literal());
@@ -16,7 +16,7 @@ fn a_first_connection_starts_from_the_initial_window() {
     assert_eq!((ecb.num_connections, ecb.n_ssthresh, ecb.add_new_flag), (1, u64::MAX, false));
 }
 
-/// 3.3: in slow start the aggregate doubles per round trip.
+/// Peng et al. 2001, 3.3: in slow start the aggregate doubles per round trip.
 #[test]
 fn the_aggregate_doubles_in_slow_start() {
     let mut group = Group::new(&literal());
@@ -29,7 +29,7 @@ fn the_aggregate_doubles_in_slow_start() {
     }
 }
 
-/// 3.3 and claim "grows like one": with two members the aggregate still only doubles.
+/// Peng et al. 2001, 3.3 and claim "grows like one": with two members the aggregate still only doubles.
 #[test]
 fn two_members_grow_the_aggregate_like_one() {
     let mut group = Group::new(&literal_from(8));
@@ -47,7 +47,8 @@ fn two_members_grow_the_aggregate_like_one() {
     }
 }
 
-/// 3.3: in congestion avoidance the aggregate grows by one segment a round trip, whoever acknowledges.
+/// Peng et al. 2001, 3.3: in congestion avoidance the aggregate grows by one segment a round trip, whoever
+/// acknowledges.
 #[test]
 fn the_aggregate_grows_by_a_segment_in_congestion_avoidance() {
     let (mut group, one, two) = pair_of_twenties(&literal());
@@ -63,7 +64,8 @@ fn the_aggregate_grows_by_a_segment_in_congestion_avoidance() {
     assert!((MSS..=3 * MSS).contains(&grown), "{grown}");
 }
 
-/// Figure 2 at T2: a connection after the last one has closed starts with the whole remembered aggregate.
+/// Peng et al. 2001, Figure 2 at T2: a connection after the last one has closed starts with the whole remembered
+/// aggregate.
 #[test]
 fn a_later_connection_starts_from_the_remembered_aggregate() {
     let mut group = Group::new(&literal());
@@ -82,7 +84,7 @@ fn a_later_connection_starts_from_the_remembered_aggregate() {
     assert_eq!((group.cwnd(two), group.sent(two) as u64), (n_cwnd, n_cwnd / MSS));
 }
 
-/// 3.2: a later connection knows the threshold, and leaves slow start before it causes a loss.
+/// Peng et al. 2001, 3.2: a later connection knows the threshold, and leaves slow start before it causes a loss.
 #[test]
 fn a_later_connection_inherits_the_threshold() {
     let mut group = Group::new(&literal());
@@ -100,7 +102,7 @@ fn a_later_connection_inherits_the_threshold() {
     assert_eq!(group.connection(two).ssthresh(), Some(ssthresh));
 }
 
-/// Figure 2 at T3: the running connection gives half, and the newcomer starts with as much.
+/// Peng et al. 2001, Figure 2 at T3: the running connection gives half, and the newcomer starts with as much.
 #[test]
 fn a_newcomer_gets_half_of_the_only_member() {
     let mut group = Group::new(&literal_from(40));
@@ -119,7 +121,7 @@ fn a_newcomer_gets_half_of_the_only_member() {
     assert_balanced(&group);
 }
 
-/// 3.3: the quota of each of N members is `n_cwnd / (N (N + 1))`: all end with an equal share.
+/// Peng et al. 2001, 3.3: the quota of each of N members is `n_cwnd / (N (N + 1))`: all end with an equal share.
 #[test]
 fn three_members_and_a_fourth_end_equal() {
     let mut group = Group::new(&literal_from(48));
@@ -148,7 +150,7 @@ fn three_members_and_a_fourth_end_equal() {
     assert_balanced(&group);
 }
 
-/// Notes on 3.3: a member pays once, not at every call while the flag is up.
+/// Peng et al. 2001, 3.3: a member pays once, not at every call while the flag is up.
 #[test]
 fn a_payer_pays_once() {
     let mut group = Group::new(&literal_from(40));
@@ -170,7 +172,7 @@ fn a_payer_pays_once() {
     assert_balanced(&group);
 }
 
-/// Figure 3 and notes: three connections opened at once queue, and share the remembered aggregate equally.
+/// Peng et al. 2001, Figure 3: three connections opened at once queue, and share the remembered aggregate equally.
 #[test]
 fn three_simultaneous_joins_share_equally() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
@@ -186,8 +188,8 @@ fn three_simultaneous_joins_share_equally() {
     }
 }
 
-/// Notes: two newcomers that wait at the same time are paid by the running member one after the other, and the first
-/// pays the second.
+/// Peng et al. 2001, 3.3: two newcomers that wait at the same time are paid by the running member one after the other,
+/// and the first pays the second.
 #[test]
 fn two_newcomers_queue_behind_a_running_member() {
     let mut group = Group::new(&literal_from(60));
@@ -205,8 +207,8 @@ fn two_newcomers_queue_behind_a_running_member() {
     assert_balanced(&group);
 }
 
-/// Notes: a newcomer whom nobody paid starts with one segment, not with zero; what that is too much heals at the next
-/// call of a member that has more.
+/// Peng et al. 2001, 3.3: a newcomer whom nobody paid starts with one segment, not with zero; what that is too much
+/// heals at the next call of a member that has more.
 #[test]
 fn an_unpaid_newcomer_starts_with_one_segment_and_the_excess_heals() {
     let mut group = Group::new(&literal_from(40));
@@ -222,7 +224,7 @@ fn an_unpaid_newcomer_starts_with_one_segment_and_the_excess_heals() {
     assert_eq!((group.cwnd(one), group.cwnd(two)), (40 * MSS, MSS));
 }
 
-/// Notes: the newcomer that the peer opened takes part too, for in the paper the server sends.
+/// Peng et al. 2001, 3.3: the newcomer that the peer opened takes part too, for in the paper the server sends.
 #[test]
 fn a_passive_open_attaches() {
     let mut group = Group::new(&literal_from(40));
@@ -237,7 +239,7 @@ fn a_passive_open_attaches() {
     assert_eq!(group.sent(two), 20);
 }
 
-/// Figure 2 at T4: when one of two closes, the other takes over its share at its next call.
+/// Peng et al. 2001, Figure 2 at T4: when one of two closes, the other takes over its share at its next call.
 #[test]
 fn a_closed_connections_share_goes_to_the_other() {
     let mut group = Group::new(&literal_from(40));
@@ -258,7 +260,8 @@ fn a_closed_connections_share_goes_to_the_other() {
     assert_balanced(&group);
 }
 
-/// Equation 4: a loss found by duplicates halves the member that it hit and leaves the others as they are.
+/// Peng et al. 2001, Equation 4: a loss found by duplicates halves the member that it hit and leaves the others as they
+/// are.
 #[test]
 fn a_loss_by_duplicates_is_local() {
     let (mut group, one, two) = pair_of_twenties(&literal());
@@ -270,7 +273,7 @@ fn a_loss_by_duplicates_is_local() {
     assert_balanced(&group);
 }
 
-/// 3.3 and notes: what duplicates inflate a window by stays with the connection that they reach.
+/// Peng et al. 2001, 3.3: what duplicates inflate a window by stays with the connection that they reach.
 #[test]
 fn inflation_stays_local() {
     let (mut group, one, two) = pair_of_twenties(&literal());
@@ -284,8 +287,8 @@ fn inflation_stays_local() {
     assert_eq!((group.cwnd(two), group.cwnd(one), group.ecb().n_cwnd), (before, other, ecb.n_cwnd));
 }
 
-/// Equation 5: a time-out brings every member to one segment, and the threshold to half of the total flight. That the
-/// other's timer expires for data of the same flight changes nothing.
+/// Peng et al. 2001, Equation 5: a time-out brings every member to one segment, and the threshold to half of the total
+/// flight. That the other's timer expires for data of the same flight changes nothing.
 #[test]
 fn a_timeout_is_global() {
     let (mut group, one, two) = pair_of_twenties(&literal());
@@ -309,8 +312,8 @@ fn one_timed_out() -> (Group, usize, usize) {
     (group, one, two)
 }
 
-/// Equation 5, "similar to a single TCP connection": acknowledgements of what another member had sent before the time-out
-/// do not open the aggregate; those of what it sent later do.
+/// Peng et al. 2001, Equation 5, "similar to a single TCP connection": acknowledgements of what another member had sent
+/// before the time-out do not open the aggregate; those of what it sent later do.
 #[test]
 fn data_from_before_a_timeout_opens_no_window() {
     let (mut group, one, two) = one_timed_out();
@@ -321,7 +324,7 @@ fn data_from_before_a_timeout_opens_no_window() {
     assert_eq!(group.cwnd(two), 2 * MSS);
 }
 
-/// Equation 5: losses among what was out at a time-out are the same congestion.
+/// Peng et al. 2001, Equation 5: losses among what was out at a time-out are the same congestion.
 #[test]
 fn losses_from_before_a_timeout_are_answered() {
     let (mut group, _, two) = one_timed_out();
@@ -333,8 +336,8 @@ fn losses_from_before_a_timeout_are_answered() {
     assert_eq!(after.statistics.losses, 0);
 }
 
-/// Equation 2 with the floor: a member whose window is one segment keeps it through further losses, and the aggregate
-/// does not fall below what the members hold.
+/// Peng et al. 2001, Equation 2 with the floor: a member whose window is one segment keeps it through further losses,
+/// and the aggregate does not fall below what the members hold.
 #[test]
 fn a_member_at_the_floor_loses_nothing_more() {
     let mut group = Group::new(&literal_from(10));
@@ -353,7 +356,7 @@ fn a_member_at_the_floor_loses_nothing_more() {
     assert!(group.ecb().n_cwnd >= n_cwnd);
 }
 
-/// A connection whose handshake fails gives back what it was granted.
+/// Peng et al. 2001: a connection whose handshake fails gives back what it was granted.
 #[test]
 fn a_failed_handshake_gives_its_grant_back() {
     let mut group = Group::new(&literal_from(40));

@@ -36,7 +36,7 @@ fn one_busy_one_idle(config: &TcpConfig) -> (Group, usize, usize) {
     (group, one, two)
 }
 
-/// The paper's literal behaviour: a member that sends nothing keeps its share for ever.
+/// Peng et al. 2001: the literal behaviour: a member that sends nothing keeps its share for ever.
 #[test]
 fn without_idle_release_an_idle_member_hoards() {
     let (mut group, one, two) = one_busy_one_idle(&literal());
@@ -52,7 +52,7 @@ fn releasing() -> TcpConfig {
     config
 }
 
-/// Beyond the paper: what a member has not used for one to two retransmission time-outs, the others can use.
+/// Beyond Peng et al. 2001: what a member has not used for one to two retransmission time-outs, the others can use.
 #[test]
 fn an_idle_member_gives_its_window_back() {
     let (mut group, one, two) = one_busy_one_idle(&releasing());
@@ -66,7 +66,7 @@ fn an_idle_member_gives_its_window_back() {
     assert_balanced(&group);
 }
 
-/// Beyond the paper: when it wants more again, the others pay it like a newcomer.
+/// Beyond Peng et al. 2001: when it wants more again, the others pay it like a newcomer.
 #[test]
 fn a_member_that_comes_back_is_paid_like_a_newcomer() {
     let (mut group, one, two) = one_busy_one_idle(&releasing());
@@ -122,7 +122,7 @@ fn remembered(config: &TcpConfig) -> (Group, u64) {
     (group, n_cwnd)
 }
 
-/// Beyond the paper: without `half-life` the aggregate halves per retransmission time-out of the path.
+/// Beyond Peng et al. 2001: without `half-life` the aggregate halves per retransmission time-out of the path.
 #[test]
 fn the_half_life_is_a_retransmission_timeout() {
     let mut config = literal_from(4);
@@ -134,7 +134,7 @@ fn the_half_life_is_a_retransmission_timeout() {
     assert_eq!((group.cwnd(two), group.ecb().statistics.decays), (before / 4, 2));
 }
 
-/// Beyond the paper: after its lifetime, state is forgotten with or without decay.
+/// Beyond Peng et al. 2001: after its lifetime, state is forgotten with or without decay.
 #[test]
 fn old_state_expires() {
     for (idle, known) in [(9_000, true), (11_000, false)] {
@@ -147,7 +147,7 @@ fn old_state_expires() {
     }
 }
 
-/// Beyond the paper: where the last member that runs leaves before it has paid, those that wait share equally.
+/// Beyond Peng et al. 2001: where the last member that runs leaves before it has paid, those that wait share equally.
 #[test]
 fn newcomers_that_nobody_is_left_to_pay_share_equally() {
     let mut group = Group::new(&literal_from(40));
@@ -247,7 +247,8 @@ fn apply(group: &mut Group, roll: &mut Roll, step: &Step) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// No deadlock: whatever the members did to each other, what they have written gets out and is acknowledged.
+/// Peng et al. 2001: no deadlock: whatever the members did to each other, what they have written gets out and is
+/// acknowledged.
     #[test]
     fn every_member_gets_its_data_out(
         segments in 1..20_u32,
