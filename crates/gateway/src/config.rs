@@ -32,23 +32,22 @@
 //! interval = "1 s"
 //! ```
 
-use core::fmt;
+mod carrier;
+mod values;
+
 use core::ops::Range;
-use core::str::FromStr;
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use base::Duration;
 use base::config::ConfigError;
-use base::{Duration, Rate};
-use link::limit::Limit;
-use link::{Protocol, efl};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use link::Protocol;
+use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 
-use crate::carrier::Address;
 use crate::key::PresharedKey;
-use crate::session::OVERHEAD;
 use crate::tun::netlink::Prefix;
+pub use carrier::{Carrier, Serial, Udp};
+pub use values::{InterfaceName, Mtu, PositiveRate};
 
 /// A gateway's configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,123 +81,6 @@ pub struct Tun {
     /// Largest IP packet in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1400>,
-}
-
-/// How frames reach the peer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Carriers")]
-pub enum Carrier {
-    /// In UDP datagrams.
-    Udp(Udp),
-    /// On a serial line.
-    Serial(Serial),
-}
-
-/// The tables that `[carrier]` may hold.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Carriers {
-    udp: Option<Udp>,
-    serial: Option<Serial>,
-}
-
-impl TryFrom<Carriers> for Carrier {
-    type Error = &'static str;
-    fn try_from(tables: Carriers) -> Result<Self, &'static str> {
-        match tables {
-            Carriers { udp: Some(udp), serial: None } => Ok(Self::Udp(udp)),
-            Carriers { udp: None, serial: Some(serial) } => Ok(Self::Serial(serial)),
-            _ => Err("not exactly one carrier; allowed are [carrier.udp] or [carrier.serial]"),
-        }
-    }
-}
-
-impl Carrier {
-    /// Where the peer is, for who begins handshakes. On a serial line both sides do.
-    #[must_use]
-    pub fn peer(&self) -> Option<Address> {
-        match self {
-            Self::Udp(udp) => udp.peer.map(Address::Udp),
-            Self::Serial(_) => Some(Address::Serial),
-        }
-    }
-
-    /// Bytes that the carrier adds to each datagram.
-    #[must_use]
-    pub const fn header_len(&self) -> usize {
-        match self {
-            Self::Udp(udp) => udp.header_len(),
-            Self::Serial(_) => efl::HEADER_BITS as usize / 8,
-        }
-    }
-
-    /// The longest datagram with what the carrier adds to it, in bytes.
-    #[must_use]
-    pub const fn packet_limit(&self) -> usize {
-        match self {
-            Self::Udp(udp) => udp.mtu.0 as usize,
-            Self::Serial(_) => efl::MAX_FRAME,
-        }
-    }
-
-    /// The longest frame of the link that a datagram holds.
-    #[must_use]
-    pub const fn frame_limit(&self) -> usize {
-        self.packet_limit() - self.header_len() - OVERHEAD
-    }
-}
-
-/// The address, or the device.
-impl fmt::Display for Carrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Udp(udp) => udp.listen.fmt(f),
-            Self::Serial(serial) => serial.device.display().fmt(f),
-        }
-    }
-}
-
-/// A UDP carrier.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Udp {
-    /// Where this end listens.
-    pub listen: SocketAddr,
-    /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
-    #[serde(default)]
-    pub peer: Option<SocketAddr>,
-    /// Largest IP packet that the path carries, in bytes, 576 to 65535.
-    #[serde(default)]
-    pub mtu: Mtu<1500>,
-}
-
-impl Udp {
-    /// Bytes of IP and UDP headers around each datagram.
-    #[must_use]
-    pub const fn header_len(&self) -> usize {
-        if self.listen.is_ipv4() { 20 + 8 } else { 40 + 8 }
-    }
-}
-
-/// A serial line with 8 data bits, no parity and one stop bit.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Serial {
-    /// The serial device, or a pseudo-terminal.
-    pub device: PathBuf,
-    /// Signal changes a second: ten a byte, start and stop bit among them.
-    pub baud: Limit<50, 4_000_000, 115_200>,
-    /// Encrypts the frames below the session. Needed at both ends or at none, and no substitute for `[session]`.
-    #[serde(default)]
-    pub efl_key: Option<efl::Key>,
-}
-
-impl Serial {
-    /// Bits of frames that the line carries a second.
-    #[must_use]
-    pub fn line_rate(&self) -> Rate {
-        Rate::from_bps(u64::from(self.baud.get()) * 8 / 10)
-    }
 }
 
 /// The link.
@@ -447,100 +329,12 @@ impl SessionKey {
     }
 }
 
-/// A rate above zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PositiveRate(pub Rate);
-
-impl PositiveRate {
-    /// The rate, if it is above zero.
-    #[must_use]
-    pub fn new(rate: Rate) -> Option<Self> {
-        (rate.as_bps() > 0).then_some(Self(rate))
-    }
-}
-
-impl Serialize for PositiveRate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for PositiveRate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(Rate::deserialize(deserializer)?)
-            .ok_or_else(|| de::Error::custom("a rate of zero; allowed are rates above it"))
-    }
-}
-
-/// Largest IP packet in bytes, 576 to 65535; `DEFAULT` unless told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mtu<const DEFAULT: u32>(pub u32);
-
-impl<const DEFAULT: u32> Default for Mtu<DEFAULT> {
-    fn default() -> Self {
-        Self(DEFAULT)
-    }
-}
-
-impl<'de, const DEFAULT: u32> Deserialize<'de> for Mtu<DEFAULT> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match u32::deserialize(deserializer)? {
-            mtu @ 576..=65_535 => Ok(Self(mtu)),
-            mtu => Err(de::Error::custom(format!("{mtu} is out of range; allowed are 576 to 65535 (bytes)"))),
-        }
-    }
-}
-
-/// A name that a network interface can have.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct InterfaceName(String);
-
-impl InterfaceName {
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for InterfaceName {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        let fits = (1..=15).contains(&name.len()) && name != "." && name != "..";
-        if fits && !name.contains(|c: char| c == '/' || c == '%' || c == '\0' || c.is_whitespace()) {
-            return Ok(Self(name));
-        }
-        Err(format!(
-            "\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"
-        ))
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\""
-            )
-        };
-        let (address, len) = text.split_once('/').ok_or_else(wrong)?;
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let len: u8 = len.parse().map_err(|_| wrong())?;
-        if len > if address.is_ipv4() { 32 } else { 128 } { Err(wrong()) } else { Ok(Self { address, len }) }
-    }
-}
-
-impl<'de> Deserialize<'de> for Prefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use base::Rate;
+
     use super::*;
+    use crate::carrier::Address;
 
     const SITE: &str = r#"
 [tun]

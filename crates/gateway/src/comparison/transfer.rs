@@ -40,23 +40,37 @@ pub(super) fn kernel(
     stop: &AtomicBool,
 ) -> io::Result<Outcome> {
     let clock = Clock::start();
+    let (controller, to) = (configuration.controller.name(), SocketAddr::new(address(KERNEL[1]), PORT));
+    let (expected, content) = (Arc::clone(content), Arc::clone(content));
+    carry_out(
+        site,
+        stop,
+        move |finished| receive(to, controller, &expected, clock, finished),
+        move |finished| send(to, controller, &content, clock, finished),
+    )
+}
+
+/// Both sides, each in its namespace and told when to end.
+fn carry_out(
+    site: &Site,
+    stop: &AtomicBool,
+    receive: impl FnOnce(&AtomicBool) -> io::Result<Instant> + Send + 'static,
+    send: impl FnOnce(&AtomicBool) -> io::Result<(Instant, u64)> + Send + 'static,
+) -> io::Result<Outcome> {
     let [a, b] = &site.namespaces;
-    let (controller, expected) = (configuration.controller.name(), Arc::clone(content));
-    let to = SocketAddr::new(address(KERNEL[1]), PORT);
     let finished = Arc::new(AtomicBool::new(false));
     let receiver = {
         let finished = Arc::clone(&finished);
         b.enter(move || {
-            let result = receive(to, controller, &expected, clock, &finished);
+            let result = receive(&finished);
             finished.store(true, Ordering::Release);
             result
         })?
     };
     sleep(HEAD_START);
-    let content = Arc::clone(content);
     let sender = {
         let finished = Arc::clone(&finished);
-        a.enter(move || send(to, controller, &content, clock, &finished))?
+        a.enter(move || send(&finished))?
     };
     conclude(sender, receiver, &finished, stop)
 }
@@ -185,24 +199,15 @@ pub(super) fn ours(
     stop: &AtomicBool,
 ) -> io::Result<Outcome> {
     let clock = Clock::start();
-    let [a, b] = &site.namespaces;
     let config = Arc::new(config);
-    let finished = Arc::new(AtomicBool::new(false));
-    let receiver = {
-        let (config, expected, finished) = (Arc::clone(&config), Arc::clone(content), Arc::clone(&finished));
-        b.enter(move || {
-            let result = receive_ours(&config, &expected, clock, &finished);
-            finished.store(true, Ordering::Release);
-            result
-        })?
-    };
-    sleep(HEAD_START);
-    let content = Arc::clone(content);
-    let sender = {
-        let finished = Arc::clone(&finished);
-        a.enter(move || send_ours(&config, content, clock, &finished))?
-    };
-    conclude(sender, receiver, &finished, stop)
+    let theirs = Arc::clone(&config);
+    let (expected, content) = (Arc::clone(content), Arc::clone(content));
+    carry_out(
+        site,
+        stop,
+        move |finished| receive_ours(&theirs, &expected, clock, finished),
+        move |finished| send_ours(&config, content, clock, finished),
+    )
 }
 
 fn receive_ours(

@@ -20,6 +20,8 @@ pub struct Host {
     /// Which application a connection belongs to.
     owners: FxHashMap<ConnectionId, usize>,
     discarded: u64,
+    /// When the first application wants to act; kept, since the engine asks after every packet.
+    applications_due: Option<Instant>,
     /// The windows of its connections, where they are watched.
     windows: Option<Box<WindowTrace>>,
 }
@@ -28,7 +30,15 @@ impl Host {
     /// A host at `address` with its applications.
     #[must_use]
     pub fn new(address: IpAddr, tcp: tcp::Host, applications: Vec<Application>) -> Self {
-        Self { address, tcp, applications, owners: FxHashMap::default(), discarded: 0, windows: None }
+        Self {
+            address,
+            tcp,
+            applications_due: due(&applications),
+            applications,
+            owners: FxHashMap::default(),
+            discarded: 0,
+            windows: None,
+        }
     }
 
     /// Opens the ports that its applications wait at; a port that two applications name is the first one's.
@@ -86,6 +96,7 @@ impl Host {
                 self.owners.insert(connection, index);
             }
         }
+        self.applications_due = due(&self.applications);
     }
 
     /// Lets the applications act on TCP's events and TCP on the applications, until both are quiet.
@@ -106,6 +117,7 @@ impl Host {
             }
             if progress != Progress::Going {
                 self.applications.iter_mut().for_each(|application| application.on_ended(now, owner));
+                self.applications_due = due(&self.applications);
             }
         }
         while let Some(packet) = self.tcp.poll_transmit(now) {
@@ -135,7 +147,11 @@ impl Node for Host {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let applications = self.applications.iter().filter_map(Application::poll_timeout).min();
-        earlier(self.tcp.poll_timeout(), applications)
+        earlier(self.tcp.poll_timeout(), self.applications_due)
     }
+}
+
+/// When the first of them wants to act.
+fn due(applications: &[Application]) -> Option<Instant> {
+    applications.iter().filter_map(Application::poll_timeout).min()
 }

@@ -19,9 +19,13 @@ impl Scoreboard {
 
     /// Deems lost what starts below `edge` and the peer is not known to have.
     pub(crate) fn mark_lost_below(&mut self, edge: u64) {
-        let mut index = self.lost_until.max(self.base);
+        self.lost_until = self.mark_lost_between(self.lost_until.max(self.base), edge);
+    }
+
+    /// The same from the record with this index on; the index of the first record at or beyond `end`.
+    fn mark_lost_between(&mut self, mut index: u64, end: u64) -> u64 {
         while let Some(record) = self.records.get_mut((index - self.base) as usize) {
-            if record.start >= edge {
+            if record.start >= end {
                 break;
             }
             if !record.has(SACKED | LOST) {
@@ -31,7 +35,7 @@ impl Scoreboard {
             }
             index += 1;
         }
-        self.lost_until = index;
+        index
     }
 
     /// Deems the first record lost, even if it was sent again.
@@ -81,18 +85,7 @@ impl Scoreboard {
 
     /// Deems lost what starts below `end` and the peer is not known to have; copies under way stay so.
     pub(crate) fn mark_rest_lost(&mut self, end: u64) {
-        let mut index = self.base;
-        while let Some(record) = self.records.get_mut((index - self.base) as usize) {
-            if record.start >= end {
-                break;
-            }
-            if !record.has(SACKED | LOST) {
-                record.marks |= LOST;
-                self.lost += record.len;
-                self.losses = self.losses.wrapping_add(1);
-            }
-            index += 1;
-        }
+        let index = self.mark_lost_between(self.base, end);
         self.lost_until = self.lost_until.max(index);
         self.rewind();
     }

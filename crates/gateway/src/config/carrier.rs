@@ -1,0 +1,131 @@
+//! How frames reach the peer: the `[carrier]` table.
+
+use core::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use base::Rate;
+use link::efl;
+use link::limit::Limit;
+use serde::Deserialize;
+
+use super::Mtu;
+use crate::carrier::Address;
+use crate::session::OVERHEAD;
+
+/// How frames reach the peer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Carriers")]
+pub enum Carrier {
+    /// In UDP datagrams.
+    Udp(Udp),
+    /// On a serial line.
+    Serial(Serial),
+}
+
+/// The tables that `[carrier]` may hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Carriers {
+    udp: Option<Udp>,
+    serial: Option<Serial>,
+}
+
+impl TryFrom<Carriers> for Carrier {
+    type Error = &'static str;
+    fn try_from(tables: Carriers) -> Result<Self, &'static str> {
+        match tables {
+            Carriers { udp: Some(udp), serial: None } => Ok(Self::Udp(udp)),
+            Carriers { udp: None, serial: Some(serial) } => Ok(Self::Serial(serial)),
+            _ => Err("not exactly one carrier; allowed are [carrier.udp] or [carrier.serial]"),
+        }
+    }
+}
+
+impl Carrier {
+    /// Where the peer is, for who begins handshakes. On a serial line both sides do.
+    #[must_use]
+    pub fn peer(&self) -> Option<Address> {
+        match self {
+            Self::Udp(udp) => udp.peer.map(Address::Udp),
+            Self::Serial(_) => Some(Address::Serial),
+        }
+    }
+
+    /// Bytes that the carrier adds to each datagram.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        match self {
+            Self::Udp(udp) => udp.header_len(),
+            Self::Serial(_) => efl::HEADER_BITS as usize / 8,
+        }
+    }
+
+    /// The longest datagram with what the carrier adds to it, in bytes.
+    #[must_use]
+    pub const fn packet_limit(&self) -> usize {
+        match self {
+            Self::Udp(udp) => udp.mtu.0 as usize,
+            Self::Serial(_) => efl::MAX_FRAME,
+        }
+    }
+
+    /// The longest frame of the link that a datagram holds.
+    #[must_use]
+    pub const fn frame_limit(&self) -> usize {
+        self.packet_limit() - self.header_len() - OVERHEAD
+    }
+}
+
+/// The address, or the device.
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(udp) => udp.listen.fmt(f),
+            Self::Serial(serial) => serial.device.display().fmt(f),
+        }
+    }
+}
+
+/// A UDP carrier.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Udp {
+    /// Where this end listens.
+    pub listen: SocketAddr,
+    /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
+    #[serde(default)]
+    pub peer: Option<SocketAddr>,
+    /// Largest IP packet that the path carries, in bytes, 576 to 65535.
+    #[serde(default)]
+    pub mtu: Mtu<1500>,
+}
+
+impl Udp {
+    /// Bytes of IP and UDP headers around each datagram.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        if self.listen.is_ipv4() { 20 + 8 } else { 40 + 8 }
+    }
+}
+
+/// A serial line with 8 data bits, no parity and one stop bit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Serial {
+    /// The serial device, or a pseudo-terminal.
+    pub device: PathBuf,
+    /// Signal changes a second: ten a byte, start and stop bit among them.
+    pub baud: Limit<50, 4_000_000, 115_200>,
+    /// Encrypts the frames below the session. Needed at both ends or at none, and no substitute for `[session]`.
+    #[serde(default)]
+    pub efl_key: Option<efl::Key>,
+}
+
+impl Serial {
+    /// Bits of frames that the line carries a second.
+    #[must_use]
+    pub fn line_rate(&self) -> Rate {
+        Rate::from_bps(u64::from(self.baud.get()) * 8 / 10)
+    }
+}

@@ -1,0 +1,100 @@
+//! Values with a range or a form of their own.
+
+use core::str::FromStr;
+use std::net::IpAddr;
+
+use base::Rate;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::tun::netlink::Prefix;
+
+/// A rate above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositiveRate(pub Rate);
+
+impl PositiveRate {
+    /// The rate, if it is above zero.
+    #[must_use]
+    pub fn new(rate: Rate) -> Option<Self> {
+        (rate.as_bps() > 0).then_some(Self(rate))
+    }
+}
+
+impl Serialize for PositiveRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PositiveRate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(Rate::deserialize(deserializer)?)
+            .ok_or_else(|| de::Error::custom("a rate of zero; allowed are rates above it"))
+    }
+}
+
+/// Largest IP packet in bytes, 576 to 65535; `DEFAULT` unless told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu<const DEFAULT: u32>(pub u32);
+
+impl<const DEFAULT: u32> Default for Mtu<DEFAULT> {
+    fn default() -> Self {
+        Self(DEFAULT)
+    }
+}
+
+impl<'de, const DEFAULT: u32> Deserialize<'de> for Mtu<DEFAULT> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            mtu @ 576..=65_535 => Ok(Self(mtu)),
+            mtu => Err(de::Error::custom(format!("{mtu} is out of range; allowed are 576 to 65535 (bytes)"))),
+        }
+    }
+}
+
+/// A name that a network interface can have.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct InterfaceName(String);
+
+impl InterfaceName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for InterfaceName {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        let fits = (1..=15).contains(&name.len()) && name != "." && name != "..";
+        if fits && !name.contains(|c: char| c == '/' || c == '%' || c == '\0' || c.is_whitespace()) {
+            return Ok(Self(name));
+        }
+        Err(format!(
+            "\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"
+        ))
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\""
+            )
+        };
+        let (address, len) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let len: u8 = len.parse().map_err(|_| wrong())?;
+        if len > if address.is_ipv4() { 32 } else { 128 } { Err(wrong()) } else { Ok(Self { address, len }) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
