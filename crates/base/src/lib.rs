@@ -1,4 +1,4 @@
-//! The ground floor: integer time and rates, sequence numbers, packet buffers, named random streams,
+//! The ground floor: integer time and rates, sequence numbers, packet buffers, named random streams, test content,
 //! and the wire formats of IPv4, IPv6, TCP and UDP.
 //!
 //! Nothing here knows a protocol's behaviour; everything above is built from these values.
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod content;
 pub mod packet;
 pub mod random;
 pub mod rate;

@@ -1,4 +1,4 @@
-//! Wire formats: for each a checked `View` over bytes and a `Repr` that parses from it and emits to a buffer.
+//! Wire formats: for each protocol a checked `View` over bytes and a `Repr` that parses from it and emits to a buffer.
 //!
 //! A view never panics on what a peer sent; a representation holds what the protocol machines use and
 //! round-trips exactly.
@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod record;
 pub mod tcp;
 pub mod udp;
 

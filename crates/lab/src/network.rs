@@ -10,8 +10,8 @@ use channel::Channel;
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
 use crate::scenario::{self, Bulk, Framing, Opener, Scenario, Traffic};
-use crate::traffic::content::Content;
 use crate::traffic::{Application, BulkReceiver, BulkSender, Opening, Role};
+use base::content::Content;
 
 /// A scenario's network, ready to run.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Traffic: the applications that run on a lab's hosts.
 
 pub mod bulk;
-pub mod content;
 mod role;
 
 use base::Instant;

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base::content::Content;
 use base::units::Probability;
 use base::{Duration, Rate, Rng};
 use channel::{ErrorModel, line};
 use gateway::stack::path::Impairments;
-use lab::traffic::content::Content;
 use tcp::TcpConfig;
 
 /// One transfer.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base::Instant;
 use tcp::{ConnectionId, Event, Statistics};
 
-use super::content::Content;
 use super::{Progress, Role};
+use base::content::Content;
 
 /// Sends `size` bytes of a stream, then closes its direction.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The bytes that a test stream carries: any offset can be produced and checked without keeping the stream.
 
-use base::Rng;
+use crate::Rng;
 
 /// Bytes after which a stream repeats: a prime, so that a segment that lands at the wrong place by any likely
 /// distance (a multiple of a segment size, of a power of two) is noticed.
