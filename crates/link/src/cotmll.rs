@@ -19,11 +19,14 @@
 //! - Control frames have no sequence number. Class 010 has its own, and goes before rule 1; but never twice in a
 //!   row while rule 1 or 2 applies, nor nine times while rule 3 does, so that neither class can starve the other.
 //! - Out of order, if that is chosen, a packet is delivered as soon as all its frames are there.
+//! - Persistence is unlimited unless told, as in the thesis. With a limit whole packets are given up, when the line asks for a
+//!   frame and their time or attempts are over, and a [`Skip`] tells the receiver to move on (ours). It goes before
+//!   all else, but never twice in a row, until an acknowledgement covers the frames.
 //! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
 //!
 //! Deviations: none known.
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
@@ -33,10 +36,12 @@ use crate::ready::Ready;
 mod by_age;
 mod receiver;
 mod sender;
+mod skip;
 mod trailer;
 mod unreliable;
 mod window;
 
+pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 
 /// What a scenario may say about `cotmll`.
@@ -49,24 +54,101 @@ pub struct Config {
     pub ordered: bool,
     /// Bytes of a packet in a full frame; 487 unless told: 3968 bits with trailer and framing (Faulkner 2004, 2.3).
     pub frame_payload: Limit<1, 65_000, 487>,
+    /// Time from the first sending of a packet's first frame after which it is given up; never unless told. What a packet's
+    /// frames take on the line should fit in several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistence: Option<Persistence>,
+    /// Sendings of a frame, fillers among them, instead of one more of which its packet is given up; any number unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Limit<1, 1_000_000, 10>>,
+    /// Which sending of a block's frames counts when what precedes it is flagged; the latest unless told.
+    pub flag_against: FlagAgainst,
+    /// As of when a frame acknowledges; as of its trailer's leaving unless told.
+    pub acknowledge: Acknowledge,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { window: Limit::default(), ordered: true, frame_payload: Limit::default() }
+        Self {
+            window: Limit::default(),
+            ordered: true,
+            frame_payload: Limit::default(),
+            persistence: None,
+            attempts: None,
+            flag_against: FlagAgainst::default(),
+            acknowledge: Acknowledge::default(),
+        }
     }
+}
+
+/// How long a packet is sent again; more than no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Duration", into = "Duration")]
+pub struct Persistence(Duration);
+
+/// No time is no persistence: every packet would be given up once its first frame was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("0 s is out of range; allowed is anything longer, or nothing for no limit")]
+pub struct NoPersistence;
+
+impl Persistence {
+    /// The time.
+    #[must_use]
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl TryFrom<Duration> for Persistence {
+    type Error = NoPersistence;
+    fn try_from(time: Duration) -> Result<Self, NoPersistence> {
+        if time.is_zero() { Err(NoPersistence) } else { Ok(Self(time)) }
+    }
+}
+
+impl From<Persistence> for Duration {
+    fn from(persistence: Persistence) -> Self {
+        persistence.0
+    }
+}
+
+/// Which sending of the frames that a block newly acknowledges is compared with those before the block.
+///
+/// The text does not say. Only the sender can choose, so the lab may compare: a frame of kind
+/// [`FrameKind::Retransmission`] is a flag that was acted upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlagAgainst {
+    /// Finds losses soon after a blockage; some flags are false once frames have been cycled.
+    #[default]
+    Latest,
+    /// No flag is false on a line that keeps order; hardly any is set after a blockage.
+    First,
+}
+
+/// The moment that a frame's acknowledgement reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledge {
+    /// When the trailer leaves: just in time (Faulkner 2004, 2.3).
+    #[default]
+    Trailer,
+    /// When the frame starts, as a header would. For comparison.
+    Start,
 }
 
 /// One end of a COTMLL link.
 #[derive(Debug)]
 pub struct Cotmll {
-    frame_payload: usize,
+    config: Config,
     sender: sender::Sender,
     receiver: receiver::Receiver,
     unreliable_sender: unreliable::Sender,
     unreliable_receiver: unreliable::Receiver,
     /// Frames of class 010 that went without one of class 001 between.
     unreliable_run: u32,
+    /// The latest frame was a skip message.
+    has_just_skipped: bool,
     ready: Ready,
     counters: Counters,
 }
@@ -82,6 +164,8 @@ struct Counters {
     malformed: u64,
     acks_invalid: u64,
     packets_reset: u64,
+    skips_sent: u64,
+    skips_received: u64,
 }
 
 impl Cotmll {
@@ -89,12 +173,13 @@ impl Cotmll {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            frame_payload: config.frame_payload.get() as usize,
-            sender: sender::Sender::new(config.window.get()),
+            config,
+            sender: sender::Sender::new(&config),
             receiver: receiver::Receiver::new(config.ordered),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
+            has_just_skipped: false,
             ready: Ready::default(),
             counters: Counters::default(),
         }
@@ -104,6 +189,19 @@ impl Cotmll {
     #[must_use]
     pub const fn in_flight(&self) -> u64 {
         self.sender.in_flight()
+    }
+
+    /// A skip message of at most `room` bytes, if there is one and it is its turn.
+    fn poll_skip(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let just_skipped = core::mem::take(&mut self.has_just_skipped);
+        if just_skipped || room < SKIP_LEN {
+            return None;
+        }
+        let skip = self.sender.next_skip()?;
+        out.extend_from_slice(&skip.emit());
+        self.has_just_skipped = true;
+        self.counters.skips_sent += 1;
+        Some(self.bare_ack(out))
     }
 
     /// A frame of class 010, if there is one and it is its turn.
@@ -124,8 +222,8 @@ impl Cotmll {
         Some(FrameKind::New)
     }
 
-    fn poll_reliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
-        let kind = self.sender.poll(room, out)?;
+    fn poll_reliable(&mut self, now: Instant, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let kind = self.sender.poll(now, room, out)?;
         match kind {
             FrameKind::Retransmission => self.counters.retransmissions += 1,
             FrameKind::Filler => self.counters.fillers += 1,
@@ -134,6 +232,7 @@ impl Cotmll {
         Some(kind)
     }
 
+    /// The trailer of class 000, on its own or behind a message.
     fn bare_ack(&mut self, out: &mut Vec<u8>) -> FrameKind {
         let ack = Ack::Cumulative(0);
         let trailer = Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack };
@@ -148,8 +247,9 @@ impl Cotmll {
             SubProtocol::Unreliable => self.unreliable_receiver.handle(trailer, payload, &mut self.ready),
             SubProtocol::Control if payload.is_empty() => Ok(()),
             SubProtocol::Control => {
-                self.counters.malformed += 1;
-                Err(Discard::Malformed)
+                let skip = Skip::parse(payload).inspect_err(|_| self.counters.malformed += 1)?;
+                self.counters.skips_received += 1;
+                self.receiver.handle_skip(skip, &mut self.ready)
             }
         }
     }
@@ -188,46 +288,67 @@ impl Endpoint for Cotmll {
 
     /// Never idle, if `max_len` has room for a trailer; a frame that was cut for a larger `max_len` waits until that is
     /// allowed again.
-    fn poll_frame(&mut self, _now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let room = max_len.checked_sub(TRAILER_LEN)?.min(self.frame_payload);
+    fn poll_frame(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let longest = max_len.checked_sub(TRAILER_LEN)?;
+        let room = longest.min(self.config.frame_payload.get() as usize);
+        self.sender.give_up_overdue(now);
         let kind = self
-            .poll_unreliable(room, out)
-            .or_else(|| self.poll_reliable(room, out))
+            .poll_skip(longest, out)
+            .or_else(|| self.poll_unreliable(room, out))
+            .or_else(|| self.poll_reliable(now, room, out))
             .unwrap_or_else(|| self.bare_ack(out));
-        Some(FrameInfo { kind, late_len: TRAILER_LEN })
+        let late_len = match self.config.acknowledge {
+            Acknowledge::Trailer => TRAILER_LEN,
+            Acknowledge::Start => {
+                trailer::seal(out, self.receiver.next_ack());
+                0
+            }
+        };
+        Some(FrameInfo { kind, late_len })
     }
 
-    /// Fills in the acknowledgement. `frame` may be the whole frame or its late bytes.
+    /// Fills in the acknowledgement, if it is not there. `frame` may be the whole frame or its late bytes.
     fn seal_frame(&mut self, _now: Instant, frame: &mut [u8]) {
-        trailer::seal(frame, self.receiver.next_ack());
+        if self.config.acknowledge == Acknowledge::Trailer {
+            trailer::seal(frame, self.receiver.next_ack());
+        }
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
         self.ready.pop()
     }
 
-    /// Never: continuous sending needs no timers.
+    /// Never: continuous sending needs no timers, and a time limit is looked at when the line asks for a frame.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
     /// Never nothing.
     fn demand(&self) -> Demand {
-        if self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.receiver.has_news() {
+        let has_packets = self.sender.is_urgent() || self.unreliable_sender.is_pending();
+        if has_packets || self.sender.has_new_skips() || self.receiver.has_news() {
             Demand::Fresh
         } else {
             Demand::Filler
         }
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.demand() == Demand::Filler
+            && !self.sender.has_outstanding()
+            && !self.sender.has_skips()
+            && !self.has_just_skipped
+    }
+
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
     /// have delivered them; a packet that was not cut to its end starts again.
     fn reset(&mut self) {
-        self.counters.packets_reset += self.sender.reset();
+        self.counters.packets_reset += self.sender.reset(&self.config);
         self.receiver.reset();
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
         self.unreliable_run = 0;
+        self.has_just_skipped = false;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -249,6 +370,10 @@ impl Endpoint for Cotmll {
             ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
             ("packets-not-taken", self.ready.dropped()),
             ("packets-reset", c.packets_reset),
+            ("packets-given-up", self.sender.packets_given_up()),
+            ("skips-sent", c.skips_sent),
+            ("skips-received", c.skips_received),
+            ("frames-skipped", self.receiver.skipped()),
         ]
     }
 }

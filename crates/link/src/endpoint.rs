@@ -116,6 +116,11 @@ pub trait Endpoint: Debug + Send {
     /// What [`Endpoint::poll_frame`] would do now.
     fn demand(&self) -> Demand;
 
+    /// Whether all frames from now on would be the same, neither data nor message, until a packet or a frame comes.
+    fn is_at_rest(&self) -> bool {
+        self.demand() == Demand::Filler
+    }
+
     /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.
     fn reset(&mut self);
 

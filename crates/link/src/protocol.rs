@@ -134,9 +134,12 @@ mod tests {
 
     #[test]
     fn a_protocol_writes_back() {
-        for text in
-            ["\"plain\"", "{ plain = { buffer = 3 } }", "{ cotmll = { window = 66, ordered = false } }"]
-        {
+        for text in [
+            "\"plain\"",
+            "{ plain = { buffer = 3 } }",
+            "{ cotmll = { window = 66, ordered = false } }",
+            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\" } }",
+        ] {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
             assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap().protocol, protocol);
@@ -150,6 +153,11 @@ mod tests {
             ("{ plan = {} }", "unknown variant `plan`, expected"),
             ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ plain = { bufer = 1 } }", "unknown field `bufer`, expected `buffer`"),
+            ("{ cotmll = { persistence = \"0 s\" } }", "0 s is out of range; allowed is anything longer"),
+            ("{ cotmll = { persistence = 2 } }", "invalid type: integer `2`, expected a string"),
+            ("{ cotmll = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
+            ("{ cotmll = { flag-against = \"last\" } }", "expected `latest` or `first`"),
+            ("{ cotmll = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
             ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {

@@ -8,6 +8,8 @@ use crate::MAX_PACKET;
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     partial: Option<Packet>,
+    /// The rest of a packet that the sender gave up is passed over, and not counted.
+    skipping: bool,
     incomplete: u64,
 }
 
@@ -18,6 +20,7 @@ impl Reassembly {
     #[inline]
     pub(crate) fn push(&mut self, first: bool, last: bool, payload: &[u8]) -> Option<Packet> {
         if first {
+            self.skipping = false;
             self.abort();
             let packet = Packet::from_slice(payload);
             if last {
@@ -32,7 +35,8 @@ impl Reassembly {
     fn extend(&mut self, last: bool, payload: &[u8]) -> Option<Packet> {
         let Some(packet) = &mut self.partial else {
             // Counted where the packet's end shows, so that it counts once.
-            self.incomplete += u64::from(last);
+            self.incomplete += u64::from(last && !self.skipping);
+            self.skipping &= !last;
             return None;
         };
         let len = packet.len() + payload.len();
@@ -54,6 +58,12 @@ impl Reassembly {
     /// Whatever was begun will never be complete.
     pub(crate) fn abort(&mut self) {
         self.incomplete += u64::from(self.partial.take().is_some());
+    }
+
+    /// The sender has given up the packet that was begun, or that would have been.
+    pub(crate) fn skip(&mut self) {
+        self.partial = None;
+        self.skipping = true;
     }
 
     /// Whether a packet was begun.

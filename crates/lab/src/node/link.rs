@@ -314,7 +314,7 @@ impl LinkEnd {
             && self.news_in_flight == 0
             && self.queue.is_empty()
             && self.endpoint.poll_timeout().is_none()
-            && self.endpoint.demand() == Demand::Filler
+            && self.endpoint.is_at_rest()
     }
 
     /// Puts the bare acknowledgements of a sleep on the line.

@@ -9,8 +9,9 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
+use super::skip::Skip;
 use super::trailer::{Ack, MAX_BLOCK, Trailer};
-use super::window::{Set, WINDOW, beyond, on_air, place};
+use super::window::{SPACE, Set, WINDOW, beyond, on_air, place};
 
 /// The sliding receive window.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(super) struct Receiver {
     misplaced: u64,
     duplicates: u64,
     old: u64,
+    skipped: u64,
     told: Told,
 }
 
@@ -37,6 +39,12 @@ struct Held {
     payload: Option<Packet>,
     first: bool,
     last: bool,
+    /// It never came: the sender has given it up.
+    skipped: bool,
+}
+
+impl Held {
+    const SKIPPED: Self = Self { payload: None, first: false, last: false, skipped: true };
 }
 
 /// The acknowledgements that the peer was last sent.
@@ -65,6 +73,7 @@ impl Receiver {
             misplaced: 0,
             duplicates: 0,
             old: 0,
+            skipped: 0,
             told: Told::default(),
         }
     }
@@ -96,9 +105,43 @@ impl Receiver {
             return Err(Discard::Duplicate(trailer.tx.into()));
         }
         let (first, last) = (trailer.first, trailer.last);
-        self.held[place(sequence)] = Held { payload: Some(Packet::from_slice(payload)), first, last };
+        let payload = Some(Packet::from_slice(payload));
+        self.held[place(sequence)] = Held { payload, first, last, skipped: false };
         if !self.ordered {
             self.deliver_around(sequence, ready);
+        }
+        Ok(())
+    }
+
+    /// Takes the sender's word that frames will not come. They count as received from then on: acknowledgements cover them.
+    ///
+    /// # Errors
+    /// [`Discard::Duplicate`] if all of them are old, [`Discard::OutsideWindow`] if one lies beyond the window.
+    pub(super) fn handle_skip(&mut self, skip: Skip, ready: &mut Ready) -> Result<(), Discard> {
+        let offset = beyond(self.next, skip.start);
+        let count = u64::from(skip.count);
+        let (start, count) = if offset < WINDOW as u64 {
+            (self.next + offset, count)
+        } else {
+            (self.next, count.saturating_sub(SPACE - offset))
+        };
+        if count == 0 {
+            return Err(Discard::Duplicate(skip.start.into()));
+        }
+        if start + count > self.next + WINDOW as u64 {
+            return Err(Discard::OutsideWindow(skip.start.into()));
+        }
+        for sequence in start.max(self.next + 1)..start + count {
+            if self.received.insert(sequence) {
+                self.held[place(sequence)] = Held::SKIPPED;
+                self.skipped += 1;
+            }
+        }
+        if start == self.next {
+            self.next += 1;
+            self.skipped += 1;
+            self.reassembly.skip();
+            self.close_gap(ready);
         }
         Ok(())
     }
@@ -109,6 +152,9 @@ impl Receiver {
         while !self.received.is_empty() && self.received.remove(self.next) {
             let held = &mut self.held[place(self.next)];
             self.next += 1;
+            if held.skipped {
+                self.reassembly.skip();
+            }
             let Some(payload) = held.payload.take() else { continue };
             let complete = if held.first && held.last {
                 self.reassembly.abort();
@@ -145,13 +191,18 @@ impl Receiver {
 
     fn find_last(&self, sequence: u64) -> Option<u64> {
         let end = self.next + WINDOW as u64;
-        let mut received = (sequence..end).take_while(|&at| self.received.contains(at));
+        let mut received = (sequence..end).take_while(|&at| self.is_there(at));
         received.find(|&at| self.held[place(at)].last)
     }
 
     fn find_first(&self, sequence: u64) -> Option<u64> {
-        let mut received = (self.next + 1..=sequence).rev().take_while(|&at| self.received.contains(at));
+        let mut received = (self.next + 1..=sequence).rev().take_while(|&at| self.is_there(at));
         received.find(|&at| self.held[place(at)].first)
+    }
+
+    /// Whether a frame beyond the gap has come.
+    fn is_there(&self, sequence: u64) -> bool {
+        self.received.contains(sequence) && !self.held[place(sequence)].skipped
     }
 
     /// The first block beyond the gap, as much of it as can be told.
@@ -207,6 +258,11 @@ impl Receiver {
     /// Frames received again later than that.
     pub(super) const fn old(&self) -> u64 {
         self.old
+    }
+
+    /// Frames that the peer gave up before they came.
+    pub(super) const fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// Packets given up because the peer sent their fragments wrongly, or started afresh.

@@ -4,13 +4,18 @@
 
 use std::collections::VecDeque;
 
-use base::Packet;
+use base::{Instant, Packet};
 
 use crate::endpoint::FrameKind;
 
 use super::by_age::ByAge;
 use super::trailer::{Ack, SubProtocol, Trailer};
 use super::window::{Set, WINDOW, beyond, on_air, place};
+use super::{Config, FlagAgainst};
+
+mod persistence;
+
+use persistence::Persistence;
 
 /// The sliding transmission window.
 #[derive(Debug)]
@@ -27,12 +32,24 @@ pub(super) struct Sender {
     flagged: Set,
     by_age: ByAge,
     /// Packets of which frames are in the window or still to be cut, oldest first.
-    packets: VecDeque<Packet>,
+    packets: VecDeque<Outgoing>,
     /// Packets that have left `packets`.
     packets_done: u64,
     /// Bytes of the last packet that were cut; `None` if it was cut to its end.
     cut: Option<usize>,
+    flag_against: FlagAgainst,
     flags: u64,
+    persistence: Persistence,
+}
+
+/// A packet on its way.
+#[derive(Debug)]
+struct Outgoing {
+    packet: Packet,
+    /// The frame that it starts with and when that was first sent; both out of reach before.
+    first_frame: u64,
+    first_sent: Instant,
+    given_up: bool,
 }
 
 /// A frame in the window.
@@ -40,17 +57,20 @@ pub(super) struct Sender {
 struct Frame {
     /// Its latest sending. Kept when it is acknowledged: later blocks are compared with it.
     stamp: u64,
+    first_stamp: u64,
     packet: u64,
     start: u32,
     len: u32,
+    /// How often it was sent.
+    sendings: u32,
     first: bool,
     last: bool,
 }
 
 impl Sender {
-    pub(super) fn new(window: u32) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
-            window: window.into(),
+            window: config.window.get().into(),
             base: 0,
             next: 0,
             sendings: 0,
@@ -61,7 +81,9 @@ impl Sender {
             packets: VecDeque::new(),
             packets_done: 0,
             cut: None,
+            flag_against: config.flag_against,
             flags: 0,
+            persistence: Persistence::new(config),
         }
     }
 
@@ -73,7 +95,8 @@ impl Sender {
     /// Takes the next packet to be cut; none may be pending.
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
-        self.packets.push_back(packet);
+        let (first_frame, first_sent) = (u64::MAX, Instant::MAX);
+        self.packets.push_back(Outgoing { packet, first_frame, first_sent, given_up: false });
         self.cut = Some(0);
     }
 
@@ -89,20 +112,22 @@ impl Sender {
         !self.outstanding.is_empty()
     }
 
-    const fn may_cut(&self) -> bool {
+    /// Whether rule 2 applies: there is new data, and room for it in the window.
+    #[inline]
+    pub(super) const fn may_cut(&self) -> bool {
         self.is_pending() && self.next - self.base < self.window
     }
 
     /// Appends the frame that the rules choose, of at most `room` bytes and a trailer; `None` if they choose none, or
     /// one that was cut when there was more room.
     #[inline]
-    pub(super) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+    pub(super) fn poll(&mut self, now: Instant, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
         if !self.flagged.is_empty() {
             let first = self.flagged.first_in(self.base, self.next)?;
             return self.send(first, room, out).then_some(FrameKind::Retransmission);
         }
         if self.may_cut() {
-            let frame = self.cut_frame(room)?;
+            let frame = self.cut_frame(now, room)?;
             return self.send(frame, room, out).then_some(FrameKind::New);
         }
         let oldest = self.sequence_at(self.by_age.oldest()?);
@@ -110,20 +135,26 @@ impl Sender {
     }
 
     /// Cuts a frame off the pending packet; `None` if there is no room for a single byte of it.
-    fn cut_frame(&mut self, room: usize) -> Option<u64> {
-        let packet = self.packets.back()?;
+    fn cut_frame(&mut self, now: Instant, room: usize) -> Option<u64> {
+        let sequence = self.next;
+        let outgoing = self.packets.back_mut()?;
         let start = self.cut?;
-        let len = room.min(packet.len() - start);
-        if len == 0 && !packet.is_empty() {
+        let total = outgoing.packet.len();
+        let len = room.min(total - start);
+        if len == 0 && total > 0 {
             return None;
         }
-        let last = start + len == packet.len();
-        let sequence = self.next;
+        if start == 0 {
+            (outgoing.first_frame, outgoing.first_sent) = (sequence, now);
+        }
+        let last = start + len == total;
         self.frames[place(sequence)] = Frame {
             stamp: 0,
+            first_stamp: 0,
             packet: self.packets_done + self.packets.len() as u64 - 1,
             start: start as u32,
             len: len as u32,
+            sendings: 0,
             first: start == 0,
             last,
         };
@@ -141,9 +172,13 @@ impl Sender {
         }
         self.sendings += 1;
         frame.stamp = self.sendings;
+        if frame.sendings == 0 {
+            frame.first_stamp = self.sendings;
+        }
+        frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.touch(place);
         self.flagged.remove(sequence);
-        let packet = &self.packets[(frame.packet - self.packets_done) as usize];
+        let packet = &self.packets[(frame.packet - self.packets_done) as usize].packet;
         let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
         out.extend_from_slice(&packet[start..end]);
         let trailer = Trailer {
@@ -197,10 +232,15 @@ impl Sender {
 
     /// Frames `start..end` have arrived, and what precedes them has not: flags what was not sent again since.
     fn handle_block(&mut self, start: u64, end: u64) {
+        self.persistence.settle_all(start, end);
         let mut latest = 0;
         let mut at = start;
         while let Some(sequence) = self.outstanding.first_in(at, end) {
-            latest = latest.max(self.frames[place(sequence)].stamp);
+            let frame = &self.frames[place(sequence)];
+            latest = latest.max(match self.flag_against {
+                FlagAgainst::Latest => frame.stamp,
+                FlagAgainst::First => frame.first_stamp,
+            });
             self.settle(sequence);
             at = sequence + 1;
         }
@@ -224,6 +264,7 @@ impl Sender {
             self.flagged.remove(sequence);
             self.by_age.remove(place(sequence));
         }
+        self.persistence.settle(sequence);
     }
 
     /// The frame of the window at this place.
@@ -232,19 +273,20 @@ impl Sender {
         self.base + offset as u64
     }
 
-    /// Starts anew with an empty window; answers how many packets were given up.
+    /// Starts anew with an empty window; answers how many packets were given up for that.
     ///
     /// A packet that was not cut to its end is kept and will be cut from its start.
-    pub(super) fn reset(&mut self) -> u64 {
+    pub(super) fn reset(&mut self, config: &Config) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
-        let given_up = self.packets.len() as u64;
-        let flags = self.flags;
-        *self = Self::new(self.window as u32);
+        let unsure = self.packets.iter().filter(|outgoing| !outgoing.given_up).count() as u64;
+        let (flags, packets_given_up) = (self.flags, self.packets_given_up());
+        *self = Self::new(config);
         self.flags = flags;
-        if let Some(packet) = pending {
-            self.offer(packet);
+        self.persistence.keep_count(packets_given_up);
+        if let Some(outgoing) = pending {
+            self.offer(outgoing.packet);
         }
-        given_up
+        unsure
     }
 
     /// Frames flagged so far.

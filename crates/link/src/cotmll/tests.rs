@@ -6,6 +6,7 @@ mod acknowledging;
 mod classes;
 mod delivering;
 mod hostile;
+mod persisting;
 mod sending;
 
 const NOW: Instant = Instant::ZERO;

@@ -21,7 +21,7 @@ pub(super) const fn place(sequence: u64) -> usize {
 }
 
 /// Sequence numbers: 10 bits (Faulkner 2004, 2.3). Divides 2^64, so that differences may wrap.
-const SPACE: u64 = 1024;
+pub(super) const SPACE: u64 = 1024;
 
 /// A set of sequence numbers that lie within one window of each other.
 #[derive(Clone, Debug, Default)]

@@ -5,36 +5,60 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use longhaul_link::FrameKind;
-use longhaul_link::cotmll::{Ack, SubProtocol, Trailer};
+use longhaul_link::cotmll::{Ack, Skip, SubProtocol, Trailer};
 
 /// A piece of a packet: first, last, bytes.
 pub(crate) type Piece = (bool, bool, Vec<u8>);
 
 struct Outgoing {
     piece: Piece,
-    /// Number of its latest sending.
+    packet: usize,
+    /// Number of its latest sending, and how many there were.
     stamp: u64,
+    sendings: u32,
     acknowledged: bool,
     flagged: bool,
+    given_up: bool,
+}
+
+impl Outgoing {
+    const fn is_outstanding(&self) -> bool {
+        !self.acknowledged && !self.given_up
+    }
 }
 
 struct Incoming {
-    piece: Piece,
+    /// `None` if it was skipped.
+    piece: Option<Piece>,
     delivered: bool,
+}
+
+/// What a model is told about its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) window: usize,
+    pub(crate) ordered: bool,
+    pub(crate) payload: usize,
+    /// Nanoseconds.
+    pub(crate) persistence: Option<u64>,
+    pub(crate) attempts: Option<u32>,
 }
 
 /// One end of a link.
 pub(crate) struct Model {
-    window: usize,
-    ordered: bool,
-    payload: usize,
+    setting: Setting,
     sendings: u64,
     base: usize,
     sent: Vec<Outgoing>,
-    pending: VecDeque<Piece>,
+    packets: usize,
+    /// When each packet that was begun was.
+    begun: BTreeMap<usize, u64>,
+    pending: VecDeque<(usize, Piece)>,
     pending_once: VecDeque<Piece>,
     once_sent: usize,
     once_run: usize,
+    just_skipped: bool,
+    skipped_to: usize,
     received: BTreeMap<usize, Incoming>,
     next: usize,
     block_was_last: bool,
@@ -42,18 +66,20 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(window: usize, ordered: bool, payload: usize) -> Self {
+    pub(crate) fn new(setting: Setting) -> Self {
         Self {
-            window,
-            ordered,
-            payload,
+            setting,
             sendings: 0,
             base: 0,
             sent: Vec::new(),
+            packets: 0,
+            begun: BTreeMap::new(),
             pending: VecDeque::new(),
             pending_once: VecDeque::new(),
             once_sent: 0,
             once_run: 0,
+            just_skipped: false,
+            skipped_to: 0,
             received: BTreeMap::new(),
             next: 0,
             block_was_last: false,
@@ -61,27 +87,95 @@ impl Model {
         }
     }
 
+    /// The first frame that is not acknowledged, and the first that was not received, counted from the start.
+    pub(crate) const fn progress(&self) -> (usize, usize) {
+        (self.base, self.next)
+    }
+
     pub(crate) fn offer(&mut self, packet: &[u8], once: bool) {
-        let chunks: Vec<&[u8]> = packet.chunks(self.payload).collect();
+        let chunks: Vec<&[u8]> = packet.chunks(self.setting.payload).collect();
         let pieces = chunks.iter().enumerate().map(|(n, c)| (n == 0, n + 1 == chunks.len(), c.to_vec()));
-        if once { self.pending_once.extend(pieces) } else { self.pending.extend(pieces) }
+        if once {
+            self.pending_once.extend(pieces);
+        } else {
+            self.pending.extend(pieces.map(|piece| (self.packets, piece)));
+            self.packets += 1;
+        }
     }
 
     /// What leaves next, complete.
-    pub(crate) fn poll(&mut self) -> (FrameKind, Vec<u8>) {
-        let (kind, protocol, tx, piece) = self.choose();
+    pub(crate) fn poll(&mut self, now: u64) -> (FrameKind, Vec<u8>) {
+        self.give_up_overdue(now);
+        let (kind, protocol, tx, piece) = match self.skip() {
+            Some(skip) => (FrameKind::Control, SubProtocol::Control, 0, (false, false, skip.emit().to_vec())),
+            None => self.choose(now),
+        };
         let ack = self.ack();
         let (first, last, mut frame) = piece;
         frame.extend(Trailer { protocol, first, last, tx: (tx % 1024) as u16, ack }.emit());
         (kind, frame)
     }
 
-    fn choose(&mut self) -> (FrameKind, SubProtocol, usize, Piece) {
-        let window = || self.sent.iter().enumerate().skip(self.base);
-        let flagged = window().find(|(_, frame)| frame.flagged).map(|(n, _)| n);
-        let oldest = window().filter(|(_, frame)| !frame.acknowledged);
-        let oldest = oldest.min_by_key(|(_, frame)| frame.stamp).map(|(n, _)| n);
-        let may_send = !self.pending.is_empty() && self.sent.len() - self.base < self.window;
+    fn flagged(&self) -> Option<usize> {
+        (self.base..self.sent.len()).find(|&n| self.sent[n].flagged)
+    }
+
+    fn oldest(&self) -> Option<usize> {
+        let outstanding = (self.base..self.sent.len()).filter(|&n| self.sent[n].is_outstanding());
+        outstanding.min_by_key(|&n| self.sent[n].stamp)
+    }
+
+    fn may_send(&self) -> bool {
+        !self.pending.is_empty() && self.sent.len() - self.base < self.setting.window
+    }
+
+    fn give_up_overdue(&mut self, now: u64) {
+        if let Some(limit) = self.setting.persistence {
+            let overdue = self.begun.iter().filter(|(_, begun)| *begun + limit <= now);
+            for packet in overdue.map(|(packet, _)| *packet).collect::<Vec<_>>() {
+                self.give_up(packet);
+            }
+        }
+        let Some(limit) = self.setting.attempts else { return };
+        loop {
+            let again = self.flagged().or_else(|| if self.may_send() { None } else { self.oldest() });
+            match again {
+                Some(n) if self.sent[n].sendings >= limit => self.give_up(self.sent[n].packet),
+                _ => return,
+            }
+        }
+    }
+
+    fn give_up(&mut self, packet: usize) {
+        self.begun.remove(&packet);
+        for frame in self.sent.iter_mut().filter(|frame| frame.packet == packet && !frame.acknowledged) {
+            frame.given_up = true;
+            frame.flagged = false;
+            self.skipped_to = self.base;
+        }
+        let before = self.pending.len();
+        self.pending.retain(|(of, _)| *of != packet);
+        if self.pending.len() < before {
+            self.skipped_to = self.base;
+        }
+    }
+
+    fn skip(&mut self) -> Option<Skip> {
+        if core::mem::take(&mut self.just_skipped) {
+            return None;
+        }
+        let to_tell = |n: &usize| self.sent[*n].given_up && !self.sent[*n].acknowledged;
+        let all = self.sent.len();
+        let next = (self.skipped_to.max(self.base)..all).find(to_tell);
+        let start = next.or_else(|| (self.base..all).find(to_tell))?;
+        let end = (start..all).find(|&n| self.sent[n].is_outstanding()).unwrap_or(all);
+        self.skipped_to = end;
+        self.just_skipped = true;
+        Some(Skip { start: (start % 1024) as u16, count: (end - start) as u16 })
+    }
+
+    fn choose(&mut self, now: u64) -> (FrameKind, SubProtocol, usize, Piece) {
+        let (flagged, may_send, oldest) = (self.flagged(), self.may_send(), self.oldest());
         let urgent = flagged.is_some() || may_send;
         let must_wait = (urgent && self.once_run >= 1) || (oldest.is_some() && self.once_run >= 8);
         if !self.pending_once.is_empty() && !must_wait {
@@ -94,8 +188,18 @@ impl Model {
         let (kind, n) = match (flagged, may_send, oldest) {
             (Some(n), ..) => (FrameKind::Retransmission, n),
             (None, true, _) => {
-                let piece = self.pending.pop_front().unwrap();
-                self.sent.push(Outgoing { piece, stamp: 0, acknowledged: false, flagged: false });
+                let (packet, piece) = self.pending.pop_front().unwrap();
+                self.begun.entry(packet).or_insert(now);
+                let (acknowledged, flagged, given_up) = (false, false, false);
+                self.sent.push(Outgoing {
+                    piece,
+                    packet,
+                    stamp: 0,
+                    sendings: 0,
+                    acknowledged,
+                    flagged,
+                    given_up,
+                });
                 (FrameKind::New, self.sent.len() - 1)
             }
             (None, false, Some(n)) => (FrameKind::Filler, n),
@@ -105,6 +209,7 @@ impl Model {
         };
         self.sendings += 1;
         self.sent[n].stamp = self.sendings;
+        self.sent[n].sendings += 1;
         self.sent[n].flagged = false;
         (kind, SubProtocol::Reliable, n, self.sent[n].piece.clone())
     }
@@ -128,8 +233,19 @@ impl Model {
         if trailer.protocol == SubProtocol::Reliable {
             let offset = (usize::from(trailer.tx) + 1024 - self.next % 1024) % 1024;
             if offset < 512 {
-                self.accept(self.next + offset, (trailer.first, trailer.last, payload.to_vec()));
+                let piece = (trailer.first, trailer.last, payload.to_vec());
+                self.accept(self.next + offset, Some(piece));
+                self.deliver();
             }
+        } else if let Ok(skip) = Skip::parse(payload) {
+            let offset = (usize::from(skip.start) + 1024 - self.next % 1024) % 1024;
+            let start =
+                self.next as isize + if offset < 512 { offset as isize } else { offset as isize - 1024 };
+            let end = start + isize::try_from(skip.count).unwrap();
+            for n in (self.next as isize).max(start)..end {
+                self.accept(n as usize, None);
+            }
+            self.deliver();
         }
     }
 
@@ -151,23 +267,24 @@ impl Model {
             self.base = start;
             return;
         }
-        let news = self.sent[start..start + count].iter_mut().filter(|frame| !frame.acknowledged);
-        let latest = news.map(|frame| {
+        let block = &mut self.sent[start..start + count];
+        let latest = block.iter().filter(|frame| frame.is_outstanding()).map(|frame| frame.stamp).max();
+        block.iter_mut().for_each(|frame| {
             frame.acknowledged = true;
             frame.flagged = false;
-            frame.stamp
         });
-        if let Some(latest) = latest.max() {
+        if let Some(latest) = latest {
             let before = self.sent[self.base..start].iter_mut();
-            before.filter(|f| !f.acknowledged && f.stamp < latest).for_each(|f| f.flagged = true);
+            before.filter(|f| f.is_outstanding() && f.stamp < latest).for_each(|f| f.flagged = true);
         }
     }
 
-    fn accept(&mut self, n: usize, piece: Piece) {
-        if self.received.contains_key(&n) {
-            return;
-        }
-        self.received.insert(n, Incoming { piece, delivered: false });
+    fn accept(&mut self, n: usize, piece: Option<Piece>) {
+        let delivered = piece.is_none();
+        self.received.entry(n).or_insert(Incoming { piece, delivered });
+    }
+
+    fn deliver(&mut self) {
         while self.received.contains_key(&self.next) {
             self.next += 1;
         }
@@ -179,18 +296,27 @@ impl Model {
         self.received.retain(|&n, frame| n >= next || !frame.delivered);
     }
 
+    fn piece(&self, n: usize) -> Option<&Piece> {
+        self.received.get(&n).and_then(|frame| frame.piece.as_ref())
+    }
+
     /// The first complete packet that was not delivered: below the gap if in order, else anywhere.
     fn deliverable(&mut self) -> Option<Vec<u8>> {
-        let end = if self.ordered { self.next } else { usize::MAX };
-        let starts = self.received.range(..end).filter(|(_, f)| f.piece.0 && !f.delivered);
-        for start in starts.map(|(&n, _)| n).collect::<Vec<_>>() {
-            let run: Vec<usize> = (start..end).take_while(|n| self.received.contains_key(n)).collect();
-            let Some(len) = run.iter().position(|n| self.received[n].piece.1) else { continue };
+        let end = if self.setting.ordered { self.next } else { usize::MAX };
+        let waiting = self.received.range(..end).filter(|(_, frame)| !frame.delivered);
+        for start in waiting.map(|(&n, _)| n).collect::<Vec<_>>() {
+            if !self.piece(start).is_some_and(|piece| piece.0) {
+                continue;
+            }
+            // A packet that was given up while it was cut has no end: the next one begins.
+            let belongs = |n: &usize| self.piece(*n).is_some_and(|piece| *n == start || !piece.0);
+            let run: Vec<usize> = (start..end).take_while(belongs).collect();
+            let Some(len) = run.iter().position(|n| self.piece(*n).unwrap().1) else { continue };
             let mut packet = Vec::new();
             for n in &run[..=len] {
                 let frame = self.received.get_mut(n).unwrap();
                 frame.delivered = true;
-                packet.extend(&frame.piece.2);
+                packet.extend(&frame.piece.as_ref().unwrap().2);
             }
             return Some(packet);
         }

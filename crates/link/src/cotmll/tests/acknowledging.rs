@@ -84,6 +84,20 @@ fn an_acknowledgement_is_just_in_time() {
     assert_eq!((trailer.ack, trailer.tx, payload.len()), (cumulative(1), 0, 100));
 }
 
+/// For comparison it may be of the frame's start: nothing is left to fill.
+#[test]
+fn an_acknowledgement_may_be_of_the_start() {
+    let mut b = Cotmll::new(Config { acknowledge: Acknowledge::Start, ..Config::default() });
+    let mut frame = Vec::new();
+    let info = b.poll_frame(NOW, 4096, &mut frame).unwrap();
+    arrive(&mut b, 0, 0).unwrap();
+    b.seal_frame(NOW, &mut frame);
+    assert_eq!((info.late_len, Trailer::parse(&frame).unwrap().0.ack), (0, cumulative(0)));
+    frame.clear();
+    b.poll_frame(NOW, 4096, &mut frame).unwrap();
+    assert_eq!(Trailer::parse(&frame).unwrap().0.ack, cumulative(1));
+}
+
 #[test]
 fn the_window_ends_at_half_the_sequence_space() {
     let mut b = received_up_to(1000);

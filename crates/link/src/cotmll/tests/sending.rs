@@ -73,6 +73,20 @@ fn a_block_flags_what_was_not_sent_again_since_its_latest_sending() {
     assert_eq!(count(&a, "frames-flagged"), 1);
 }
 
+/// Against its first sending, nothing that was sent after that is taken for lost.
+#[test]
+fn a_block_may_count_by_its_first_sending() {
+    let mut a = Cotmll::new(Config { flag_against: FlagAgainst::First, ..Config::default() });
+    send_new(&mut a, 4);
+    assert_eq!(actions(&mut a, 3), [(Filler, 0), (Filler, 1), (Filler, 2)]);
+    ack(&mut a, block(2, 1));
+    assert_eq!(count(&a, "frames-flagged"), 0);
+    let mut a = Cotmll::new(Config { flag_against: FlagAgainst::First, ..Config::default() });
+    send_new(&mut a, 4);
+    ack(&mut a, block(2, 1));
+    assert_eq!(actions(&mut a, 2), [(Retransmission, 0), (Retransmission, 1)]);
+}
+
 #[test]
 fn a_repeated_block_flags_nothing() {
     let mut a = endpoint(512);
