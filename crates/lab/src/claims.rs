@@ -97,6 +97,22 @@ struct File {
 /// # Errors
 /// Broken TOML, two claims with one id, or a check that is no expression: with its line.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
+    parse_with(file, text, Check::parse)
+}
+
+/// The claims of `text`, the content of `file`, whose checks are prose: code decides them.
+///
+/// # Errors
+/// Broken TOML, or two claims with one id: with its line.
+pub fn parse_prose(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
+    parse_with(file, text, |check| Ok(Check::prose(check)))
+}
+
+fn parse_with(
+    file: &str,
+    text: &str,
+    read: impl Fn(&str) -> Result<Check, ParseError>,
+) -> Result<Vec<Claim>, ConfigError> {
     let File { claim: written } = config::parse(file, text)?;
     let mut claims: Vec<Claim> = Vec::new();
     for spanned in written {
@@ -107,7 +123,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
             return Err(ConfigError::at(file, text, span, message));
         }
         let place = written.check.span();
-        let check = Check::parse(written.check.get_ref())
+        let check = read(written.check.get_ref())
             .map_err(|error| ConfigError::at(file, text, place, format!("no check: {error}")))?;
         let Written { id, section, figure, table, statement, experiment, paper_value, kind, note, .. } =
             written;
@@ -131,7 +147,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     source: String,
-    expression: Expression,
+    /// None if it is prose.
+    expression: Option<Expression>,
 }
 
 /// What a check says about a claim.
@@ -165,7 +182,13 @@ impl Check {
     /// # Errors
     /// The text is no expression of the language.
     pub fn parse(source: &str) -> Result<Self, ParseError> {
-        Ok(Self { source: source.to_owned(), expression: parser::parse(source)? })
+        Ok(Self { source: source.to_owned(), expression: Some(parser::parse(source)?) })
+    }
+
+    /// A check that only code can decide.
+    #[must_use]
+    pub fn prose(source: &str) -> Self {
+        Self { source: source.to_owned(), expression: None }
     }
 
     /// The check as written.
@@ -179,8 +202,9 @@ impl Check {
     /// # Errors
     /// It asks for what nobody defines, or does not make sense: a mistake, not a verdict.
     pub fn decide(&self, environment: &dyn Environment) -> Result<Decision, EvaluateError> {
+        let expression = self.expression.as_ref().ok_or(EvaluateError::Prose)?;
         let mut evaluator = Evaluator::new(environment);
-        let (verdict, reason) = match evaluator.evaluate(&self.expression)?.truth() {
+        let (verdict, reason) = match evaluator.evaluate(expression)?.truth() {
             Truth::Is(true) => (Verdict::Holds, None),
             Truth::Is(false) => (Verdict::Fails, None),
             Truth::Unknown(reason) => (Verdict::Undecided, Some(reason)),
@@ -297,8 +321,8 @@ impl Decision {
     }
 }
 
-/// A number with four significant digits, or whole if it is.
-fn short(value: f64) -> String {
+/// A number with three to four significant digits, or whole if it is.
+pub(crate) fn short(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e9 {
         return format!("{value}");
     }
@@ -306,6 +330,7 @@ fn short(value: f64) -> String {
         large if large >= 1000.0 => format!("{value:.0}"),
         large if large >= 100.0 => format!("{value:.1}"),
         large if large >= 10.0 => format!("{value:.2}"),
+        tiny if tiny < 0.01 => format!("{value:.2e}"),
         _ => format!("{value:.3}"),
     }
 }

@@ -1,11 +1,12 @@
 //! The papers that can be reproduced.
 
+mod faulkner;
 mod peng;
 
 use crate::reproduce::Paper;
 
 /// Every paper, by its short name.
-pub const ALL: [&dyn Paper; 1] = [&peng::Peng];
+pub const ALL: [&dyn Paper; 2] = [&faulkner::Faulkner, &peng::Peng];
 
 /// The paper called `name`.
 #[must_use]

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// A coarse grid and fewer seeds: under a minute.
     #[arg(long)]
     quick: bool,
-    /// Replications at every point of the grid; 5, or 3 if it has to be quick.
+    /// Replications of everything; if not given, as many as each experiment needs.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Runs at a time; all cores if not given.
@@ -55,7 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
 fn try_execute(paper: &dyn Paper, arguments: &Arguments) -> Result<(), ReproduceError> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(paper.name()));
     let plan = Plan {
-        seeds: arguments.seeds.unwrap_or(if arguments.quick { 3 } else { 5 }),
+        seeds: arguments.seeds,
         quick: arguments.quick,
         figure: arguments.figure.clone(),
         cache: Some(out.join("measured")),
@@ -64,7 +64,7 @@ fn try_execute(paper: &dyn Paper, arguments: &Arguments) -> Result<(), Reproduce
     let reproduction = Reproduction::prepare(paper, plan)?;
     // Draws nothing where standard error is not a terminal.
     let bar = ProgressBar::new(reproduction.work());
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} MB simulated, {eta} left");
+    let style = ProgressStyle::with_template("{bar:30} {percent} %, {eta} left");
     bar.set_style(style.map_err(io::Error::other)?);
     bar.tick();
     let pool = rayon::ThreadPoolBuilder::new()

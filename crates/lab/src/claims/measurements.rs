@@ -86,6 +86,28 @@ impl Measurements {
         }
     }
 
+    /// A quantity without arguments.
+    #[must_use]
+    pub fn quantity(&self, name: &str) -> Option<f64> {
+        self.get(&written(name, &[], &[]))
+    }
+
+    /// Notes a quantity without arguments; one that is not finite was not measured.
+    pub fn note(&mut self, name: &str, value: impl Into<Option<f64>>) {
+        let value = value.into().filter(|value| value.is_finite());
+        self.set_or(name, &[], value, "not measured");
+    }
+
+    /// The numbers of a list, in their order; none if there is no such list.
+    #[must_use]
+    pub fn numbers(&self, name: &str) -> Vec<f64> {
+        let number = |item: &Item| match item {
+            Item::Number(number) => Some(*number),
+            Item::Text(_) => None,
+        };
+        self.lists.get(name).into_iter().flatten().filter_map(number).collect()
+    }
+
     /// Takes in what another experiment measured in the same run.
     pub fn extend(&mut self, other: Self) {
         self.quantities.extend(other.quantities);

@@ -22,7 +22,9 @@ use base::config::ConfigError;
 use crate::bound;
 use crate::claims::Measurements;
 use crate::report::Figure;
-use crate::reproduce::{Cell, Experiment, FIRST_SEED, Outcome, Paper, Point};
+use crate::reproduce::{
+    Cell, FIRST_SEED, Grid, GridExperiment as Experiment, Method, Outcome, Paper, Point, Surveyed,
+};
 use crate::scenario::{Override, Scenario, Suite, Traffic};
 
 /// The paper.
@@ -106,6 +108,16 @@ impl Paper for Peng {
         ("scenarios/peng/claims.toml", include_str!("../../../../scenarios/peng/claims.toml"))
     }
 
+    fn method(&self) -> Method {
+        Method::Grid(&Self)
+    }
+
+    fn remark(&self, claim: &str) -> Option<&'static str> {
+        remarks::of(claim)
+    }
+}
+
+impl Grid for Peng {
     fn experiments(&self) -> &'static [Experiment] {
         &EXPERIMENTS
     }
@@ -121,12 +133,8 @@ impl Paper for Peng {
         Ok(cells)
     }
 
-    fn figures(&self, outcome: &Outcome<'_>) -> io::Result<Vec<Figure>> {
-        figures::figures(outcome)
-    }
-
-    fn remark(&self, claim: &str) -> Option<&'static str> {
-        remarks::of(claim)
+    fn figures(&self, outcome: &Outcome<'_>, surveyed: &Surveyed) -> io::Result<Vec<Figure>> {
+        figures::figures(outcome, &surveyed.points[0])
     }
 }
 

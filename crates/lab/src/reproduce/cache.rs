@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::claims::Measurements;
-use crate::scenario::Suite;
+use crate::scenario::Scenario;
 
 /// A directory with a file for every job, or none.
 #[derive(Debug)]
@@ -13,10 +13,17 @@ pub(super) struct Cache {
     directory: Option<PathBuf>,
 }
 
-/// The hash of a job: of the program, the experiment, the scenarios of all schemes as they resolve, and the seed.
-pub(super) fn hash(build: &str, experiment: &str, suites: &[Suite], seed: u64) -> io::Result<u64> {
-    let mut text = format!("{build}\n{experiment}\n{seed}\n");
-    for (name, scenario) in suites.iter().flat_map(|suite| &suite.schemes) {
+/// The hash of a job: of the program, the experiment, its parameters, the scenarios of all schemes as they resolve, and the
+/// seed.
+pub(super) fn hash(
+    build: &str,
+    experiment: &str,
+    parameters: &str,
+    scenarios: &[(String, Scenario)],
+    seed: u64,
+) -> io::Result<u64> {
+    let mut text = format!("{build}\n{experiment}\n{parameters}\n{seed}\n");
+    for (name, scenario) in scenarios {
         text += name;
         text += &toml::to_string(scenario).map_err(io::Error::other)?;
     }

@@ -1,176 +1,150 @@
-//! Where each claim holds: a matrix of claims and grid points, and shares along each axis of the grid.
+//! A paper whose claims are decided by the expressions of its claims file, over a grid of what it leaves unsaid.
+//!
+//! Every [`Experiment`] runs at every [`Point`] of the grid with every seed; a claim is decided at the paper's default
+//! point, the first, and at every other one, so that a report can tell where it holds.
 
-use core::fmt::Write as _;
+pub(super) mod matrix;
 
-use super::Outcome;
-use crate::claims::{Tally, Verdict};
+use core::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use base::config::ConfigError;
+
+use super::cache::{self, Cache};
+use super::job::Job;
+use super::{Cell, FIRST_SEED, Judged, Listing, Outcome, Plan, ReproduceError, Ruling};
+use crate::claims::{Claim, Measurements, Replicated, Tally};
 use crate::report::Figure;
-use crate::report::html::escape;
+use crate::scenario::{Override, Suite};
 
-const WIDTH: f64 = 860.0;
-/// Room for the claims' names on the left, and for their shares on the right.
-const NAMES: f64 = 270.0;
-const SHARES: f64 = 60.0;
-const ROW: f64 = 20.0;
-/// A line of headings.
-const HEADING: f64 = 16.0;
-/// Okabe and Ito's green and vermilion, which colour-blind readers can tell apart, and a grey.
-const fn colour(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "#009e73",
-        Verdict::Fails => "#d55e00",
-        Verdict::Undecided => "#dddddd",
+/// One setting of everything that a paper leaves unsaid.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What it is called.
+    pub name: String,
+    /// Its place on each axis of the grid, in the order of the axes.
+    pub coordinates: Vec<(&'static str, String)>,
+    /// What it sets in every scenario.
+    pub overrides: Vec<Override>,
+}
+
+/// One of a paper's experiments.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// What it is called.
+    pub name: &'static str,
+    /// The paper's figures and tables that it is for.
+    pub figures: &'static [&'static str],
+    /// The claims that it helps to decide.
+    pub claims: &'static [&'static str],
+    /// About how much work it is, in megabytes carried.
+    pub work: u64,
+    /// The scenarios to run at a point.
+    pub scenarios: fn(&Point) -> Result<Vec<Suite>, ConfigError>,
+    /// Runs them with a seed.
+    pub measure: fn(&[Suite], u64) -> io::Result<Measurements>,
+}
+
+impl Experiment {
+    pub(super) const fn listing(&self) -> Listing {
+        Listing { figures: self.figures, claims: self.claims }
     }
 }
 
-/// The matrix: a row a claim, a column a point in the order of the axes, the default point framed.
-pub(super) fn matrix(outcome: &Outcome<'_>) -> Figure {
-    let order = columns(outcome);
-    let axes = outcome.points[0].coordinates.len();
-    let top = HEADING * axes as f64 + 6.0;
-    let height = top + ROW * outcome.judged.len() as f64 + 8.0;
-    let column = (WIDTH - NAMES - SHARES) / order.len() as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"10\">\n"
-    );
-    headings(&mut svg, outcome, &order, column);
-    for (row, judged) in outcome.judged.iter().enumerate() {
-        let y = top + ROW * row as f64;
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-            NAMES - 6.0,
-            y + 14.0,
-            escape(&judged.claim.id)
-        );
-        for (place, &point) in order.iter().enumerate() {
-            let verdict = judged.at[point].decision.verdict;
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" fill=\"{}\"><title>{}: {verdict}</title></rect>",
-                NAMES + column * place as f64,
-                column + 0.2,
-                ROW - 2.0,
-                colour(verdict),
-                escape(&outcome.points[point].name)
-            );
-        }
-        let share =
-            judged.grid.share().map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
-        let _ = writeln!(svg, "<text x=\"{}\" y=\"{}\">{share}</text>", WIDTH - SHARES + 6.0, y + 14.0);
-    }
-    if let Some(place) = order.iter().position(|&point| point == 0) {
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{:.2}\" y=\"{}\" width=\"{column:.2}\" height=\"{}\" fill=\"none\" stroke=\"#000\" stroke-width=\"1.5\"/>",
-            NAMES + column * place as f64,
-            top - 2.0,
-            ROW * outcome.judged.len() as f64 + 2.0
-        );
-    }
-    svg += "</svg>\n";
-    Figure {
-        name: "grid".to_owned(),
-        title: "Where each claim holds".to_owned(),
-        caption: "A column a point of the grid, the default point framed. Green: holds; red: fails; grey: undecided. \
-                  On the right the share of the points that decide it."
-            .to_owned(),
-        svg,
-    }
+/// A paper reproduced so.
+pub trait Grid: Debug + Sync {
+    /// Its experiments.
+    fn experiments(&self) -> &'static [Experiment];
+
+    /// The grid, the default point first; a coarse one if there is little time.
+    fn points(&self, quick: bool) -> Vec<Point>;
+
+    /// The rows of its tables and figures at `point`, from what its seeds measured.
+    ///
+    /// # Errors
+    /// A scenario is wrong.
+    fn cells(&self, point: &Point, runs: &[Measurements]) -> Result<Vec<Cell>, ConfigError>;
+
+    /// Its figures, drawn from our runs, for those experiments that ran.
+    ///
+    /// # Errors
+    /// As a run.
+    fn figures(&self, outcome: &Outcome<'_>, surveyed: &Surveyed) -> io::Result<Vec<Figure>>;
 }
 
-/// The points in the order of their coordinates, the first axis outermost; values stand in the order in which the grid
-/// first has them, apart from the default point's.
-fn columns(outcome: &Outcome<'_>) -> Vec<usize> {
-    let axes = axes(outcome);
-    let rank = |point: usize| -> Vec<usize> {
-        let coordinates = outcome.points[point].coordinates.iter();
-        coordinates.zip(&axes).map(|((_, value), (_, values))| place(values, value)).collect()
-    };
-    let mut order: Vec<usize> = (0..outcome.points.len()).collect();
-    order.sort_by_key(|&point| rank(point));
-    order
+/// What was measured over a grid.
+#[derive(Debug)]
+pub struct Surveyed {
+    /// The grid, the default point first.
+    pub points: Vec<Point>,
+    /// Replications at every point.
+    pub seeds: u32,
+    /// For each point, what each seed measured.
+    pub runs: Vec<Vec<Measurements>>,
+    /// For each claim, in the order of the rulings, what was decided at each point.
+    pub decided: Vec<Vec<Replicated>>,
 }
 
-fn place(values: &[String], value: &str) -> usize {
-    values.iter().position(|known| known == value).unwrap_or(values.len())
+/// Whose a run is: the point and the seed's number.
+pub(super) type Key = (usize, u32);
+
+/// Replications at every point, unless told.
+const SEEDS: u32 = 5;
+/// The same if there is little time.
+const QUICK_SEEDS: u32 = 3;
+
+fn seeds(plan: &Plan) -> u32 {
+    plan.seeds.unwrap_or(if plan.quick { QUICK_SEEDS } else { SEEDS })
 }
 
-/// Every axis and its values. The default point may come first and says nothing about the order of values.
-fn axes(outcome: &Outcome<'_>) -> Vec<(&'static str, Vec<String>)> {
-    let mut axes: Vec<(&'static str, Vec<String>)> =
-        outcome.points[0].coordinates.iter().map(|(axis, _)| (*axis, Vec::new())).collect();
-    for point in outcome.points.iter().skip(1).chain(&outcome.points[..1]) {
-        for ((_, values), (_, value)) in axes.iter_mut().zip(&point.coordinates) {
-            if !values.contains(value) {
-                values.push(value.clone());
+/// Every run of these experiments over `points`.
+pub(super) fn jobs(
+    experiments: &[&'static Experiment],
+    points: &[Point],
+    plan: &Plan,
+    cache: &Cache,
+) -> Result<Vec<Job<Key>>, ReproduceError> {
+    let mut jobs = Vec::new();
+    for experiment in experiments {
+        for (place, point) in points.iter().enumerate() {
+            let suites = Arc::new((experiment.scenarios)(point)?);
+            let schemes: Vec<_> = suites.iter().flat_map(|suite| suite.schemes.clone()).collect();
+            for number in 0..seeds(plan) {
+                let seed = FIRST_SEED + u64::from(number);
+                let hash = cache::hash(&plan.build, experiment.name, "", &schemes, seed)?;
+                let (measure, suites) = (experiment.measure, Arc::clone(&suites));
+                let key = (place, number);
+                jobs.push(Job::new(key, hash, experiment.work, cache, move || measure(&suites, seed)));
             }
         }
     }
-    axes
+    Ok(jobs)
 }
 
-/// Above the columns, a line an axis: each value over the columns that share it, as far as there is room for it.
-fn headings(svg: &mut String, outcome: &Outcome<'_>, order: &[usize], column: f64) {
-    for (axis, (name, _)) in outcome.points[0].coordinates.iter().enumerate() {
-        let y = HEADING * axis as f64 + 12.0;
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\" fill=\"#555\">{name}</text>",
-            NAMES - 6.0
-        );
-        let value = |place: usize| &outcome.points[order[place]].coordinates[..=axis];
-        let mut start = 0;
-        for place in 1..=order.len() {
-            if place < order.len() && value(place) == value(start) {
-                continue;
-            }
-            let (from, width) = (NAMES + column * start as f64, column * (place - start) as f64);
-            let text = &value(start)[axis].1;
-            if width > 5.5 * text.len() as f64 {
-                let x = from + width / 2.0;
-                let _ = writeln!(
-                    svg,
-                    "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
-                    escape(text)
-                );
-            }
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{from:.1} {}v{}\" stroke=\"#bbb\" stroke-width=\"0.5\"/>",
-                y - 10.0,
-                HEADING - 2.0
-            );
-            start = place;
-        }
+/// Decides the claims from what the runs measured.
+pub(super) fn judge(
+    claims: Vec<Claim>,
+    points: Vec<Point>,
+    plan: &Plan,
+    measured: Vec<(Key, Measurements)>,
+) -> Result<(Vec<Judged>, Surveyed), ReproduceError> {
+    let seeds = seeds(plan);
+    let mut runs = vec![vec![Measurements::new(); seeds as usize]; points.len()];
+    for ((point, number), measurements) in measured {
+        runs[point][number as usize].extend(measurements);
     }
-}
-
-/// For each claim, the share of the deciding points at which it holds, for every value of every axis: an HTML table.
-pub(super) fn margins(outcome: &Outcome<'_>) -> String {
-    let axes = axes(outcome);
-    let mut table = String::from("<table><thead><tr><th>holds at, % of deciding points</th>");
-    for (name, values) in &axes {
-        for value in values {
-            let _ = write!(table, "<th>{}<br>{}</th>", escape(name), escape(value));
-        }
+    let mut judged = Vec::new();
+    let mut decided = Vec::new();
+    for claim in claims {
+        let unsound = |error| ReproduceError::Claim { id: claim.id.clone(), error };
+        let at = runs.iter().map(|seeds| claim.check.decide_over(seeds)).collect::<Result<Vec<_>, _>>();
+        let at = at.map_err(unsound)?;
+        let mut grid = Tally::default();
+        at.iter().for_each(|decided| grid.add(decided.decision.verdict));
+        let ruling = Ruling::from(&at[0].decision);
+        judged.push(Judged { claim, ruling, seeds: Some(at[0].seeds), grid: Some(grid) });
+        decided.push(at);
     }
-    table += "</tr></thead><tbody>\n";
-    for judged in &outcome.judged {
-        let _ = write!(table, "<tr><th>{}</th>", escape(&judged.claim.id));
-        for (axis, (_, values)) in axes.iter().enumerate() {
-            for value in values {
-                let mut tally = Tally::default();
-                let at = outcome.points.iter().zip(&judged.at);
-                let at = at.filter(|(point, _)| point.coordinates[axis].1 == *value);
-                at.for_each(|(_, decided)| tally.add(decided.decision.verdict));
-                let share =
-                    tally.share().map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
-                let _ = write!(table, "<td>{share}</td>");
-            }
-        }
-        table += "</tr>\n";
-    }
-    table + "</tbody></table>"
+    Ok((judged, Surveyed { points, seeds, runs, decided }))
 }

@@ -5,9 +5,26 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{FIRST_SEED, Judged, Outcome};
+use super::{Criterion, Evidence, FIRST_SEED, Judged, Paper, Plan, Surveyed};
 use crate::claims::{Measurements, Tally, Verdict};
 use crate::statistics::Spread;
+
+/// What a reproduction measured and decided.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// The paper.
+    pub paper: &'a dyn Paper,
+    /// How it was run.
+    pub plan: Plan,
+    /// The names of the experiments that ran.
+    pub experiments: Vec<&'static str>,
+    /// What they measured.
+    pub evidence: Evidence,
+    /// Every claim that they decide.
+    pub judged: Vec<Judged>,
+    /// The paper's tables and figures at the default point, as far as they were run.
+    pub cells: Vec<Cell>,
+}
 
 /// One number of a paper's table or figure, beside ours.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +35,7 @@ pub struct Cell {
     pub row: BTreeMap<&'static str, String>,
     /// What the paper prints there, if it prints a number.
     pub paper: Option<f64>,
-    /// Our median over the seeds.
+    /// Our median over the seeds, or the mean where the paper's is one.
     pub ours: Option<f64>,
     /// Our lower quartile.
     pub p25: Option<f64>,
@@ -57,6 +74,17 @@ impl Cell {
         Self::of(table, row, Spread::of(runs.iter().filter_map(ratio)))
     }
 
+    /// The cell of a paper's mean, with ours over these values.
+    #[must_use]
+    pub fn of_mean(
+        table: &'static str,
+        row: &[(&'static str, String)],
+        values: impl IntoIterator<Item = f64>,
+    ) -> Self {
+        let spread = Spread::of(values);
+        Self { ours: spread.map(|spread| spread.mean), ..Self::of(table, row, spread) }
+    }
+
     fn of(table: &'static str, row: &[(&'static str, String)], spread: Option<Spread>) -> Self {
         Self {
             table,
@@ -87,11 +115,16 @@ pub struct VerdictRow<'a> {
     pub verdict: Verdict,
     /// Why it is undecided.
     pub reason: Option<&'a str>,
+    /// What the verdict rests on, with intervals.
+    pub criteria: &'a [Criterion],
     /// The verdicts of the single seeds at the default point.
-    pub seeds: Tally,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Tally>,
     /// The verdicts over the grid.
-    pub grid: Tally,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Tally>,
     /// Where it holds, of the points that decide it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grid_share: Option<f64>,
     /// Why it comes out so, where we know.
     pub remark: Option<&'static str>,
@@ -112,8 +145,9 @@ pub struct Summary<'a> {
     pub point: &'a str,
     /// Points of the grid.
     pub points: usize,
-    /// Replications at every point.
-    pub seeds: u32,
+    /// Replications at every point, where there are as many everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<u32>,
     /// Where the report is.
     pub report: Option<PathBuf>,
 }
@@ -127,9 +161,9 @@ impl<'a> Summary<'a> {
             seed: FIRST_SEED,
             cells: &outcome.cells,
             verdicts: outcome.judged.iter().map(|judged| VerdictRow::new(outcome, judged)).collect(),
-            point: &outcome.points[0].name,
-            points: outcome.points.len(),
-            seeds: outcome.plan.seeds,
+            point: outcome.setting(),
+            points: outcome.surveyed().map_or(1, |surveyed| surveyed.points.len()),
+            seeds: outcome.surveyed().map_or(outcome.plan.seeds, |surveyed| Some(surveyed.seeds)),
             report,
         }
     }
@@ -143,46 +177,74 @@ impl<'a> Summary<'a> {
 
 impl<'a> VerdictRow<'a> {
     fn new(outcome: &Outcome<'_>, judged: &'a Judged) -> Self {
-        let decided = judged.default_point();
+        let ruling = &judged.ruling;
         Self {
             id: &judged.claim.id,
             claim: &judged.claim.statement,
             paper: judged.claim.paper_value.as_deref(),
-            ours: decided.decision.measured(),
-            verdict: decided.decision.verdict,
-            reason: decided.decision.reason.as_deref(),
-            seeds: decided.seeds,
+            ours: ruling.measured.clone(),
+            verdict: ruling.verdict,
+            reason: ruling.reason.as_deref(),
+            criteria: &ruling.criteria,
+            seeds: judged.seeds,
             grid: judged.grid,
-            grid_share: judged.grid.share(),
+            grid_share: judged.grid.and_then(|grid| grid.share()),
             remark: outcome.paper.remark(&judged.claim.id),
         }
     }
 }
 
 impl Outcome<'_> {
+    /// What was chosen where the paper leaves a choice: the default point's name, or the study's setting.
+    #[must_use]
+    pub fn setting(&self) -> &str {
+        match &self.evidence {
+            Evidence::Grid(_, surveyed) => &surveyed.points[0].name,
+            Evidence::Study(study, _) => study.setting(),
+        }
+    }
+
+    /// What was measured over a grid, if it was one.
+    #[must_use]
+    pub const fn surveyed(&self) -> Option<&Surveyed> {
+        match &self.evidence {
+            Evidence::Grid(_, surveyed) => Some(surveyed),
+            Evidence::Study(..) => None,
+        }
+    }
+
     /// A line a claim for the terminal, and the tally at the end.
     #[must_use]
     pub fn table(&self) -> String {
         let width = self.judged.iter().map(|judged| judged.claim.id.len()).max().unwrap_or(0);
-        let mut text = format!("{:width$}  verdict    seeds    grid\n", "claim");
-        text += &format!("{}\n", "-".repeat(width + 32));
+        let surveyed = self.surveyed().is_some();
+        let more = if surveyed { "  seeds    grid" } else { "" };
+        let mut text = format!("{:width$}  verdict  {more}\n", "claim");
+        text += &format!("{}\n", "-".repeat(width + 11 + more.len()));
         let mut all = Tally::default();
         for judged in &self.judged {
-            let decided = judged.default_point();
-            let verdict = decided.decision.verdict;
+            let verdict = judged.ruling.verdict;
             all.add(verdict);
-            let seeds = format!("{}/{}", decided.seeds.holds, decided.seeds.total());
-            let grid = format!("{}/{}", judged.grid.holds, judged.grid.holds + judged.grid.fails);
             let id = &judged.claim.id;
-            text += &format!("{id:width$}  {verdict:9}  {seeds:>5}  {grid:>8}\n");
+            let line = match (judged.seeds, judged.grid) {
+                (Some(seeds), Some(grid)) => {
+                    let seeds = format!("{}/{}", seeds.holds, seeds.total());
+                    let grid = format!("{}/{}", grid.holds, grid.holds + grid.fails);
+                    format!("{id:width$}  {verdict:9}  {seeds:>5}  {grid:>8}")
+                }
+                _ => format!("{id:width$}  {verdict}"),
+            };
+            text += &format!("{line}\n");
         }
         let Tally { holds, fails, undecided } = all;
         text += &format!(
-            "\n{} claims at the default point ({}): {holds} hold, {fails} fail, {undecided} undecided\n\
-             seeds: where it holds on one seed's values; grid: at how many of the points that decide it\n",
+            "\n{} claims ({}): {holds} hold, {fails} fail, {undecided} undecided\n",
             all.total(),
-            self.points[0].name,
+            self.setting(),
         );
+        if surveyed {
+            text += "seeds: where it holds on one seed's values; grid: at how many of the points that decide it\n";
+        }
         text
     }
 }

@@ -4,7 +4,8 @@ use core::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Cell, Judged, Outcome, Summary, grid};
+use super::grid::matrix;
+use super::{Cell, Criterion, Evidence, Judged, Outcome, Summary};
 use crate::claims::Verdict;
 use crate::report::Figure;
 use crate::report::html::{document, escape, show};
@@ -15,8 +16,14 @@ use crate::report::html::{document, escape, show};
 /// A file cannot be written, or a figure's run failed.
 pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> io::Result<PathBuf> {
     std::fs::create_dir_all(directory)?;
-    let mut figures = vec![grid::matrix(outcome)];
-    figures.extend(outcome.paper.figures(outcome)?);
+    let figures = match &outcome.evidence {
+        Evidence::Grid(grid, surveyed) => {
+            let mut figures = vec![matrix::matrix(&outcome.judged, surveyed)];
+            figures.extend(grid.figures(outcome, surveyed)?);
+            figures
+        }
+        Evidence::Study(study, samples) => study.figures(samples)?,
+    };
     for figure in &figures {
         std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
     }
@@ -28,21 +35,15 @@ pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> io::Resu
 
 fn page(outcome: &Outcome<'_>, figures: &[Figure], command: &str) -> String {
     let title = format!("{}, reproduced", outcome.paper.title());
-    let point = &outcome.points[0];
-    let mut body = format!(
-        "<h1>{}</h1>\n<p>{} points of what the paper leaves unsaid, {} seeds each. The default point is <b>{}</b>. A \
-         verdict is the check's at the medians over the seeds.</p>\n",
-        escape(&title),
-        outcome.points.len(),
-        outcome.plan.seeds,
-        escape(&point.name),
-    );
+    let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), setting(outcome));
     body += &verdicts(outcome);
     figures.iter().for_each(|figure| body += &show(figure));
-    body += &format!(
-        "<details><summary>Where each claim holds, axis by axis</summary>\n{}</details>\n",
-        grid::margins(outcome)
-    );
+    if let Some(surveyed) = outcome.surveyed() {
+        body += &format!(
+            "<details><summary>Where each claim holds, axis by axis</summary>\n{}</details>\n",
+            matrix::margins(&outcome.judged, surveyed)
+        );
+    }
     body += &cells(&outcome.cells);
     outcome.judged.iter().for_each(|judged| body += &details(outcome, judged));
     body += &format!(
@@ -53,22 +54,46 @@ fn page(outcome: &Outcome<'_>, figures: &[Figure], command: &str) -> String {
     document(&title, &body)
 }
 
+fn setting(outcome: &Outcome<'_>) -> String {
+    let setting = escape(outcome.setting());
+    match &outcome.evidence {
+        Evidence::Grid(_, surveyed) => format!(
+            "{} points of what the paper leaves unsaid, {} seeds each. The default point is <b>{setting}</b>. A \
+             verdict is the check's at the medians over the seeds.",
+            surveyed.points.len(),
+            surveyed.seeds,
+        ),
+        Evidence::Study(..) => {
+            let quick = if outcome.plan.quick {
+                " <b>Quick: few seeds, short runs and coarse sweeps; verdicts may differ from a full run's.</b>"
+            } else {
+                ""
+            };
+            format!("{setting}.{quick} Intervals are 95 % of Student's t over channel realisations.")
+        }
+    }
+}
+
 fn verdicts(outcome: &Outcome<'_>) -> String {
-    let mut table = String::from(
-        "<table><thead><tr><th>claim</th><th>paper</th><th>verdict</th><th>seeds</th><th>grid</th></tr></thead><tbody>\n",
-    );
+    let surveyed = outcome.surveyed().is_some();
+    let more = if surveyed { "<th>seeds</th><th>grid</th>" } else { "<th>section</th>" };
+    let mut table =
+        format!("<table><thead><tr><th>claim</th><th>paper</th><th>verdict</th>{more}</tr></thead><tbody>\n");
     for judged in &outcome.judged {
-        let decided = judged.default_point();
-        let share =
-            judged.grid.share().map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+        let more = match (judged.seeds, judged.grid) {
+            (Some(seeds), Some(grid)) => {
+                let share =
+                    grid.share().map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+                format!("<td>{} of {}</td><td>{share}</td>", seeds.holds, seeds.total())
+            }
+            _ => format!("<td>{}</td>", escape(&judged.claim.section)),
+        };
         let _ = writeln!(
             table,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{} of {}</td><td>{share}</td></tr>",
+            "<tr><th>{}</th><td>{}</td><td>{}</td>{more}</tr>",
             escape(&judged.claim.statement),
             escape(judged.claim.paper_value.as_deref().unwrap_or("-")),
-            coloured(decided.decision.verdict),
-            decided.seeds.holds,
-            decided.seeds.total(),
+            coloured(judged.ruling.verdict),
         );
     }
     table + "</tbody></table>\n"
@@ -110,35 +135,42 @@ fn cells(cells: &[Cell]) -> String {
 
 /// What a claim's verdict rests on.
 fn details(outcome: &Outcome<'_>, judged: &Judged) -> String {
-    let decision = &judged.default_point().decision;
-    let claim = &judged.claim;
+    let (claim, ruling) = (&judged.claim, &judged.ruling);
     let mut text = format!(
-        "<details><summary>{}: {}</summary>\n<p>Section {}. {}</p>\n<p>Experiment: {}</p>\n<pre>{}</pre>\n<p>At the \
-         default point: {}</p>\n",
+        "<details><summary>{}: {}</summary>\n<p>Section {}. {}</p>\n<p>Experiment: {}</p>\n<pre>{}</pre>\n",
         escape(&claim.id),
-        decision.verdict,
+        ruling.verdict,
         escape(&claim.section),
         escape(&claim.statement),
         escape(&claim.experiment),
         escape(claim.check.source()),
-        escape(&decision.measured()),
     );
     let mut paragraph = |what: &str, said: Option<&str>| {
         if let Some(said) = said {
             let _ = writeln!(text, "<p>{what}: {}</p>", escape(said));
         }
     };
-    paragraph("Undecided because", decision.reason.as_deref());
+    paragraph("At the default point", outcome.surveyed().map(|_| ruling.measured.as_str()));
+    paragraph("Undecided because", ruling.reason.as_deref());
     paragraph("Likely cause", outcome.paper.remark(&claim.id));
     paragraph("Note", claim.note.as_deref());
     text += "<table><tbody>\n";
-    for lookup in &decision.lookups {
-        let _ = writeln!(
-            text,
-            "<tr><th><code>{}</code></th><td>{}</td></tr>",
-            escape(&lookup.call),
-            lookup.value
-        );
+    for criterion in &ruling.criteria {
+        text += &row(criterion);
     }
     text + "</tbody></table></details>\n"
+}
+
+fn row(criterion: &Criterion) -> String {
+    let holds = match criterion.holds {
+        Some(true) => coloured(Verdict::Holds),
+        Some(false) => coloured(Verdict::Fails),
+        None => String::new(),
+    };
+    format!(
+        "<tr><th>{}</th><td>{}</td><td>{}</td><td>{holds}</td></tr>\n",
+        escape(&criterion.what),
+        escape(&criterion.measured()),
+        escape(&criterion.required)
+    )
 }

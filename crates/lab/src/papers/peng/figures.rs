@@ -11,7 +11,7 @@ use super::delays::DELAYS;
 use super::figure_2::{self, CONNECTIONS};
 use super::trial::Trial;
 use crate::report::{BOUND_COLOUR, COLOURS, Figure, draw, thin};
-use crate::reproduce::{Cell, FIRST_SEED, Outcome};
+use crate::reproduce::{Cell, FIRST_SEED, Outcome, Point};
 
 const TCP_COLOUR: &str = COLOURS[0];
 const STCP_COLOUR: &str = COLOURS[1];
@@ -19,11 +19,11 @@ const STCP_COLOUR: &str = COLOURS[1];
 const PAPER_COLOUR: &str = COLOURS[5];
 
 /// The figures of the experiments that ran.
-pub(super) fn figures(outcome: &Outcome<'_>) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(outcome: &Outcome<'_>, point: &Point) -> io::Result<Vec<Figure>> {
     let ran = |experiment| outcome.experiments.contains(&experiment);
     let mut figures = Vec::new();
     if ran("figure-2") {
-        figures.extend(windows(outcome)?);
+        figures.extend(windows(point)?);
     }
     if ran("ftp") {
         let paper = |row: &str, tcp: f64| if row == "1" { tcp * 1.05 } else { tcp / 3.0 };
@@ -55,8 +55,8 @@ pub(super) fn figures(outcome: &Outcome<'_>) -> io::Result<Vec<Figure>> {
 }
 
 /// Figure 2: a panel a connection.
-fn windows(outcome: &Outcome<'_>) -> io::Result<Vec<Figure>> {
-    let suites = figure_2::scenarios(&outcome.points[0]).map_err(io::Error::other)?;
+fn windows(point: &Point) -> io::Result<Vec<Figure>> {
+    let suites = figure_2::scenarios(point).map_err(io::Error::other)?;
     let tcp = Trial::of(&suites[0], "TCP", FIRST_SEED)?;
     let stcp = Trial::of(&suites[0], "STCP", FIRST_SEED)?;
     let panel = |(panel, (connection, _)): (char, (&str, &str))| {

@@ -1,0 +1,70 @@
+//! Curves with intervals, as most of the thesis's figures are.
+
+use kuva::plot::LinePlot;
+use kuva::plot::legend::LegendPosition;
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+
+use crate::report::{BOUND_COLOUR, COLOURS, draw};
+use crate::statistics::Interval;
+
+/// A figure of curves.
+#[derive(Default)]
+pub(super) struct Curves {
+    plots: Vec<Plot>,
+    x_label: String,
+    y_label: String,
+    log_x: bool,
+    log_y: bool,
+}
+
+impl Curves {
+    /// An empty figure.
+    pub(super) fn new(x_label: &str, y_label: &str) -> Self {
+        Self { x_label: x_label.to_owned(), y_label: y_label.to_owned(), ..Self::default() }
+    }
+
+    /// With a logarithmic axis of abscissae.
+    pub(super) fn log_x(self) -> Self {
+        Self { log_x: true, ..self }
+    }
+
+    /// With a logarithmic axis of ordinates.
+    pub(super) fn log_y(self) -> Self {
+        Self { log_y: true, ..self }
+    }
+
+    /// With a measured curve in the colour with this number; the bars are the intervals.
+    pub(super) fn measured(mut self, name: &str, colour: usize, points: &[(f64, Interval)]) -> Self {
+        let data: Vec<(f64, f64)> = points.iter().map(|(x, interval)| (*x, interval.mean)).collect();
+        let errors: Vec<(f64, f64)> = points.iter().map(|(_, i)| (i.mean - i.low, i.high - i.mean)).collect();
+        let line = LinePlot::new().with_data(data).with_y_err_asymmetric(errors).with_stroke_width(2.0);
+        self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
+        self
+    }
+
+    /// With a line without intervals, such as a single trace.
+    pub(super) fn line(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        let line = LinePlot::new().with_data(points).with_stroke_width(1.6);
+        self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
+        self
+    }
+
+    /// With a calculated curve or a bound, dashed and grey.
+    pub(super) fn calculated(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
+        let line = LinePlot::new().with_data(points).with_dashed().with_stroke_width(1.4);
+        self.plots.push(Plot::Line(line.with_color(BOUND_COLOUR).with_legend(name)));
+        self
+    }
+
+    /// The drawing; from zero unless the axis is logarithmic.
+    pub(super) fn svg(self) -> String {
+        let mut layout = Layout::auto_from_plots(&self.plots)
+            .with_x_label(self.x_label)
+            .with_y_label(self.y_label)
+            .with_legend_position(LegendPosition::OutsideRightTop);
+        layout = if self.log_x { layout.with_log_x() } else { layout.with_x_axis_min(0.0) };
+        layout = if self.log_y { layout.with_log_y() } else { layout.with_y_axis_min(0.0) };
+        draw(self.plots, layout)
+    }
+}

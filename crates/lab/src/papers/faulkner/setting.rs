@@ -1,0 +1,154 @@
+//! The thesis's link and channel, and the scenarios that experiments run on them.
+
+use std::path::Path;
+
+use base::config::ConfigError;
+
+use crate::reproduce::Effort;
+use crate::run::Run;
+use crate::scenario::{Override, Scenario, Suite};
+
+/// The line's bits per second: the thesis's 256 kbit/s, of which 66 frames/s, 46 kB, 20 kB and 3.7e-9 all follow.
+pub(super) const RATE: f64 = 262_144.0;
+/// Bits of a full frame (section 2.3).
+pub(super) const FRAME_BITS: f64 = 3968.0;
+/// Frames of the baseline's window (section 4.1).
+pub(super) const WINDOW: u32 = 512;
+/// Channel periods after which a mean is taken for steady (section 3.4.2).
+pub(super) const PERIODS: f64 = 150.0;
+
+/// What carries the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// One packet a frame, no retransmission.
+    Tcp,
+    /// COTMLL, which delivers in order.
+    TcpLl,
+    /// COTMLL, which delivers each packet as soon as it is whole.
+    Unordered,
+}
+
+impl Scheme {
+    /// Its name in cases, tables and figures.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::TcpLl => "TCP-LL",
+            Self::Unordered => "TCP-LL, unordered",
+        }
+    }
+
+    /// What sets it.
+    fn protocol(self, window: u32) -> String {
+        match self {
+            Self::Tcp => "link.satellite.protocol=plain".to_owned(),
+            Self::TcpLl => cotmll(&format!("window = {window}, ordered = true")),
+            Self::Unordered => cotmll(&format!("window = {window}, ordered = false")),
+        }
+    }
+}
+
+fn cotmll(parameters: &str) -> String {
+    format!("link.satellite.protocol={{ cotmll = {{ {parameters} }} }}")
+}
+
+/// A scheme on a channel for so many seconds, with further keys as `--set` takes them.
+pub(super) fn scenario(
+    scheme: Scheme,
+    channel: &Channel,
+    seconds: f64,
+    more: &[String],
+) -> Result<Scenario, ConfigError> {
+    let mut set = vec![scheme.protocol(WINDOW), channel.setting(), format!("duration={seconds} s")];
+    set.extend_from_slice(more);
+    laid_over("baseline", BASELINE, scheme.name(), &set)
+}
+
+const BASELINE: &str = include_str!("../../../../../scenarios/faulkner/baseline.toml");
+
+/// One of the thesis's scenario files with keys set, under a scheme's name.
+pub(super) fn laid_over(
+    file: &str,
+    text: &str,
+    scheme: &str,
+    set: &[String],
+) -> Result<Scenario, ConfigError> {
+    let file = format!("scenarios/faulkner/{file}.toml");
+    let parse =
+        |change: &String| change.parse::<Override>().map_err(|error| ConfigError::about(&file, error));
+    let overrides = set.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let suite = Suite::parse(&file, text, Path::new(""), &overrides)?;
+    Ok(Scenario { name: scheme.to_owned(), ..suite.scenario })
+}
+
+/// A channel of the thesis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Channel {
+    /// Nothing goes wrong.
+    Clear,
+    /// Blocked for the fraction `f` of the time, `d` seconds on average.
+    Blockage {
+        /// Blocked fraction.
+        f: f64,
+        /// Mean blockage in seconds.
+        d: f64,
+    },
+    /// The binary symmetric channel with this bit error rate.
+    BitErrors(f64),
+    /// Blocked for so many seconds, then open for so many; the first blockage comes after so many.
+    Periodic {
+        /// Seconds of a blockage.
+        blocked: f64,
+        /// Seconds between blockages.
+        open: f64,
+        /// When the first one starts, in seconds.
+        first: f64,
+    },
+}
+
+impl Channel {
+    /// Its capacity as a fraction of the rate: the open fraction of time, or 1 less a bit's entropy.
+    pub(super) fn capacity(&self) -> f64 {
+        match *self {
+            Self::Clear => 1.0,
+            Self::Blockage { f, .. } => 1.0 - f,
+            Self::BitErrors(ber) => channel::capacity::of_bit_errors(ber),
+            Self::Periodic { blocked, open, .. } => open / (blocked + open),
+        }
+    }
+
+    /// Mean time of a good and a bad state together, in seconds; none if there are no blockages.
+    pub(super) fn period(&self) -> Option<f64> {
+        match *self {
+            Self::Blockage { f, d } if f > 0.0 => Some(d / f),
+            Self::Periodic { blocked, open, .. } => Some(blocked + open),
+            _ => None,
+        }
+    }
+
+    /// How long a run takes to be steady: 150 periods, and never less than `least` seconds; an eighth of both if it has to be
+    /// quick.
+    pub(super) fn steady(&self, least: f64, effort: Effort) -> f64 {
+        let full = self.period().map_or(least, |period| (PERIODS * period).max(least));
+        effort.choose(full / 8.0, full).ceil()
+    }
+
+    fn setting(&self) -> String {
+        let errors = match *self {
+            Self::Clear => "\"none\"".to_owned(),
+            Self::Blockage { f: 0.0, .. } => "\"none\"".to_owned(),
+            Self::Blockage { f, d } => format!("{{ gilbert-elliott = {{ f = {f:?}, d = \"{d} s\" }} }}"),
+            Self::BitErrors(0.0) => "\"none\"".to_owned(),
+            Self::BitErrors(ber) => format!("{{ bit-errors = {{ ber = {ber:?} }} }}"),
+            Self::Periodic { blocked, open, first } => format!(
+                "{{ periodic = {{ blocked = \"{blocked} s\", open = \"{open} s\", first = \"{first} s\" }} }}"
+            ),
+        };
+        format!("link.satellite.channel.errors={errors}")
+    }
+}
+
+/// Normalised throughput (section 3.4.3): application bits received a second, over the line's rate.
+pub(super) fn throughput(run: &Run) -> f64 {
+    run.goodput_bps / RATE
+}
