@@ -4,9 +4,21 @@
 //! A topic is a file: what it runs, how its claims are decided, its figures. `scenarios/faulkner/baseline.toml` says what
 //! the thesis fixes and what was chosen where it is silent; `docs/faulkner.md` has the verdicts and what they rest on.
 
+mod analysis;
+mod asymmetry;
+mod bit_errors;
 mod blockage;
 mod drawing;
+mod latency;
+mod mechanism;
+mod ordering;
+mod persistence;
+mod recovery;
 mod setting;
+mod sharing;
+mod short_blockages;
+mod steady_state;
+mod window;
 
 use std::io;
 
@@ -22,11 +34,28 @@ struct Topic {
     experiments: &'static [Experiment],
     /// What became of a claim; none if it is another topic's.
     rule: fn(&str, &Samples) -> Option<Ruling>,
+    /// Why a claim comes out as it does, where we know.
+    remark: fn(&str) -> Option<&'static str>,
     cells: fn(&Samples) -> Vec<Cell>,
     figures: fn(&Samples) -> io::Result<Vec<Figure>>,
 }
 
-const TOPICS: [Topic; 1] = [blockage::TOPIC];
+/// In the order of the thesis.
+const TOPICS: [Topic; 13] = [
+    analysis::TOPIC,
+    bit_errors::TOPIC,
+    steady_state::TOPIC,
+    blockage::TOPIC,
+    recovery::TOPIC,
+    short_blockages::TOPIC,
+    latency::TOPIC,
+    asymmetry::TOPIC,
+    window::TOPIC,
+    ordering::TOPIC,
+    persistence::TOPIC,
+    mechanism::TOPIC,
+    sharing::TOPIC,
+];
 
 impl Paper for Faulkner {
     fn name(&self) -> &'static str {
@@ -45,8 +74,8 @@ impl Paper for Faulkner {
         Method::Study(&Self)
     }
 
-    fn remark(&self, _claim: &str) -> Option<&'static str> {
-        None
+    fn remark(&self, claim: &str) -> Option<&'static str> {
+        TOPICS.iter().find_map(|topic| (topic.remark)(claim))
     }
 }
 

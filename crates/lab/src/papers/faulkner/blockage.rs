@@ -13,7 +13,7 @@ use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Sample
 use crate::run::{self, Watch};
 use crate::statistics::Interval;
 
-pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, cells, figures };
+pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark: |_| None, cells, figures };
 
 const EXPERIMENTS: [Experiment; 1] = [Experiment {
     name: NAME,

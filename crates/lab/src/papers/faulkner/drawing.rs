@@ -1,5 +1,7 @@
 //! Curves with intervals, as most of the thesis's figures are.
 
+#![allow(dead_code, reason = "topics to come use the rest")]
+
 use kuva::plot::LinePlot;
 use kuva::plot::legend::LegendPosition;
 use kuva::render::layout::Layout;
