@@ -150,6 +150,29 @@ fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
     );
 }
 
+/// A log is of the scheme that was named, or of the first; a scheme that does not exist is refused with those that do.
+#[test]
+fn run_logs_the_events_of_one_scheme() {
+    let scratch = Scratch::new("events");
+    let (file, log) = (demo_file(&scratch), scratch.path("events.jsonl"));
+    let logged = |scheme: &[&str]| {
+        let output = longhaul(&[&["run", &file, "--log", &log], scheme, &SMALL[..]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let lines = std::fs::read_to_string(&log).unwrap();
+        assert!(lines.lines().count() > 100 && lines.lines().all(|line| line.starts_with("{\"at\":")));
+        assert!(lines.contains("\"event\":\"segment\"") && lines.contains("\"event\":\"frame-sealed\""));
+        (lines, text(&output.stdout).to_owned())
+    };
+    // Only COTMLL has trailers.
+    let (first, printed) = logged(&[]);
+    assert!(!first.contains("\"ack_count\"") && printed.contains("event log of TCP: "), "{printed}");
+    assert!(logged(&["--log-scheme", "TCP over COTMLL"]).0.contains("\"ack_count\""));
+
+    let output = longhaul(&["run", &file, "--log", &log, "--log-scheme", "UDP"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("allowed are TCP, TCP over COTMLL"), "{}", text(&output.stderr));
+}
+
 /// Wireshark's own dissectors find nothing wrong with a capture.
 #[test]
 fn wireshark_reads_a_capture_without_a_malformed_packet() {

@@ -3,8 +3,8 @@
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use base::Instant;
@@ -15,7 +15,8 @@ use crate::bound;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::{Capture, Flow, FlowTrace, WindowTrace};
+use crate::observe::events::{LinkDirection, Recorder, SenderWatch};
+use crate::observe::{Capture, EventLog, Flow, FlowTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::{Application, BulkReceiver, BulkSender};
 
@@ -59,6 +60,9 @@ pub struct Run {
     /// When the queues of each wire dropped packets, `link/down` and `link/up`, where that was asked for.
     #[serde(skip)]
     pub drops: BTreeMap<String, Vec<Instant>>,
+    /// All events, where they were asked for.
+    #[serde(skip)]
+    pub log: EventLog,
 }
 
 /// What one connection came to.
@@ -91,6 +95,10 @@ pub struct Watch {
     pub flows: bool,
     /// Keep the senders' windows and the times of the queues' drops.
     pub windows: bool,
+    /// Keep all events, up to [`crate::observe::events::KEPT`].
+    pub events: bool,
+    /// Write all events to this file as they happen, one JSON object a line.
+    pub log: Option<PathBuf>,
     /// Write the packets of this node to this file.
     pub capture: Option<(String, PathBuf)>,
 }
@@ -98,13 +106,17 @@ pub struct Watch {
 /// Runs `scenario` once.
 ///
 /// # Errors
-/// A capture file that cannot be written, or a node to capture at that does not exist.
+/// A capture or log file that cannot be written, or a node to capture at that does not exist.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
     let traces = if watch.flows { watch_senders(&mut network) } else { Vec::new() };
     if watch.windows {
         watch_windows(&mut network);
     }
+    let recorder = match (watch.events, &watch.log) {
+        (false, None) => None,
+        (keeps, path) => Some(record_events(&mut network, scenario, keeps, path.as_deref())?),
+    };
     let capture = match &watch.capture {
         None => None,
         Some((name, path)) => {
@@ -124,7 +136,43 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
         capture.borrow_mut().finish()?;
     }
     let flows = traces.iter().flat_map(|trace| trace.borrow().flows().to_vec()).collect();
-    Ok(summarize(scheme, scenario, seed, &network, flows))
+    let mut run = summarize(scheme, scenario, seed, &network, flows);
+    if let Some(recorder) = recorder {
+        run.log = recorder.borrow_mut().finish(network.engine.now())?;
+    }
+    Ok(run)
+}
+
+/// Has every host and link report to a recorder.
+fn record_events(
+    network: &mut Network,
+    scenario: &Scenario,
+    keeps: bool,
+    path: Option<&Path>,
+) -> io::Result<Rc<RefCell<Recorder>>> {
+    let out: Option<Box<dyn Write>> = match path {
+        None => None,
+        Some(path) => Some(Box::new(BufWriter::new(File::create(path)?))),
+    };
+    let recorder = Rc::new(RefCell::new(Recorder::new(keeps, out)));
+    for (name, &node) in &network.nodes {
+        if let Element::Host(host) = network.engine.node_mut(node) {
+            let probe = Recorder::probe(&recorder, name, false);
+            host.watch_senders(SenderWatch::new(probe.clone()));
+            network.engine.observe(node, probe);
+        }
+    }
+    for (name, &node) in &network.links {
+        let trailers = matches!(scenario.link[name].protocol, Some(link::Protocol::Cotmll(_)));
+        let probe = |direction: LinkDirection| Recorder::probe(&recorder, &direction.of(name), trailers);
+        let probes = [probe(LinkDirection::Down), probe(LinkDirection::Up)];
+        match network.engine.node_mut(node) {
+            Element::Wire(wire) => wire.log_events(probes),
+            Element::Link(link) => link.log_events(probes),
+            Element::Host(_) | Element::Router(_) => {}
+        }
+    }
+    Ok(recorder)
 }
 
 /// The hosts that send.
@@ -265,6 +313,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
             .filter_map(|node| host(engine, node).windows().cloned())
             .collect(),
         drops: drops(engine, &network.links),
+        log: EventLog::default(),
     }
 }
 
@@ -286,14 +335,23 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
     }
 }
 
+/// What a suite's runs write while they go on, each for the first seed.
+#[derive(Clone, Debug, Default)]
+pub struct Recordings {
+    /// The packets of this node, of the first scheme, to this file.
+    pub capture: Option<(String, PathBuf)>,
+    /// All events of the scheme with this name to this file, which `docs/events.md` describes.
+    pub log: Option<(String, PathBuf)>,
+}
+
 /// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back
-/// in the order of schemes and seeds. The first seed of every scheme keeps its traces; a capture is of the first run.
+/// in the order of schemes and seeds. The first seed of every scheme keeps its traces.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_all(
     suite: &Suite,
-    capture: Option<&(String, PathBuf)>,
+    recordings: &Recordings,
     on_done: impl Fn(&Run) + Sync,
 ) -> io::Result<Vec<Run>> {
     let seeds = 0..u64::from(suite.scenario.seeds);
@@ -301,8 +359,10 @@ pub fn run_all(
     let first = &suite.schemes[0].0;
     plan.par_iter()
         .map(|((scheme, scenario), k)| {
-            let capture = if *k == 0 && scheme == first { capture.cloned() } else { None };
-            let watch = Watch { flows: *k == 0, capture, ..Watch::default() };
+            let Recordings { capture, log } = recordings;
+            let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
+            let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
+            let watch = Watch { flows: *k == 0, capture, log, ..Watch::default() };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)

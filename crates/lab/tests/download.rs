@@ -18,7 +18,7 @@ fn suite(changes: &[&str]) -> Suite {
 }
 
 fn runs(changes: &[&str]) -> Vec<Run> {
-    run::run_all(&suite(changes), None, |_| {}).unwrap()
+    run::run_all(&suite(changes), &run::Recordings::default(), |_| {}).unwrap()
 }
 
 fn intact_and_complete(runs: &[Run], bytes: u64) {

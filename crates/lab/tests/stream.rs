@@ -17,7 +17,7 @@ fn runs(framing: &str, errors: &str, more: &[&str]) -> Vec<Run> {
     let framing = format!("link.satellite.framing={framing}");
     let errors = format!("link.satellite.channel.errors={errors}");
     let changes = [&[&framing, &errors, "traffic.download.bulk.size=200 kB", "seeds=1"], more].concat();
-    run::run_all(&suite(&changes).unwrap(), None, |_| {}).unwrap()
+    run::run_all(&suite(&changes).unwrap(), &run::Recordings::default(), |_| {}).unwrap()
 }
 
 fn counter(run: &Run, direction: &str, name: &str) -> u64 {

@@ -257,6 +257,12 @@ impl Connection {
         self.sender.rto()
     }
 
+    /// How often the retransmission time-out is doubled.
+    #[must_use]
+    pub const fn backoff(&self) -> u32 {
+        self.sender.backoff
+    }
+
     /// Bytes sent and not cumulatively acknowledged (RFC 5681, 2).
     #[must_use]
     pub const fn flight_size(&self) -> u64 {

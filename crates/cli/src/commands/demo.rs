@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lab::run::Recordings;
 use lab::scenario::Suite;
 
 use super::outcome::misconfigured;
@@ -38,7 +39,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         out: Some(arguments.out.clone()),
         jobs: arguments.jobs,
         json: arguments.json,
-        capture: None,
+        recordings: Recordings::default(),
         command: "longhaul run scenarios/demo/download.toml".to_owned(),
     };
     suite::execute(&suite, &output)

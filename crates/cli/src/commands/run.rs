@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lab::run::Recordings;
 use lab::scenario::{Override, Suite};
 
 use super::outcome::misconfigured;
@@ -15,7 +16,8 @@ Examples:
   longhaul run scenarios/demo/download.toml
   longhaul run scenarios/demo/download.toml --seeds 20 --out out/download
   longhaul run scenarios/demo/download.toml --set link.satellite.channel.delay=\"100 ms\"
-  longhaul run scenarios/demo/download.toml --seeds 1 --pcap server")]
+  longhaul run scenarios/demo/download.toml --seeds 1 --pcap server
+  longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl --log-scheme TCP")]
 pub(crate) struct Arguments {
     /// The scenario file.
     scenario: PathBuf,
@@ -34,6 +36,12 @@ pub(crate) struct Arguments {
     /// Capture this node's packets in the first run, to NODE.pcap in the report's directory or here.
     #[arg(long, value_name = "NODE")]
     pcap: Option<String>,
+    /// Write every event of the first run to this file, one JSON object a line (docs/events.md).
+    #[arg(long, value_name = "PATH")]
+    log: Option<PathBuf>,
+    /// The scheme to log, instead of the first.
+    #[arg(long, value_name = "SCHEME", requires = "log")]
+    log_scheme: Option<String>,
     /// Set a key of the scenario: a dotted path and a TOML value.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Override>,
@@ -56,14 +64,29 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         let known: Vec<_> = suite.scenario.node_names().into_iter().collect();
         return misconfigured(format!("--pcap {node}: no such node; allowed are {}", known.join(", ")));
     }
+    let schemes = || suite.schemes.iter().map(|(name, _)| name);
+    if let Some(scheme) = &arguments.log_scheme
+        && !schemes().any(|known| known == scheme)
+    {
+        let known = schemes().cloned().collect::<Vec<_>>().join(", ");
+        return misconfigured(format!("--log-scheme {scheme}: no such scheme; allowed are {known}"));
+    }
     let mut command = format!("longhaul run {}", quoted(&arguments.scenario.display().to_string()));
     for change in &overrides {
         command += &format!(" --set {}", quoted(&change.to_string()));
     }
     let directory = arguments.out.clone().unwrap_or_default();
     let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
-    let output =
-        Output { out: arguments.out.clone(), jobs: arguments.jobs, json: arguments.json, capture, command };
+    let logged = arguments.log_scheme.as_ref().unwrap_or(&suite.schemes[0].0);
+    let log = arguments.log.clone().map(|path| (logged.clone(), path));
+    let recordings = Recordings { capture, log };
+    let output = Output {
+        out: arguments.out.clone(),
+        jobs: arguments.jobs,
+        json: arguments.json,
+        recordings,
+        command,
+    };
     suite::execute(&suite, &output)
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::report::{self, Summary};
-use lab::run::{self, Run};
+use lab::run::{self, Recordings, Run};
 use lab::scenario::Suite;
 
 use super::outcome::failure;
@@ -19,8 +19,8 @@ pub(crate) struct Output {
     pub(crate) jobs: Option<u16>,
     /// Print JSON instead of a table.
     pub(crate) json: bool,
-    /// The node to capture at, and the file.
-    pub(crate) capture: Option<(String, PathBuf)>,
+    /// What the runs write while they go on.
+    pub(crate) recordings: Recordings,
     /// The command that gives the same results.
     pub(crate) command: String,
 }
@@ -45,7 +45,7 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     if let Some(directory) = &output.out {
         std::fs::create_dir_all(directory)?;
     }
-    let runs = run_with_progress(suite, output.jobs, output.capture.as_ref())?;
+    let runs = run_with_progress(suite, output.jobs, &output.recordings)?;
     let page = match &output.out {
         Some(directory) => Some(report::write(suite, &runs, &output.command, directory)?),
         None => None,
@@ -62,8 +62,11 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     );
     print!("{}", report::table(suite, &runs));
     println!("trace hash {}", run::trace_hash(&runs));
-    if let Some((_, path)) = &output.capture {
+    if let Some((_, path)) = &output.recordings.capture {
         println!("capture: {}", path.display());
+    }
+    if let Some((scheme, path)) = &output.recordings.log {
+        println!("event log of {scheme}: {}", path.display());
     }
     if let Some(page) = page {
         println!("report: {}", page.display());
@@ -71,11 +74,7 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     Ok(runs)
 }
 
-fn run_with_progress(
-    suite: &Suite,
-    jobs: Option<u16>,
-    capture: Option<&(String, PathBuf)>,
-) -> io::Result<Vec<Run>> {
+fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) -> io::Result<Vec<Run>> {
     let count = suite.schemes.len() as u64 * u64::from(suite.scenario.seeds);
     // Draws nothing where standard error is not a terminal.
     let bar = ProgressBar::new(count);
@@ -90,7 +89,7 @@ fn run_with_progress(
         bar.set_message(format!("{}, seed {}", run.scheme, run.seed));
         bar.inc(1);
     };
-    let runs = pool.install(|| run::run_all(suite, capture, on_done));
+    let runs = pool.install(|| run::run_all(suite, recordings, on_done));
     bar.finish_and_clear();
     runs
 }

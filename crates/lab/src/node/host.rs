@@ -9,6 +9,7 @@ use tcp::{ConnectionId, Event, TcpConfig};
 use super::earlier;
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::WindowTrace;
+use crate::observe::events::SenderWatch;
 use crate::traffic::{Application, Progress};
 
 /// A host with one address.
@@ -24,6 +25,8 @@ pub struct Host {
     applications_due: Option<Instant>,
     /// The windows of its connections, where they are watched.
     windows: Option<Box<WindowTrace>>,
+    /// Logs the states of its connections, where events are logged.
+    senders: Option<Box<SenderWatch>>,
 }
 
 impl Host {
@@ -38,6 +41,7 @@ impl Host {
             owners: FxHashMap::default(),
             discarded: 0,
             windows: None,
+            senders: None,
         }
     }
 
@@ -72,6 +76,11 @@ impl Host {
         self.windows.get_or_insert_default();
     }
 
+    /// Logs the states of its connections from now on.
+    pub fn watch_senders(&mut self, watch: SenderWatch) {
+        self.senders = Some(Box::new(watch));
+    }
+
     /// The windows of its connections, if they are watched.
     #[must_use]
     pub fn windows(&self) -> Option<&WindowTrace> {
@@ -102,7 +111,7 @@ impl Host {
     /// Lets the applications act on TCP's events and TCP on the applications, until both are quiet.
     fn drain(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
-        self.sample_windows(now);
+        self.sample(now);
         while let Some((connection, event)) = self.tcp.poll_event() {
             if let Event::Accepted { local_port } = event
                 && let Some(index) =
@@ -122,13 +131,16 @@ impl Host {
         }
         while let Some(packet) = self.tcp.poll_transmit(now) {
             cx.send(Port(0), packet);
-            self.sample_windows(now);
+            self.sample(now);
         }
     }
 
-    fn sample_windows(&mut self, now: Instant) {
+    fn sample(&mut self, now: Instant) {
         if let Some(windows) = &mut self.windows {
             windows.sample(now, &self.tcp);
+        }
+        if let Some(senders) = &mut self.senders {
+            senders.sample(now, &self.tcp);
         }
     }
 }

@@ -21,6 +21,7 @@ use link::{Class, Demand, Endpoint, FrameKind, Queue, efl};
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
+use crate::observe::events::{FrameArrived, FrameSealed, FrameStarted, PacketStep, Probe, What};
 
 pub use stream::Stream;
 
@@ -49,6 +50,8 @@ pub struct LinkEnd {
     /// The last frame's kind and its bits on the line.
     last: Option<(FrameKind, u32)>,
     counters: Counters,
+    /// Logs what happens, where events are logged.
+    probe: Option<Box<Probe>>,
 }
 
 /// A frame that has started and whose late bytes are still to be filled.
@@ -64,6 +67,8 @@ struct Started {
 
 #[derive(Debug)]
 struct InFlight {
+    /// Among the frames of its direction, from 1; 0 for what fills a stream between them.
+    number: u64,
     arrives_at: Instant,
     kind: FrameKind,
     bytes: Packet,
@@ -96,6 +101,14 @@ impl Link {
         self.may_sleep = may_sleep;
     }
 
+    /// Logs what happens from now on: at the ends at ports 0 and 1, which send down and up.
+    pub fn log_events(&mut self, probes: [Probe; 2]) {
+        for (end, probe) in self.ends.iter_mut().zip(probes) {
+            probe.watch_blockages(end.line.timeline());
+            end.probe = Some(Box::new(probe));
+        }
+    }
+
     /// The end at a port.
     #[must_use]
     pub const fn end(&self, port: Port) -> &LinkEnd {
@@ -108,17 +121,24 @@ impl Link {
         let (sender, receiver) = both(&mut self.ends, from);
         while let Some(frame) = sender.in_flight.pop_front_if(|frame| frame.arrives_at <= now) {
             sender.news_in_flight -= usize::from(frame.is_news());
-            let mut handle = |frame: &[u8]| {
-                if receiver.endpoint.handle_frame(now, frame).is_err() {
-                    sender.counters.discarded += 1;
+            let probe = sender.probe.as_deref();
+            let mut handle = |number: Option<u64>, frame: &[u8]| {
+                let discarded = receiver.endpoint.handle_frame(now, frame).err();
+                sender.counters.discarded += u64::from(discarded.is_some());
+                if let Some(probe) = probe {
+                    let trailer = probe.trailer(frame);
+                    probe.note(now, What::FrameArrived(FrameArrived { number, discarded, trailer }));
                 }
                 while let Some(packet) = receiver.endpoint.poll_packet() {
+                    if let Some(probe) = probe {
+                        probe.packet(now, PacketStep::Delivered, &packet);
+                    }
                     cx.send(Port(1 - from as u16), packet);
                 }
             };
             match &mut sender.stream {
-                None => handle(&frame.bytes),
-                Some(stream) => stream.handle(&frame.bytes, |frame| handle(frame)),
+                None => handle(Some(frame.number), &frame.bytes),
+                Some(stream) => stream.handle(&frame.bytes, |frame| handle(None, frame)),
             }
         }
     }
@@ -151,6 +171,7 @@ impl LinkEnd {
             news_in_flight: 0,
             last: None,
             counters: Counters::default(),
+            probe: None,
         }
     }
 
@@ -204,8 +225,15 @@ impl LinkEnd {
     }
 
     fn accept(&mut self, now: Instant, packet: Packet) {
+        if let Some(probe) = &self.probe {
+            probe.packet(now, PacketStep::Queued, &packet);
+        }
         // The queue counts what it drops.
-        let _ = self.queue.push(now, packet);
+        if let Err((packet, _)) = self.queue.push(now, packet)
+            && let Some(probe) = &self.probe
+        {
+            probe.packet(now, PacketStep::Dropped, &packet);
+        }
         self.feed(now);
     }
 
@@ -213,6 +241,9 @@ impl LinkEnd {
     fn feed(&mut self, now: Instant) {
         while self.endpoint.has_room(Class::Reliable) {
             let Some(packet) = self.queue.pop(now) else { return };
+            if let Some(probe) = &self.probe {
+                probe.packet(now, PacketStep::Taken, &packet);
+            }
             let taken = self.endpoint.offer(now, packet, Class::Reliable);
             debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
         }
@@ -255,12 +286,18 @@ impl LinkEnd {
             self.last = Some((info.kind, bits));
             let late = self.line.rate().time_for(info.late_len as u64 * 8 + u64::from(behind));
             let arrives_at = on_air.end.saturating_add(self.line.delay());
+            let number = self.counters.frames;
+            if let Some(probe) = &self.probe {
+                let (from, to) = (on_air.start, on_air.end);
+                let started = FrameStarted { number, kind: info.kind, bits, from, to, arrives_at };
+                probe.note(now, What::FrameStarted(started));
+            }
             self.started = Some(Started {
                 seal_at: on_air.end.saturating_sub(late).max(now),
                 on_air,
                 fate,
                 late_len: info.late_len,
-                frame: InFlight { arrives_at, kind: info.kind, bytes },
+                frame: InFlight { number, arrives_at, kind: info.kind, bytes },
             });
         }
     }
@@ -270,12 +307,17 @@ impl LinkEnd {
         if late_len > 0 {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
+        let trailer = self.probe.as_ref().and_then(|probe| probe.trailer(&frame.bytes));
         let mut arrives = fate == Some(Fate::Intact);
         let mut intact = arrives;
         if let Some(stream) = &mut self.stream {
             (frame.bytes, intact) = stream.send(&mut self.line, &on_air, &frame.bytes);
             // On a line of rate zero nothing ever does.
             arrives = on_air.end < Instant::MAX;
+        }
+        if let Some(probe) = &self.probe {
+            let sealed = FrameSealed { number: frame.number, intact, trailer };
+            probe.note(cx.now(), What::FrameSealed(sealed));
         }
         if frame.is_news() {
             cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
@@ -298,7 +340,7 @@ impl LinkEnd {
             && let Some((left_at, bytes)) = stream.fill(now, &mut self.line)
         {
             let arrives_at = left_at.saturating_add(self.line.delay()).max(now);
-            self.in_flight.push_back(InFlight { arrives_at, kind: FrameKind::Control, bytes });
+            self.in_flight.push_back(InFlight { number: 0, arrives_at, kind: FrameKind::Control, bytes });
         }
     }
 
@@ -322,11 +364,16 @@ impl LinkEnd {
         self.started = None;
         self.in_flight.clear();
         let Some((kind, bits)) = self.last else { return };
+        let before = self.counters;
         while self.line.free_at() < now {
             let transit = self.line.send(self.line.free_at(), bits);
             self.count(kind, bits);
             self.counters.slept_through += 1;
             self.counters.lost += u64::from(transit.fate != Fate::Intact);
+        }
+        if let Some(probe) = &self.probe {
+            let (frames, lost) = (self.counters.frames - before.frames, self.counters.lost - before.lost);
+            probe.note(now, What::Slept { frames, lost });
         }
     }
 

@@ -8,6 +8,7 @@ use link::Queue;
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
+use crate::observe::events::{PacketStep, Probe};
 
 /// A duplex wire between its two ports.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct WireEnd {
     counters: Counters,
     /// When the queue dropped a packet, where that is watched.
     dropped: Option<Vec<Instant>>,
+    /// Logs what happens, where events are logged.
+    probe: Option<Box<Probe>>,
 }
 
 /// What passed one direction of a wire.
@@ -58,6 +61,14 @@ impl Wire {
             end.dropped.get_or_insert_default();
         }
     }
+
+    /// Logs what happens from now on: at the ends at ports 0 and 1, which send down and up.
+    pub fn log_events(&mut self, probes: [Probe; 2]) {
+        for (end, probe) in self.ends.iter_mut().zip(probes) {
+            probe.watch_blockages(end.line.timeline());
+            end.probe = Some(Box::new(probe));
+        }
+    }
 }
 
 impl WireEnd {
@@ -71,6 +82,7 @@ impl WireEnd {
             in_flight: VecDeque::new(),
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
             dropped: None,
+            probe: None,
         }
     }
 
@@ -104,11 +116,17 @@ impl WireEnd {
         if !self.backlogged && self.line.free_at() <= now {
             self.transmit(now, packet);
         } else {
+            if let Some(probe) = &self.probe {
+                probe.packet(now, PacketStep::Queued, &packet);
+            }
             // The queue counts what it drops.
-            if self.queue.push(now, packet).is_err()
-                && let Some(dropped) = &mut self.dropped
-            {
-                dropped.push(now);
+            if let Err((packet, _)) = self.queue.push(now, packet) {
+                if let Some(dropped) = &mut self.dropped {
+                    dropped.push(now);
+                }
+                if let Some(probe) = &self.probe {
+                    probe.packet(now, PacketStep::Dropped, &packet);
+                }
             }
             self.backlogged = !self.queue.is_empty();
         }
@@ -117,6 +135,12 @@ impl WireEnd {
     fn transmit(&mut self, now: Instant, packet: Packet) {
         let transit = self.line.send(now, packet.len() as u32 * 8);
         self.counters.sent += 1;
+        if let Some(probe) = &self.probe {
+            probe.packet(now, PacketStep::Taken, &packet);
+            if transit.fate != Fate::Intact {
+                probe.packet(now, PacketStep::Lost, &packet);
+            }
+        }
         match transit.fate {
             Fate::Intact => self.in_flight.push_back((transit.arrives_at, packet)),
             Fate::Damaged(_) | Fate::Lost => self.counters.lost += 1,
@@ -127,6 +151,9 @@ impl WireEnd {
         let now = cx.now();
         while let Some((_, packet)) = self.in_flight.pop_front_if(|(due, _)| *due <= now) {
             self.counters.delivered += 1;
+            if let Some(probe) = &self.probe {
+                probe.packet(now, PacketStep::Delivered, &packet);
+            }
             cx.send(towards, packet);
         }
         while self.backlogged && self.line.free_at() <= now {
