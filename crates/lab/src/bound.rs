@@ -5,11 +5,11 @@
 //! erasures count by their long-run capacity, so that a short lucky run over such a channel may come out slightly
 //! ahead of it. Nothing is taken off for handshakes, slow start or acknowledgements.
 
-use base::wire::{ip, tcp};
+use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet};
 use link::{Class, FrameInfo, FrameKind, Protocol};
 
-use crate::scenario::{Bulk, Link, Scenario, Traffic};
+use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 
 /// Application bits per second that all transfers of `scenario` together can reach with `seed`.
 ///
@@ -20,7 +20,7 @@ pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
     let flows: Vec<Flow<'_>> =
         scenario.traffic.values().map(|traffic| Flow::new(scenario, seed, traffic)).collect();
     let first_start = flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-    let total: Option<u64> = flows.iter().map(|flow| flow.bits).sum();
+    let total: Option<u64> = flows.iter().map(|flow| flow.bits.filter(|_| flow.ends)).sum();
     if let (true, Some(bits)) = (completed, total) {
         let done = slowest_share(&flows);
         return if done == Instant::MAX { 0.0 } else { bits as f64 / (done - first_start).as_secs_f64() };
@@ -33,29 +33,57 @@ pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
 /// `None` without such a transfer, without a size, or over a dead link.
 #[must_use]
 pub fn transfer_seconds(scenario: &Scenario, seed: u64, name: &str) -> Option<f64> {
-    let Traffic::Bulk(bulk) = scenario.traffic.get(name)?;
+    let Traffic::Bulk(bulk) = scenario.traffic.get(name)? else { return None };
     let alone = Traffic::Bulk(Bulk { after: None, start: Duration::ZERO, ..bulk.clone() });
     let flow = Flow::new(scenario, seed, &alone);
     flow.bits?;
     Some(slowest_share(&[flow])).filter(|&done| done < Instant::MAX).map(Instant::as_secs_f64)
 }
 
-/// All connections of one transfer: they share a path.
+/// All connections of one traffic: they share a path.
 struct Flow<'a> {
     start: Instant,
-    /// Application bits; `None` without a size.
+    /// The earliest that its last bit can leave at, whatever the path.
+    last_leaves: Instant,
+    /// The most application bits that it has; `None` without a limit.
     bits: Option<u64>,
+    /// Whether it can end before the run does.
+    ends: bool,
     path: Vec<Direction<'a>>,
 }
 
 impl<'a> Flow<'a> {
     fn new(scenario: &'a Scenario, seed: u64, traffic: &'a Traffic) -> Self {
-        let Traffic::Bulk(bulk) = traffic;
-        let Bulk { from, to, size, connections, .. } = bulk;
+        let [from, to] = traffic.hosts();
         let path = scenario.path(from, to).unwrap_or_default();
         let path = path.into_iter().map(|(name, _, forward)| Direction::new(scenario, name, forward, seed));
-        let bits = size.map(|size| size.0.saturating_mul(8).saturating_mul(u64::from(*connections)));
-        Self { start: earliest_start(scenario, bulk), bits, path: path.collect() }
+        let path = path.collect();
+        match traffic {
+            Traffic::Bulk(bulk) => {
+                let start = earliest_start(scenario, bulk);
+                let connections = u64::from(bulk.connections);
+                let bits = bulk.size.map(|size| size.0.saturating_mul(8).saturating_mul(connections));
+                Self { start, last_leaves: start, bits, ends: bits.is_some(), path }
+            }
+            Traffic::Rate(source) => {
+                let start = Instant::ZERO.saturating_add(source.start);
+                let rest = scenario.duration.saturating_sub(source.start);
+                let span = source.duration.map_or(rest, |span| span.min(rest));
+                let record = source.record.0.saturating_mul(8);
+                // The first record is due at once.
+                let each = source.rate.bits_in(span).saturating_add(record);
+                let bits = each.saturating_mul(u64::from(source.connections));
+                let ends = source.duration.is_some() && source.transport == Transport::Tcp;
+                let last = span.saturating_sub(source.rate.time_for(record));
+                Self { start, last_leaves: start.saturating_add(last), bits: Some(bits), ends, path }
+            }
+            Traffic::Transactions(transactions) => {
+                let start = Instant::ZERO.saturating_add(transactions.start);
+                let reply = transactions.reply.0.saturating_mul(8);
+                let bits = transactions.count.map(|count| count.saturating_mul(reply));
+                Self { start, last_leaves: start, bits, ends: bits.is_some(), path }
+            }
+        }
     }
 
     fn delay(&self) -> Duration {
@@ -78,7 +106,10 @@ impl<'a> Flow<'a> {
 /// When the transfer starts at the earliest; how long what it waits for really takes is not counted.
 fn earliest_start(scenario: &Scenario, bulk: &Bulk) -> Instant {
     let before = bulk.after.as_ref().and_then(|after| scenario.traffic.get(after));
-    let before = before.map_or(Instant::ZERO, |Traffic::Bulk(before)| earliest_start(scenario, before));
+    let before = match before {
+        Some(Traffic::Bulk(before)) => earliest_start(scenario, before),
+        _ => Instant::ZERO,
+    };
     before.saturating_add(bulk.start)
 }
 
@@ -95,7 +126,7 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
         let here = direction.time_to_carry(start, bits as f64);
         done = done.max(here.saturating_add(elsewhere.unwrap_or(Duration::ZERO)));
     }
-    done
+    flows.iter().map(|flow| flow.last_leaves.saturating_add(flow.delay())).fold(done, Instant::max)
 }
 
 /// The most bits that can arrive until `end`: for each link, what it carries and what passes it by.
@@ -129,9 +160,15 @@ impl<'a> Direction<'a> {
         let (line, direction) =
             if forward { (link.channel.down(), "down") } else { (link.channel.up(), "up") };
         let streams = link.channel.streams(seed, name, direction);
-        let (packet, payload) = full_segment(scenario);
-        let bits = link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| frame_bits(protocol, packet));
-        Self { name, forward, link, line, streams, efficiency: payload as f64 * 8.0 / bits as f64 }
+        let efficiency = |(packet, payload): (usize, usize)| {
+            let bits =
+                link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| frame_bits(protocol, packet));
+            payload as f64 * 8.0 / bits as f64
+        };
+        // Of all that the scenario sends, the packets that pay least for their headers: a bound must hold for any mix.
+        let packets = datagrams(scenario).chain([full_segment(scenario)]);
+        let efficiency = packets.map(efficiency).fold(0.0, f64::max);
+        Self { name, forward, link, line, streams, efficiency }
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -181,6 +218,18 @@ fn full_segment(scenario: &Scenario) -> (usize, usize) {
     let mss = usize::from(scenario.tcp.mss_for(address));
     let options = if scenario.tcp.timestamps { TIMESTAMPS_LEN } else { 0 };
     (ip::header_len_for(address) + tcp::HEADER_LEN + mss, mss - options)
+}
+
+/// Bytes of the packets that carry the scenario's datagrams, and bytes of records in them.
+fn datagrams(scenario: &Scenario) -> impl Iterator<Item = (usize, usize)> {
+    let headers = ip::header_len_for(scenario.network.address(0)) + udp::HEADER_LEN;
+    scenario.traffic.values().filter_map(move |traffic| match traffic {
+        Traffic::Rate(source) if source.transport == Transport::Udp => {
+            let record = source.record.0 as usize;
+            Some((headers + record, record))
+        }
+        _ => None,
+    })
 }
 
 /// Bytes that the timestamps option takes from each segment's data, padding included (RFC 7323, appendix A).

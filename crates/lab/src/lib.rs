@@ -9,6 +9,7 @@ pub mod bench;
 pub mod bound;
 pub mod claims;
 pub mod engine;
+pub mod metrics;
 pub mod network;
 pub mod node;
 pub mod observe;

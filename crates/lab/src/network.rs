@@ -1,17 +1,17 @@
 //! Building the network of a scenario: nodes, links, addresses, routes, applications.
 
-use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+mod placement;
 
-use base::{Duration, Rng};
+use core::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use base::Rng;
 use channel::Channel;
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
-use crate::scenario::{self, Bulk, Framing, Opener, Scenario, Traffic};
-use crate::traffic::{Application, BulkReceiver, BulkSender, Opening, Role};
-use base::content::Content;
+use crate::scenario::{self, Framing, Scenario, Traffic};
+use placement::Placement;
 
 /// A scenario's network, ready to run.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ pub struct Network {
     pub links: BTreeMap<String, NodeId>,
     /// Every connection of every bulk transfer.
     pub transfers: Vec<Transfer>,
+    /// Every connection of every rate-controlled source.
+    pub sources: Vec<Source>,
+    /// Everything that consists of transactions.
+    pub exchanges: Vec<Exchanges>,
 }
 
 /// One connection of a bulk transfer, and where its two applications are.
@@ -45,8 +49,41 @@ pub struct Transfer {
     pub size: Option<u64>,
 }
 
-/// The first port that listening applications use.
-const FIRST_PORT: u16 = 5001;
+/// One connection of a rate-controlled source, or its datagrams, and where its two applications are.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The source's name in the scenario.
+    pub name: String,
+    /// The sending host.
+    pub from: NodeId,
+    /// The receiving host.
+    pub to: NodeId,
+    /// The port at which one side waits for the other.
+    pub port: u16,
+    /// The place of the sending application among its host's.
+    pub sender: usize,
+    /// The place of the receiving application among its host's.
+    pub receiver: usize,
+    /// Whether the source ends before the run, and its end can be seen.
+    pub ends: bool,
+}
+
+/// Transactions, and where their two applications are.
+#[derive(Clone, Debug)]
+pub struct Exchanges {
+    /// Their name in the scenario.
+    pub name: String,
+    /// The host that replies.
+    pub from: NodeId,
+    /// The host that asks.
+    pub to: NodeId,
+    /// The place of the server among its host's applications.
+    pub server: usize,
+    /// The place of the client among its host's applications.
+    pub client: usize,
+    /// Transactions in all; `None` means until the run ends.
+    pub count: Option<u64>,
+}
 
 impl Network {
     /// Builds the network of `scenario` for the run with `seed`.
@@ -55,19 +92,22 @@ impl Network {
     #[must_use]
     pub fn build(scenario: &Scenario, seed: u64) -> Self {
         let addresses = addresses(scenario);
-        let (mut applications, transfers) = place_applications(scenario, &addresses, seed);
+        let mut placement = Placement::new(scenario, &addresses, seed);
         let mut network = Self {
             engine: Engine::new(),
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
             transfers: Vec::new(),
+            sources: Vec::new(),
+            exchanges: Vec::new(),
         };
         let mut routers = BTreeMap::new();
         for name in scenario.node_names() {
             let node = match addresses.get(name) {
                 Some(&address) => {
                     let tcp = tcp::Host::new(address, Rng::named(seed, &format!("host {name}")));
-                    let mut host = Host::new(address, tcp, applications.remove(name).unwrap_or_default());
+                    let mut host =
+                        Host::new(address, tcp, placement.applications.remove(name).unwrap_or_default());
                     host.listen(&scenario.tcp);
                     Element::Host(Box::new(host))
                 }
@@ -90,15 +130,39 @@ impl Network {
                 routes.into_iter().for_each(|(destination, port)| router.add_route(destination, port));
             }
         }
-        network.transfers = transfers
-            .into_iter()
-            .map(|(from, to, transfer)| Transfer {
-                from: network.nodes[&from],
-                to: network.nodes[&to],
-                ..transfer
-            })
-            .collect();
+        network.settle(placement);
         network
+    }
+
+    /// Whether the run goes on until its end, because something in it does.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        self.transfers.iter().any(|transfer| transfer.size.is_none())
+            || self.sources.iter().any(|source| !source.ends)
+            || self.exchanges.iter().any(|exchanges| exchanges.count.is_none())
+    }
+
+    /// Goals that the applications reach if everything ends.
+    #[must_use]
+    pub fn goals(&self) -> u32 {
+        (self.transfers.len() + self.sources.len() + self.exchanges.len()) as u32
+    }
+
+    /// Gives everything that was placed the nodes of its hosts.
+    fn settle(&mut self, placement: Placement) {
+        let nodes = |hosts: &[String; 2]| [self.nodes[&hosts[0]], self.nodes[&hosts[1]]];
+        for (hosts, transfer) in placement.transfers {
+            let [from, to] = nodes(&hosts);
+            self.transfers.push(Transfer { from, to, ..transfer });
+        }
+        for (hosts, source) in placement.sources {
+            let [from, to] = nodes(&hosts);
+            self.sources.push(Source { from, to, ..source });
+        }
+        for (hosts, exchanges) in placement.exchanges {
+            let [from, to] = nodes(&hosts);
+            self.exchanges.push(Exchanges { from, to, ..exchanges });
+        }
     }
 }
 
@@ -110,96 +174,6 @@ fn addresses(scenario: &Scenario) -> BTreeMap<String, IpAddr> {
         .enumerate()
         .map(|(index, name)| (name.to_owned(), scenario.network.address(index)))
         .collect()
-}
-
-type Placed = (BTreeMap<String, Vec<Application>>, Vec<(String, String, Transfer)>);
-
-/// The applications of every host, and the transfers that they make up.
-fn place_applications(scenario: &Scenario, addresses: &BTreeMap<String, IpAddr>, seed: u64) -> Placed {
-    let content = Arc::new(Content::new(seed));
-    let mut applications: BTreeMap<String, Vec<Application>> = BTreeMap::new();
-    let mut transfers: Vec<(String, String, Transfer)> = Vec::new();
-    for (name, traffic) in &scenario.traffic {
-        let Traffic::Bulk(bulk) = traffic;
-        let mut jitter = Rng::named(seed, &format!("traffic {name}"));
-        for connection in 0..bulk.connections {
-            let stream = transfers.len() as u32;
-            let late = Duration::from_nanos(jitter.below(bulk.jitter.as_nanos()));
-            let delay = bulk.opens_after(connection).saturating_add(late);
-            let port = FIRST_PORT + stream as u16;
-            let (sender, receiver) = roles(scenario, bulk, delay, port, addresses);
-            let size = bulk.size.map(|size| size.0);
-            let stream_size = size.unwrap_or(u64::MAX);
-            let sender = BulkSender::new(sender, Arc::clone(&content), stream, stream_size);
-            let receiver = BulkReceiver::new(receiver, Arc::clone(&content), stream, stream_size);
-            let mut place = |host: &String, application| {
-                let at_host = applications.entry(host.clone()).or_default();
-                at_host.push(application);
-                at_host.len() - 1
-            };
-            let sender = place(&bulk.from, Application::BulkSender(sender));
-            let receiver = place(&bulk.to, Application::BulkReceiver(receiver));
-            // The hosts get their nodes later.
-            let (from, to) = (NodeId(0), NodeId(0));
-            let transfer = Transfer { name: name.clone(), from, to, port, sender, receiver, size };
-            transfers.push((bulk.from.clone(), bulk.to.clone(), transfer));
-        }
-    }
-    let hosts: BTreeSet<String> = applications.keys().cloned().collect();
-    for host in hosts {
-        let waits = waits(scenario, &host, &transfers);
-        let at_host = applications.get_mut(&host).into_iter().flatten();
-        at_host.zip(waits).for_each(|(application, waits_for)| application.wait_for(waits_for));
-    }
-    (applications, transfers)
-}
-
-/// For each application of `host`, which others of it have to end before it opens its connection.
-fn waits(scenario: &Scenario, host: &str, transfers: &[(String, String, Transfer)]) -> Vec<Vec<usize>> {
-    // An application's number at the host, by its transfer's name, in the order of the connections.
-    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    let mut all = 0;
-    for (from, to, transfer) in transfers {
-        let place = if from == host {
-            transfer.sender
-        } else if to == host {
-            transfer.receiver
-        } else {
-            continue;
-        };
-        places.entry(&transfer.name).or_default().push(place);
-        all = all.max(place + 1);
-    }
-    let mut waits = vec![Vec::new(); all];
-    for (name, own) in &places {
-        let Traffic::Bulk(bulk) = &scenario.traffic[*name];
-        let before = bulk.after.as_deref().and_then(|after| places.get(after));
-        for (connection, &place) in own.iter().enumerate() {
-            waits[place] = match connection {
-                1.. if bulk.in_turn => vec![own[connection - 1]],
-                _ => before.cloned().unwrap_or_default(),
-            };
-        }
-    }
-    waits
-}
-
-/// How the sender and the receiver of a transfer's connection come by it.
-fn roles(
-    scenario: &Scenario,
-    bulk: &Bulk,
-    delay: Duration,
-    port: u16,
-    addresses: &BTreeMap<String, IpAddr>,
-) -> (Role, Role) {
-    let opens = |peer: &str| {
-        let remote = SocketAddr::new(addresses[peer], port);
-        Role::Opens(Box::new(Opening::new(remote, scenario.tcp.clone(), delay)))
-    };
-    match bulk.opened_by {
-        Opener::Receiver => (Role::Listens(port), opens(&bulk.from)),
-        Opener::Sender => (opens(&bulk.to), Role::Listens(port)),
-    }
 }
 
 fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {

@@ -1,5 +1,6 @@
 //! What a suite's runs came to: a table for the terminal, figures as SVG, one self-contained HTML page, and JSON.
 
+mod applications;
 mod figures;
 pub(crate) mod html;
 mod page;

@@ -1,5 +1,8 @@
 //! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
 
+mod exchanges;
+mod sources;
+
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,7 +21,12 @@ use crate::node::{Element, Host};
 use crate::observe::events::{LinkDirection, Recorder, SenderWatch};
 use crate::observe::{Capture, EventLog, Flow, FlowTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
+use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
+use sources::Observed;
+
+pub use exchanges::TransactionsResult;
+pub use sources::SourceResult;
 
 /// What a run of one scheme with one seed came to.
 #[derive(Clone, Debug, Serialize)]
@@ -39,14 +47,18 @@ pub struct Run {
     pub bound_bps: f64,
     /// Whether every byte that was received was the right one.
     pub intact: bool,
-    /// Whether every transfer of a given size ended.
+    /// Whether every transfer of a given size, source of a given duration and given number of transactions ended.
     pub complete: bool,
     /// The hash of all events, in hexadecimal.
     pub trace_hash: String,
     /// Inputs that nodes handled.
     pub events: u64,
-    /// Each connection's share.
+    /// The share of each connection of a bulk transfer.
     pub transfers: Vec<TransferResult>,
+    /// The share of each connection of a rate-controlled source.
+    pub sources: Vec<SourceResult>,
+    /// The share of everything that consists of transactions.
+    pub transactions: Vec<TransactionsResult>,
     /// What each direction of each link counted, `link/down` towards its second end and `link/up` from it.
     pub links: BTreeMap<String, BTreeMap<String, u64>>,
     /// What each host and router dropped, and what routers forwarded.
@@ -63,6 +75,24 @@ pub struct Run {
     /// All events, where they were asked for.
     #[serde(skip)]
     pub log: EventLog,
+    /// Every latency of the records and transactions of each name, where that was asked for; an even choice of them
+    /// where there are too many.
+    #[serde(skip)]
+    pub latencies: BTreeMap<String, Vec<Sample>>,
+    /// What applications had received when, where that was asked for.
+    #[serde(skip)]
+    pub progress: Vec<Received>,
+}
+
+/// What one application had received when, in the order of the transfers and then of the sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The name of the transfer or source in the scenario.
+    pub name: String,
+    /// The port at which one side waited for the other.
+    pub port: u16,
+    /// Times, each with all bytes received in order by then.
+    pub points: Vec<(Instant, u64)>,
 }
 
 /// What one connection came to.
@@ -99,6 +129,10 @@ pub struct Watch {
     pub events: bool,
     /// Write all events to this file as they happen, one JSON object a line.
     pub log: Option<PathBuf>,
+    /// Keep the latency of every record and transaction.
+    pub latencies: bool,
+    /// Keep how many bytes applications had received when.
+    pub progress: bool,
     /// Write the packets of this node to this file.
     pub capture: Option<(String, PathBuf)>,
 }
@@ -117,6 +151,9 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
         (false, None) => None,
         (keeps, path) => Some(record_events(&mut network, scenario, keeps, path.as_deref())?),
     };
+    if watch.progress {
+        watch_progress(&mut network);
+    }
     let capture = match &watch.capture {
         None => None,
         Some((name, path)) => {
@@ -130,13 +167,16 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
         }
     };
     let end = Instant::ZERO + scenario.duration;
-    let unlimited = network.transfers.iter().any(|transfer| transfer.size.is_none());
-    network.engine.run(end, if unlimited { 0 } else { network.transfers.len() as u32 });
+    let goals = if network.is_endless() { 0 } else { network.goals() };
+    network.engine.run(end, goals);
     if let Some(capture) = capture {
         capture.borrow_mut().finish()?;
     }
     let flows = traces.iter().flat_map(|trace| trace.borrow().flows().to_vec()).collect();
     let mut run = summarize(scheme, scenario, seed, &network, flows);
+    if watch.latencies {
+        run.latencies = latencies(&network);
+    }
     if let Some(recorder) = recorder {
         run.log = recorder.borrow_mut().finish(network.engine.now())?;
     }
@@ -177,7 +217,45 @@ fn record_events(
 
 /// The hosts that send.
 fn senders(network: &Network) -> BTreeSet<NodeId> {
-    network.transfers.iter().map(|transfer| transfer.from).collect()
+    let of_transfers = network.transfers.iter().map(|transfer| transfer.from);
+    let of_sources = network.sources.iter().map(|source| source.from);
+    of_transfers.chain(of_sources).chain(network.exchanges.iter().map(|exchanges| exchanges.from)).collect()
+}
+
+fn watch_progress(network: &mut Network) {
+    for &node in network.nodes.values() {
+        if let Element::Host(host) = network.engine.node_mut(node) {
+            host.watch_progress();
+        }
+    }
+}
+
+/// Every latency sample, by the name of its source or transactions.
+fn latencies(network: &Network) -> BTreeMap<String, Vec<Sample>> {
+    let mut all: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    for source in &network.sources {
+        let samples = Observed::new(&network.engine, source).latencies().samples();
+        all.entry(source.name.clone()).or_default().extend(samples);
+    }
+    for one in &network.exchanges {
+        let samples = exchanges::client(&network.engine, one).times().samples();
+        all.entry(one.name.clone()).or_default().extend(samples);
+    }
+    all
+}
+
+/// What was received when, as far as that was watched.
+fn progress(network: &Network) -> Vec<Received> {
+    let engine = &network.engine;
+    let of_transfers = network.transfers.iter().filter_map(|transfer| {
+        let points = receiver(engine, transfer).progress()?.points();
+        Some(Received { name: transfer.name.clone(), port: transfer.port, points })
+    });
+    let of_sources = network.sources.iter().filter_map(|source| {
+        let points = Observed::new(engine, source).progress()?.points();
+        Some(Received { name: source.name.clone(), port: source.port, points })
+    });
+    of_transfers.chain(of_sources).collect()
 }
 
 fn watch_windows(network: &mut Network) {
@@ -207,7 +285,7 @@ fn watch_senders(network: &mut Network) -> Vec<Rc<RefCell<FlowTrace>>> {
 pub(crate) fn receiver<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkReceiver {
     match &host(engine, transfer.to).applications()[transfer.receiver] {
         Application::BulkReceiver(receiver) => receiver,
-        Application::BulkSender(_) => unreachable!("a transfer names its receiver"),
+        _ => unreachable!("a transfer names its receiver"),
     }
 }
 
@@ -221,7 +299,7 @@ fn host(engine: &Engine<Element>, node: NodeId) -> &Host {
 fn sender<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkSender {
     match &host(engine, transfer.from).applications()[transfer.sender] {
         Application::BulkSender(sender) => sender,
-        Application::BulkReceiver(_) => unreachable!("a transfer names its sender"),
+        _ => unreachable!("a transfer names its sender"),
     }
 }
 
@@ -281,15 +359,27 @@ fn node_counters(
 fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, flows: Vec<Flow>) -> Run {
     let (engine, transfers) = (&network.engine, &network.transfers);
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
-    let bytes = receivers.iter().map(|(_, receiver)| receiver.received()).sum();
+    let sources: Vec<_> = network.sources.iter().map(|source| Observed::new(engine, source)).collect();
+    let clients: Vec<_> = network.exchanges.iter().map(|one| (one, exchanges::client(engine, one))).collect();
+    let received = receivers.iter().map(|(_, receiver)| receiver.received());
+    let bytes = received
+        .chain(sources.iter().map(Observed::received))
+        .chain(clients.iter().map(|(_, client)| client.received()))
+        .sum();
     let opened = transfers.iter().filter_map(|transfer| opened_at(engine, transfer));
+    let opened = opened.chain(sources.iter().filter_map(Observed::opened_at));
+    let opened = opened.chain(clients.iter().filter_map(|(_, client)| client.opened_at()));
     let started = opened.min().unwrap_or(Instant::ZERO);
     let complete = receivers
         .iter()
-        .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some());
-    let all_sized = transfers.iter().all(|transfer| transfer.size.is_some());
-    let last_byte = receivers.iter().filter_map(|(_, receiver)| receiver.finished_at()).max();
-    let end = last_byte.filter(|_| complete && all_sized).unwrap_or(Instant::ZERO + scenario.duration);
+        .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some())
+        && sources.iter().all(Observed::is_complete)
+        && clients.iter().all(|(one, client)| one.count.is_none_or(|count| client.times().count() == count));
+    let last_byte = receivers.iter().filter_map(|(_, receiver)| receiver.finished_at());
+    let last_byte = last_byte.chain(sources.iter().filter_map(Observed::finished_at));
+    let last_byte = last_byte.chain(clients.iter().filter_map(|(_, client)| client.finished_at())).max();
+    let run_end = Instant::ZERO + scenario.duration;
+    let end = last_byte.filter(|_| complete && !network.is_endless()).unwrap_or(run_end);
     let seconds = end.saturating_since(started).as_secs_f64();
     let goodput_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
     Run {
@@ -300,11 +390,17 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
         seconds,
         goodput_bps,
         bound_bps: bound::goodput_bps(scenario, seed, complete),
-        intact: receivers.iter().all(|(_, receiver)| receiver.is_intact()),
+        intact: receivers.iter().all(|(_, receiver)| receiver.is_intact())
+            && sources.iter().all(Observed::is_intact)
+            && clients
+                .iter()
+                .all(|(one, client)| client.is_intact() && exchanges::server(engine, one).is_intact()),
         complete,
         trace_hash: format!("{:016x}", engine.trace_hash()),
         events: engine.events(),
         transfers: receivers.iter().map(|(t, receiver)| transfer_result(engine, t, receiver)).collect(),
+        sources: sources.iter().map(|source| source.result(end)).collect(),
+        transactions: network.exchanges.iter().map(|one| exchanges::result(engine, one)).collect(),
         links: link_counters(engine, &network.links),
         nodes: node_counters(engine, &network.nodes),
         flows,
@@ -314,6 +410,8 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
             .collect(),
         drops: drops(engine, &network.links),
         log: EventLog::default(),
+        latencies: BTreeMap::new(),
+        progress: progress(network),
     }
 }
 
@@ -362,7 +460,7 @@ pub fn run_all(
             let Recordings { capture, log } = recordings;
             let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
             let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
-            let watch = Watch { flows: *k == 0, capture, log, ..Watch::default() };
+            let watch = Watch { flows: *k == 0, latencies: *k == 0, capture, log, ..Watch::default() };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)

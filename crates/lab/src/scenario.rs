@@ -5,6 +5,7 @@
 
 mod overrides;
 mod topology;
+mod traffic;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -12,11 +13,11 @@ use std::path::Path;
 
 use base::Duration;
 use base::config::{self, ConfigError};
-use base::units::Size;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub use overrides::Override;
+pub use traffic::{Bulk, Opener, RateSource, Traffic, Transactions, Transport};
 
 /// A network, what runs on it, and for how long.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -43,7 +44,7 @@ pub struct Scenario {
     pub tcp: TcpConfig,
     /// The links, by name.
     pub link: BTreeMap<String, Link>,
-    /// The transfers, by name.
+    /// What hosts send each other, by name.
     pub traffic: BTreeMap<String, Traffic>,
     /// The schemes to compare; none means the scenario as it stands.
     #[serde(default, skip_serializing)]
@@ -116,84 +117,6 @@ impl Framing {
     const fn is_ideal(&self) -> bool {
         matches!(self, Self::Ideal)
     }
-}
-
-/// What hosts send each other.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum Traffic {
-    /// As much as TCP accepts, in one direction.
-    Bulk(Bulk),
-}
-
-/// A bulk transfer.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Bulk {
-    /// The host that sends.
-    pub from: String,
-    /// The host that receives.
-    pub to: String,
-    /// Bytes; without a size the transfer goes on until the run ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
-    /// Connections, each with the whole size.
-    #[serde(default = "one")]
-    pub connections: u32,
-    /// The transfer that has to end first, with all its connections; `start` counts from there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// When the first connection opens.
-    #[serde(default)]
-    pub start: Duration,
-    /// Time between the openings of consecutive connections.
-    #[serde(default)]
-    pub stagger: Duration,
-    /// Whether each connection opens only when the one before it has ended, and `stagger` after that.
-    #[serde(default)]
-    pub in_turn: bool,
-    /// Each connection opens at random up to this much later; the seed says how much.
-    #[serde(default)]
-    pub jitter: Duration,
-    /// Which side opens the connections.
-    #[serde(default)]
-    pub opened_by: Opener,
-}
-
-const fn one() -> u32 {
-    1
-}
-
-impl Bulk {
-    /// How long after what it waits for, or after the start of the run, the connection with this number opens, without
-    /// its jitter.
-    #[must_use]
-    pub const fn opens_after(&self, connection: u32) -> Duration {
-        match connection {
-            1.. if self.in_turn => self.stagger,
-            _ => self.start.saturating_add(self.stagger.saturating_mul(connection as u64)),
-        }
-    }
-
-    /// The host that opens its connections.
-    #[must_use]
-    pub fn opener(&self) -> &str {
-        match self.opened_by {
-            Opener::Receiver => &self.to,
-            Opener::Sender => &self.from,
-        }
-    }
-}
-
-/// The side that opens a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Opener {
-    /// The receiver, as in a download.
-    #[default]
-    Receiver,
-    /// The sender, as in an upload.
-    Sender,
 }
 
 /// One of the schemes that a scenario compares.

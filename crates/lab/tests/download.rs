@@ -7,7 +7,7 @@ use longhaul_lab::engine::Port;
 use longhaul_lab::network::Network;
 use longhaul_lab::node::{Element, LinkCounters as Counters};
 use longhaul_lab::run::{self, Run, Watch};
-use longhaul_lab::scenario::{Override, Suite};
+use longhaul_lab::scenario::{Override, Suite, Traffic};
 
 const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
 
@@ -158,7 +158,7 @@ fn a_broken_transfer_is_told() {
 fn a_transfer_without_a_size_fills_the_run() {
     let mut suite = suite(&["duration=30 s", "link.satellite.channel.errors=none"]);
     for (_, scenario) in &mut suite.schemes {
-        let longhaul_lab::scenario::Traffic::Bulk(bulk) = scenario.traffic.get_mut("download").unwrap();
+        let Some(Traffic::Bulk(bulk)) = scenario.traffic.get_mut("download") else { panic!("no download") };
         bulk.size = None;
     }
     let (name, scenario) = &suite.schemes[1];

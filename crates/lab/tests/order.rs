@@ -95,7 +95,7 @@ fn an_order_that_cannot_be_is_refused_with_its_place() {
         (
             "after = \"first\"",
             "after = \"frist\"",
-            "order.toml:18: after = \"frist\": traffic \"a-second\" waits for no traffic; allowed are first",
+            "order.toml:18: after = \"frist\": traffic \"a-second\" waits for no bulk transfer; allowed are first",
         ),
         ("size = \"30 kB\"", "", "waits for one that never ends; give that a size"),
         ("jitter", "after = \"a-second\"\njitter", "waits, in the end, for itself"),

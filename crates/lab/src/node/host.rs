@@ -1,8 +1,9 @@
-//! A host: TCP and the applications on it, attached to the network at port 0.
+//! A host: TCP, UDP ports and the applications on them, attached to the network at port 0.
 
 use core::net::IpAddr;
 
-use base::Instant;
+use base::wire::{ip, udp};
+use base::{Instant, Packet};
 use rustc_hash::FxHashMap;
 use tcp::{ConnectionId, Event, TcpConfig};
 
@@ -20,6 +21,10 @@ pub struct Host {
     applications: Vec<Application>,
     /// Which application a connection belongs to.
     owners: FxHashMap<ConnectionId, usize>,
+    /// Which application receives at a UDP port; few enough to look through.
+    udp_ports: Vec<(u16, usize)>,
+    /// Datagrams that applications have sent and the network has not had yet; empty between inputs.
+    datagrams: Vec<Packet>,
     discarded: u64,
     /// When the first application wants to act; kept, since the engine asks after every packet.
     applications_due: Option<Instant>,
@@ -37,8 +42,10 @@ impl Host {
             address,
             tcp,
             applications_due: due(&applications),
+            udp_ports: udp_ports(&applications),
             applications,
             owners: FxHashMap::default(),
+            datagrams: Vec::new(),
             discarded: 0,
             windows: None,
             senders: None,
@@ -47,7 +54,7 @@ impl Host {
 
     /// Opens the ports that its applications wait at; a port that two applications name is the first one's.
     pub fn listen(&mut self, config: &TcpConfig) {
-        for port in self.applications.iter().filter_map(|a| a.role().listens_at()) {
+        for port in self.applications.iter().filter_map(Application::listens_at) {
             // Err is a port that is taken.
             let _ = self.tcp.listen(port, config);
         }
@@ -81,6 +88,11 @@ impl Host {
         self.senders = Some(Box::new(watch));
     }
 
+    /// Keeps from now on when its applications received how much.
+    pub fn watch_progress(&mut self) {
+        self.applications.iter_mut().for_each(Application::watch_progress);
+    }
+
     /// The windows of its connections, if they are watched.
     #[must_use]
     pub fn windows(&self) -> Option<&WindowTrace> {
@@ -99,10 +111,9 @@ impl Host {
             self.tcp.handle_timeout(now);
         }
         for (index, application) in self.applications.iter_mut().enumerate() {
-            if application.poll_timeout().is_some_and(|due| due <= now)
-                && let Some(connection) = application.handle_timeout(now, &mut self.tcp)
-            {
-                self.owners.insert(connection, index);
+            while application.poll_timeout().is_some_and(|due| due <= now) {
+                let connection = application.handle_timeout(now, &mut self.tcp, &mut self.datagrams);
+                self.owners.extend(connection.map(|connection| (connection, index)));
             }
         }
         self.applications_due = due(&self.applications);
@@ -114,13 +125,19 @@ impl Host {
         self.sample(now);
         while let Some((connection, event)) = self.tcp.poll_event() {
             if let Event::Accepted { local_port } = event
-                && let Some(index) =
-                    self.applications.iter().position(|a| a.role().listens_at() == Some(local_port))
+                && let Some(index) = self.applications.iter().position(|a| a.listens_at() == Some(local_port))
             {
                 self.owners.insert(connection, index);
             }
             let Some(&owner) = self.owners.get(&connection) else { continue };
             let progress = self.applications[owner].on_event(now, &mut self.tcp, connection, event);
+            // What happened may let it act sooner; that it may act later shows when it is asked.
+            let due_now = self.applications[owner].poll_timeout();
+            self.applications_due = earlier(self.applications_due, due_now);
+            if matches!(event, Event::Closed | Event::Failed(_)) {
+                // The last that is heard of it.
+                self.owners.remove(&connection);
+            }
             if progress == Progress::Finished {
                 cx.reach_goal();
             }
@@ -129,10 +146,21 @@ impl Host {
                 self.applications_due = due(&self.applications);
             }
         }
+        self.datagrams.drain(..).for_each(|packet| cx.send(Port(0), packet));
         while let Some(packet) = self.tcp.poll_transmit(now) {
             cx.send(Port(0), packet);
             self.sample(now);
         }
+    }
+
+    /// Hands a datagram to the application at its port; whether there was one.
+    fn receive_datagram(&mut self, now: Instant, packet: &[u8]) -> bool {
+        let Some((port, payload)) = datagram(self.address, packet) else { return false };
+        let Some(&(_, index)) = self.udp_ports.iter().find(|(taken, _)| *taken == port) else { return false };
+        if let Application::DatagramReceiver(receiver) = &mut self.applications[index] {
+            receiver.on_datagram(now, payload);
+        }
+        true
     }
 
     fn sample(&mut self, now: Instant) {
@@ -149,7 +177,8 @@ impl Node for Host {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         match input {
             Input::Arrival(_, packet) => {
-                if self.tcp.handle_packet(cx.now(), &packet).is_err() {
+                let taken = !self.udp_ports.is_empty() && self.receive_datagram(cx.now(), &packet);
+                if !taken && self.tcp.handle_packet(cx.now(), &packet).is_err() {
                     self.discarded += 1;
                 }
             }
@@ -166,4 +195,25 @@ impl Node for Host {
 /// When the first of them wants to act.
 fn due(applications: &[Application]) -> Option<Instant> {
     applications.iter().filter_map(Application::poll_timeout).min()
+}
+
+fn udp_ports(applications: &[Application]) -> Vec<(u16, usize)> {
+    let port = |(index, application): (usize, &Application)| Some((application.receives_at()?, index));
+    applications.iter().enumerate().filter_map(port).collect()
+}
+
+/// Destination port and payload of a whole UDP datagram for `address`.
+fn datagram(address: IpAddr, packet: &[u8]) -> Option<(u16, &[u8])> {
+    let packet = ip::View::parse(packet).ok()?;
+    if let ip::View::V4(v4) = &packet
+        && (v4.is_fragment() || !v4.checksum_ok())
+    {
+        return None;
+    }
+    if packet.protocol() != ip::Protocol::UDP || packet.dst() != address {
+        return None;
+    }
+    let view = udp::View::parse(packet.payload()).ok()?;
+    let header = udp::Repr::parse(&view, packet.src(), packet.dst()).ok()?;
+    Some((header.dst_port, view.payload()))
 }

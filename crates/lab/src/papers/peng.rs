@@ -146,8 +146,10 @@ fn scenario(file: &str, text: &str, point: &Point, more: &[Override]) -> Result<
 
 /// The least time in which one connection of the transfer called `name` can be carried, in seconds.
 fn bound_of_one(mut scenario: Scenario, name: &str) -> Option<f64> {
-    for Traffic::Bulk(bulk) in scenario.traffic.values_mut() {
-        bulk.connections = 1;
+    for traffic in scenario.traffic.values_mut() {
+        if let Traffic::Bulk(bulk) = traffic {
+            bulk.connections = 1;
+        }
     }
     bound::transfer_seconds(&scenario, FIRST_SEED, name)
 }

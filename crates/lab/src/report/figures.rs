@@ -62,6 +62,12 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
         "In sixtieths of the longest run.",
         goodput_over_time(&schemes, shared),
     );
+    add(
+        "latency",
+        format!("Latency, seed {seed}"),
+        "The fraction of records and transactions that came within a time; those that never came are left out.",
+        latency(&schemes),
+    );
     for (number, scheme) in schemes.iter().enumerate() {
         let (Some(run), Some((_, scenario))) = (scheme.runs.first(), suite.schemes.get(number)) else {
             continue;
@@ -134,6 +140,36 @@ fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: Option<&Scenario>) ->
         plots.push(Plot::Line(line.with_color(colour(index)).with_legend(run.scheme.as_str())));
     }
     timed(plots, "goodput (kbit/s)", scenario, end, first_seed(schemes)?)
+}
+
+/// The distribution of the latencies of every source and all transactions, a line each and scheme.
+fn latency(schemes: &[SchemeRuns<'_>]) -> Option<String> {
+    let mut plots = Vec::new();
+    for (index, run) in first_runs(schemes) {
+        for (place, (name, samples)) in run.latencies.iter().enumerate() {
+            let mut seconds: Vec<f64> = samples.iter().map(|sample| sample.latency.as_secs_f64()).collect();
+            seconds.sort_by(f64::total_cmp);
+            let all = seconds.len() as f64;
+            let points = seconds.into_iter().enumerate().map(|(below, at)| (at, (below + 1) as f64 / all));
+            let points: Vec<_> = points.collect();
+            if points.is_empty() {
+                continue;
+            }
+            let line = LinePlot::new().with_data(thin(points)).with_step().with_stroke_width(1.5);
+            let colour = colour(index * run.latencies.len() + place);
+            plots.push(Plot::Line(line.with_color(colour).with_legend(format!("{}: {name}", run.scheme))));
+        }
+    }
+    if plots.is_empty() {
+        return None;
+    }
+    let layout = Layout::auto_from_plots(&plots)
+        .with_x_label("latency (s)")
+        .with_y_label("fraction")
+        .with_x_axis_min(0.0)
+        .with_y_axis_min(0.0)
+        .with_legend_position(LegendPosition::OutsideRightTop);
+    Some(draw(plots, layout))
 }
 
 /// One run's segments against time: first sendings, retransmissions and the cumulative acknowledgement.

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 
+use super::applications::{self, HEADINGS};
 use super::html::{document, escape, show};
 use super::{Figure, SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::{self, Run};
@@ -14,6 +15,7 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&scenario.name), escape(&scenario.description));
     body += &verdict(suite, &schemes);
     body += &summary(&schemes);
+    body += &latencies(&schemes);
     figures.iter().for_each(|figure| body += &show(figure));
     schemes.iter().for_each(|scheme| body += &counters(scheme));
     body += &every_run(runs);
@@ -66,6 +68,22 @@ fn summary(schemes: &[SchemeRuns<'_>]) -> String {
     table + "</tbody></table>"
 }
 
+/// What applications saw that measure latency; nothing where there are none.
+fn latencies(schemes: &[SchemeRuns<'_>]) -> String {
+    let seen = applications::seen(schemes);
+    if seen.is_empty() {
+        return String::new();
+    }
+    let cells = |tag: &str, cells: &[String]| -> String {
+        let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escape(cell));
+        format!("<tr>{}</tr>\n", cells.iter().map(cell).collect::<String>())
+    };
+    let mut table = format!("<table><thead>{}</thead><tbody>\n", cells("th", &HEADINGS.map(str::to_owned)));
+    seen.iter().for_each(|seen| table += &cells("td", &seen.cells()));
+    table
+        + "</tbody></table>\n<p>Means over the runs, of each run's own figures; the longest is that of all runs.</p>\n"
+}
+
 /// What the first run of a scheme counted: TCP's retransmissions, and every direction of every link.
 fn counters(scheme: &SchemeRuns<'_>) -> String {
     let Some(run) = scheme.runs.first() else { return String::new() };
@@ -79,6 +97,11 @@ fn counters(scheme: &SchemeRuns<'_>) -> String {
         row(&format!("{}: TCP data segments sent", transfer.name), transfer.segments_sent);
         row(&format!("{}: of these, sent again", transfer.name), transfer.retransmissions);
         row(&format!("{}: TCP time-outs", transfer.name), transfer.timeouts);
+    }
+    for source in run.sources.iter().filter(|source| source.transport == "tcp") {
+        row(&format!("{}: TCP data segments sent", source.name), source.segments_sent);
+        row(&format!("{}: of these, sent again", source.name), source.retransmissions);
+        row(&format!("{}: TCP time-outs", source.name), source.timeouts);
     }
     for (direction, counters) in run.links.iter().chain(&run.nodes) {
         for (what, count) in counters.iter().filter(|(_, count)| **count > 0) {

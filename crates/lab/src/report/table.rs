@@ -1,11 +1,12 @@
 //! The table that a terminal shows.
 
+use super::applications::{self, HEADINGS};
 use super::{SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::Run;
 use crate::scenario::Suite;
 
 /// A row a scheme: time, goodput with quartiles, the bound on the same realisations, and whether every byte was right;
-/// below it how much faster each scheme was than the first, seed by seed.
+/// below it how much faster each scheme was than the first, seed by seed, and what applications saw that measure latency.
 #[must_use]
 pub fn table(suite: &Suite, runs: &[Run]) -> String {
     let schemes = by_scheme(suite, runs);
@@ -36,6 +37,13 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
                 ratio.max
             );
         }
+    }
+    let seen = applications::seen(&schemes);
+    if !seen.is_empty() {
+        let mut rows = vec![HEADINGS.map(str::to_owned)];
+        rows.extend(seen.iter().map(applications::Seen::cells));
+        text.push('\n');
+        text += &align(&rows);
     }
     text
 }

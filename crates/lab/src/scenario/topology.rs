@@ -20,6 +20,8 @@ impl Traffic {
     pub fn hosts(&self) -> [&str; 2] {
         match self {
             Self::Bulk(bulk) => [&bulk.from, &bulk.to],
+            Self::Rate(source) => [&source.from, &source.to],
+            Self::Transactions(transactions) => [&transactions.from, &transactions.to],
         }
     }
 }
@@ -119,23 +121,40 @@ impl Scenario {
     fn check_connections(&self) -> Result<(), Nonsense> {
         let mut all = 0_u64;
         for (name, traffic) in &self.traffic {
-            let Traffic::Bulk(bulk) = traffic;
-            all += u64::from(bulk.connections);
-            if bulk.connections == 0 || all > MAX_CONNECTIONS {
-                let count = bulk.connections;
-                let message = format!(
-                    "traffic \"{name}\" has {count} connections; allowed are 1 to {MAX_CONNECTIONS} in all"
-                );
-                return nonsense("", message);
-            }
-            if bulk.size.is_some_and(|size| size.0 == 0) {
-                return nonsense("0 B", format!("traffic \"{name}\" has no bytes; allowed are 1 B and more"));
-            }
-            if bulk.opens_after(bulk.connections - 1).saturating_add(bulk.jitter) >= self.duration {
-                return nonsense(
+            let complain =
+                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
+            // Transactions share one port; their requests and replies are two streams.
+            let (count, last_opens) = match traffic {
+                Traffic::Bulk(bulk) => {
+                    let last = bulk.opens_after(bulk.connections.saturating_sub(1));
+                    (bulk.connections, last.saturating_add(bulk.jitter))
+                }
+                Traffic::Rate(source) => {
+                    let last = source.opens_after(source.connections.saturating_sub(1));
+                    (source.connections, last.saturating_add(source.jitter))
+                }
+                Traffic::Transactions(transactions) => (2, transactions.start),
+            };
+            all += u64::from(count);
+            if count == 0 || all > MAX_CONNECTIONS {
+                return complain(
                     "",
-                    format!("traffic \"{name}\" opens after the run's end at {}", self.duration),
+                    &format!("has {count} connections; allowed are 1 to {MAX_CONNECTIONS} in all"),
                 );
+            }
+            let complaint = match traffic {
+                Traffic::Bulk(bulk) if bulk.size.is_some_and(|size| size.0 == 0) => {
+                    return complain("0 B", "has no bytes; allowed are 1 B and more");
+                }
+                Traffic::Bulk(_) => None,
+                Traffic::Rate(source) => source.complaint(self.network),
+                Traffic::Transactions(transactions) => transactions.complaint(),
+            };
+            if let Some(complaint) = complaint {
+                return complain("", &complaint);
+            }
+            if last_opens >= self.duration {
+                return complain("", &format!("opens after the run's end at {}", self.duration));
             }
         }
         Ok(())
@@ -143,7 +162,8 @@ impl Scenario {
 
     /// What waits must know what it waits for, and that must end.
     fn check_order(&self) -> Result<(), Nonsense> {
-        for (name, Traffic::Bulk(bulk)) in &self.traffic {
+        for (name, traffic) in &self.traffic {
+            let Traffic::Bulk(bulk) = traffic else { continue };
             let complain =
                 |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
             if bulk.in_turn && bulk.size.is_none() {
@@ -151,9 +171,10 @@ impl Scenario {
             }
             let Some(after) = &bulk.after else { continue };
             let Some(Traffic::Bulk(before)) = self.traffic.get(after) else {
-                let known = self.traffic.keys().filter(|&other| other != name).cloned().collect::<Vec<_>>();
-                let known = known.join(", ");
-                return complain(after, &format!("waits for no traffic; allowed are {known}"));
+                let others = self.traffic.iter().filter(|(other, _)| *other != name);
+                let bulk = others.filter(|(_, other)| matches!(other, Traffic::Bulk(_)));
+                let known = bulk.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(", ");
+                return complain(after, &format!("waits for no bulk transfer; allowed are {known}"));
             };
             if before.size.is_none() {
                 return complain(after, "waits for one that never ends; give that a size");
@@ -166,9 +187,9 @@ impl Scenario {
                 );
             }
             // As many steps as there are transfers lead out of any chain, but not out of a circle.
-            let step = |at: &Bulk| {
-                let Traffic::Bulk(before) = self.traffic.get(at.after.as_ref()?)?;
-                Some(before)
+            let step = |at: &Bulk| match self.traffic.get(at.after.as_ref()?)? {
+                Traffic::Bulk(before) => Some(before),
+                Traffic::Rate(_) | Traffic::Transactions(_) => None,
             };
             let mut at = Some(before);
             for _ in 0..self.traffic.len() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::Instant;
 use tcp::{ConnectionId, Event, Statistics};
 
+use super::progress::ProgressTrace;
 use super::{Progress, Role};
 use base::content::Content;
 
@@ -65,7 +66,7 @@ impl BulkSender {
         self.written
     }
 
-    pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+    pub(super) fn handle_timeout(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
         let connection = self.role.open(now, host);
         self.failed = connection.is_none();
         connection
@@ -119,13 +120,24 @@ pub struct BulkReceiver {
     damaged: bool,
     finished_at: Option<Instant>,
     failed: bool,
+    progress: Option<ProgressTrace>,
 }
 
 impl BulkReceiver {
     /// A receiver that expects the first `size` bytes of `stream`.
     #[must_use]
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self { role, content, stream, size, received: 0, damaged: false, finished_at: None, failed: false }
+        Self {
+            role,
+            content,
+            stream,
+            size,
+            received: 0,
+            damaged: false,
+            finished_at: None,
+            failed: false,
+            progress: None,
+        }
     }
 
     /// How it comes by its connection.
@@ -150,6 +162,16 @@ impl BulkReceiver {
         !self.damaged
     }
 
+    pub(super) fn watch_progress(&mut self) {
+        self.progress.get_or_insert_default();
+    }
+
+    /// Bytes received over time, if they are watched.
+    #[must_use]
+    pub const fn progress(&self) -> Option<&ProgressTrace> {
+        self.progress.as_ref()
+    }
+
     /// When the last byte came.
     #[must_use]
     pub const fn finished_at(&self) -> Option<Instant> {
@@ -162,7 +184,7 @@ impl BulkReceiver {
         self.failed
     }
 
-    pub(super) fn open(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
+    pub(super) fn handle_timeout(&mut self, now: Instant, host: &mut tcp::Host) -> Option<ConnectionId> {
         let connection = self.role.open(now, host);
         self.failed = connection.is_none();
         connection
@@ -198,6 +220,9 @@ impl BulkReceiver {
             self.damaged |= !expected || !self.content.matches(self.stream, self.received, bytes);
             self.received += bytes.len() as u64;
         });
+        if let Some(progress) = &mut self.progress {
+            progress.note(now, self.received);
+        }
         if self.received >= self.size && self.finished_at.is_none() {
             self.finished_at = Some(now);
             return Progress::Finished;

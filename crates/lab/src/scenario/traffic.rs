@@ -1,0 +1,259 @@
+//! The traffic models of a scenario (Faulkner 2004, section 3.3): bulk transfers, rate-controlled sources, transactions.
+
+use base::units::Size;
+use base::wire::record;
+use base::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::traffic::datagram;
+
+/// What hosts send each other.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Traffic {
+    /// As much as TCP accepts, in one direction.
+    Bulk(Bulk),
+    /// Records at a fixed rate, in one direction.
+    Rate(RateSource),
+    /// Many short connections, each with a request and a reply.
+    Transactions(Transactions),
+}
+
+/// A bulk transfer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Bulk {
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// Bytes; without a size the transfer goes on until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Connections, each with the whole size.
+    #[serde(default = "one")]
+    pub connections: u32,
+    /// The transfer that has to end first, with all its connections; `start` counts from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// When the first connection opens.
+    #[serde(default)]
+    pub start: Duration,
+    /// Time between the openings of consecutive connections.
+    #[serde(default)]
+    pub stagger: Duration,
+    /// Whether each connection opens only when the one before it has ended, and `stagger` after that.
+    #[serde(default)]
+    pub in_turn: bool,
+    /// Each connection opens at random up to this much later; the seed says how much.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// Which side opens the connections.
+    #[serde(default)]
+    pub opened_by: Opener,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl Bulk {
+    /// How long after what it waits for, or after the start of the run, the connection with this number opens, without
+    /// its jitter.
+    #[must_use]
+    pub const fn opens_after(&self, connection: u32) -> Duration {
+        match connection {
+            1.. if self.in_turn => self.stagger,
+            _ => self.start.saturating_add(self.stagger.saturating_mul(connection as u64)),
+        }
+    }
+
+    /// The host that opens its connections.
+    #[must_use]
+    pub fn opener(&self) -> &str {
+        match self.opened_by {
+            Opener::Receiver => &self.to,
+            Opener::Sender => &self.from,
+        }
+    }
+}
+
+/// The side that opens a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Opener {
+    /// The receiver, as in a download.
+    #[default]
+    Receiver,
+    /// The sender, as in an upload.
+    Sender,
+}
+
+/// A source of records at a fixed rate, such as a voice or a video stream.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RateSource {
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// Bits of records per second, their headers included.
+    pub rate: Rate,
+    /// Bytes of a record, its header included.
+    #[serde(default = "default_record")]
+    pub record: Size,
+    /// What carries the records.
+    #[serde(default)]
+    pub transport: Transport,
+    /// For how long records are generated; without it until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// Connections, each with the whole rate.
+    #[serde(default = "one")]
+    pub connections: u32,
+    /// When the first connection opens.
+    #[serde(default)]
+    pub start: Duration,
+    /// Time between the openings of consecutive connections.
+    #[serde(default)]
+    pub stagger: Duration,
+    /// Each connection opens at random up to this much later; the seed says how much.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// Which side opens the connections: the receiver unless told. UDP opens none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened_by: Option<Opener>,
+}
+
+/// Ours: eight records a second at 64 kbit/s, and one always fits a segment.
+const fn default_record() -> Size {
+    Size(1000)
+}
+
+/// What carries the records of a rate-controlled source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// One stream.
+    #[default]
+    Tcp,
+    /// A datagram a record.
+    Udp,
+}
+
+impl RateSource {
+    /// How long after the start of the run the connection with this number opens, without its jitter.
+    #[must_use]
+    pub const fn opens_after(&self, connection: u32) -> Duration {
+        self.start.saturating_add(self.stagger.saturating_mul(connection as u64))
+    }
+
+    /// What makes no sense about it, in words.
+    pub(super) fn complaint(&self, network: super::Network) -> Option<String> {
+        let (record, bits) = (self.record.0, self.record.0.saturating_mul(8));
+        let (shortest, longest) = match self.transport {
+            Transport::Tcp => (record::HEADER_LEN, LONGEST_RECORD),
+            Transport::Udp => (datagram::HEADER_LEN, datagram::longest(network.address(0))),
+        };
+        if !(shortest as u64..=longest as u64).contains(&record) {
+            return Some(format!("has records of {record} bytes; allowed are {shortest} to {longest}"));
+        }
+        if self.rate.as_bps() == 0 {
+            return Some("has a rate of 0 bit/s; allowed are 1 bit/s and more".to_owned());
+        }
+        if self.rate.as_bps() / bits >= MAX_RECORDS_PER_SECOND {
+            let records = self.rate.as_bps() / bits;
+            return Some(format!("has {records} records a second; allowed are fewer than 1000000"));
+        }
+        if self.transport == Transport::Udp && self.opened_by.is_some() {
+            return Some("goes over UDP and says who opens it; leave out opened-by".to_owned());
+        }
+        None
+    }
+}
+
+/// Many short connections, each with a request and a reply, as browsing makes them.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Transactions {
+    /// The host that replies.
+    pub from: String,
+    /// The host that opens the connections and asks.
+    pub to: String,
+    /// Bytes of a request.
+    #[serde(default = "default_request")]
+    pub request: Size,
+    /// Bytes of a reply.
+    #[serde(default = "default_reply")]
+    pub reply: Size,
+    /// Transactions in all; without it they go on until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Time between the starts of consecutive transactions, whether or not the one before has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// Time between the end of a user's transaction and the start of that user's next; none unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Duration>,
+    /// Whether `interval` or `think` is the mean of an exponential distribution.
+    #[serde(default)]
+    pub exponential: bool,
+    /// Transactions under way at once: with `think` the number of users (1), with `interval` the most (1000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// When the first one starts.
+    #[serde(default)]
+    pub start: Duration,
+}
+
+/// Ours: a short request line with its headers.
+const fn default_request() -> Size {
+    Size(200)
+}
+
+/// Ours: a small page.
+const fn default_reply() -> Size {
+    Size(8_000)
+}
+
+impl Transactions {
+    /// Transactions under way at once.
+    #[must_use]
+    pub const fn most_at_once(&self) -> u32 {
+        match (self.concurrency, self.interval) {
+            (Some(most), _) => most,
+            (None, Some(_)) => 1_000,
+            (None, None) => 1,
+        }
+    }
+
+    /// What makes no sense about it, in words.
+    pub(super) fn complaint(&self) -> Option<String> {
+        if self.request.0 == 0 || self.reply.0 == 0 {
+            return Some("has a request or a reply of no bytes; allowed are 1 B and more".to_owned());
+        }
+        if self.count == Some(0) {
+            return Some("counts to 0; allowed are 1 and more".to_owned());
+        }
+        if self.interval.is_some() && self.think.is_some() {
+            return Some("has both interval and think; allowed is one of them".to_owned());
+        }
+        if self.interval.is_some_and(|interval| interval < MIN_INTERVAL) {
+            return Some("has an interval below 1 us; allowed are 1 us and more".to_owned());
+        }
+        let most = self.most_at_once();
+        if !(1..=MAX_AT_ONCE).contains(&most) {
+            return Some(format!("has {most} at once; allowed are 1 to {MAX_AT_ONCE}"));
+        }
+        None
+    }
+}
+
+/// A record over TCP. Ours: what one buffer of the sender holds many times.
+const LONGEST_RECORD: usize = 1_000_000;
+/// Below the resolution of any clock that could generate them.
+const MAX_RECORDS_PER_SECOND: u64 = 1_000_000;
+/// As for records.
+const MIN_INTERVAL: Duration = Duration::from_micros(1);
+/// Fewer than the ephemeral ports of a host (RFC 6335, section 6).
+const MAX_AT_ONCE: u32 = 10_000;
