@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "topics to come use the rest")]
 
-use kuva::plot::LinePlot;
 use kuva::plot::legend::LegendPosition;
+use kuva::plot::{LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
@@ -56,6 +56,13 @@ impl Curves {
     pub(super) fn calculated(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_dashed().with_stroke_width(1.4);
         self.plots.push(Plot::Line(line.with_color(BOUND_COLOUR).with_legend(name)));
+        self
+    }
+
+    /// With single values, not joined.
+    pub(super) fn points(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        let scatter = ScatterPlot::new().with_data(points).with_size(3.0);
+        self.plots.push(Plot::Scatter(scatter.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
         self
     }
 

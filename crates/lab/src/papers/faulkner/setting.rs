@@ -97,6 +97,8 @@ pub(super) enum Channel {
     },
     /// The binary symmetric channel with this bit error rate.
     BitErrors(f64),
+    /// Each packet or frame is lost with this probability.
+    Erasure(f64),
     /// Blocked for so many seconds, then open for so many; the first blockage comes after so many.
     Periodic {
         /// Seconds of a blockage.
@@ -115,6 +117,7 @@ impl Channel {
             Self::Clear => 1.0,
             Self::Blockage { f, .. } => 1.0 - f,
             Self::BitErrors(ber) => channel::capacity::of_bit_errors(ber),
+            Self::Erasure(probability) => channel::capacity::of_erasure(probability),
             Self::Periodic { blocked, open, .. } => open / (blocked + open),
         }
     }
@@ -142,6 +145,7 @@ impl Channel {
             Self::Blockage { f, d } => format!("{{ gilbert-elliott = {{ f = {f:?}, d = \"{d} s\" }} }}"),
             Self::BitErrors(0.0) => "\"none\"".to_owned(),
             Self::BitErrors(ber) => format!("{{ bit-errors = {{ ber = {ber:?} }} }}"),
+            Self::Erasure(probability) => format!("{{ erasure = {{ probability = {probability:?} }} }}"),
             Self::Periodic { blocked, open, first } => format!(
                 "{{ periodic = {{ blocked = \"{blocked} s\", open = \"{open} s\", first = \"{first} s\" }} }}"
             ),

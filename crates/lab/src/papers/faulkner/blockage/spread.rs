@@ -1,0 +1,82 @@
+//! How much of the throughput's variance goes with the blocked fraction, and how much with the mean blockage.
+
+use super::{DURATIONS, FRACTIONS, SWEEP, name};
+use crate::papers::faulkner::setting::Scheme;
+use crate::reproduce::{Criterion, Ruling, Samples};
+use crate::statistics::{Spread, TwoWay, crossing, standard_deviation};
+
+/// Every value of a scheme, by fraction, mean blockage and seed; none if a cell did not run.
+fn split(samples: &Samples, scheme: Scheme) -> Option<TwoWay> {
+    let cell = |f: f64, d: f64| samples.values(SWEEP, &name(scheme, f, d), "T");
+    let rows = FRACTIONS.iter().map(|&f| DURATIONS.iter().map(|&d| cell(f, d)).collect());
+    TwoWay::of(&rows.collect::<Vec<Vec<_>>>())
+}
+
+/// The means of a scheme at a fraction, one a mean blockage.
+fn means(samples: &Samples, scheme: Scheme, f: f64) -> Vec<f64> {
+    DURATIONS.iter().filter_map(|&d| samples.mean(SWEEP, &name(scheme, f, d), "T")).collect()
+}
+
+pub(super) fn dominates_under_arq(samples: &Samples) -> Ruling {
+    let split = split(samples, Scheme::TcpLl);
+    let mut criteria = vec![
+        Criterion::at_least("share of variance with f", split.map(|split| split.share_a()), 0.9),
+        Criterion::at_most("share of variance with d", split.map(|split| split.share_b()), 0.05),
+    ];
+    for f in FRACTIONS {
+        let means = Spread::of(means(samples, Scheme::TcpLl, f)).filter(|means| means.n == DURATIONS.len());
+        let range = means.map(|means| (means.max - means.min) / means.mean);
+        criteria.push(Criterion::at_most(format!("(max - min over d) / mean at f = {f}"), range, 0.2));
+    }
+    Ruling::all(criteria)
+}
+
+pub(super) fn dominates_without(samples: &Samples) -> Ruling {
+    let shares = split(samples, Scheme::Tcp).map(|split| (split.share_a(), split.share_b()));
+    let [tcp, ll] = [Scheme::Tcp, Scheme::TcpLl];
+    let halves = half(samples, tcp).zip(half(samples, ll));
+    let scatters = scatter(samples, tcp).zip(scatter(samples, ll));
+    Ruling::all(vec![
+        Criterion::new(
+            "share of variance with f",
+            "above that with d",
+            shares.map(|(f, _)| f),
+            shares.map(|(f, d)| f > d),
+        ),
+        Criterion::told("share of variance with d", shares.map(|(_, d)| d)),
+        Criterion::new(
+            "f at which TCP has half its throughput",
+            "below half of TCP-LL's",
+            halves.map(|(tcp, _)| tcp),
+            halves.map(|(tcp, ll)| tcp < ll / 2.0),
+        ),
+        Criterion::told("f at which TCP-LL has half its throughput", halves.map(|(_, ll)| ll)),
+        Criterion::new(
+            "median coefficient of variation of TCP",
+            "above TCP-LL's",
+            scatters.map(|(tcp, _)| tcp),
+            scatters.map(|(tcp, ll)| tcp > ll),
+        ),
+        Criterion::told("median coefficient of variation of TCP-LL", scatters.map(|(_, ll)| ll)),
+    ])
+}
+
+/// The fraction at which a scheme's mean over all mean blockages falls to half of that without blockage.
+fn half(samples: &Samples, scheme: Scheme) -> Option<f64> {
+    let mean = |f: f64| Spread::of(means(samples, scheme, f)).map(|means| means.mean);
+    let curve: Vec<(f64, f64)> = FRACTIONS.iter().filter_map(|&f| Some((f, mean(f)?))).collect();
+    crossing(&curve, curve.first()?.1 / 2.0)
+}
+
+/// The median over the cells of the standard deviation over the mean; cells where nothing arrives have none.
+fn scatter(samples: &Samples, scheme: Scheme) -> Option<f64> {
+    let mut all = Vec::new();
+    for f in FRACTIONS {
+        for d in DURATIONS {
+            let values = samples.values(SWEEP, &name(scheme, f, d), "T");
+            let mean = Spread::of(values.iter().copied()).map_or(0.0, |spread| spread.mean);
+            all.extend(standard_deviation(&values).filter(|_| mean > 0.0).map(|deviation| deviation / mean));
+        }
+    }
+    Spread::of(all).map(|spread| spread.median)
+}
