@@ -2,14 +2,18 @@
 //!
 //! A scheme's throughput never stands alone; it is printed beside this. While the state of a blockage channel is
 //! known, its capacity is the mean over time of the capacities of its two binary symmetric channels, which for
-//! the thesis's b = 1/2 and c = 0 is the open fraction of time, 1 - f (Faulkner 2004, 3.2 and appendix A; the
-//! state is not quite known, which costs less than 0.5 % for d of 200 ms and more).
+//! the thesis's b = 1/2 and c = 0 is the open fraction of time, 1 - f (Faulkner 2004, 3.2 and appendix A). Nobody
+//! tells the state, though; what that costs is in [`Gilbert`]: less than 0.5 % for d of 200 ms and more.
+
+mod gilbert;
 
 use core::ops::Range;
 
 use base::{Duration, Instant};
 
 use crate::Timeline;
+
+pub use gilbert::{Capacity, Gilbert, GilbertError};
 
 /// Shannon's capacity of the binary symmetric channel, 1 - H2(ber), as a fraction of the rate.
 #[must_use]
