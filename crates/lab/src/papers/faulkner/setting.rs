@@ -156,5 +156,10 @@ impl Channel {
 
 /// Normalised throughput (section 3.4.3): application bits received a second, over the line's rate.
 pub(super) fn throughput(run: &Run) -> f64 {
-    run.goodput_bps / RATE
+    normalised(run.goodput_bps)
+}
+
+/// Bits a second over the line's rate.
+pub(super) fn normalised(bps: f64) -> f64 {
+    bps / RATE
 }
