@@ -40,8 +40,8 @@ impl Scheme {
         }
     }
 
-    /// What sets it.
-    fn protocol(self, window: u32) -> String {
+    /// What sets it, with a window of so many frames: among a scenario's further keys it takes the place of the baseline's.
+    pub(super) fn protocol(self, window: u32) -> String {
         match self {
             Self::Tcp => "link.satellite.protocol=plain".to_owned(),
             Self::TcpLl => cotmll(&format!("window = {window}, ordered = true")),
