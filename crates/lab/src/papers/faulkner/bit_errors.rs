@@ -1,11 +1,36 @@
 //! Section 4.1.1, figures 4-1 and 4-3: the binary symmetric channel.
 
-use super::Topic;
+mod curve;
+mod limit;
 
-pub(super) const TOPIC: Topic = Topic {
-    experiments: &[],
-    rule: |_, _| None,
-    remark: |_| None,
-    cells: |_| Vec::new(),
-    figures: |_| Ok(Vec::new()),
-};
+use super::Topic;
+use crate::reproduce::{Criterion, Experiment, Ruling, Samples};
+use crate::statistics::Interval;
+
+pub(super) const TOPIC: Topic =
+    Topic { experiments: &EXPERIMENTS, rule, remark, cells: curve::cells, figures: curve::figures };
+
+const EXPERIMENTS: [Experiment; 2] = [curve::EXPERIMENT, limit::EXPERIMENT];
+
+fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
+    match claim {
+        "faulkner-bsc-order-of-magnitude" => Some(curve::order_of_magnitude(samples)),
+        "faulkner-bsc-knees" => Some(curve::knees(samples)),
+        "faulkner-bsc-is-limit-f-to-zero" => Some(limit::rule(samples)),
+        _ => None,
+    }
+}
+
+fn remark(_claim: &str) -> Option<&'static str> {
+    None
+}
+
+/// `what` has to be above zero; an interval that holds zero cannot tell.
+fn positive(what: impl Into<String>, difference: Option<Interval>) -> Criterion {
+    let holds = difference.and_then(|interval| match (interval.is_above(0.0), interval.is_below(0.0)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    });
+    Criterion::new(what, "above 0", difference, holds)
+}
