@@ -19,13 +19,8 @@ use crate::statistics::Interval;
 
 pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures };
 
-const EXPERIMENTS: [Experiment; 1] = [Experiment {
-    name: NAME,
-    figures: &["4-14"],
-    claims: &[CLEAR, BLOCKED],
-    cases,
-    measure,
-}];
+const EXPERIMENTS: [Experiment; 1] =
+    [Experiment { name: NAME, figures: &["4-14"], claims: &[CLEAR, BLOCKED], cases, measure }];
 
 const NAME: &str = "asymmetry";
 const CLEAR: &str = "faulkner-asymmetry-clear";
@@ -241,8 +236,7 @@ fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
     }
     let mut curves = Curves::new("symmetry factor s", "T(s) / T(1)").log_x();
     for (colour, (f, acks)) in CURVES.into_iter().enumerate() {
-        curves =
-            curves.measured(&format!("f = {f}, {}", acks.name()), colour, &curve(samples, f, acks));
+        curves = curves.measured(&format!("f = {f}, {}", acks.name()), colour, &curve(samples, f, acks));
     }
     let acks_alone = |&s: &f64| (s, (s * 1438.0 / 62.0).min(1.0));
     let bound = factors(samples.effort()).iter().map(acks_alone).collect();

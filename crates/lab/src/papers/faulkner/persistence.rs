@@ -28,13 +28,7 @@ pub(super) const TOPIC: Topic =
 
 const EXPERIMENTS: [Experiment; 2] = [
     Experiment { name: SWEEP, figures: &[], claims: &[CLAIM], cases, measure },
-    Experiment {
-        name: SINGLE,
-        figures: &[],
-        claims: &[CLAIM],
-        cases: single_cases,
-        measure: measure_single,
-    },
+    Experiment { name: SINGLE, figures: &[], claims: &[CLAIM], cases: single_cases, measure: measure_single },
 ];
 
 const SWEEP: &str = "persistence";
@@ -112,7 +106,7 @@ fn single_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let mut cases = Vec::new();
     let channel = Channel::Periodic { blocked: REOPENED - BLOCKED, open: 10.0 * END, first: BLOCKED };
     for limit in [UNLIMITED, TWO_SECONDS] {
-        let set = [protocol(limit), "traffic.download.jitter=1 s".to_owned()];
+        let set = [protocol(limit), "traffic.download.bulk.jitter=1 s".to_owned()];
         let scenario = scenario(Scheme::TcpLl, &channel, END, &set)?;
         cases.push(Case::new(limit.0, scenario, effort.choose(3, SEEDS)));
     }
