@@ -27,10 +27,11 @@ pub(super) const TOPIC: Topic =
     Topic { experiments: &EXPERIMENTS, rule, remark: |_| None, cells, figures: |_| Ok(Vec::new()) };
 
 const EXPERIMENTS: [Experiment; 2] = [
-    Experiment { name: SWEEP, figures: &[], claims: &[CLAIM], cases, measure },
+    Experiment { name: SWEEP, figures: &[SWEEP], claims: &[CLAIM], cases, measure },
     Experiment { name: SINGLE, figures: &[], claims: &[CLAIM], cases: single_cases, measure: measure_single },
 ];
 
+/// The sweep, and the table that it fills; the thesis has no figure of it.
 const SWEEP: &str = "persistence";
 const SINGLE: &str = "persistence in one blockage";
 const CLAIM: &str = "faulkner-limited-persistence-no-benefit";
@@ -236,7 +237,7 @@ fn cells(samples: &Samples) -> Vec<Cell> {
         for (f, d, _) in channels(samples.effort()) {
             let row = [("limit", limit.0.to_owned()), ("f", f.to_string()), ("d", format!("{d} s"))];
             let values = samples.values(SWEEP, &name(limit.0, f, d), "T");
-            cells.push(Cell { bound: Some(1.0 - f), ..Cell::of_mean("persistence", &row, values) });
+            cells.push(Cell { bound: Some(1.0 - f), ..Cell::of_mean(SWEEP, &row, values) });
         }
     }
     cells
