@@ -12,6 +12,7 @@ mod reproduce;
 mod run;
 mod suite;
 mod testbed;
+mod traffic;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ enum Command {
     Keygen(keygen::Arguments),
     Emulate(emulate::Arguments),
     Testbed(testbed::Arguments),
+    Traffic(traffic::Arguments),
 }
 
 /// Runs the chosen subcommand.
@@ -53,5 +55,6 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Keygen(arguments) => keygen::execute(arguments),
         Command::Emulate(arguments) => emulate::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),
+        Command::Traffic(arguments) => traffic::execute(arguments),
     }
 }

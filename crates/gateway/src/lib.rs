@@ -2,7 +2,7 @@
 //!
 //! [`daemon::Gateway`] is the daemon, [`emulator`] a channel in real time, [`testbed`] two hosts and two
 //! gateways around it in network namespaces, [`mod@bench`] the gateway's own benchmark, [`stack`] our TCP on a TUN
-//! device and [`comparison`] what it does beside the kernel's. This crate is where
+//! device, [`comparison`] what it does beside the kernel's and [`traffic`] test traffic on any network. This crate is where
 //! the real clock ([`clock`]) and the system's random source enter, and the only one with `unsafe`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -22,4 +22,5 @@ pub mod session;
 pub mod signals;
 pub mod stack;
 pub mod testbed;
+pub mod traffic;
 pub mod tun;
