@@ -9,6 +9,7 @@ mod requirements;
 mod testbed {
     pub(crate) mod bench;
     pub(crate) mod serial;
+    pub(crate) mod traffic;
 }
 
 use std::net::{SocketAddr, UdpSocket};

@@ -130,7 +130,7 @@ struct Client {
     /// The server.
     #[arg(value_name = "ADDR:PORT")]
     server: String,
-    /// Congestion control of both kernels, as in /proc/sys/net/ipv4/tcp_available_congestion_control.
+    /// Congestion control of both kernels, such as cubic or bbr, where they have it.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
     /// For how long nothing may move on a connection.
