@@ -9,19 +9,18 @@
 
 pub mod configuration;
 mod site;
-mod transfer;
+pub(crate) mod transfer;
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use base::{Duration, Rng};
+use base::Rng;
 use serde::Serialize;
 
-use crate::clock::sleep;
 use crate::signals::Signals;
 use crate::testbed::TestbedError;
 use crate::testbed::namespaces::check_namespaces;
+use crate::workers;
 use configuration::Configuration;
 use site::Site;
 
@@ -88,50 +87,13 @@ pub struct Run {
 pub fn run(
     options: &Options,
     signals: &mut Signals,
-    mut progress: impl FnMut(&Run),
+    progress: impl FnMut(&Run),
 ) -> Result<Vec<Run>, TestbedError> {
     check_namespaces(&format!("lhcmp{}-probe", std::process::id()))?;
-    let cases = cases(options);
     let content = content(options.size);
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        while !stop.load(Ordering::Relaxed) {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(case) = cases.get(number) else { return };
-            let result = measure(options, case, number, &content, &stop);
-            if result.is_err() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            lock(&done).push((number, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        let (mut interrupted, mut told) = (false, 0);
-        while workers.iter().any(|worker| !worker.is_finished()) {
-            if signals.received() {
-                interrupted = true;
-                stop.store(true, Ordering::Relaxed);
-            }
-            for (_, result) in &lock(&done)[told..] {
-                told += 1;
-                if let Ok(run) = result {
-                    progress(run);
-                }
-            }
-            sleep(LOOK);
-        }
-        lock(&done)[told..].iter().filter_map(|(_, result)| result.as_ref().ok()).for_each(&mut progress);
-        if interrupted { Err(TestbedError::Interrupted) } else { Ok(()) }
-    })?;
-    let mut done = std::mem::take(&mut *lock(&done));
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
+    let work = |case: &Case, number, stop: &AtomicBool| measure(options, case, number, &content, stop);
+    workers::carry_out(&cases(options), options.jobs, signals, work, progress)
 }
-
-/// How often to look for signals and results.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// One transfer to make.
 struct Case {
@@ -156,7 +118,7 @@ fn cases(options: &Options) -> Vec<Case> {
 }
 
 /// Bytes that do not repeat.
-fn content(len: usize) -> Arc<[u8]> {
+pub(crate) fn content(len: usize) -> Arc<[u8]> {
     let mut rng = Rng::named(1, "comparison");
     let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| rng.bits().to_le_bytes()).collect();
     bytes.truncate(len);
@@ -205,10 +167,6 @@ fn measure(
         erased: down("damaged"),
         emulator_late_ms: late[0].max(late[1]) as f64 / 1000.0,
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
 //! queue = { drop-tail = { packets = 100 } }
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
+//! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments
 //!
 //! [session]
@@ -47,7 +48,7 @@ use toml::Spanned;
 use crate::key::PresharedKey;
 use crate::tun::netlink::Prefix;
 pub use carrier::{Carrier, Serial, Udp};
-pub use values::{InterfaceName, Mtu, PositiveRate};
+pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
 
 /// A gateway's configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -100,6 +101,9 @@ pub struct Link {
     /// protocol that recovers losses needs some, lest the last frames' loss never show.
     #[serde(default = "default_fillers")]
     pub fillers: u32,
+    /// What `rate` counts of each packet of the carrier besides its bytes.
+    #[serde(default)]
+    pub overhead: Overhead,
     /// Whether the carrier loses nothing, so that `plain` too may carry super-segments.
     #[serde(default)]
     pub clean: bool,

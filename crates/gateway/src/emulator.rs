@@ -2,7 +2,7 @@
 //!
 //! A port is a UDP socket or a TUN device. What comes in at port A crosses the channel's *down* line (towards
 //! the terminal) and leaves at port B; the *up* line leads back. Air time counts whole IP packets: a
-//! datagram counts with its UDP and IP headers. Nothing is segmented or merged on the way.
+//! datagram counts with its UDP and IP headers, unless told otherwise ([`Overhead`]). Nothing is segmented or merged on the way.
 
 mod direction;
 mod port;
@@ -16,6 +16,7 @@ use channel::duplex;
 use serde::Serialize;
 
 use crate::clock::Clock;
+use crate::config::Overhead;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::Signals;
 use direction::Direction;
@@ -60,6 +61,8 @@ pub struct Options {
     pub channel: duplex::Config,
     /// Root of every random stream.
     pub seed: u64,
+    /// What each packet occupies of the line besides its bytes.
+    pub overhead: Overhead,
     /// Packets that may wait for each line.
     pub queue: usize,
     /// Between two reports; none without it.
@@ -84,12 +87,13 @@ pub struct Emulator {
     ports: [Port; 2],
     /// What came in at port 0, then what came in at port 1.
     directions: [Direction; 2],
+    overhead: Overhead,
     report_every: Option<Duration>,
     report_at: Instant,
 }
 
-/// The channel's name, from which its random streams derive.
-const CHANNEL_NAME: &str = "sat";
+/// The channel's name, from which its random streams derive: a link of this name in the lab meets the same realisation.
+pub const CHANNEL_NAME: &str = "sat";
 /// Packets taken from one port before the other has its turn.
 const TURN: usize = 64;
 
@@ -109,6 +113,7 @@ impl Emulator {
             clock: Clock::start(),
             ports,
             directions,
+            overhead: options.overhead,
             report_every: options.report_every,
             report_at: Instant::ZERO + options.report_every.unwrap_or(Duration::MAX),
         })
@@ -158,6 +163,7 @@ impl Emulator {
     fn take_in(&mut self, from: usize) -> io::Result<()> {
         for _ in 0..TURN {
             let Some((packet, len)) = self.ports[from].read()? else { break };
+            let len = self.overhead.on_line(len);
             self.directions[from].handle_packet(self.clock.now(), packet, len);
         }
         Ok(())

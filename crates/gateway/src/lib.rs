@@ -8,6 +8,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod bench;
+pub mod bulk;
 pub mod carrier;
 pub mod clock;
 pub mod comparison;
@@ -24,3 +25,4 @@ pub mod stack;
 pub mod testbed;
 pub mod traffic;
 pub mod tun;
+mod workers;

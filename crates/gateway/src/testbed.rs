@@ -28,11 +28,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, sleep};
 use crate::daemon::{Status, read_status, replace};
-use crate::signals::Signals;
 use namespaces::{Namespace, Room};
 use processes::Process;
 
-pub use sites::{GATEWAY_PORT, Link};
+pub use sites::{ETHERNET_MTU, GATEWAY_PORT, Link};
 
 /// What to build.
 #[derive(Clone, Debug)]
@@ -45,6 +44,8 @@ pub struct Options {
     pub channel: Vec<String>,
     /// MTU of the TUN devices.
     pub mtu: u32,
+    /// MTU of the gateways' carrier: an Ethernet's is [`ETHERNET_MTU`].
+    pub carrier_mtu: u32,
     /// How long the gateways may take to find each other.
     pub patience: Duration,
 }
@@ -149,12 +150,12 @@ impl Name {
     }
 }
 
-/// Builds a testbed and waits until its gateways have a session; half of one is removed again, also when one
-/// of the `signals` asks to end.
+/// Builds a testbed and waits until its gateways have a session; half of one is removed again, also when it is
+/// `interrupted`.
 ///
 /// # Errors
 /// It is up already, a right or a tool is missing, or a part of it did not come up.
-pub fn up(options: &Options, signals: &mut Signals) -> Result<(), TestbedError> {
+pub fn up(options: &Options, interrupted: impl FnMut() -> bool) -> Result<(), TestbedError> {
     namespaces::check_requirements()?;
     let directory = options.name.directory();
     if let Some(parent) = directory.parent() {
@@ -174,7 +175,7 @@ pub fn up(options: &Options, signals: &mut Signals) -> Result<(), TestbedError> 
         return Err(TestbedError::Taken(taken.name().to_owned()));
     }
     let mut record = Record::default();
-    build(options, &directory, &mut record, signals).inspect_err(|_| {
+    build(options, &directory, &mut record, interrupted).inspect_err(|_| {
         // The first error is the one to report.
         let _ = remove(&options.name, &record);
     })
@@ -231,11 +232,35 @@ pub fn restart_gateway(name: &Name, room: Room, program: &Path) -> Result<(), Te
     start(name, &mut record, room, program, &sites::gateway_arguments(&name.directory(), room))
 }
 
+/// Ends the emulator between two gateways and starts another one with the channel of these `options`: the same
+/// session, over a channel whose realisation begins now.
+///
+/// # Errors
+/// There is no such testbed, or the process cannot be started.
+pub fn change_channel(options: &Options) -> Result<(), TestbedError> {
+    let mut record = options.name.record()?;
+    let satellite = Room::Satellite.name();
+    let (former, others) = record.processes.into_iter().partition(|(owner, _)| owner == satellite);
+    record.processes = others;
+    let former: Vec<(String, Process)> = former;
+    processes::end_all(&former.into_iter().map(|(_, process)| process).collect::<Vec<_>>());
+    let program = namespaces::this_program()?;
+    start(&options.name, &mut record, Room::Satellite, &program, &sites::emulator_arguments(options))
+}
+
+/// What the emulator has said so far.
+///
+/// # Errors
+/// There is no such testbed (yet).
+pub fn emulator_log(name: &Name) -> io::Result<String> {
+    fs::read_to_string(name.directory().join(format!("{}.log", Room::Satellite.name())))
+}
+
 fn build(
     options: &Options,
     directory: &Path,
     record: &mut Record,
-    signals: &mut Signals,
+    mut interrupted: impl FnMut() -> bool,
 ) -> Result<(), TestbedError> {
     let name = &options.name;
     let program = namespaces::this_program()?;
@@ -244,17 +269,14 @@ fn build(
         name.namespace(room).add()?;
     }
     sites::connect(options)?;
-    let mut arguments = vec!["emulate".to_owned()];
-    arguments.extend(sites::emulator_ports(options));
-    arguments.extend(options.channel.iter().cloned());
-    start(name, record, Room::Satellite, &program, &arguments)?;
+    start(name, record, Room::Satellite, &program, &sites::emulator_arguments(options))?;
     match &options.link {
         Some(link) => {
             sites::write_configurations(options, link, directory)?;
             for room in [Room::Gateway1, Room::Gateway2] {
                 start(name, record, room, &program, &sites::gateway_arguments(directory, room))?;
             }
-            wait_until(options, record, signals, "no session between the gateways", || {
+            wait_until(options, record, &mut interrupted, "no session between the gateways", || {
                 let established =
                     |room| gateway_status(name, room).is_ok_and(|status| status["established"] == true);
                 established(Room::Gateway1) && established(Room::Gateway2)
@@ -262,7 +284,7 @@ fn build(
         }
         None => {
             let satellite = name.namespace(Room::Satellite);
-            wait_until(options, record, signals, "no TUN devices from the emulator", || {
+            wait_until(options, record, &mut interrupted, "no TUN devices from the emulator", || {
                 satellite.has_device(sites::TUN) && satellite.has_device(sites::TUN_B)
             })?;
             sites::adopt_devices(options)?;
@@ -275,13 +297,13 @@ fn build(
 fn wait_until(
     options: &Options,
     record: &Record,
-    signals: &mut Signals,
+    interrupted: &mut impl FnMut() -> bool,
     complaint: &str,
     done: impl Fn() -> bool,
 ) -> Result<(), TestbedError> {
     let clock = Clock::start();
     loop {
-        if signals.received() {
+        if interrupted() {
             return Err(TestbedError::Interrupted);
         }
         if done() {

@@ -14,6 +14,7 @@ pub mod network;
 pub mod node;
 pub mod observe;
 pub mod papers;
+pub mod real_time;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::{bench_gateway, bench_tcp};
+use super::{bench_faulkner, bench_gateway, bench_tcp};
 
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
@@ -21,6 +21,7 @@ pub(crate) struct Arguments {
 enum Benchmark {
     /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
     Engine(Engine),
+    Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
     Tcp(bench_tcp::Arguments),
 }
@@ -52,6 +53,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             bench_engine(engine);
             ExitCode::SUCCESS
         }
+        Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
         Benchmark::Tcp(tcp) => bench_tcp::execute(tcp),
     }

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-fn configuration(name: &str) -> Result<Configuration, String> {
+pub(crate) fn configuration(name: &str) -> Result<Configuration, String> {
     let names = || Configuration::ALL.map(|configuration| configuration.name()).join(", ");
     Configuration::named(name).ok_or_else(|| format!("allowed are {}", names()))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
-use gateway::config::InterfaceName;
+use gateway::config::{InterfaceName, Overhead};
 use gateway::emulator::{Emulator, Options, Ports, Report, UdpPort};
 use gateway::signals::Signals;
 
@@ -14,7 +14,7 @@ use super::outcome::{failure, misconfigured, say};
 
 /// Carries packets between two UDP ports, or two TUN devices, as a bad link would.
 ///
-/// Side A is the hub, side B the terminal; what goes down goes from A to B. Rates count whole IP packets.
+/// Side A is the hub, side B the terminal; what goes down goes from A to B. Rates count whole IP packets, and --overhead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,6 +75,9 @@ pub(crate) struct ChannelArgs {
     /// Root of every random stream.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Bytes that each packet occupies on the line besides its own, -64 to 256.
+    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = overhead)]
+    pub(crate) overhead: Overhead,
     /// Packets that may wait for each line.
     #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) line_queue: u32,
@@ -118,6 +121,7 @@ impl ChannelArgs {
         option("errors", self.errors.clone());
         option("seed", self.seed.to_string());
         option("line-queue", self.line_queue.to_string());
+        option("overhead", self.overhead.get().to_string());
         if let Some(rate) = &self.up_rate {
             option("up-rate", rate.clone());
         }
@@ -149,6 +153,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         ports,
         channel,
         seed: args.channel.seed,
+        overhead: args.channel.overhead,
         queue: args.channel.line_queue as usize,
         report_every,
     };
@@ -190,6 +195,10 @@ fn interface(name: &str) -> Result<String, String> {
     InterfaceName::try_from(name.to_owned()).map(|name| name.as_str().to_owned())
 }
 
+fn overhead(bytes: &str) -> Result<Overhead, String> {
+    bytes.parse::<i16>().map_err(|_| "allowed are -64 to 256 (bytes)".to_owned()).and_then(Overhead::try_from)
+}
+
 fn quoted(value: &str) -> String {
     serde_json::Value::from(value).to_string()
 }
@@ -225,12 +234,14 @@ mod tests {
             "64 kbit/s",
             "--seed",
             "7",
+            "--overhead",
+            "-55",
             "--uncorrelated",
         ]);
         let again = args.to_arguments();
         let again = parse(&again.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(args.channel().unwrap(), again.channel().unwrap());
-        assert_eq!((again.seed, again.uncorrelated), (7, true));
+        assert_eq!((again.seed, again.uncorrelated, again.overhead.get()), (7, true, -55));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
-use gateway::config::PositiveRate;
+use gateway::config::{Overhead, PositiveRate};
 use gateway::signals::Signals;
 use gateway::testbed::namespaces::Room;
 use gateway::testbed::{self, Link, Name, Options, TestbedError};
@@ -156,9 +156,10 @@ fn build(up: &Up) -> Result<(), Wrong> {
         link,
         channel: up.channel.to_arguments(),
         mtu: up.mtu,
+        carrier_mtu: testbed::ETHERNET_MTU,
         patience: Duration::from_secs(up.patience.into()),
     };
-    testbed::up(&options, &mut signals)?;
+    testbed::up(&options, || signals.received())?;
     let (host1, host2) = ("10.77.1.2", "10.77.2.2");
     if up.json {
         let directory = name.directory();
@@ -183,10 +184,14 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
         }
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
-    let config = gateway::config::Link::parse(&file, &table)?;
+    let mut config = gateway::config::Link::parse(&file, &table)?;
     if config.rate.is_some() {
         return Err(ConfigError::about(&file, "rate: not here; --rate and --up-rate give the rates"));
     }
+    if config.overhead != Overhead::default() {
+        return Err(ConfigError::about(&file, "overhead: not here; --overhead gives it"));
+    }
+    config.overhead = up.channel.overhead;
     Ok(config)
 }
 

@@ -68,7 +68,7 @@ impl Configuration {
 
     /// Parameters of the kernel, below `/proc/sys/net`; the controller is set by socket, since a namespace may choose
     /// only what the machine allows to everybody.
-    pub(super) const fn parameters(&self) -> [(&'static str, &'static str); 4] {
+    pub(crate) const fn parameters(&self) -> [(&'static str, &'static str); 4] {
         const fn switch(on: bool) -> &'static str {
             if on { "1" } else { "0" }
         }
@@ -86,17 +86,21 @@ impl Configuration {
     /// # Errors
     /// One of the `changes` is no setting, or is set already.
     pub fn tcp(&self, changes: &[String]) -> Result<TcpConfig, ConfigError> {
+        base::config::parse("our settings", &format!("{}{}\n", self.table(), changes.join("\n")))
+    }
+
+    /// Ours as the lines of a `[tcp]` table.
+    #[must_use]
+    pub fn table(&self) -> String {
         // Without selective acknowledgements the kernel takes three duplicates for a loss, and its Reno has no HyStart.
         let recovery = if self.sack { "rack" } else { "newreno" };
         let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
-        let text = format!(
+        format!(
             "preset = \"linux\"\nrecovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
-             window-scaling = {}\n{}\n",
+             window-scaling = {}\n",
             self.controller.name(),
             self.scaling,
-            changes.join("\n"),
-        );
-        base::config::parse("our settings", &text)
+        )
     }
 }
 

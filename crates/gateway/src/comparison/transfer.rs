@@ -172,14 +172,14 @@ fn send(
     Ok((started, retransmissions(&stream)?))
 }
 
-fn socket(remote: SocketAddr, controller: &str) -> io::Result<Socket> {
+pub(crate) fn socket(remote: SocketAddr, controller: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, None)?;
     socket.set_tcp_congestion(controller.as_bytes())?;
     Ok(socket)
 }
 
 /// What the kernel counted of a connection.
-fn retransmissions(stream: &TcpStream) -> io::Result<u64> {
+pub(crate) fn retransmissions(stream: &TcpStream) -> io::Result<u64> {
     // SAFETY: tcp_info is plain old data, for which all zeros is a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -284,10 +284,10 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap_or_else(|_| unreachable!("{text} is an address"))
 }
 
-fn changed(at: usize) -> io::Error {
+pub(crate) fn changed(at: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the content changed before byte {at}"))
 }
 
-fn panicked() -> io::Error {
+pub(crate) fn panicked() -> io::Error {
     io::Error::other("a thread panicked")
 }

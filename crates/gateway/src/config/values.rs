@@ -1,5 +1,6 @@
 //! Values with a range or a form of their own.
 
+use core::ops::RangeInclusive;
 use core::str::FromStr;
 use std::net::IpAddr;
 
@@ -49,6 +50,47 @@ impl<'de, const DEFAULT: u32> Deserialize<'de> for Mtu<DEFAULT> {
             mtu @ 576..=65_535 => Ok(Self(mtu)),
             mtu => Err(de::Error::custom(format!("{mtu} is out of range; allowed are 576 to 65535 (bytes)"))),
         }
+    }
+}
+
+/// Bytes that a packet of the carrier occupies on the line besides those of its IP packet, -64 to 256, as in `tc-cake(8)`.
+///
+/// Below zero where headers of the carrier are not to count: `-55` has a datagram over IPv4 take the time that its
+/// frame would take on a line of EFL, without headers of IP and UDP, without a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Overhead(i16);
+
+impl Overhead {
+    /// What is allowed.
+    const RANGE: RangeInclusive<i16> = -64..=256;
+
+    /// The overhead in bytes.
+    #[must_use]
+    pub const fn get(self) -> i16 {
+        self.0
+    }
+
+    /// Bytes of the line that an IP packet of `len` bytes occupies; never less than one.
+    #[must_use]
+    pub fn on_line(self, len: usize) -> usize {
+        len.saturating_add_signed(self.0.into()).max(1)
+    }
+}
+
+impl TryFrom<i16> for Overhead {
+    type Error = String;
+    fn try_from(bytes: i16) -> Result<Self, String> {
+        if Self::RANGE.contains(&bytes) {
+            return Ok(Self(bytes));
+        }
+        Err(format!("{bytes} is out of range; allowed are -64 to 256 (bytes)"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Overhead {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(i16::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 

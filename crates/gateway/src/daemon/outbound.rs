@@ -47,7 +47,7 @@ impl Gateway {
     pub(super) fn transmit(&mut self, now: Instant) {
         while let Some((to, datagram)) = self.session.poll_transmit() {
             self.count_sent(1, datagram.len());
-            self.pacer.on_sent(now, datagram.len() + self.header_len);
+            self.pacer.on_sent(now, self.on_line(datagram.len()));
             if self.carrier.send(to, &datagram, datagram.len()) == Sent::Refused {
                 self.traffic.datagrams_refused.increment();
             }
@@ -104,7 +104,7 @@ impl Gateway {
         }
         self.session.seal(now, buffer, start);
         let len = buffer.len() - start;
-        self.pacer.on_sent(now, len + self.header_len);
+        self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(1, len);
         if self.batch.finish_datagram(start) {
             return true;
@@ -136,6 +136,11 @@ impl Gateway {
         if sent == Sent::Refused {
             self.traffic.datagrams_refused.add(datagrams as u64);
         }
+    }
+
+    /// Bytes of the line that a datagram of `len` bytes occupies.
+    fn on_line(&self, len: usize) -> usize {
+        self.config.link.overhead.on_line(len + self.header_len)
     }
 
     fn count_sent(&mut self, datagrams: u64, len: usize) {

@@ -13,7 +13,7 @@ use crate::counters::Counter;
 pub struct DirectionCounters {
     /// Came in.
     pub packets: Counter,
-    /// Of those, with all headers.
+    /// What those occupy of the line.
     pub bytes: Counter,
     /// Arrived intact.
     pub delivered: Counter,
@@ -27,6 +27,8 @@ pub struct DirectionCounters {
     pub dropped_at_entry: u64,
     /// How long after its time a packet was delivered at worst, in microseconds.
     pub greatest_lateness_us: u64,
+    /// The same over all packets, added up.
+    pub total_lateness_us: Counter,
 }
 
 /// A queue, a line, and what is under way on it.
@@ -81,6 +83,7 @@ impl Direction {
         let (at, packet) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
         let lateness = now.saturating_since(at).as_nanos() / 1000;
         self.counters.greatest_lateness_us = self.counters.greatest_lateness_us.max(lateness);
+        self.counters.total_lateness_us.add(lateness);
         self.counters.delivered.increment();
         Some(packet)
     }
@@ -114,6 +117,7 @@ mod tests {
         assert_eq!(direction.poll_delivery(at(21_500)), Some(packet(2)));
         assert_eq!((direction.counters.delivered.get(), direction.counters.bytes.get()), (2, 1500));
         assert_eq!(direction.counters.greatest_lateness_us, 400);
+        assert_eq!(direction.counters.total_lateness_us.get(), 400);
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub const GATEWAY_PORT: u16 = 51_900;
 pub(super) const TUN: &str = "sat0";
 /// The emulator's second TUN device, before it moves to the other gateway.
 pub(super) const TUN_B: &str = "sat1";
-/// MTU of the gateways' carrier, that of an Ethernet.
-const CARRIER_MTU: u32 = 1500;
+/// MTU of an Ethernet, in bytes.
+pub const ETHERNET_MTU: u32 = 1500;
 
 /// The link between the two gateways.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(super) fn connect(options: &Options) -> Result<(), TestbedError> {
     }
     // Hosts know what the link carries from the start, as path MTU discovery would tell them.
     let lan = |name, net, host| device(name, net, host, options.mtu);
-    let wan = |name, net, host| device(name, net, host, CARRIER_MTU);
+    let wan = |name, net, host| device(name, net, host, options.carrier_mtu);
     ns(Room::Host1).ip_batch(&lan("eth0", "1", 2))?;
     ns(Room::Gateway1).ip_batch(&(lan("lan0", "1", 1) + &wan("wan0", "10", 1)))?;
     ns(Room::Satellite).ip_batch(&(wan("gw1", "10", 2) + &wan("gw2", "20", 2)))?;
@@ -83,8 +83,15 @@ fn device(device: &str, net: &str, host: u8, mtu: u32) -> String {
     )
 }
 
+pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
+    let mut arguments = vec!["emulate".to_owned()];
+    arguments.extend(emulator_ports(options));
+    arguments.extend(options.channel.iter().cloned());
+    arguments
+}
+
 /// The emulator's arguments that name its ports: A is the hub's side, B the terminal's.
-pub(super) fn emulator_ports(options: &Options) -> Vec<String> {
+fn emulator_ports(options: &Options) -> Vec<String> {
     match &options.link {
         Some(_) => vec![
             "--udp-a".to_owned(),
@@ -120,11 +127,12 @@ pub(super) fn write_configurations(
         let text = format!(
             "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
              routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
-             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {CARRIER_MTU}\n{peer}\n\
+             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {carrier_mtu}\n{peer}\n\
              {site}\n[session]\nkey = \"{key}\"\n\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,
             mtu = options.mtu,
+            carrier_mtu = options.carrier_mtu,
         );
         let path = directory.join(format!("{}.toml", room.name()));
         fs::OpenOptions::new()
