@@ -8,6 +8,7 @@
 mod requirements;
 mod testbed {
     pub(crate) mod bench;
+    pub(crate) mod faulkner;
     pub(crate) mod serial;
     pub(crate) mod traffic;
 }
@@ -329,6 +330,10 @@ fn wrong_arguments_and_configurations_end_with_code_2() {
         (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "--up-rate: a rate of zero"),
         (&["testbed", "up", "--mtu", "1279"], "1280..=1500"),
         (&["testbed", "up", "--line-queue", "0"], "0 is not in 1.."),
+        (&["testbed", "up", "--overhead", "-65"], "-65 is out of range; allowed are -64 to 256"),
+        (&["bench", "faulkner", "--figure", "4-5"], "allowed are 4-4, 4-15"),
+        (&["bench", "faulkner", "--figure", "4-15", "--at", "513"], "allowed are windows of 1 to 512 frames"),
+        (&["bench", "faulkner", "--figure", "4-4", "--d", "0"], "allowed are 0.001 to 3600"),
         (&["emulate", "--tun-a", "a/b", "--tun-b", "c"], "\"a/b\" is not an interface name; allowed"),
         (&["gateway", "--config", "/nonexistent.toml"], "/nonexistent.toml: "),
         (

@@ -28,7 +28,7 @@ use super::outcome::{failure, misconfigured};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  longhaul bench faulkner --figure 4-4 --seconds 150 --seeds 4 --jobs 28
+  longhaul bench faulkner --figure 4-4 --seconds 150 --seeds 3 --jobs 14
   longhaul bench faulkner --figure 4-15 --d 0.6 --d 1 --out out/windows --json")]
 pub(crate) struct Arguments {
     /// Which figure: 4-4, throughput against the blocked fraction, or 4-15, against COTMLL's window.
@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     /// Settings of both TCPs: reno or cubic, with -sack and -scaling as wanted.
     #[arg(long, value_name = "NAME", default_value = "cubic-sack-scaling", value_parser = configuration)]
     configuration: Configuration,
-    /// Testbeds at a time; they mostly wait.
-    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=200))]
+    /// Testbeds at a time: no more than leave the lines busy all the time, about six a core.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=200))]
     jobs: u16,
     /// Where the points (kernel-NUMBER.json) and the figure (kernel-NUMBER.svg) go.
     #[arg(long, default_value = "out/kernel")]

@@ -132,11 +132,15 @@ fn send(plan: &Plan, content: &[u8], told: &AtomicBool) -> io::Result<u64> {
         match stream.write(&content[written..]) {
             Ok(len) => written += len,
             Err(error) if waits(&error) => {}
+            // The kernel has given up, on the handshake after two minutes: no more will arrive.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
             Err(error) => return Err(error),
         }
     }
-    // Until the receiver has counted.
-    sleep(LOOK);
+    // Closed before the receiver has counted, it would end the receiver's stream too.
+    while !told.load(Ordering::Relaxed) && plan.clock.now() < plan.ends + LOOK {
+        sleep(LOOK);
+    }
     retransmissions(&stream)
 }
 
