@@ -19,7 +19,7 @@ pub struct Bootstrap {
 pub struct Draw<'a>(&'a mut Rng);
 
 impl Bootstrap {
-    /// A bootstrap of [`RESAMPLES`] resamples with the random stream of this root `seed` and owner's `name`.
+    /// A bootstrap of 4000 resamples with the random stream of this root `seed` and owner's `name`.
     #[must_use]
     pub fn named(seed: u64, name: &str) -> Self {
         Self { rng: Rng::named(seed, name), resamples: RESAMPLES }

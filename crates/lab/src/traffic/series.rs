@@ -3,7 +3,7 @@
 /// Marks that a series keeps at most: five minutes of 256 kbit/s in records of 100 bytes.
 const KEPT: usize = 100_000;
 
-/// At most [`KEPT`] of all marks pushed, evenly chosen.
+/// At most 100 000 of all marks pushed, evenly chosen.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
     kept: Vec<T>,
