@@ -14,7 +14,8 @@
 //! Decisions where the text is open:
 //! - The block's sending that counts is the latest of the frames that the block newly acknowledges. Without
 //!   news, a block flags nothing; a cumulative acknowledgement never does. Rule 1 goes by window order.
-//! - A block of more than 127 frames is told as its first 127.
+//! - A block of more than 127 frames is told as its first 127. To choose the block that came last instead of the first is
+//!   ours: docs/optimum.md has what it brings.
 //! - The receiver accepts the 512 frames from the first missing one; a sender's window may be smaller.
 //! - Control frames have no sequence number. Class 010 has its own, and goes before rule 1; but never twice in a
 //!   row while rule 1 or 2 applies, nor nine times while rule 3 does, so that neither class can starve the other.
@@ -65,6 +66,8 @@ pub struct Config {
     pub flag_against: FlagAgainst,
     /// As of when a frame acknowledges; as of its trailer's leaving unless told.
     pub acknowledge: Acknowledge,
+    /// Which block beyond the gap is told; the first unless told otherwise.
+    pub block: ToldBlock,
 }
 
 impl Default for Config {
@@ -77,6 +80,7 @@ impl Default for Config {
             attempts: None,
             flag_against: FlagAgainst::default(),
             acknowledge: Acknowledge::default(),
+            block: ToldBlock::default(),
         }
     }
 }
@@ -137,6 +141,21 @@ pub enum Acknowledge {
     Start,
 }
 
+/// Which of several blocks beyond the gap a receiver tells of. A trailer has room for one.
+///
+/// Any sender takes both: only the receiver chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToldBlock {
+    /// The first (Faulkner 2004, 2.3). What is lost beyond it stays unknown until the gap before it is closed, and so does a
+    /// retransmission that is lost too.
+    #[default]
+    First,
+    /// The one with the frame that came last (ours): every frame that comes is news. What it implies about blocks between is
+    /// false if they were never told; such frames are sent twice.
+    Latest,
+}
+
 /// One end of a COTMLL link.
 #[derive(Debug)]
 pub struct Cotmll {
@@ -175,7 +194,7 @@ impl Cotmll {
         Self {
             config,
             sender: sender::Sender::new(&config),
-            receiver: receiver::Receiver::new(config.ordered),
+            receiver: receiver::Receiver::new(config.ordered, config.block),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,

@@ -138,7 +138,7 @@ mod tests {
             "\"plain\"",
             "{ plain = { buffer = 3 } }",
             "{ cotmll = { window = 66, ordered = false } }",
-            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\" } }",
+            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
         ] {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
@@ -158,6 +158,7 @@ mod tests {
             ("{ cotmll = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
             ("{ cotmll = { flag-against = \"last\" } }", "expected `latest` or `first`"),
             ("{ cotmll = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
+            ("{ cotmll = { block = \"last\" } }", "expected `first` or `latest`"),
             ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet, Rng};
-use longhaul_link::cotmll::{Config, Cotmll, SubProtocol, TRAILER_LEN, Trailer};
+use longhaul_link::cotmll::{Config, Cotmll, SubProtocol, TRAILER_LEN, ToldBlock, Trailer};
 use longhaul_link::{Class, Endpoint};
 
 mod model;
@@ -34,6 +34,7 @@ struct Setting {
     /// Frames' times after which a packet is given up.
     persistence: Option<u64>,
     attempts: Option<u32>,
+    block: ToldBlock,
 }
 
 const CLEAN: Setting = Setting {
@@ -47,6 +48,7 @@ const CLEAN: Setting = Setting {
     replay: 0.0,
     persistence: None,
     attempts: None,
+    block: ToldBlock::First,
 };
 
 /// Time from one frame to the next.
@@ -79,6 +81,7 @@ impl End {
                 .persistence
                 .map(|frames| Duration::from_nanos(frames * FRAME_TIME).try_into().unwrap()),
             attempts: setting.attempts.map(|attempts| attempts.try_into().unwrap()),
+            block: setting.block,
             ..Config::default()
         };
         let modelled = model::Setting {
@@ -87,6 +90,7 @@ impl End {
             payload: PAYLOAD,
             persistence: setting.persistence.map(|frames| frames * FRAME_TIME),
             attempts: setting.attempts,
+            latest_block: setting.block == ToldBlock::Latest,
         };
         Self {
             real: Cotmll::new(config),
@@ -311,6 +315,23 @@ fn small_windows() {
         check(setting, 3, 9_000);
         check(Setting { ordered: false, ..setting }, 3, 9_000);
     }
+}
+
+/// Whatever block is told, everything arrives; on a line without losses still nothing is flagged.
+#[test]
+fn the_latest_block() {
+    let latest = Setting { block: ToldBlock::Latest, ..CLEAN };
+    for (loss, blockage, pipe) in [(0.1, (0.0, 1.0), 20), (0.02, (0.005, 0.01), 60), (0.5, (0.0, 1.0), 3)] {
+        for window in [2, 60, 512] {
+            let setting = Setting { window, loss, blockage, pipe, once: true, repeat: 0.1, ..latest };
+            check(setting, 3, 9_000);
+            check(Setting { ordered: false, replay: 0.2, ..setting }, 3, 9_000);
+            check(Setting { attempts: Some(4), persistence: Some(300), ..setting }, 3, 9_000);
+        }
+    }
+    let mut run = Run::new(Setting { pipe: 100, ..latest }, 1);
+    run.steps(20_000, 0.5);
+    assert!(run.ends.iter().all(|end| end.count("frames-flagged") == 0));
 }
 
 /// Old acknowledgements and messages say nothing wrong, as long as their numbers still mean what they meant.

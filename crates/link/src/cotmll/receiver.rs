@@ -9,6 +9,7 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
+use super::ToldBlock;
 use super::skip::Skip;
 use super::trailer::{Ack, MAX_BLOCK, Trailer};
 use super::window::{SPACE, Set, WINDOW, beyond, on_air, place};
@@ -17,10 +18,13 @@ use super::window::{SPACE, Set, WINDOW, beyond, on_air, place};
 #[derive(Debug)]
 pub(super) struct Receiver {
     ordered: bool,
+    told_block: ToldBlock,
     /// The first frame that has not been received.
     next: u64,
     /// Frames received beyond `next`.
     received: Set,
+    /// The frame beyond a gap that came last; before `next` once that gap is closed.
+    latest: u64,
     held: Box<[Held]>,
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
@@ -63,11 +67,13 @@ struct Block {
 }
 
 impl Receiver {
-    pub(super) fn new(ordered: bool) -> Self {
+    pub(super) fn new(ordered: bool, told_block: ToldBlock) -> Self {
         Self {
             ordered,
+            told_block,
             next: 0,
             received: Set::default(),
+            latest: 0,
             held: core::iter::repeat_with(Held::default).take(WINDOW).collect(),
             reassembly: Reassembly::default(),
             misplaced: 0,
@@ -104,6 +110,7 @@ impl Receiver {
             self.duplicates += 1;
             return Err(Discard::Duplicate(trailer.tx.into()));
         }
+        self.latest = sequence;
         let (first, last) = (trailer.first, trailer.last);
         let payload = Some(Packet::from_slice(payload));
         self.held[place(sequence)] = Held { payload, first, last, skipped: false };
@@ -205,16 +212,26 @@ impl Receiver {
         self.received.contains(sequence) && !self.held[place(sequence)].skipped
     }
 
-    /// The first block beyond the gap, as much of it as can be told.
+    /// The block beyond the gap that is told next, as much of it as can be told.
     fn block(&self) -> Option<Block> {
         if self.received.is_empty() {
             return None;
         }
         let end = self.next + WINDOW as u64;
-        let start = self.received.first_in(self.next, end)?;
+        let start = match self.told_block {
+            ToldBlock::Latest if self.latest > self.next => self.run_before(self.latest),
+            _ => self.received.first_in(self.next, end)?,
+        };
         let longest = (start + u64::from(MAX_BLOCK)).min(end);
         let stop = self.received.first_missing_in(start, longest).unwrap_or(longest);
         Some(Block { start, count: (stop - start) as u8 })
+    }
+
+    /// The start of the received frames that end with this one, as many as can be told.
+    fn run_before(&self, sequence: u64) -> u64 {
+        let earliest = (sequence + 1).saturating_sub(MAX_BLOCK.into());
+        let run = (earliest..=sequence).rev().take_while(|&at| self.received.contains(at));
+        run.last().unwrap_or(sequence)
     }
 
     /// The acknowledgement for the frame that is leaving now: cumulative ones and, while there is a gap, blocks in turn.
@@ -243,7 +260,7 @@ impl Receiver {
 
     /// Starts anew with an empty window.
     pub(super) fn reset(&mut self) {
-        self.next = 0;
+        (self.next, self.latest) = (0, 0);
         self.received.clear();
         self.held.iter_mut().for_each(|held| *held = Held::default());
         self.reassembly.abort();

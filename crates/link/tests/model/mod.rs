@@ -42,6 +42,8 @@ pub(crate) struct Setting {
     /// Nanoseconds.
     pub(crate) persistence: Option<u64>,
     pub(crate) attempts: Option<u32>,
+    /// The block with the frame that came last is told, not the first.
+    pub(crate) latest_block: bool,
 }
 
 /// One end of a link.
@@ -61,6 +63,8 @@ pub(crate) struct Model {
     skipped_to: usize,
     received: BTreeMap<usize, Incoming>,
     next: usize,
+    /// What came last beyond a gap.
+    latest: usize,
     block_was_last: bool,
     pub(crate) delivered: VecDeque<Vec<u8>>,
 }
@@ -82,6 +86,7 @@ impl Model {
             skipped_to: 0,
             received: BTreeMap::new(),
             next: 0,
+            latest: 0,
             block_was_last: false,
             delivered: VecDeque::new(),
         }
@@ -215,7 +220,11 @@ impl Model {
     }
 
     fn ack(&mut self) -> Ack {
-        let first = self.received.range(self.next..).next().map(|(&n, _)| n);
+        let mut first = self.received.range(self.next..).next().map(|(&n, _)| n);
+        if self.setting.latest_block && first.is_some() && self.latest > self.next {
+            let earliest = self.latest.saturating_sub(126).max(self.next);
+            first = (earliest..=self.latest).rev().take_while(|n| self.received.contains_key(n)).last();
+        }
         self.block_was_last = first.is_some() && !self.block_was_last;
         match first {
             Some(start) if self.block_was_last => {
@@ -234,6 +243,9 @@ impl Model {
             let offset = (usize::from(trailer.tx) + 1024 - self.next % 1024) % 1024;
             if offset < 512 {
                 let piece = (trailer.first, trailer.last, payload.to_vec());
+                if offset > 0 && !self.received.contains_key(&(self.next + offset)) {
+                    self.latest = self.next + offset;
+                }
                 self.accept(self.next + offset, Some(piece));
                 self.deliver();
             }

@@ -70,6 +70,30 @@ fn the_first_of_several_blocks_is_told() {
     assert_eq!(acks(&mut b, 2), [cumulative(8), block(11, 1)]);
 }
 
+/// If that is chosen, what came last is told with what precedes it; once that lies before the gap, the first block again.
+#[test]
+fn the_latest_of_several_blocks_may_be_told() {
+    let mut b = Cotmll::new(Config { block: ToldBlock::Latest, ..Config::default() });
+    for tx in [5, 10, 11, 7] {
+        arrive(&mut b, tx, 0).unwrap();
+    }
+    assert_eq!(acks(&mut b, 3), [block(7, 1), cumulative(0), block(7, 1)]);
+    // Again, and old news.
+    assert_eq!(arrive(&mut b, 10, 0), Err(Discard::Duplicate(10)));
+    assert_eq!(acks(&mut b, 2), [cumulative(0), block(7, 1)]);
+    arrive(&mut b, 12, 0).unwrap();
+    assert_eq!(acks(&mut b, 2), [cumulative(0), block(10, 3)]);
+    for tx in 13..200 {
+        arrive(&mut b, tx, 0).unwrap();
+    }
+    assert_eq!(acks(&mut b, 2), [cumulative(0), block(73, 127)]);
+    arrive(&mut b, 6, 0).unwrap();
+    for tx in 0..5 {
+        arrive(&mut b, tx, 0).unwrap();
+    }
+    assert_eq!(acks(&mut b, 2), [cumulative(8), block(10, 127)]);
+}
+
 /// The acknowledgement is of the trailer's moment, not of the frame's start.
 #[test]
 fn an_acknowledgement_is_just_in_time() {
