@@ -2,17 +2,19 @@
 
 #![no_main]
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 use libfuzzer_sys::fuzz_target;
 use link::{Class, Protocol};
 
 fuzz_target!(|bytes: &[u8]| {
-    let now = Instant::ZERO;
+    let mut now = Instant::ZERO;
     let Some((&choice, mut rest)) = bytes.split_first() else { return };
-    let text = match choice % 3 {
+    let text = match choice % 5 {
         0 => "p = \"plain\"",
         1 => "p = \"cotmll\"",
-        _ => "p = { cotmll = { window = 64, ordered = false } }",
+        2 => "p = { cotmll = { window = 64, ordered = false } }",
+        3 => "p = { cotmll = { persistence = \"2 s\", attempts = 5 } }",
+        _ => "p = { cotmll = { window = 9, ordered = false, persistence = \"100 ms\" } }",
     };
     #[derive(serde::Deserialize)]
     struct Settings {
@@ -27,6 +29,8 @@ fuzz_target!(|bytes: &[u8]| {
         if endpoint.has_room(Class::Reliable) {
             endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Class::Reliable).expect("it has room");
         }
+        // A second at most from frame to frame, so that packets are overdue now and then.
+        now += Duration::from_millis(u64::from(len) * 4);
         frame.clear();
         if let Some(info) = endpoint.poll_frame(now, 1500, &mut frame)
             && info.late_len > 0

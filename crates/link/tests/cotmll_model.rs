@@ -2,18 +2,16 @@
 //!
 //! Each run ends with an open line, on which everything must arrive that was not given up.
 
-use std::collections::VecDeque;
-
-use base::{Duration, Instant, Packet, Rng};
-use longhaul_link::cotmll::{Config, Cotmll, SubProtocol, TRAILER_LEN, ToldBlock, Trailer};
-use longhaul_link::{Class, Endpoint};
+use base::{Duration, Rng};
+use longhaul_link::Class;
+use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
 
 mod model;
 
-use model::Model;
+use model::pair::{FRAME_TIME, Fate, Pair};
 
 /// Bytes of a packet in a full frame: small, so that packets of little more take several.
-const PAYLOAD: usize = 40;
+const PAYLOAD: u32 = 40;
 
 #[derive(Clone, Copy)]
 struct Setting {
@@ -35,6 +33,10 @@ struct Setting {
     persistence: Option<u64>,
     attempts: Option<u32>,
     block: ToldBlock,
+    /// Probability, at each frame, that one arrives between its start and its trailer.
+    interrupted: f64,
+    flag_against: FlagAgainst,
+    acknowledge: Acknowledge,
 }
 
 const CLEAN: Setting = Setting {
@@ -49,210 +51,64 @@ const CLEAN: Setting = Setting {
     persistence: None,
     attempts: None,
     block: ToldBlock::First,
+    interrupted: 0.0,
+    flag_against: FlagAgainst::Latest,
+    acknowledge: Acknowledge::Trailer,
 };
 
-/// Time from one frame to the next.
-const FRAME_TIME: u64 = 1_000_000;
-
-/// One end under test, and the same end as modelled.
-struct End {
-    real: Cotmll,
-    model: Model,
-    /// Packets offered here that are still to be delivered there.
-    owed: VecDeque<Vec<u8>>,
-    offers: u64,
-    /// Number of the latest packet of class 010 that was delivered here.
-    once_seen: u64,
-    coming: VecDeque<Option<Vec<u8>>>,
-    /// What was lately said here without data, and how far both ends were.
-    said: VecDeque<(Vec<u8>, usize, usize)>,
-    /// Packets delivered out of those owed, and those that were passed over.
-    delivered: u64,
-    missing: u64,
-}
-
-impl End {
-    fn new(setting: &Setting) -> Self {
-        let config = Config {
-            window: setting.window.try_into().unwrap(),
-            ordered: setting.ordered,
-            frame_payload: (PAYLOAD as u32).try_into().unwrap(),
-            persistence: setting
-                .persistence
-                .map(|frames| Duration::from_nanos(frames * FRAME_TIME).try_into().unwrap()),
-            attempts: setting.attempts.map(|attempts| attempts.try_into().unwrap()),
-            block: setting.block,
-            ..Config::default()
-        };
-        let modelled = model::Setting {
-            window: setting.window as usize,
-            ordered: setting.ordered,
-            payload: PAYLOAD,
-            persistence: setting.persistence.map(|frames| frames * FRAME_TIME),
-            attempts: setting.attempts,
-            latest_block: setting.block == ToldBlock::Latest,
-        };
-        Self {
-            real: Cotmll::new(config),
-            model: Model::new(modelled),
-            owed: VecDeque::new(),
-            offers: 0,
-            once_seen: 0,
-            coming: VecDeque::new(),
-            said: VecDeque::new(),
-            delivered: 0,
-            missing: 0,
+impl Setting {
+    fn config(&self) -> Config {
+        let persistence = self.persistence.map(|frames| Duration::from_nanos(frames * FRAME_TIME));
+        Config {
+            window: self.window.try_into().unwrap(),
+            ordered: self.ordered,
+            frame_payload: PAYLOAD.try_into().unwrap(),
+            persistence: persistence.map(|time| time.try_into().unwrap()),
+            attempts: self.attempts.map(|attempts| attempts.try_into().unwrap()),
+            flag_against: self.flag_against,
+            acknowledge: self.acknowledge,
+            block: self.block,
         }
-    }
-
-    /// Offers a packet, if there is room: its class, its number, and these again and again.
-    fn offer(&mut self, len: usize, class: Class) {
-        if !self.real.has_room(class) {
-            return;
-        }
-        self.offers += 1;
-        let once = class == Class::Unreliable;
-        let mark = self.offers | u64::from(once) << 63;
-        let packet: Vec<u8> = mark.to_be_bytes().into_iter().cycle().take(len).collect();
-        self.model.offer(&packet, once);
-        self.real.offer(Instant::ZERO, Packet::from_slice(&packet), class).unwrap();
-        if !once {
-            self.owed.push_back(packet);
-        }
-    }
-
-    fn send(&mut self, now: u64) -> Vec<u8> {
-        let mut frame = Vec::new();
-        let at = Instant::from_nanos(now);
-        let info = self.real.poll_frame(at, PAYLOAD + TRAILER_LEN, &mut frame).unwrap();
-        self.real.seal_frame(at, &mut frame);
-        let (kind, modelled) = self.model.poll(now);
-        assert_eq!((info.kind, &frame), (kind, &modelled));
-        assert_eq!(self.real.poll_timeout(), None);
-        frame
-    }
-
-    /// Keeps what a frame said beside its data.
-    fn keep_said(&mut self, frame: &[u8]) {
-        let (trailer, payload) = Trailer::parse(frame).unwrap();
-        let message: &[u8] = if trailer.protocol == SubProtocol::Control { payload } else { &[] };
-        let bare =
-            Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack: trailer.ack };
-        let (base, next) = self.model.progress();
-        self.said.push_back(([message, &bare.emit()].concat(), base, next));
-        if self.said.len() > 200 {
-            self.said.pop_front();
-        }
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.real.counters().iter().find(|(n, _)| *n == name).unwrap().1
-    }
-
-    /// Takes a frame; what goes up must be owed.
-    fn receive(&mut self, frame: &[u8], owed: &mut VecDeque<Vec<u8>>, setting: &Setting) {
-        let _ = self.real.handle_frame(Instant::ZERO, frame);
-        self.model.handle(frame);
-        while let Some(packet) = self.real.poll_packet() {
-            if packet[0] & 0x80 != 0 {
-                self.receive_once(&packet);
-                continue;
-            }
-            assert_eq!(self.model.delivered.pop_front().as_deref(), Some(&*packet));
-            let at = owed.iter().position(|sent| **sent == *packet).expect("altered, or delivered twice");
-            if setting.ordered {
-                let may_miss = setting.persistence.is_some() || setting.attempts.is_some();
-                assert!(at == 0 || may_miss, "out of order");
-                self.missing += at as u64;
-                owed.drain(..=at);
-            } else {
-                owed.remove(at);
-            }
-            self.delivered += 1;
-        }
-        assert!(self.model.delivered.is_empty());
-    }
-
-    /// Class 010: whole, in order, and not twice.
-    fn receive_once(&mut self, packet: &[u8]) {
-        let mark: [u8; 8] = packet[..8].try_into().unwrap();
-        assert!(packet.iter().eq(mark.iter().cycle().take(packet.len())));
-        let number = u64::from_be_bytes(mark) & !(1 << 63);
-        assert!(number > self.once_seen);
-        self.once_seen = number;
     }
 }
 
 struct Run {
     setting: Setting,
     rng: Rng,
-    ends: [End; 2],
+    pair: Pair,
     blocked: bool,
-    now: u64,
 }
 
 impl Run {
     fn new(setting: Setting, seed: u64) -> Self {
-        let ends = [End::new(&setting), End::new(&setting)];
-        Self { setting, rng: Rng::named(seed, "model"), ends, blocked: false, now: 0 }
+        let pair = Pair::new(setting.config(), setting.pipe);
+        Self { setting, rng: Rng::named(seed, "model"), pair, blocked: false }
     }
 
     fn steps(&mut self, count: usize, load: f64) {
         for _ in 0..count {
             let side = self.rng.below(2) as usize;
+            if self.rng.chance(0.001) {
+                self.pair.pass(self.rng.below(100) * FRAME_TIME);
+            }
             if self.rng.chance(load) {
                 let len = 8 + self.rng.below(150) as usize;
                 let once = self.setting.once && self.rng.chance(0.3);
-                self.ends[side].offer(len, if once { Class::Unreliable } else { Class::Reliable });
+                self.pair.offer(side, len, if once { Class::Unreliable } else { Class::Reliable });
             }
-            self.transfer(side);
+            let fate = self.fate();
+            self.pair.transfer(side, fate);
         }
     }
 
-    /// Sends a frame from `side`, and lets the one arrive that was sent a pipe's length ago.
-    fn transfer(&mut self, side: usize) {
-        self.now += FRAME_TIME / 2;
-        let frame = self.ends[side].send(self.now);
-        let (enter, leave) = self.setting.blockage;
+    fn fate(&mut self) -> Fate {
+        let Setting { blockage: (enter, leave), loss, repeat, replay, interrupted, .. } = self.setting;
         self.blocked = if self.blocked { !self.rng.chance(leave) } else { self.rng.chance(enter) };
-        let lost = self.blocked || self.rng.chance(self.setting.loss);
-        let repeated = self.rng.chance(self.setting.repeat);
-        let replayed = self.rng.chance(self.setting.replay);
-        let [a, b] = &mut self.ends;
-        let (from, to) = if side == 0 { (a, b) } else { (b, a) };
-        from.keep_said(&frame);
-        if repeated && !lost {
-            to.coming.push_back(Some(frame.clone()));
-        }
-        to.coming.push_back((!lost).then_some(frame));
-        if replayed {
-            let (said, base, next) = &from.said[self.rng.below(from.said.len() as u64) as usize];
-            // Half the sequence space later, an old number is a new one.
-            if from.model.progress().1 - next < 400 && to.model.progress().1.saturating_sub(*base) < 400 {
-                to.coming.push_back(Some(said.clone()));
-            }
-        }
-        while to.coming.len() > self.setting.pipe {
-            if let Some(frame) = to.coming.pop_front().flatten() {
-                to.receive(&frame, &mut from.owed, &self.setting);
-            }
-        }
-    }
-
-    /// Opens the line; within two windows and pipes all that is owed must arrive.
-    fn drain(&mut self) {
-        self.setting = Setting { loss: 0.0, blockage: (0.0, 1.0), repeat: 0.0, replay: 0.0, ..self.setting };
-        let enough = 4 * (512 + 4 + self.setting.pipe);
-        for _ in 0..enough {
-            self.transfer(0);
-            self.transfer(1);
-        }
-        let [a, b] = &self.ends;
-        for (sender, receiver) in [(a, b), (b, a)] {
-            let missing = receiver.missing + sender.owed.len() as u64;
-            assert!(missing <= sender.count("packets-given-up"), "something was lost for ever");
-            assert_eq!(sender.real.in_flight(), 0, "the receiver was not told");
-            assert!(receiver.delivered > 0);
+        Fate {
+            lost: self.blocked || self.rng.chance(loss),
+            repeated: self.rng.chance(repeat),
+            replayed: self.rng.chance(replay).then(|| self.rng.below(200) as usize),
+            interrupted: self.rng.chance(interrupted),
         }
     }
 }
@@ -263,7 +119,8 @@ fn check(setting: Setting, seeds: u64, steps: usize) {
         for load in [0.9, 0.2, 0.5] {
             run.steps(steps / 3, load);
         }
-        run.drain();
+        run.pair.drain();
+        assert!(run.pair.delivered().iter().all(|packets| *packets > 0));
     }
 }
 
@@ -279,10 +136,11 @@ fn without_losses_nothing_is_flagged() {
     for window in [3, 512] {
         let mut run = Run::new(Setting { window, pipe: 100, ..CLEAN }, 1);
         run.steps(20_000, 0.5);
-        for end in &run.ends {
-            assert_eq!((end.count("frames-flagged"), end.count("frames-retransmitted")), (0, 0));
-            assert!(end.count("frames-filler") > 1000);
-        }
+        assert_eq!(
+            (run.pair.counts("frames-flagged"), run.pair.counts("frames-retransmitted")),
+            ([0; 2], [0; 2])
+        );
+        assert!(run.pair.counts("frames-filler").iter().all(|fillers| *fillers > 1000));
     }
 }
 
@@ -331,7 +189,7 @@ fn the_latest_block() {
     }
     let mut run = Run::new(Setting { pipe: 100, ..latest }, 1);
     run.steps(20_000, 0.5);
-    assert!(run.ends.iter().all(|end| end.count("frames-flagged") == 0));
+    assert_eq!(run.pair.counts("frames-flagged"), [0; 2]);
 }
 
 /// Old acknowledgements and messages say nothing wrong, as long as their numbers still mean what they meant.
@@ -361,6 +219,19 @@ fn limited_persistence() {
     }
 }
 
+/// Between a frame's start and its trailer's leaving the peer may be heard; and what is for comparison keeps the rules.
+#[test]
+fn trailers_tell_what_came_since_the_frame_began() {
+    for acknowledge in [Acknowledge::Trailer, Acknowledge::Start] {
+        for flag_against in [FlagAgainst::Latest, FlagAgainst::First] {
+            let (interrupted, loss, blockage) = (0.4, 0.1, (0.002, 0.01));
+            let setting = Setting { interrupted, loss, blockage, acknowledge, flag_against, ..CLEAN };
+            check(Setting { once: true, ..setting }, 3, 9_000);
+            check(Setting { window: 20, persistence: Some(100), ordered: false, ..setting }, 3, 9_000);
+        }
+    }
+}
+
 /// Frames sent by either end of a run that nothing is lost in but by choice.
 #[test]
 fn a_million_steps_go_by_the_rules() {
@@ -373,7 +244,7 @@ fn a_million_steps_go_by_the_rules() {
                 run.steps(6_500, load);
             }
             steps += 3 * 6_500;
-            run.drain();
+            run.pair.drain();
         }
     }
     assert!(steps >= 1_000_000, "{steps}");

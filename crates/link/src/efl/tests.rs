@@ -9,6 +9,7 @@ use super::cipher::Cipher;
 use super::*;
 
 mod damage;
+mod forged;
 
 fn key() -> Key {
     "2b7e151628aed2a6abf7158809cf4f3c".parse().unwrap()

@@ -5,7 +5,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use longhaul_link::FrameKind;
-use longhaul_link::cotmll::{Ack, Skip, SubProtocol, Trailer};
+use longhaul_link::cotmll::{
+    Ack, Acknowledge, Config, FlagAgainst, Skip, SubProtocol, TRAILER_LEN, ToldBlock, Trailer,
+};
+
+pub(crate) mod pair;
 
 /// A piece of a packet: first, last, bytes.
 pub(crate) type Piece = (bool, bool, Vec<u8>);
@@ -13,7 +17,8 @@ pub(crate) type Piece = (bool, bool, Vec<u8>);
 struct Outgoing {
     piece: Piece,
     packet: usize,
-    /// Number of its latest sending, and how many there were.
+    /// Numbers of its first and its latest sending, and how many there were.
+    first_stamp: u64,
     stamp: u64,
     sendings: u32,
     acknowledged: bool,
@@ -33,22 +38,9 @@ struct Incoming {
     delivered: bool,
 }
 
-/// What a model is told about its end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
-    pub(crate) window: usize,
-    pub(crate) ordered: bool,
-    pub(crate) payload: usize,
-    /// Nanoseconds.
-    pub(crate) persistence: Option<u64>,
-    pub(crate) attempts: Option<u32>,
-    /// The block with the frame that came last is told, not the first.
-    pub(crate) latest_block: bool,
-}
-
 /// One end of a link.
 pub(crate) struct Model {
-    setting: Setting,
+    config: Config,
     sendings: u64,
     base: usize,
     sent: Vec<Outgoing>,
@@ -70,9 +62,9 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(setting: Setting) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         Self {
-            setting,
+            config,
             sendings: 0,
             base: 0,
             sent: Vec::new(),
@@ -98,7 +90,7 @@ impl Model {
     }
 
     pub(crate) fn offer(&mut self, packet: &[u8], once: bool) {
-        let chunks: Vec<&[u8]> = packet.chunks(self.setting.payload).collect();
+        let chunks: Vec<&[u8]> = packet.chunks(self.config.frame_payload.get() as usize).collect();
         let pieces = chunks.iter().enumerate().map(|(n, c)| (n == 0, n + 1 == chunks.len(), c.to_vec()));
         if once {
             self.pending_once.extend(pieces);
@@ -108,17 +100,37 @@ impl Model {
         }
     }
 
-    /// What leaves next, complete.
+    /// Whether the peer is known to have, or to have skipped, all that was sent.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.base == self.sent.len() && self.pending.is_empty()
+    }
+
+    /// Frames that wait to be sent for the first time.
+    pub(crate) fn unsent(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// What leaves next, complete but for what [`Model::seal`] fills in.
     pub(crate) fn poll(&mut self, now: u64) -> (FrameKind, Vec<u8>) {
         self.give_up_overdue(now);
         let (kind, protocol, tx, piece) = match self.skip() {
             Some(skip) => (FrameKind::Control, SubProtocol::Control, 0, (false, false, skip.emit().to_vec())),
             None => self.choose(now),
         };
-        let ack = self.ack();
         let (first, last, mut frame) = piece;
+        let ack = if self.config.acknowledge == Acknowledge::Start { self.ack() } else { Ack::Cumulative(0) };
         frame.extend(Trailer { protocol, first, last, tx: (tx % 1024) as u16, ack }.emit());
         (kind, frame)
+    }
+
+    /// The acknowledgement, when the trailer of a frame leaves.
+    pub(crate) fn seal(&mut self, frame: &mut [u8]) {
+        if self.config.acknowledge == Acknowledge::Trailer {
+            let (trailer, payload) = Trailer::parse(frame).unwrap();
+            let start = payload.len();
+            let trailer = Trailer { ack: self.ack(), ..trailer };
+            frame[start..start + TRAILER_LEN].copy_from_slice(&trailer.emit());
+        }
     }
 
     fn flagged(&self) -> Option<usize> {
@@ -131,21 +143,22 @@ impl Model {
     }
 
     fn may_send(&self) -> bool {
-        !self.pending.is_empty() && self.sent.len() - self.base < self.setting.window
+        !self.pending.is_empty() && self.sent.len() - self.base < self.config.window.get() as usize
     }
 
     fn give_up_overdue(&mut self, now: u64) {
-        if let Some(limit) = self.setting.persistence {
+        if let Some(limit) = self.config.persistence {
+            let limit = limit.get().as_nanos();
             let overdue = self.begun.iter().filter(|(_, begun)| *begun + limit <= now);
             for packet in overdue.map(|(packet, _)| *packet).collect::<Vec<_>>() {
                 self.give_up(packet);
             }
         }
-        let Some(limit) = self.setting.attempts else { return };
+        let Some(limit) = self.config.attempts else { return };
         loop {
             let again = self.flagged().or_else(|| if self.may_send() { None } else { self.oldest() });
             match again {
-                Some(n) if self.sent[n].sendings >= limit => self.give_up(self.sent[n].packet),
+                Some(n) if self.sent[n].sendings >= limit.get() => self.give_up(self.sent[n].packet),
                 _ => return,
             }
         }
@@ -199,6 +212,7 @@ impl Model {
                 self.sent.push(Outgoing {
                     piece,
                     packet,
+                    first_stamp: self.sendings + 1,
                     stamp: 0,
                     sendings: 0,
                     acknowledged,
@@ -221,7 +235,7 @@ impl Model {
 
     fn ack(&mut self) -> Ack {
         let mut first = self.received.range(self.next..).next().map(|(&n, _)| n);
-        if self.setting.latest_block && first.is_some() && self.latest > self.next {
+        if self.config.block == ToldBlock::Latest && first.is_some() && self.latest > self.next {
             let earliest = self.latest.saturating_sub(126).max(self.next);
             first = (earliest..=self.latest).rev().take_while(|n| self.received.contains_key(n)).last();
         }
@@ -280,7 +294,11 @@ impl Model {
             return;
         }
         let block = &mut self.sent[start..start + count];
-        let latest = block.iter().filter(|frame| frame.is_outstanding()).map(|frame| frame.stamp).max();
+        let stamp = |frame: &Outgoing| match self.config.flag_against {
+            FlagAgainst::Latest => frame.stamp,
+            FlagAgainst::First => frame.first_stamp,
+        };
+        let latest = block.iter().filter(|frame| frame.is_outstanding()).map(stamp).max();
         block.iter_mut().for_each(|frame| {
             frame.acknowledged = true;
             frame.flagged = false;
@@ -314,7 +332,7 @@ impl Model {
 
     /// The first complete packet that was not delivered: below the gap if in order, else anywhere.
     fn deliverable(&mut self) -> Option<Vec<u8>> {
-        let end = if self.setting.ordered { self.next } else { usize::MAX };
+        let end = if self.config.ordered { self.next } else { usize::MAX };
         let waiting = self.received.range(..end).filter(|(_, frame)| !frame.delivered);
         for start in waiting.map(|(&n, _)| n).collect::<Vec<_>>() {
             if !self.piece(start).is_some_and(|piece| piece.0) {
