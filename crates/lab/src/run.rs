@@ -169,6 +169,8 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     let end = Instant::ZERO + scenario.duration;
     let goals = if network.is_endless() { 0 } else { network.goals() };
     network.engine.run(end, goals);
+    let ended = if goals == 0 { end } else { network.engine.now() };
+    settle(&mut network, ended);
     if let Some(capture) = capture {
         capture.borrow_mut().finish()?;
     }
@@ -178,9 +180,18 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
         run.latencies = latencies(&network);
     }
     if let Some(recorder) = recorder {
-        run.log = recorder.borrow_mut().finish(network.engine.now())?;
+        run.log = recorder.borrow_mut().finish(ended)?;
     }
     Ok(run)
+}
+
+/// Lets links that sleep count what they would have sent until the end.
+fn settle(network: &mut Network, now: Instant) {
+    for &node in network.links.values() {
+        if let Element::Link(link) = network.engine.node_mut(node) {
+            link.settle(now);
+        }
+    }
 }
 
 /// Has every host and link report to a recorder.

@@ -359,6 +359,10 @@ impl Endpoint for Cotmll {
             && !self.has_just_skipped
     }
 
+    fn suspects(&self) -> Vec<u16> {
+        self.sender.flagged().collect()
+    }
+
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
     /// have delivered them; a packet that was not cut to its end starts again.
     fn reset(&mut self) {

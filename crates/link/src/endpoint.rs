@@ -121,6 +121,12 @@ pub trait Endpoint: Debug + Send {
         self.demand() == Demand::Filler
     }
 
+    /// Sequence numbers, as they are on the air, of the frames that are taken for lost and wait to be sent again; in the
+    /// order of the window. For observers: it costs a search.
+    fn suspects(&self) -> Vec<u16> {
+        Vec::new()
+    }
+
     /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.
     fn reset(&mut self);
 

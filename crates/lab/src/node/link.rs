@@ -13,7 +13,7 @@
 mod stream;
 
 use core::ops::Range;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
@@ -21,7 +21,9 @@ use link::{Class, Demand, Endpoint, FrameKind, Queue, efl};
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
-use crate::observe::events::{FrameArrived, FrameSealed, FrameStarted, PacketStep, Probe, What};
+use crate::observe::events::{
+    FrameArrived, FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
+};
 
 pub use stream::Stream;
 
@@ -87,6 +89,10 @@ pub struct Counters {
     pub discarded: u64,
     /// Of all frames, the bare acknowledgements during sleep, which no endpoint saw.
     pub slept_through: u64,
+    /// Packets that came out at the other end.
+    pub delivered: u64,
+    /// Steps of the run after which the sending endpoint wanted to be woken at some time.
+    pub timed: u64,
 }
 
 impl Link {
@@ -123,13 +129,16 @@ impl Link {
             sender.news_in_flight -= usize::from(frame.is_news());
             let probe = sender.probe.as_deref();
             let mut handle = |number: Option<u64>, frame: &[u8]| {
+                let suspects = probe.map(|_| receiver.endpoint.suspects());
                 let discarded = receiver.endpoint.handle_frame(now, frame).err();
                 sender.counters.discarded += u64::from(discarded.is_some());
                 if let Some(probe) = probe {
                     let trailer = probe.trailer(frame);
                     probe.note(now, What::FrameArrived(FrameArrived { number, discarded, trailer }));
+                    note_flags(now, receiver, &suspects.unwrap_or_default(), trailer);
                 }
                 while let Some(packet) = receiver.endpoint.poll_packet() {
+                    sender.counters.delivered += 1;
                     if let Some(probe) = probe {
                         probe.packet(now, PacketStep::Delivered, &packet);
                     }
@@ -141,6 +150,11 @@ impl Link {
                 Some(stream) => stream.handle(&frame.bytes, |frame| handle(None, frame)),
             }
         }
+    }
+
+    /// Puts on the lines what a sleeping link would have sent until now, the end of the run.
+    pub fn settle(&mut self, now: Instant) {
+        self.wake_up(now);
     }
 
     fn wake_up(&mut self, now: Instant) {
@@ -190,13 +204,15 @@ impl LinkEnd {
     /// The line's, the queue's and the endpoint's counters by name; those of frames that arrived are the other end's.
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
-        let Counters { frames, lost, bits, discarded, slept_through } = self.counters;
+        let Counters { frames, lost, bits, discarded, slept_through, delivered, timed } = self.counters;
         let [new, retransmission, filler, repair, control] = bits;
         let line = [
             ("frames-sent", frames),
             ("frames-lost", lost),
             ("frames-discarded", discarded),
             ("frames-slept-through", slept_through),
+            ("packets-delivered", delivered),
+            ("steps-with-timer", timed),
             ("bits-new", new),
             ("bits-retransmission", retransmission),
             ("bits-filler", filler),
@@ -289,7 +305,8 @@ impl LinkEnd {
             let number = self.counters.frames;
             if let Some(probe) = &self.probe {
                 let (from, to) = (on_air.start, on_air.end);
-                let started = FrameStarted { number, kind: info.kind, bits, from, to, arrives_at };
+                let late_bits = info.late_len as u32 * 8;
+                let started = FrameStarted { number, kind: info.kind, bits, late_bits, from, to, arrives_at };
                 probe.note(now, What::FrameStarted(started));
             }
             self.started = Some(Started {
@@ -409,10 +426,27 @@ impl Node for Link {
                 self.asleep = self.may_sleep && self.ends.iter().all(LinkEnd::is_idle);
             }
         }
+        for end in &mut self.ends {
+            end.counters.timed += u64::from(end.endpoint.poll_timeout().is_some());
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         if self.asleep { None } else { earlier(self.ends[0].poll_timeout(), self.ends[1].poll_timeout()) }
+    }
+}
+
+/// Logs which frames of `end` an acknowledgement that has just arrived made it take for lost, beyond those that were.
+fn note_flags(now: Instant, end: &LinkEnd, before: &[u16], trailer: Option<TrailerMark>) {
+    let (Some(probe), Some(trailer)) = (&end.probe, trailer) else { return };
+    let mut frames = end.endpoint.suspects();
+    if frames.is_empty() {
+        return;
+    }
+    let before: BTreeSet<u16> = before.iter().copied().collect();
+    frames.retain(|frame| !before.contains(frame));
+    if !frames.is_empty() {
+        probe.note(now, What::FramesFlagged(FramesFlagged { frames: frames.into(), trailer }));
     }
 }
 

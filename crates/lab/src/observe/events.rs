@@ -15,8 +15,8 @@ mod sender;
 mod stream;
 
 pub use event::{
-    Event, FrameArrived, FrameSealed, FrameStarted, PacketMark, PacketStep, Place, Segment, SenderState,
-    TrailerMark, What,
+    Event, FrameArrived, FrameSealed, FrameStarted, FramesFlagged, PacketMark, PacketStep, Place, Segment,
+    SenderState, TrailerMark, What,
 };
 pub use log::{EventLog, Frame, LinkDirection};
 pub use recorder::{KEPT, Probe, Recorder};

@@ -289,6 +289,16 @@ impl Sender {
         unsure
     }
 
+    /// The numbers on the air of the frames that are flagged, in the order of the window.
+    pub(super) fn flagged(&self) -> impl Iterator<Item = u16> {
+        let mut at = self.base;
+        core::iter::from_fn(move || {
+            let sequence = self.flagged.first_in(at, self.next)?;
+            at = sequence + 1;
+            Some(on_air(sequence))
+        })
+    }
+
     /// Frames flagged so far.
     pub(super) const fn flags(&self) -> u64 {
         self.flags

@@ -36,6 +36,8 @@ pub enum What {
     FrameSealed(FrameSealed),
     /// A frame reached the other end intact.
     FrameArrived(FrameArrived),
+    /// An acknowledgement made a sender take frames for lost.
+    FramesFlagged(FramesFlagged),
     /// A link that had slept caught up with its line.
     Slept {
         /// Bare acknowledgements that were put on the line meanwhile and are not logged.
@@ -150,6 +152,8 @@ pub struct FrameStarted {
     pub kind: FrameKind,
     /// Bits on the line, framing included.
     pub bits: u32,
+    /// Bits of it that are filled only when it is sealed; if there are none, it is complete now.
+    pub late_bits: u32,
     /// When its first bit leaves.
     #[serde(serialize_with = "time")]
     pub from: Instant,
@@ -182,6 +186,15 @@ pub struct FrameArrived {
     pub discarded: Option<link::Discard>,
     /// What its trailer says; of COTMLL alone.
     pub trailer: Option<TrailerMark>,
+}
+
+/// Frames that a sender takes for lost from now on, until it sends them again or they are acknowledged after all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FramesFlagged {
+    /// Their sequence numbers modulo 1024, in the order of the window.
+    pub frames: Box<[u16]>,
+    /// The trailer whose acknowledgement made it so; it came the other way.
+    pub trailer: TrailerMark,
 }
 
 /// A COTMLL trailer (Faulkner 2004, 2.3).

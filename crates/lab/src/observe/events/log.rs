@@ -37,6 +37,8 @@ pub struct Frame {
     pub kind: FrameKind,
     /// Bits on the line, framing included.
     pub bits: u32,
+    /// Bits of it that were filled only when it was sealed.
+    pub late_bits: u32,
     /// From when its first bit leaves to when the last has left.
     pub on_air: Range<Instant>,
     /// When its last bit arrives.
@@ -116,6 +118,7 @@ impl EventLog {
                     number: started.number,
                     kind: started.kind,
                     bits: started.bits,
+                    late_bits: started.late_bits,
                     on_air: started.from..started.to,
                     arrives_at: started.arrives_at,
                     sealed_at: None,
@@ -155,6 +158,11 @@ impl EventLog {
         blockages
     }
 
+    /// All events of one direction of a link, in their order.
+    pub fn link_events(&self, link: &str, direction: LinkDirection) -> impl Iterator<Item = &Event> {
+        self.at_place(&direction.of(link))
+    }
+
     fn at_place<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Event> + use<'a> {
         let place = self.places.iter().position(|known| known == name);
         self.events.iter().filter(move |event| Some(usize::from(event.place.0)) == place)
@@ -171,6 +179,15 @@ impl EventLog {
         } else {
             self.unkept += 1;
         }
+    }
+}
+
+impl Frame {
+    /// The moment whose state its acknowledgement reports: when it was sealed, or started if it was complete then; `None` if
+    /// the run ended first.
+    #[must_use]
+    pub fn filled_at(&self) -> Option<Instant> {
+        if self.late_bits == 0 { Some(self.on_air.start) } else { self.sealed_at }
     }
 }
 

@@ -53,7 +53,9 @@ fn flagged_frames_go_in_window_order_and_fillers_by_age() {
     assert_eq!(actions(&mut a, 2), [(Filler, 0), (Filler, 1)]);
     ack(&mut a, block(4, 1));
     // 4 was sent after 2 and 3, and before the second sendings of 0 and 1.
+    assert_eq!(a.suspects(), [2, 3]);
     assert_eq!(actions(&mut a, 2), [(Retransmission, 2), (Retransmission, 3)]);
+    assert_eq!(a.suspects(), []);
     // By age: 5 was last sent before the others.
     assert_eq!(
         actions(&mut a, 6),
