@@ -68,6 +68,24 @@ pub(super) fn scenario(
 
 const BASELINE: &str = include_str!("../../../../../scenarios/faulkner/baseline.toml");
 
+/// COTMLL with these parameters, saturated in both directions, on a channel for so many seconds, with further keys as
+/// `--set` takes them.
+pub(super) fn saturated(
+    parameters: &str,
+    channel: &Channel,
+    seconds: f64,
+    more: &[String],
+) -> Result<Scenario, ConfigError> {
+    let mut set = vec![cotmll(parameters), channel.setting(), format!("duration={seconds} s")];
+    set.extend_from_slice(more);
+    laid_over("saturated", SATURATED, "COTMLL", &set)
+}
+
+const SATURATED: &str = include_str!("../../../../../scenarios/faulkner/saturated.toml");
+/// Bytes of a packet of that scenario's sources, and of the record in it.
+pub(super) const PACKET: f64 = 1500.0;
+pub(super) const RECORD: f64 = 1472.0;
+
 /// One of the thesis's scenario files with keys set, under a scheme's name.
 pub(super) fn laid_over(
     file: &str,
