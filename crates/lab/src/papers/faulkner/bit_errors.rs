@@ -2,27 +2,41 @@
 
 mod curve;
 mod limit;
+mod trace;
+
+use std::io;
 
 use super::Topic;
+use crate::report::Figure;
 use crate::reproduce::{Criterion, Experiment, Ruling, Samples};
 use crate::statistics::Interval;
 
 pub(super) const TOPIC: Topic =
-    Topic { experiments: &EXPERIMENTS, rule, remark, cells: curve::cells, figures: curve::figures };
+    Topic { experiments: &EXPERIMENTS, rule, remark, cells: curve::cells, figures };
 
-const EXPERIMENTS: [Experiment; 2] = [curve::EXPERIMENT, limit::EXPERIMENT];
+const EXPERIMENTS: [Experiment; 3] = [curve::EXPERIMENT, limit::EXPERIMENT, trace::EXPERIMENT];
 
 fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
     match claim {
         "faulkner-bsc-order-of-magnitude" => Some(curve::order_of_magnitude(samples)),
         "faulkner-bsc-knees" => Some(curve::knees(samples)),
         "faulkner-bsc-is-limit-f-to-zero" => Some(limit::rule(samples)),
+        "faulkner-bsc-trace" => Some(trace::rule(samples)),
         _ => None,
     }
 }
 
-fn remark(_claim: &str) -> Option<&'static str> {
-    None
+fn remark(claim: &str) -> Option<&'static str> {
+    (claim == "faulkner-bsc-trace").then_some(
+        "What does not arrive late but not at all was dropped by the queue before the link, which slow start overruns; the \
+         channel costs no segment.",
+    )
+}
+
+fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+    let mut figures = curve::figures(samples)?;
+    figures.extend(trace::figures(samples)?);
+    Ok(figures)
 }
 
 /// `what` has to be above zero; an interval that holds zero cannot tell.

@@ -13,8 +13,13 @@ use crate::claims::Measurements;
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Ruling, Samples};
 use crate::run::{self, Watch};
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment { name: NAME, figures: &[], claims: &["faulkner-bsc-is-limit-f-to-zero"], cases, measure };
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    figures: &["4-1"],
+    claims: &["faulkner-bsc-is-limit-f-to-zero"],
+    cases,
+    measure,
+};
 
 const NAME: &str = "bit-errors-limit";
 const SCHEMES: [Scheme; 2] = [Scheme::Tcp, Scheme::TcpLl];
