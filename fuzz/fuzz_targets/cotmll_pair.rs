@@ -11,6 +11,7 @@ use base::Duration;
 use libfuzzer_sys::fuzz_target;
 use link::Class;
 use link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
+use link::limit::Limit;
 
 // The tests there ask it for more.
 #[allow(dead_code)]
@@ -54,6 +55,12 @@ impl Input<'_> {
             attempts,
             flag_against: if chosen(4) { FlagAgainst::First } else { FlagAgainst::Latest },
             acknowledge: if chosen(5) { Acknowledge::Start } else { Acknowledge::Trailer },
+            sessions: if chosen(7) {
+                (u32::from(self.byte()) % 8 + 1).try_into().expect("in range")
+            } else {
+                Limit::default()
+            },
+            session_queue: 5.try_into().expect("in range"),
             block: if chosen(6) { ToldBlock::Latest } else { ToldBlock::First },
         }
     }
@@ -98,7 +105,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
             let fate = if op & 7 == 4 { lost } else { Fate::default() };
             for _ in 0..count {
                 if side == 1 {
-                    pair.offer(argument & 1, argument * 16, Class::Reliable);
+                    pair.offer(argument & 1, argument as u8, argument * 16, Class::Reliable);
                 }
                 pair.transfer(0, fate);
                 pair.transfer(1, fate);
@@ -109,7 +116,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
         6 => {
             let count = usize::from(input.byte()) + 1;
             for n in 0..count {
-                pair.offer(side, 8, Class::Reliable);
+                pair.offer(side, n as u8 & 7, 8, Class::Reliable);
                 pair.transfer(side, Fate { lost: n % (argument + 1) == argument, ..Fate::default() });
             }
             count

@@ -18,7 +18,7 @@
 //! efl-key = "00112233445566778899aabbccddeeff"   # optional: encrypts below the session too
 //!
 //! [link]
-//! protocol = "cotmll"             # or a table with its parameters
+//! protocol = "cotmll"             # or a table with its parameters: { cotmll = { sessions = 4 } }
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
 //! queue = { drop-tail = { packets = 100 } }
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain

@@ -7,7 +7,7 @@
 
 use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet};
-use link::{Class, FrameInfo, FrameKind, Protocol};
+use link::{Class, Demand, FrameInfo, FrameKind, Protocol};
 
 use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 
@@ -245,10 +245,13 @@ fn frame_bits(protocol: &Protocol, len: usize) -> u64 {
     debug_assert!(taken.is_ok(), "a fresh endpoint has room");
     let mut frame = Vec::new();
     let mut bits = 0;
-    while let Some(FrameInfo { kind: FrameKind::New, .. }) =
-        endpoint.poll_frame(Instant::ZERO, usize::MAX, &mut frame)
+    while endpoint.demand() == Demand::Fresh
+        && let Some(FrameInfo { kind, .. }) = endpoint.poll_frame(Instant::ZERO, usize::MAX, &mut frame)
     {
-        bits += frame.len() as u64 * 8 + u64::from(protocol.framing_bits());
+        // Other sessions have their turns in between.
+        if kind == FrameKind::New {
+            bits += frame.len() as u64 * 8 + u64::from(protocol.framing_bits());
+        }
         frame.clear();
     }
     bits

@@ -23,6 +23,7 @@
 //! - Persistence is unlimited unless told, as in the thesis. With a limit whole packets are given up, when the line asks for a
 //!   frame and their time or attempts are over, and a [`Skip`] tells the receiver to move on (ours). It goes before
 //!   all else, but never twice in a row, until an acknowledgement covers the frames.
+//! - One session a link, as in the thesis, unless told; with several, [`Sessions`] shares the line out among them (ours).
 //! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
 //!
 //! Deviations: none known.
@@ -37,11 +38,13 @@ use crate::ready::Ready;
 mod by_age;
 mod receiver;
 mod sender;
+mod sessions;
 mod skip;
 mod trailer;
 mod unreliable;
 mod window;
 
+pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 
@@ -68,6 +71,12 @@ pub struct Config {
     pub acknowledge: Acknowledge,
     /// Which block beyond the gap is told; the first unless told otherwise.
     pub block: ToldBlock,
+    /// Sessions over the line, from 1 to 8, among which flows are spread; 1 unless told. More cost a byte a frame.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sessions: Limit<1, MAX_SESSIONS, 1>,
+    /// Packets that may wait in front of each of several sessions, from 1 to 65536; 100 unless told.
+    #[serde(skip_serializing_if = "is_default")]
+    pub session_queue: Limit<1, 65_536, 100>,
 }
 
 impl Default for Config {
@@ -81,6 +90,8 @@ impl Default for Config {
             flag_against: FlagAgainst::default(),
             acknowledge: Acknowledge::default(),
             block: ToldBlock::default(),
+            sessions: Limit::default(),
+            session_queue: Limit::default(),
         }
     }
 }
@@ -156,7 +167,7 @@ pub enum ToldBlock {
     Latest,
 }
 
-/// One end of a COTMLL link.
+/// One end of a COTMLL link, or of one of its [`Sessions`].
 #[derive(Debug)]
 pub struct Cotmll {
     config: Config,
@@ -260,6 +271,43 @@ impl Cotmll {
         FrameKind::Control
     }
 
+    /// Whether there is more to say than acknowledgements.
+    fn has_data(&self) -> bool {
+        self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.sender.has_new_skips()
+    }
+
+    /// A bare acknowledgement, whatever else there is to send; `None` if `max_len` has no room for it.
+    fn poll_acknowledgement(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        max_len.checked_sub(TRAILER_LEN)?;
+        self.sender.give_up_overdue(now);
+        self.has_just_skipped = false;
+        self.unreliable_run = 0;
+        let kind = self.bare_ack(out);
+        Some(self.started(kind, out))
+    }
+
+    /// A frame of this kind was appended to `out`.
+    fn started(&mut self, kind: FrameKind, out: &mut [u8]) -> FrameInfo {
+        let late_len = match self.config.acknowledge {
+            Acknowledge::Trailer => TRAILER_LEN,
+            Acknowledge::Start => {
+                trailer::seal(out, self.receiver.next_ack());
+                0
+            }
+        };
+        FrameInfo { kind, late_len }
+    }
+
+    /// Takes a frame's payload and its last bytes.
+    fn handle_parts(&mut self, payload: &[u8], trailer: &[u8]) -> Result<(), Discard> {
+        self.counters.received += 1;
+        let (trailer, _) = Trailer::parse(trailer).inspect_err(|_| self.counters.malformed += 1)?;
+        if !self.sender.handle_ack(trailer.ack) {
+            self.counters.acks_invalid += 1;
+        }
+        self.handle_payload(&trailer, payload)
+    }
+
     fn handle_payload(&mut self, trailer: &Trailer, payload: &[u8]) -> Result<(), Discard> {
         match trailer.protocol {
             SubProtocol::Reliable => self.receiver.handle(trailer, payload, &mut self.ready),
@@ -295,12 +343,8 @@ impl Endpoint for Cotmll {
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        self.counters.received += 1;
-        let (trailer, payload) = Trailer::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
-        if !self.sender.handle_ack(trailer.ack) {
-            self.counters.acks_invalid += 1;
-        }
-        self.handle_payload(&trailer, payload)
+        let (payload, trailer) = frame.split_at(frame.len().saturating_sub(TRAILER_LEN));
+        self.handle_parts(payload, trailer)
     }
 
     fn handle_timeout(&mut self, _now: Instant) {}
@@ -316,14 +360,7 @@ impl Endpoint for Cotmll {
             .or_else(|| self.poll_unreliable(room, out))
             .or_else(|| self.poll_reliable(now, room, out))
             .unwrap_or_else(|| self.bare_ack(out));
-        let late_len = match self.config.acknowledge {
-            Acknowledge::Trailer => TRAILER_LEN,
-            Acknowledge::Start => {
-                trailer::seal(out, self.receiver.next_ack());
-                0
-            }
-        };
-        Some(FrameInfo { kind, late_len })
+        Some(self.started(kind, out))
     }
 
     /// Fills in the acknowledgement, if it is not there. `frame` may be the whole frame or its late bytes.
@@ -344,12 +381,7 @@ impl Endpoint for Cotmll {
 
     /// Never nothing.
     fn demand(&self) -> Demand {
-        let has_packets = self.sender.is_urgent() || self.unreliable_sender.is_pending();
-        if has_packets || self.sender.has_new_skips() || self.receiver.has_news() {
-            Demand::Fresh
-        } else {
-            Demand::Filler
-        }
+        if self.has_data() || self.receiver.has_news() { Demand::Fresh } else { Demand::Filler }
     }
 
     fn is_at_rest(&self) -> bool {
@@ -404,6 +436,14 @@ impl Endpoint for Cotmll {
 /// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
 /// find what was lost, and little for a voice to miss.
 const LONGEST_RUN: u32 = 8;
+
+/// Sessions over one line at most. Ours: each takes its turns, also when it is idle.
+pub const MAX_SESSIONS: u32 = 8;
+
+/// Left out where it says nothing, so that what is written stays as it was.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 #[cfg(test)]
 mod tests;

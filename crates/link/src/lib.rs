@@ -9,6 +9,7 @@
 pub mod cotmll;
 pub mod efl;
 pub mod endpoint;
+pub mod flow;
 pub mod limit;
 pub mod plain;
 pub mod protocol;

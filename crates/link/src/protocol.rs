@@ -13,7 +13,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::cotmll::{self, Cotmll};
+use crate::cotmll::{self, Cotmll, Sessions};
 use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::plain::{self, Plain};
@@ -34,6 +34,7 @@ impl Protocol {
     pub fn build(&self) -> Box<dyn Endpoint> {
         match self {
             Self::Plain(config) => Box::new(Plain::new(*config)),
+            Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config)),
             Self::Cotmll(config) => Box::new(Cotmll::new(*config)),
         }
     }
@@ -139,11 +140,20 @@ mod tests {
             "{ plain = { buffer = 3 } }",
             "{ cotmll = { window = 66, ordered = false } }",
             "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
+            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\" } }",
+            "{ cotmll = { sessions = 4, session-queue = 20 } }",
         ] {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
             assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap().protocol, protocol);
         }
+    }
+
+    #[test]
+    fn one_session_is_written_as_if_there_were_no_others() {
+        let written = toml::to_string(&Scenario { protocol: read("\"cotmll\"").unwrap() }).unwrap();
+        assert!(!written.contains("session"), "{written}");
+        assert_eq!(read("{ cotmll = { sessions = 1 } }").unwrap(), read("\"cotmll\"").unwrap());
     }
 
     #[test]
@@ -159,6 +169,9 @@ mod tests {
             ("{ cotmll = { flag-against = \"last\" } }", "expected `latest` or `first`"),
             ("{ cotmll = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
             ("{ cotmll = { block = \"last\" } }", "expected `first` or `latest`"),
+            ("{ cotmll = { sessions = 0 } }", "0 is out of range; allowed are 1 to 8"),
+            ("{ cotmll = { sessions = 9 } }", "9 is out of range; allowed are 1 to 8"),
+            ("{ cotmll = { session-queue = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {

@@ -8,6 +8,7 @@ mod delivering;
 mod hostile;
 mod persisting;
 mod sending;
+mod sessions;
 
 const NOW: Instant = Instant::ZERO;
 

@@ -117,10 +117,22 @@ impl Model {
             Some(skip) => (FrameKind::Control, SubProtocol::Control, 0, (false, false, skip.emit().to_vec())),
             None => self.choose(now),
         };
+        (kind, self.frame(protocol, tx, piece))
+    }
+
+    /// A bare acknowledgement, whatever else there is to send.
+    pub(crate) fn poll_bare(&mut self, now: u64) -> (FrameKind, Vec<u8>) {
+        self.give_up_overdue(now);
+        self.just_skipped = false;
+        self.once_run = 0;
+        (FrameKind::Control, self.frame(SubProtocol::Control, 0, (false, false, Vec::new())))
+    }
+
+    fn frame(&mut self, protocol: SubProtocol, tx: usize, piece: Piece) -> Vec<u8> {
         let (first, last, mut frame) = piece;
         let ack = if self.config.acknowledge == Acknowledge::Start { self.ack() } else { Ack::Cumulative(0) };
         frame.extend(Trailer { protocol, first, last, tx: (tx % 1024) as u16, ack }.emit());
-        (kind, frame)
+        frame
     }
 
     /// The acknowledgement, when the trailer of a frame leaves.
