@@ -73,11 +73,8 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
     let lost = Fate { lost: true, ..Fate::default() };
     match op & 7 {
         0 => {
-            pair.offer(
-                side,
-                input.byte().into(),
-                if argument & 1 == 1 { Class::Unreliable } else { Class::Reliable },
-            );
+            let class = if argument & 1 == 1 { Class::Unreliable } else { Class::Reliable };
+            pair.offer(side, argument as u8 >> 1, input.byte().into(), class);
             0
         }
         1 => {
