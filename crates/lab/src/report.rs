@@ -15,7 +15,7 @@ use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
 
-pub(crate) use figures::{BOUND_COLOUR, COLOURS, draw, thin};
+pub(crate) use figures::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw, thin};
 pub use table::table;
 
 /// A figure and what it shows.

@@ -23,7 +23,10 @@ use crate::scenario::{Scenario, Suite};
 pub(crate) const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 /// The physical bound.
 pub(crate) const BOUND_COLOUR: &str = "#555555";
-const BLOCKED_COLOUR: &str = "#888888";
+/// Blocked intervals.
+pub(crate) const BLOCKED_COLOUR: &str = "#888888";
+/// How strongly they cover what they shade.
+pub(crate) const BLOCKED_OPACITY: f64 = 0.22;
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 360.0;
 /// Points that a line keeps: more cannot be told apart at this width.
@@ -266,7 +269,7 @@ fn timed(
         .with_legend_position(LegendPosition::OutsideRightTop);
     for blocked in scenario.map_or_else(Vec::new, |scenario| blocked(scenario, seed, end)) {
         let region = ShadedRegion::vertical(blocked.start.as_secs_f64(), blocked.end.as_secs_f64().min(end));
-        layout = layout.with_shaded_region(region.with_color(BLOCKED_COLOUR).with_opacity(0.22));
+        layout = layout.with_shaded_region(region.with_color(BLOCKED_COLOUR).with_opacity(BLOCKED_OPACITY));
     }
     Some(draw(plots, layout))
 }

@@ -16,7 +16,7 @@ type Ends = (IpAddr, u16, IpAddr, u16);
 
 /// The streams of all connections, by their two ends.
 #[derive(Debug, Default)]
-pub(super) struct Streams(FxHashMap<Ends, Stream>);
+pub(crate) struct Streams(FxHashMap<Ends, Stream>);
 
 #[derive(Debug)]
 struct Stream {
@@ -37,7 +37,7 @@ struct Received {
 
 impl Streams {
     /// The segment that a host sends or receives; `None` if the packet is none.
-    pub(super) fn segment(&mut self, packet: &[u8], sent: bool) -> Option<Segment> {
+    pub(crate) fn segment(&mut self, packet: &[u8], sent: bool) -> Option<Segment> {
         let packet = ip::View::parse(packet).ok().filter(|view| view.protocol() == Protocol::TCP)?;
         let view = tcp::View::parse(packet.payload()).ok()?;
         let header = tcp::Repr::parse(&view, packet.src(), packet.dst()).ok()?;

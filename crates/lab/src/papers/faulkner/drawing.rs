@@ -2,12 +2,15 @@
 
 #![allow(dead_code, reason = "topics to come use the rest")]
 
+use core::ops::Range;
+
+use kuva::plot::annotations::{ShadedRegion, TextAnnotation};
 use kuva::plot::legend::LegendPosition;
 use kuva::plot::{LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use crate::report::{BOUND_COLOUR, COLOURS, draw};
+use crate::report::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw};
 use crate::statistics::Interval;
 
 /// A figure of curves.
@@ -18,6 +21,10 @@ pub(super) struct Curves {
     y_label: String,
     log_x: bool,
     log_y: bool,
+    shaded: Vec<Range<f64>>,
+    x: Option<Range<f64>>,
+    y: Option<Range<f64>>,
+    labels: Vec<TextAnnotation>,
 }
 
 impl Curves {
@@ -36,6 +43,27 @@ impl Curves {
         Self { log_y: true, ..self }
     }
 
+    /// With this part of the axis of abscissae only.
+    pub(super) fn between_x(self, x: Range<f64>) -> Self {
+        Self { x: Some(x), ..self }
+    }
+
+    /// With this part of the axis of ordinates only.
+    pub(super) fn between_y(self, y: Range<f64>) -> Self {
+        Self { y: Some(y), ..self }
+    }
+
+    /// With these intervals of the abscissa shaded, such as blockages over time.
+    pub(super) fn shaded(self, shaded: &[Range<f64>]) -> Self {
+        Self { shaded: shaded.to_vec(), ..self }
+    }
+
+    /// With words at points, each so much above its own.
+    pub(super) fn labels(self, labels: &[(&str, f64, f64)], above: f64) -> Self {
+        let label = |&(text, x, y): &(&str, f64, f64)| TextAnnotation::new(text, x, y + above);
+        Self { labels: labels.iter().map(label).collect(), ..self }
+    }
+
     /// With a measured curve in the colour with this number; the bars are the intervals.
     pub(super) fn measured(mut self, name: &str, colour: usize, points: &[(f64, Interval)]) -> Self {
         let data: Vec<(f64, f64)> = points.iter().map(|(x, interval)| (*x, interval.mean)).collect();
@@ -49,6 +77,13 @@ impl Curves {
     pub(super) fn line(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_stroke_width(1.6);
         self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
+        self
+    }
+
+    /// With one of many traces, thin and without a name.
+    pub(super) fn trace(mut self, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        let line = LinePlot::new().with_data(points).with_stroke_width(0.8);
+        self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()])));
         self
     }
 
@@ -66,7 +101,7 @@ impl Curves {
         self
     }
 
-    /// The drawing; from zero unless the axis is logarithmic.
+    /// The drawing; from zero unless the axis is logarithmic or told otherwise.
     pub(super) fn svg(self) -> String {
         let mut layout = Layout::auto_from_plots(&self.plots)
             .with_x_label(self.x_label)
@@ -74,6 +109,18 @@ impl Curves {
             .with_legend_position(LegendPosition::OutsideRightTop);
         layout = if self.log_x { layout.with_log_x() } else { layout.with_x_axis_min(0.0) };
         layout = if self.log_y { layout.with_log_y() } else { layout.with_y_axis_min(0.0) };
+        if let Some(x) = self.x {
+            layout = layout.with_x_axis_min(x.start).with_x_axis_max(x.end);
+        }
+        if let Some(y) = self.y {
+            layout = layout.with_y_axis_min(y.start).with_y_axis_max(y.end);
+        }
+        layout = self.labels.into_iter().fold(layout, Layout::with_annotation);
+        for shaded in self.shaded {
+            let region = ShadedRegion::vertical(shaded.start, shaded.end);
+            layout =
+                layout.with_shaded_region(region.with_color(BLOCKED_COLOUR).with_opacity(BLOCKED_OPACITY));
+        }
         draw(self.plots, layout)
     }
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use base::config::ConfigError;
+use base::{Duration, Instant};
 
 use crate::reproduce::Effort;
 use crate::run::Run;
@@ -180,4 +181,11 @@ pub(super) fn throughput(run: &Run) -> f64 {
 /// Bits a second over the line's rate.
 pub(super) fn normalised(bps: f64) -> f64 {
     bps / RATE
+}
+
+/// Bytes that were received within so many seconds, of the points of a [`crate::run::Received`].
+pub(super) fn received_by(points: &[(Instant, u64)], seconds: f64) -> u64 {
+    let end = Instant::ZERO + Duration::from_secs_f64(seconds);
+    let next = points.partition_point(|(at, _)| *at <= end);
+    points[..next].last().map_or(0, |(_, bytes)| *bytes)
 }
