@@ -102,7 +102,7 @@ impl Line {
     /// On a line of rate zero the frame never arrives.
     #[inline]
     pub fn send(&mut self, now: Instant, bits: u32) -> Transit {
-        let on_air = self.serializer.send(now, u64::from(bits));
+        let on_air = self.reserve(now, bits);
         let fate = match &mut self.errors {
             None => Fate::Intact,
             // Rate zero: the frame outlasts every timeline.
@@ -119,7 +119,14 @@ impl Line {
     /// Takes the line at `now`, or when what came before has left, for a stretch of `bits`; what becomes of them is
     /// asked with [`Line::damage`], before anything else is sent.
     pub fn reserve(&mut self, now: Instant, bits: u32) -> Range<Instant> {
-        self.serializer.send(now, u64::from(bits))
+        let bits = match &mut self.errors {
+            None => bits.into(),
+            Some(errors) => {
+                let start = self.serializer.free_at().max(now);
+                errors.air_bits(start.saturating_add(self.errors_after), bits.into())
+            }
+        };
+        self.serializer.send(now, bits)
     }
 
     /// Inverts the bits of a stretch that arrive wrong; how many.

@@ -7,6 +7,7 @@
 //! errors = { gilbert-elliott = { f = 0.3, d = "1 s", b = 0.5, c = 0.0 } }
 //! errors = { periodic = { open = "10 s", blocked = "5 s", first = "10 s" } }
 //! errors = { trace = { file = "outages.csv" } }
+//! errors = { pooled = { links = 4, f = 0.5, d = "1 s" } }
 //! errors = { scripted = { lost = [17, 40] } }
 //! ```
 //!
@@ -21,8 +22,8 @@ use base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::capacity;
-use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess, Scripted};
-use crate::timeline::{GilbertElliott, Periodic, Timeline, Trace, TraceError};
+use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
+use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError};
 
 /// What goes wrong on a channel, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,6 +85,21 @@ pub enum ErrorModel {
         #[serde(skip)]
         recorded: Option<Trace>,
     },
+    /// Several links share the rate, each blocked at random by itself: [`Pooled`].
+    Pooled {
+        /// How many.
+        links: Links,
+        /// Fraction of time that each is blocked, below 1.
+        f: BlockedFraction,
+        /// Mean length of a blockage of one of them.
+        d: PositiveTime,
+        /// Bit error rate while blocked.
+        #[serde(default = "half")]
+        b: Probability,
+        /// Bit error rate while open.
+        #[serde(default)]
+        c: Probability,
+    },
     /// Just these frames of each line are lost.
     Scripted {
         /// Their numbers, counted from 1 in the order in which they are sent.
@@ -117,7 +133,7 @@ impl ErrorModel {
         Ok(())
     }
 
-    /// When the channel is blocked, from the start of the run.
+    /// When the channel is blocked, from the start of the run; of pooled links when all are.
     ///
     /// # Panics
     /// If the model names a recording that was not [loaded](ErrorModel::load).
@@ -135,11 +151,27 @@ impl ErrorModel {
                 let first = Instant::ZERO + first.unwrap_or(open.get());
                 Timeline::Periodic(Periodic::new(open.get(), blocked.get(), first))
             }
+            Self::Pooled { .. } => Timeline::Overlap(Box::new(Overlap::new(self.links(streams)))),
             Self::Trace { file, recorded, .. } => {
                 let recorded = recorded.clone();
                 Timeline::Trace(recorded.unwrap_or_else(|| panic!("the recording {file} was not loaded")))
             }
         }
+    }
+
+    /// When each of the links is blocked that share the line; none unless they do. The first one's blockages are those of
+    /// a line with a single obstacle.
+    fn links(&self, streams: &Streams) -> Vec<Timeline> {
+        let Self::Pooled { links, f, d, .. } = self else { return Vec::new() };
+        let link = |number: u32| {
+            let owner = match number {
+                0 => streams.timeline.clone(),
+                _ => format!("{}/{number}", streams.timeline),
+            };
+            let rng = Rng::named(streams.seed, &format!("{owner}/blockage"));
+            Timeline::GilbertElliott(Box::new(GilbertElliott::new(f.get(), d.get(), rng)))
+        };
+        (0..links.get()).map(link).collect()
     }
 
     /// The error process of one line of this `rate`.
@@ -148,7 +180,7 @@ impl ErrorModel {
     /// If the model names a recording that was not [loaded](ErrorModel::load).
     #[must_use]
     pub fn build(&self, rate: Rate, streams: &Streams) -> Box<dyn ErrorProcess> {
-        let rng = |what| Rng::named(streams.seed, &format!("{}/{what}", streams.line));
+        let rng = |what: &str| Rng::named(streams.seed, &format!("{}/{what}", streams.line));
         match self {
             Self::None => Box::new(ErrorFree),
             Self::BitErrors { ber } => Box::new(BitErrors::new(*ber, rate, rng("bit-errors"))),
@@ -158,6 +190,14 @@ impl ErrorModel {
                 let blocked = BitErrors::new(*b, rate, rng("bit-errors-blocked"));
                 let open = BitErrors::new(*c, rate, rng("bit-errors"));
                 Box::new(Blockage::new(self.timeline(streams), blocked, open))
+            }
+            Self::Pooled { b, c, .. } => {
+                let link = |(number, timeline): (usize, Timeline)| {
+                    let blocked = BitErrors::new(*b, rate, rng(&format!("{number}/bit-errors-blocked")));
+                    let open = BitErrors::new(*c, rate, rng(&format!("{number}/bit-errors")));
+                    Blockage::new(timeline, blocked, open)
+                };
+                Box::new(Pooled::new(self.links(streams).into_iter().enumerate().map(link).collect()))
             }
         }
     }
@@ -170,7 +210,7 @@ impl ErrorModel {
             Self::None | Self::Scripted { .. } => Some(1.0),
             Self::BitErrors { ber } => Some(capacity::of_bit_errors(ber.get())),
             Self::Erasure { probability } => Some(capacity::of_erasure(probability.get())),
-            Self::GilbertElliott { f, b, c, .. } => {
+            Self::GilbertElliott { f, b, c, .. } | Self::Pooled { f, b, c, .. } => {
                 Some(capacity::of_blockage(1.0 - f.get(), b.get(), c.get()))
             }
             Self::Periodic { open, blocked, b, c, .. } => {
@@ -196,6 +236,11 @@ impl ErrorModel {
                 let open = capacity::open_fraction(self.timeline(streams), range);
                 capacity::of_blockage(open, b.get(), c.get())
             }
+            Self::Pooled { links, b, c, .. } => {
+                let open = |timeline| capacity::open_fraction(timeline, range.clone());
+                let open: f64 = self.links(streams).into_iter().map(open).sum();
+                capacity::of_blockage(open / f64::from(links.get()), b.get(), c.get())
+            }
         }
     }
 }
@@ -208,6 +253,37 @@ fn complaint(file: &str, error: TraceError) -> ConfigError {
 /// "This represents the worst possible case" (Faulkner 2004, 3.2): half the bits are wrong.
 fn half() -> Probability {
     Probability::try_from(0.5).unwrap_or_default()
+}
+
+/// A number of links that share a line: 1 to 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Links(u32);
+
+impl Links {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// A number of links that cannot share a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} links cannot share a line; allowed are 1 to 64")]
+pub struct NotANumberOfLinks(u32);
+
+impl TryFrom<u32> for Links {
+    type Error = NotANumberOfLinks;
+    fn try_from(links: u32) -> Result<Self, NotANumberOfLinks> {
+        if (1..=64).contains(&links) { Ok(Self(links)) } else { Err(NotANumberOfLinks(links)) }
+    }
+}
+
+impl From<Links> for u32 {
+    fn from(links: Links) -> Self {
+        links.0
+    }
 }
 
 /// A fraction of time that leaves some over: from 0 to below 1.

@@ -10,12 +10,14 @@ mod bit_errors;
 mod blockage;
 mod erasure;
 mod error_free;
+mod pooled;
 mod scripted;
 
 pub use bit_errors::BitErrors;
 pub use blockage::Blockage;
 pub use erasure::Erasure;
 pub use error_free::ErrorFree;
+pub use pooled::Pooled;
 pub use scripted::Scripted;
 
 /// What became of a frame.
@@ -57,6 +59,13 @@ pub trait ErrorProcess: Debug + Send {
     /// Inverts the bits of `bytes`, most significant first, that arrive wrong; how many. The first passes at
     /// `on_air.start` and the last has passed at `on_air.end`.
     fn damage(&mut self, on_air: Range<Instant>, bytes: &mut [u8]) -> u32;
+
+    /// How many bits' time on the line a frame of `bits` takes whose first bit is going to pass `at` then: more than its
+    /// own where a part of the rate is away. Asked before its fate.
+    fn air_bits(&mut self, at: Instant, bits: u64) -> u64 {
+        let _ = at;
+        bits
+    }
 }
 
 /// Makes the `bits` of `bytes` random; how many that changed.

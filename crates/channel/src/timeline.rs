@@ -9,10 +9,12 @@ use base::time::overlap;
 use base::{Duration, Instant};
 
 mod gilbert_elliott;
+mod overlap;
 mod periodic;
 mod trace;
 
 pub use gilbert_elliott::GilbertElliott;
+pub use overlap::Overlap;
 pub use periodic::Periodic;
 pub use trace::{Trace, TraceError, TraceErrorKind};
 
@@ -30,6 +32,8 @@ pub enum Timeline {
     Periodic(Periodic),
     /// Blocked when a recording was.
     Trace(Trace),
+    /// Blocked when several others all are.
+    Overlap(Box<Overlap>),
 }
 
 impl Timeline {
@@ -57,6 +61,7 @@ impl Iterator for Timeline {
             Self::GilbertElliott(timeline) => timeline.next(),
             Self::Periodic(timeline) => timeline.next(),
             Self::Trace(timeline) => timeline.next(),
+            Self::Overlap(timeline) => timeline.next(),
         }
     }
 }

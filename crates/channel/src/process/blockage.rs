@@ -32,6 +32,18 @@ impl Blockage {
         Self { timeline, current, blocked, open }
     }
 
+    /// Whether it is open at a time, not before any that was asked about so far.
+    pub(super) fn is_open(&mut self, at: Instant) -> bool {
+        self.skip_to(at);
+        self.current.as_ref().is_none_or(|blocked| at < blocked.start)
+    }
+
+    fn skip_to(&mut self, at: Instant) {
+        while self.current.as_ref().is_some_and(|blocked| blocked.end <= at) {
+            self.current = self.timeline.next();
+        }
+    }
+
     /// Cuts a frame at every change of state and hands each piece to `meet`, with the errors that it meets; the sum of
     /// what that answers.
     fn meet(
@@ -39,9 +51,7 @@ impl Blockage {
         on_air: &Range<Instant>,
         mut meet: impl FnMut(&mut BitErrors, Range<Instant>) -> u32,
     ) -> u32 {
-        while self.current.as_ref().is_some_and(|blocked| blocked.end <= on_air.start) {
-            self.current = self.timeline.next();
-        }
+        self.skip_to(on_air.start);
         let mut wrong = 0;
         let mut at = on_air.start;
         while let Some(blocked) = self.current.clone().filter(|blocked| blocked.start < on_air.end) {

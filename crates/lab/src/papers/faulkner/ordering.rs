@@ -3,6 +3,9 @@
 //! The thesis does not list its channels. Here they are bit errors at 1e-5 and four blocked fractions at two mean
 //! blockages, each with the baseline's window and with the thesis's best one: what takes two seconds to get through.
 
+mod retransmissions;
+mod variants;
+
 use std::io;
 
 use base::config::ConfigError;
@@ -20,8 +23,12 @@ use crate::run::{self, Watch};
 
 pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark: |_| None, cells, figures };
 
-const EXPERIMENTS: [Experiment; 1] =
-    [Experiment { name: NAME, figures: &["4-17"], claims: &["faulkner-in-order-wins"], cases, measure }];
+const EXPERIMENTS: [Experiment; 4] = [
+    Experiment { name: NAME, figures: &["4-17"], claims: &["faulkner-in-order-wins"], cases, measure },
+    variants::EXPERIMENT,
+    retransmissions::EXPERIMENT,
+    retransmissions::DATAGRAMS,
+];
 
 const NAME: &str = "ordering";
 const SCHEMES: [Scheme; 2] = [Scheme::TcpLl, Scheme::Unordered];
@@ -86,7 +93,11 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
 }
 
 fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
-    (claim == "faulkner-in-order-wins").then(|| in_order_wins(samples))
+    match claim {
+        "faulkner-in-order-wins" => Some(in_order_wins(samples)),
+        retransmissions::CLAIM => Some(retransmissions::triggers(samples)),
+        _ => None,
+    }
 }
 
 fn in_order_wins(samples: &Samples) -> Ruling {
@@ -106,6 +117,7 @@ fn in_order_wins(samples: &Samples) -> Ruling {
     }
     let share = sure.map(|sure| f64::from(sure) / settings.len() as f64);
     criteria.push(Criterion::at_least("share of these whose interval excludes 0", share, SURE));
+    criteria.extend(variants::told(samples));
     Ruling::all(criteria)
 }
 

@@ -1,0 +1,104 @@
+//! How many blockages a record meets on its way, and what each costs when the line has to start again.
+//!
+//! The cost of a start is measured where there is always something to send, at a load of 1.1: it is the open time that
+//! did not carry what was read, over the number of blockages. The first half minute is left out, so that slow start does
+//! not count.
+
+use std::io;
+
+use base::config::ConfigError;
+
+use super::duration::{self, DURATIONS, F, LENGTHY, SHORT};
+use super::{PACKET_BITS, RECORD, SECONDS, Source, at, blockages, offered};
+use crate::claims::Measurements;
+use crate::papers::faulkner::setting::{Channel, RATE};
+use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
+use crate::run::{self, Watch};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    figures: &["4-12"],
+    claims: &["faulkner-blockages-met-while-queued"],
+    cases,
+    measure,
+};
+
+const NAME: &str = "cost of a restart";
+/// Tenths of the capacity: more than it carries.
+const OVERLOAD: u32 = 11;
+const SEEDS: u32 = 20;
+/// Seconds until slow start is over.
+const SETTLED: f64 = 30.0;
+/// Blockages that a run has to meet on average.
+const MET: f64 = 20.0;
+
+fn name(d: f64) -> String {
+    format!("d={d}")
+}
+
+fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
+    let mut cases = Vec::new();
+    for d in DURATIONS {
+        let channel = Channel::Blockage { f: F, d };
+        let full = SETTLED + (MET * d / F).max(SECONDS - SETTLED);
+        let source = Source::tcp(offered(&channel, OVERLOAD));
+        let scenario = source.over(&channel, effort.choose(full / 4.0, full))?;
+        cases.push(Case::new(name(d), scenario, effort.choose(2, SEEDS)));
+    }
+    Ok(cases)
+}
+
+fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
+    let (scheme, scenario) = &case.scenarios[0];
+    let run = run::run(scheme, scenario, seed, &Watch { progress: true, ..Watch::default() })?;
+    let settled = at(SETTLED);
+    let all = run.progress.first().map_or(&[][..], |received| &received.points);
+    let before = all.partition_point(|(read, _)| *read <= settled);
+    let skipped = before.checked_sub(1).map_or(0, |last| all[last].1);
+    let bytes = all.last().map_or(0, |(_, bytes)| bytes.saturating_sub(skipped));
+    let mut open = scenario.duration.as_secs_f64() - SETTLED;
+    let mut met = 0;
+    for blocked in blockages(scenario, seed).filter(|blocked| blocked.end > settled) {
+        open -= blocked.end.saturating_since(blocked.start.max(settled)).as_secs_f64();
+        met += 1;
+    }
+    let used = bytes as f64 / f64::from(RECORD) * PACKET_BITS / RATE;
+    let mut measured = Measurements::new();
+    measured.note("cost", (met > 0).then(|| (open - used) / f64::from(met)));
+    Ok(measured)
+}
+
+pub(super) fn met_while_queued(samples: &Samples) -> Ruling {
+    let met = |tenths| {
+        let runs = samples.values(duration::NAME, &duration::name(SHORT, tenths), "met");
+        crate::statistics::Spread::of(runs).map(|runs| runs.median)
+    };
+    let costs = DURATIONS.map(|d| samples.interval(NAME, &name(d), "cost"));
+    let extreme = |pick: fn(f64, f64) -> f64| {
+        let means: Option<Vec<f64>> = costs.iter().map(|cost| cost.map(|cost| cost.mean)).collect();
+        means?.into_iter().reduce(pick)
+    };
+    let ratio = extreme(f64::max).zip(extreme(f64::min)).map(|(most, least)| most / least);
+    let mut criteria = vec![
+        Criterion::within(format!("blockages met at load 0.2, d = {SHORT} s, median"), met(2), 1.0, 1.0),
+        Criterion::at_least(format!("blockages met at load 0.9, d = {SHORT} s, median"), met(9), 3.0),
+        Criterion::new(
+            format!("greatest over least cost of a restart, d = {SHORT} to {LENGTHY} s"),
+            "below 2, and all above 0",
+            ratio,
+            ratio.map(|ratio| ratio < 2.0 && ratio > 0.0),
+        ),
+    ];
+    for (d, cost) in DURATIONS.into_iter().zip(costs) {
+        criteria.push(Criterion::told(format!("open seconds that a blockage costs at d = {d} s"), cost));
+    }
+    Ruling::all(criteria)
+}
+
+pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
+    let cell = |d: f64| {
+        let row = [("d", format!("{d} s"))];
+        Cell::of_mean("cost of a restart, s", &row, samples.values(NAME, &name(d), "cost"))
+    };
+    DURATIONS.into_iter().map(cell).collect()
+}
