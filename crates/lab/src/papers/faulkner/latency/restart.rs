@@ -32,18 +32,23 @@ const SETTLED: f64 = 30.0;
 /// Blockages that a run has to meet on average.
 const MET: f64 = 20.0;
 
-fn name(d: f64) -> String {
-    format!("d={d}")
+/// The transports: TCP, and datagrams to tell what the link alone loses.
+const TRANSPORTS: [&str; 2] = ["tcp", "udp"];
+
+fn name(transport: &str, d: f64) -> String {
+    format!("{transport} d={d}")
 }
 
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let mut cases = Vec::new();
-    for d in DURATIONS {
-        let channel = Channel::Blockage { f: F, d };
-        let full = SETTLED + (MET * d / F).max(SECONDS - SETTLED);
-        let source = Source::tcp(offered(&channel, OVERLOAD));
-        let scenario = source.over(&channel, effort.choose(full / 4.0, full))?;
-        cases.push(Case::new(name(d), scenario, effort.choose(2, SEEDS)));
+    for transport in TRANSPORTS {
+        for d in DURATIONS.into_iter().filter(|&d| transport == "tcp" || d == SHORT || d == LENGTHY) {
+            let channel = Channel::Blockage { f: F, d };
+            let full = SETTLED + (MET * d / F).max(SECONDS - SETTLED);
+            let source = Source { transport, ..Source::tcp(offered(&channel, OVERLOAD)) };
+            let scenario = source.over(&channel, effort.choose(full / 4.0, full))?;
+            cases.push(Case::new(name(transport, d), scenario, effort.choose(2, SEEDS)));
+        }
     }
     Ok(cases)
 }
@@ -65,6 +70,7 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     let used = bytes as f64 / f64::from(RECORD) * PACKET_BITS / RATE;
     let mut measured = Measurements::new();
     measured.note("cost", (met > 0).then(|| (open - used) / f64::from(met)));
+    measured.note("timeouts", (met > 0).then(|| run.sources[0].timeouts as f64 / f64::from(met)));
     Ok(measured)
 }
 
@@ -73,7 +79,7 @@ pub(super) fn met_while_queued(samples: &Samples) -> Ruling {
         let runs = samples.values(duration::NAME, &duration::name(SHORT, tenths), "met");
         crate::statistics::Spread::of(runs).map(|runs| runs.median)
     };
-    let costs = DURATIONS.map(|d| samples.interval(NAME, &name(d), "cost"));
+    let costs = DURATIONS.map(|d| samples.interval(NAME, &name("tcp", d), "cost"));
     let extreme = |pick: fn(f64, f64) -> f64| {
         let means: Option<Vec<f64>> = costs.iter().map(|cost| cost.map(|cost| cost.mean)).collect();
         means?.into_iter().reduce(pick)
@@ -92,13 +98,19 @@ pub(super) fn met_while_queued(samples: &Samples) -> Ruling {
     for (d, cost) in DURATIONS.into_iter().zip(costs) {
         criteria.push(Criterion::told(format!("open seconds that a blockage costs at d = {d} s"), cost));
     }
+    for d in [SHORT, LENGTHY] {
+        let over = |transport, quantity| samples.interval(NAME, &name(transport, d), quantity);
+        criteria.push(Criterion::told(format!("the same over UDP at d = {d} s"), over("udp", "cost")));
+        let timeouts = over("tcp", "timeouts");
+        criteria.push(Criterion::told(format!("TCP's time-outs for each blockage at d = {d} s"), timeouts));
+    }
     Ruling::all(criteria)
 }
 
 pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
     let cell = |d: f64| {
         let row = [("d", format!("{d} s"))];
-        Cell::of_mean("cost of a restart, s", &row, samples.values(NAME, &name(d), "cost"))
+        Cell::of_mean("cost of a restart, s", &row, samples.values(NAME, &name("tcp", d), "cost"))
     };
     DURATIONS.into_iter().map(cell).collect()
 }
