@@ -5,11 +5,12 @@ use std::path::Path;
 use base::Instant;
 use link::FrameKind;
 use link::cotmll::SubProtocol;
-use longhaul_lab::observe::events::{LinkDirection, PacketStep};
+use longhaul_lab::observe::events::{LinkDirection, PacketStep, What};
 use longhaul_lab::run::{self, Run, Watch};
 use longhaul_lab::scenario::Suite;
 
 const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
+const SATURATED: &str = include_str!("../../../scenarios/faulkner/saturated.toml");
 const FTP: &str = include_str!("../../../scenarios/peng/ftp.toml");
 
 const DIRECTIONS: [LinkDirection; 2] = [LinkDirection::Down, LinkDirection::Up];
@@ -65,6 +66,41 @@ fn frames_are_those_of_the_counters() {
             let lost = frames.iter().filter(|frame| frame.intact == Some(false)).count();
             assert!(lost > 0 && lost as u64 <= counted["frames-lost"]);
         }
+    }
+}
+
+/// Goal: the frames that COTMLL takes for lost are those that it counts, and an acknowledgement that flags is of a block.
+#[test]
+fn flags_are_those_of_the_counters() {
+    let run = run(DEMO, 1, &SHORT, &watched());
+    let mut all = 0;
+    for direction in DIRECTIONS {
+        let mut logged = 0;
+        for event in run.log.link_events("satellite", direction) {
+            if let What::FramesFlagged(flagged) = &event.what {
+                assert!(flagged.trailer.ack_count > 0, "{flagged:?}");
+                logged += flagged.frames.len() as u64;
+            }
+        }
+        assert_eq!(logged, run.links[&direction.of("satellite")]["endpoint-frames-flagged"]);
+        all += logged;
+    }
+    assert!(all > 0);
+}
+
+/// Goal: a line that is never silent is full to the end of the run, if the link sleeps by then too, and needs no timer.
+#[test]
+fn a_link_asleep_at_the_end_has_filled_its_line() {
+    let short = ["traffic.down.rate.duration=1 s", "traffic.up.rate.duration=2 s", "duration=60 s"];
+    let run = run(SATURATED, 0, &short, &Watch::default());
+    for direction in DIRECTIONS {
+        let counted = &run.links[&direction.of("satellite")];
+        assert!(counted["frames-slept-through"] > 100_000);
+        let kinds = ["new", "retransmission", "filler", "repair", "control"];
+        let bits: u64 = kinds.iter().map(|kind| counted[&format!("bits-{kind}")]).sum();
+        assert!((0..=3968).contains(&(bits - 60 * 262_144)), "{bits}");
+        assert_eq!(counted["steps-with-timer"], 0);
+        assert_eq!(counted["packets-delivered"], counted["queue-passed"]);
     }
 }
 
