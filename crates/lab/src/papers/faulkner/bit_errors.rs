@@ -28,8 +28,8 @@ fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
 
 fn remark(claim: &str) -> Option<&'static str> {
     (claim == "faulkner-bsc-trace").then_some(
-        "What does not arrive late but not at all was dropped by the queue before the link, which slow start overruns; the \
-         channel costs no segment.",
+        "All others were dropped by the queue before the link, which slow start probably overruns; the channel costs no \
+         segment.",
     )
 }
 
