@@ -29,7 +29,7 @@ const FRACTIONS: [f64; 2] = [0.1, 0.3];
 const FRAME: f64 = 0.015_137;
 /// Mean blockages in seconds.
 const DURATIONS: [f64; 11] = [0.0005, 0.001, 0.002, 0.005, FRAME, 0.03, 0.06, 0.1, SHORTER, 0.5, LONGEST];
-const QUICK_DURATIONS: [f64; 5] = [0.001, 0.005, FRAME, 0.2, LONGEST];
+const QUICK_DURATIONS: [f64; 4] = [0.002, FRAME, SHORTER, LONGEST];
 /// What is short of the plateau, and what is on it.
 const SHORTER: f64 = 0.2;
 const LONGEST: f64 = 1.0;
