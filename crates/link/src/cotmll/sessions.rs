@@ -16,9 +16,12 @@
 //! 1. one that would otherwise be silent for more than 16 frames, whether or not it has anything to say, so that its
 //!    feedback never starves and its last frames are sent again on a busy line too; else
 //! 2. the next that has data, known losses, messages or acknowledgements that have changed. If these are all that
-//!    it has, and another has more, it sends them without a payload. One with data for which its window has no room
-//!    has its turns too: with these it sends again what it waits for, which its peers' data would else put off; else
+//!    it has, and another has more, it sends them without a payload; else
 //! 3. the next of which something is unacknowledged; else the next.
+//!
+//! Rule 2 also finds a session that other sessions' data would keep from sending again what it needs: one with data for
+//! which its window has no room, and one with a frame that is unacknowledged a whole window of the line's frames after it was
+//! sent. In the only session, the window would be full by then and that frame the next.
 //!
 //! Turns are frames, not bytes. A packet whose session is still cutting up another waits here, in a queue of its session; one
 //! that finds that full is dropped and counted: if it went back, it would stand in the way of the other flows.
@@ -91,13 +94,20 @@ impl Sessions {
 
     /// Whose turn it is by rules 2 and 3, and what for.
     fn choose(&self) -> (usize, Turn) {
-        let has_more = |machine: &Cotmll| machine.has_data() || machine.sender.is_pending();
+        let has_more = |machine: &Cotmll| self.has_more(machine);
         if let Some(next) = self.next(|machine| machine.receiver.has_news() || has_more(machine)) {
             let acknowledges = !has_more(&self.sessions[next].machine) && self.next(has_more).is_some();
             return (next, if acknowledges { Turn::Acknowledgement } else { Turn::Frame });
         }
         let busy = self.next(|machine| !machine.is_at_rest());
         (busy.or_else(|| self.next(|_| true)).unwrap_or(0), Turn::Frame)
+    }
+
+    /// Whether a session is to have its turns for more than acknowledgements.
+    fn has_more(&self, machine: &Cotmll) -> bool {
+        let window = u64::from(machine.config.window.get());
+        let is_old = |sent_at: u64| sent_at + window <= self.frames;
+        machine.has_data() || machine.sender.is_pending() || machine.sender.least_recent().is_some_and(is_old)
     }
 
     /// The session that has been silent for longest, if it or one of those that have to follow it cannot wait.
@@ -191,6 +201,7 @@ impl Endpoint for Sessions {
         let overdue = self.overdue();
         let (number, turn) = overdue.map_or_else(|| self.choose(), |overdue| (overdue, Turn::Frame));
         let session = &mut self.sessions[number];
+        session.machine.sender.follow_line(self.frames);
         session.machine.sender.give_up_overdue(now);
         session.refill(now);
         let info = match turn {

@@ -147,6 +147,35 @@ fn acknowledgements_are_bare_while_another_has_data() {
     assert_eq!(a.demand(), Demand::Filler);
 }
 
+/// Another's data puts off what is unacknowledged for a window's frames, and not for longer.
+#[test]
+fn an_old_frame_has_its_turn_beside_data() {
+    let mut a = Sessions::new(Config {
+        sessions: 2.try_into().unwrap(),
+        window: 6.try_into().unwrap(),
+        ..Config::default()
+    });
+    offer(&mut a, 1, 100);
+    assert_eq!(next(&mut a).0, New);
+    let mut again = Vec::new();
+    for frame in 2..=30 {
+        if a.has_room(Class::Reliable) {
+            offer(&mut a, 0, 1400);
+        }
+        let (kind, session, _, trailer) = next(&mut a);
+        if session == 1 {
+            assert_eq!(kind, Filler);
+            again.push(frame);
+            continue;
+        }
+        assert_eq!(kind, New);
+        let ack = cumulative((trailer.tx + 1) % 1024);
+        let bare = Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack };
+        deliver(&mut a, 0, bare, &[]).unwrap();
+    }
+    assert_eq!(again, [8, 15, 22, 29]);
+}
+
 #[test]
 fn a_packet_waits_for_its_session_and_for_no_other() {
     let mut a = endpoint(2);
