@@ -48,6 +48,8 @@ const BEFORE: f64 = 2.0;
 const ROUND_TRIP: f64 = 0.5;
 /// How much of a run figure 4-13 shows, in seconds: blockages are at 30, 40 and 50 s.
 const SHOWN: core::ops::Range<f64> = 28.0..60.0;
+/// Lines that can be told apart in the figure.
+const LINES: usize = 120;
 
 fn name(tenths: u32) -> String {
     format!("load={}", load(tenths))
@@ -197,19 +199,21 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
 
 fn packet_lines(panel: &str, tenths: u32, records: &[Sample]) -> Figure {
     let shown = records.iter().enumerate().filter(|(_, record)| SHOWN.contains(&record.sent.as_secs_f64()));
-    let line = |(number, record): (usize, &Sample)| {
+    let shown: Vec<(usize, &Sample)> = shown.collect();
+    let line = |&(number, record): &(usize, &Sample)| {
         let ends = [record.sent, read_at(record)].map(|time| (time.as_secs_f64(), number as f64));
         Plot::Line(LinePlot::new().with_data(ends.to_vec()).with_stroke_width(1.0).with_color(COLOURS[1]))
     };
-    let plots: Vec<Plot> = shown.map(line).collect();
+    let step = shown.len().div_ceil(LINES).max(1);
+    let plots: Vec<Plot> = shown.iter().step_by(step).map(line).collect();
     let layout = Layout::auto_from_plots(&plots).with_x_label("time in s").with_y_label("record");
     let percent = tenths * 10;
     Figure {
         name: format!("figure-4-13{panel}"),
         title: format!("Figure 4-13 ({panel}): {percent} % load on a channel with periodic blockages"),
         caption: format!(
-            "A line a record, from when it was written to when it was read; the channel is blocked from 30, 40 and 50 s \
-             on for {BLOCKED} s each. One run."
+            "A line for every record in {step}, from when it was written to when it was read; the channel is blocked from \
+             30, 40, 50 and 60 s on for {BLOCKED} s each. One run."
         ),
         svg: draw(plots, layout),
     }
