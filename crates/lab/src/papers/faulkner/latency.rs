@@ -157,9 +157,9 @@ fn remark(claim: &str) -> Option<&'static str> {
         ),
         "faulkner-latency-inversion" => Some(
             "The order turns over at higher loads than the thesis has. Nor is TCP needed for it: datagrams over the same \
-             link show it as well, since short blockages are many and each costs the link open time in which it repeats \
-             frames that had come. Blockages of 5 s have their order turn over last, since every other one ends in a \
-             time-out of TCP, and six a run scatter most.",
+             link show it as well, since short blockages are many and each costs the link open time, probably for \
+             repeating frames that had come. Blockages of 5 s change places last: every other one ends in a time-out of \
+             TCP, and with six a run they scatter most.",
         ),
         "faulkner-blockages-met-while-queued" => Some(
             "The cost of a restart is not fixed. Over UDP a blockage costs the link a tenth of a second or less; over TCP \

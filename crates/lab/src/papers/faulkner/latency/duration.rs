@@ -83,7 +83,7 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
                 d,
                 tenths,
                 "tcp",
-                effort.choose(SECONDS / 4.0, SECONDS),
+                effort.choose(SECONDS / 8.0, SECONDS),
                 effort.choose(3, full),
             )?);
         }

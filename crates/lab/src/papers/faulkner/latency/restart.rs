@@ -44,9 +44,9 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     for transport in TRANSPORTS {
         for d in DURATIONS.into_iter().filter(|&d| transport == "tcp" || d == SHORT || d == LENGTHY) {
             let channel = Channel::Blockage { f: F, d };
-            let full = SETTLED + (MET * d / F).max(SECONDS - SETTLED);
+            let measured = (MET * d / F).max(SECONDS - SETTLED);
             let source = Source { transport, ..Source::tcp(offered(&channel, OVERLOAD)) };
-            let scenario = source.over(&channel, effort.choose(full / 4.0, full))?;
+            let scenario = source.over(&channel, SETTLED + effort.choose(measured / 8.0, measured))?;
             cases.push(Case::new(name(transport, d), scenario, effort.choose(2, SEEDS)));
         }
     }
