@@ -268,6 +268,6 @@ impl Endpoint for Sessions {
 /// Bytes of a session's number.
 pub const SESSION_LEN: usize = 1;
 
-/// Frames from one of a session to its next at most. Ours: bare acknowledgements of seven idle sessions take 1 % of
+/// Frames from one of a session to its next at most. Ours: bare acknowledgements of seven idle sessions take 2 % of
 /// a line, and news is told within a quarter of a second at 256 kbit/s.
 const LONGEST_SILENCE: u64 = 16;
