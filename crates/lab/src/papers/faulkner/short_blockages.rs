@@ -163,7 +163,8 @@ fn remark(claim: &str) -> Option<&'static str> {
     (claim == CLAIM).then_some(
         "Frames get through as the formula says, but the link does not keep up with them: each frame tells of the first block \
          only, so among many short gaps few losses are flagged in time, the window fills, and much of the line goes over it \
-         again. The more often the channel is blocked, the longer blockages have to be before that stops.",
+         again. The more often the channel is blocked, the longer blockages have to be before that stops. A receiver that \
+         told of the block that came last would let the link follow the formula.",
     )
 }
 
