@@ -20,8 +20,8 @@ mod model;
 
 use model::pair::{FRAME_TIME, Fate, Pair};
 
-/// Frames that a run may last: the sequence space goes round several times, and an input still takes but milliseconds.
-const LONGEST: usize = 6_000;
+/// Frames that a run may last: the sequence space goes round, and an input still takes but milliseconds.
+const LONGEST: usize = 3_000;
 
 /// Bytes of the input, zeros behind its end.
 struct Input<'a>(&'a [u8]);

@@ -35,7 +35,8 @@ struct End {
     real: Box<dyn Endpoint>,
     sessions: Vec<Session>,
     offers: u64,
-    /// Packets that were dropped in front of a full session.
+    /// Packets that may wait in front of a session, and those that were dropped there.
+    limit: usize,
     dropped: u64,
     coming: VecDeque<Option<Vec<u8>>>,
     /// Frames so far.
@@ -119,7 +120,8 @@ impl End {
     fn new(config: Config) -> Self {
         let real = Protocol::Cotmll(config).build();
         let sessions = (0..config.sessions.get()).map(|_| Session::new(config)).collect();
-        Self { real, sessions, offers: 0, dropped: 0, coming: VecDeque::new(), frames: 0 }
+        let limit = config.session_queue.get() as usize;
+        Self { real, sessions, offers: 0, limit, dropped: 0, coming: VecDeque::new(), frames: 0 }
     }
 
     fn count(&self, name: &str) -> u64 {
@@ -137,11 +139,14 @@ impl End {
         let mut packet = header(flow, self.sessions.len());
         packet.extend(mark.to_be_bytes().into_iter().cycle().take(len.max(MARK)));
         self.real.offer(Instant::ZERO, Packet::from_slice(&packet), class).unwrap();
-        if self.sessions.len() > 1 && self.count("packets-dropped-session") > self.dropped {
+        let session = session_of(flow, self.sessions.len());
+        // Those that wait for a session have a frame each at least. To count takes long.
+        let may_be_full =
+            self.sessions.len() > 1 && (once || self.sessions[session].model.unsent() >= self.limit);
+        if may_be_full && self.count("packets-dropped-session") > self.dropped {
             self.dropped += 1;
             return;
         }
-        let session = session_of(flow, self.sessions.len());
         self.sessions[session].model.offer(&packet, once);
         if !once {
             self.sessions[session].owed.push_back(packet);
