@@ -53,6 +53,11 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     Ok(cases)
 }
 
+/// Bits on the line of the packet with a record: a datagram's headers are 24 bytes shorter than a segment's.
+fn packet_bits(transport: &str) -> f64 {
+    if transport == "udp" { PACKET_BITS - 24.0 * 8.0 } else { PACKET_BITS }
+}
+
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     let (scheme, scenario) = &case.scenarios[0];
     let run = run::run(scheme, scenario, seed, &Watch { progress: true, ..Watch::default() })?;
@@ -67,7 +72,7 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
         open -= blocked.end.saturating_since(blocked.start.max(settled)).as_secs_f64();
         met += 1;
     }
-    let used = bytes as f64 / f64::from(RECORD) * PACKET_BITS / RATE;
+    let used = bytes as f64 / f64::from(RECORD) * packet_bits(run.sources[0].transport) / RATE;
     let mut measured = Measurements::new();
     measured.note("cost", (met > 0).then(|| (open - used) / f64::from(met)));
     measured.note("timeouts", (met > 0).then(|| run.sources[0].timeouts as f64 / f64::from(met)));
