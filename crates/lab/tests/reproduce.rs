@@ -15,6 +15,10 @@ fn peng(plan: Plan) -> Outcome<'static> {
     Reproduction::prepare(paper, plan).unwrap().run(|_| {}).unwrap()
 }
 
+fn faulkner(plan: Plan) -> Outcome<'static> {
+    Reproduction::prepare(papers::find("faulkner").unwrap(), plan).unwrap().run(|_| {}).unwrap()
+}
+
 /// A directory of this test's own, removed when it ends.
 struct Scratch(PathBuf);
 
@@ -59,6 +63,24 @@ fn every_claim_of_peng_is_decided_and_the_exact_ones_hold() {
     for runs in surveyed.runs.iter().flatten() {
         assert_eq!(runs.get("page('STCP', 1)").unwrap(), runs.get("page('TCP', 1)").unwrap());
         assert_eq!(runs.get("file('STCP', 1, 0.67)").unwrap(), runs.get("file('TCP', 1, 0.67)").unwrap());
+    }
+}
+
+/// Goal: every claim of the file has a ruling by an experiment, each once and in its order; what is arithmetic holds.
+#[test]
+fn every_claim_of_faulkner_has_its_experiment() {
+    let outcome = faulkner(plan(None, None));
+    let (file, text) = papers::find("faulkner").unwrap().claims();
+    let claims = claims::parse_prose(file, text).unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
+    assert_eq!(decided, ids);
+    for judged in &outcome.judged {
+        assert!(!judged.ruling.criteria.is_empty(), "{} has nothing measured", judged.claim.id);
+    }
+    for id in ["faulkner-loss-threshold", "faulkner-frame-overhead", "faulkner-symmetry-factor", "faulkner-window-units"] {
+        let judged = outcome.judged.iter().find(|judged| judged.claim.id == id).unwrap();
+        assert_eq!(judged.ruling.verdict, Verdict::Holds, "{id}");
     }
 }
 

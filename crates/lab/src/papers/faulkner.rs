@@ -11,6 +11,7 @@ mod blockage;
 mod drawing;
 mod latency;
 mod mechanism;
+mod optimum;
 mod ordering;
 mod persistence;
 mod recovery;
@@ -41,7 +42,7 @@ struct Topic {
 }
 
 /// In the order of the thesis.
-const TOPICS: [Topic; 13] = [
+const TOPICS: [Topic; 14] = [
     analysis::TOPIC,
     bit_errors::TOPIC,
     steady_state::TOPIC,
@@ -51,6 +52,7 @@ const TOPICS: [Topic; 13] = [
     latency::TOPIC,
     asymmetry::TOPIC,
     window::TOPIC,
+    optimum::TOPIC,
     ordering::TOPIC,
     persistence::TOPIC,
     mechanism::TOPIC,

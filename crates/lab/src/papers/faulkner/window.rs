@@ -7,7 +7,7 @@
 //! fractions, and less realisations ([`FACTOR_SEEDS`]) of that and of the further fractions.
 
 mod rulings;
-mod sweep;
+pub(super) mod sweep;
 
 use std::io;
 
@@ -54,7 +54,7 @@ const SWEEP: &str = "window";
 /// The same with something changed.
 const FACTORS: &str = "window-factors";
 /// Frames of window, geometric within a third, to COTMLL's most.
-const WINDOWS: [u32; 12] = [8, 16, 24, 32, 40, 53, 66, 92, 132, 200, 330, 512];
+pub(super) const WINDOWS: [u32; 12] = [8, 16, 24, 32, 40, 53, 66, 92, 132, 200, 330, 512];
 /// The nominal 4 s, which the claim about middle windows asks for, beside the sweep.
 const FOUR_SECONDS: u32 = 264;
 /// Blocked fractions of figures 4-15 and 4-16.
@@ -82,7 +82,7 @@ const CHANGES: [(&str, &str); 5] = [
 const LATENCY: usize = 0;
 
 /// Nominal seconds of a window.
-fn seconds(window: u32) -> f64 {
+pub(super) fn seconds(window: u32) -> f64 {
     f64::from(window) * FRAME_BITS / RATE
 }
 

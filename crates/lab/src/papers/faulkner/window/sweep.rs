@@ -49,10 +49,19 @@ pub(super) fn curve(samples: &Samples, setting: &Setting) -> Vec<(f64, Interval)
 }
 
 /// Throughput over [`WINDOWS`], one row a seed. All windows of a seed met the same realisation: a row stays whole.
-pub(super) type Rows = Vec<Vec<f64>>;
+pub(in crate::papers::faulkner) type Rows = Vec<Vec<f64>>;
 
 pub(super) fn rows(samples: &Samples, setting: &Setting) -> Rows {
-    let columns = WINDOWS.map(|window| samples.by_seed(setting.experiment(), &setting.case(window), "T"));
+    rows_of(samples, setting.experiment(), |window| setting.case(window))
+}
+
+/// The rows of an experiment whose cases have these names.
+pub(in crate::papers::faulkner) fn rows_of(
+    samples: &Samples,
+    experiment: &'static str,
+    name: impl Fn(u32) -> String,
+) -> Rows {
+    let columns = WINDOWS.map(|window| samples.by_seed(experiment, &name(window), "T"));
     let seeds = columns.iter().map(Vec::len).min().unwrap_or(0);
     (0..seeds).filter_map(|seed| columns.iter().map(|column| column[seed]).collect()).collect()
 }
@@ -67,7 +76,7 @@ pub(super) fn mean_curve(rows: &[&Vec<f64>]) -> Vec<(f64, f64)> {
 ///
 /// # Panics
 /// Never: there are windows.
-pub(super) fn optimum(rows: &[&Vec<f64>]) -> f64 {
+pub(in crate::papers::faulkner) fn optimum(rows: &[&Vec<f64>]) -> f64 {
     smoothed_argmax(&mean_curve(rows)).expect("a curve over some windows")
 }
 
@@ -91,7 +100,11 @@ fn at(curve: &[(f64, f64)], x: f64) -> f64 {
 }
 
 /// A statistic of a sweep with its bootstrap interval; none of fewer than two seeds.
-pub(super) fn of(rows: &Rows, name: &str, statistic: impl Fn(&[&Vec<f64>]) -> f64) -> Option<Interval> {
+pub(in crate::papers::faulkner) fn of(
+    rows: &Rows,
+    name: &str,
+    statistic: impl Fn(&[&Vec<f64>]) -> f64,
+) -> Option<Interval> {
     if rows.len() < 2 {
         return None;
     }
