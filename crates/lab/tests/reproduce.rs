@@ -78,7 +78,12 @@ fn every_claim_of_faulkner_has_its_experiment() {
     for judged in &outcome.judged {
         assert!(!judged.ruling.criteria.is_empty(), "{} has nothing measured", judged.claim.id);
     }
-    for id in ["faulkner-loss-threshold", "faulkner-frame-overhead", "faulkner-symmetry-factor", "faulkner-window-units"] {
+    for id in [
+        "faulkner-loss-threshold",
+        "faulkner-frame-overhead",
+        "faulkner-symmetry-factor",
+        "faulkner-window-units",
+    ] {
         let judged = outcome.judged.iter().find(|judged| judged.claim.id == id).unwrap();
         assert_eq!(judged.ruling.verdict, Verdict::Holds, "{id}");
     }

@@ -1,7 +1,5 @@
 //! Curves with intervals, as most of the thesis's figures are.
 
-#![allow(dead_code, reason = "topics to come use the rest")]
-
 use core::ops::Range;
 
 use kuva::plot::annotations::{ShadedRegion, TextAnnotation};

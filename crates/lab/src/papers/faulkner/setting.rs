@@ -1,7 +1,5 @@
 //! The thesis's link and channel, and the scenarios that experiments run on them.
 
-#![allow(dead_code, reason = "topics to come use the rest")]
-
 use std::path::Path;
 
 use base::config::ConfigError;

@@ -42,7 +42,7 @@ const EXPERIMENTS: [Experiment; 2] = [
     },
     Experiment {
         name: FACTORS,
-        figures: &[],
+        figures: &["4-15"],
         claims: &["faulkner-window-two-seconds", "faulkner-window-optimum-independent-of-latency"],
         cases: factor_cases,
         measure,
