@@ -183,7 +183,7 @@ fn outstanding(network: &Network, sent: u64, received: u64) -> Option<u64> {
 
 fn remark(claim: &str) -> Option<&'static str> {
     (claim == "faulkner-limited-persistence-no-benefit").then_some(
-        "No limit gains 5 % for certain, and after a blockage the link has nothing left to send, as the thesis \
+        "No limit gains 5 % for certain (the best, 10 s at f = 0.5, gains 4 to 11 %), and after a blockage the link has nothing left to send, as the thesis \
          argues. What that costs falls a little short of the factor of 2 asked, which is not the thesis's.",
     )
 }
