@@ -19,6 +19,10 @@
 //! with the boundaries, which a counter would not. The price is that an error in a frame's last 128 bits also costs
 //! the frame behind it. The length is in the clear.
 //!
+//! **After a burst** the first whole frame is taken, or with a key the first that 16 clean bytes precede, once the
+//! false headers in front of it are decided. So a burst costs two frames of the clean stream at most, if bodies have 3 bytes
+//! or more; COTMLL's have four, its trailer. Shorter ones cost three with a key, and empty ones four.
+//!
 //! **This is no modern security.** Anybody can alter frames, invent and repeat them: the check bits are linear and need
 //! no key, and CFB lets chosen bits be flipped. Without a key a packet may hold a whole frame, which a receiver that
 //! has lost the boundary would take. What matters needs an authenticated session above, as the gateway has.

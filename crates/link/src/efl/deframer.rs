@@ -102,10 +102,10 @@ impl Deframer {
         }
     }
 
-    /// A deframer that looks at this many check bits only.
+    /// This deframer, if it looks at this many check bits only.
     #[cfg(test)]
-    pub(super) fn with_check_bits(bits: u32) -> Self {
-        Self { mask: (1 << bits) - 1, ..Self::clear() }
+    pub(super) fn with_check_bits(self, bits: u32) -> Self {
+        Self { mask: (1 << bits) - 1, ..self }
     }
 
     /// What was counted so far.
