@@ -8,14 +8,14 @@
 //! 4. a bare acknowledgement.
 //!
 //! Each frame acknowledges in its trailer, as of the moment that the trailer leaves: cumulatively and, while the
-//! receive window has a gap, every other time the first block beyond the gap. A block means that what precedes it is
-//! lost, unless it was sent again since.
+//! receive window has a gap, every other time one block beyond the first gap: the first or, if so told, that of the frame
+//! which came last. A block means that what precedes it is lost, unless it was sent again since.
 //!
 //! Decisions where the text is open:
 //! - The block's sending that counts is the latest of the frames that the block newly acknowledges. Without
 //!   news, a block flags nothing; a cumulative acknowledgement never does. Rule 1 goes by window order.
-//! - A block of more than 127 frames is told as its first 127. To choose the block that came last instead of the first is
-//!   ours: docs/optimum.md has what it brings.
+//! - A block of more than 127 frames is told as its first 127, or as the 127 up to the frame that came last. To choose the
+//!   block that came last instead of the first is ours: docs/optimum.md has what it brings.
 //! - The receiver accepts the 512 frames from the first missing one; a sender's window may be smaller.
 //! - Control frames have no sequence number. Class 010 has its own, and goes before rule 1; but never twice in a
 //!   row while rule 1 or 2 applies, nor nine times while rule 3 does, so that neither class can starve the other.
@@ -28,14 +28,13 @@
 //!
 //! Deviations: none known.
 
-use base::{Duration, Instant, Packet};
-use serde::{Deserialize, Serialize};
+use base::{Instant, Packet};
 
 use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
-use crate::limit::Limit;
 use crate::ready::Ready;
 
 mod by_age;
+mod config;
 mod receiver;
 mod sender;
 mod sessions;
@@ -44,128 +43,10 @@ mod trailer;
 mod unreliable;
 mod window;
 
+pub use config::{Acknowledge, Config, FlagAgainst, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock};
 pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
-
-/// What a scenario may say about `cotmll`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
-pub struct Config {
-    /// Frames that may be in flight, from 1 to 512; 512 unless told (the thesis's baseline).
-    pub window: Limit<1, 512, 512>,
-    /// Whether packets are delivered in the order in which they were sent; true unless told.
-    pub ordered: bool,
-    /// Bytes of a packet in a full frame; 487 unless told: 3968 bits with trailer and framing (Faulkner 2004, 2.3).
-    pub frame_payload: Limit<1, 65_000, 487>,
-    /// Time from the first sending of a packet's first frame after which it is given up; never unless told. What a packet's
-    /// frames take on the line should fit in several times.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub persistence: Option<Persistence>,
-    /// Sendings of a frame, fillers among them, instead of one more of which its packet is given up; any number unless told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<Limit<1, 1_000_000, 10>>,
-    /// Which sending of a block's frames counts when what precedes it is flagged; the latest unless told.
-    pub flag_against: FlagAgainst,
-    /// As of when a frame acknowledges; as of its trailer's leaving unless told.
-    pub acknowledge: Acknowledge,
-    /// Which block beyond the gap is told; the first unless told otherwise.
-    pub block: ToldBlock,
-    /// Sessions over the line, from 1 to 8, among which flows are spread; 1 unless told. More cost a byte a frame.
-    #[serde(skip_serializing_if = "is_default")]
-    pub sessions: Limit<1, MAX_SESSIONS, 1>,
-    /// Packets that may wait in front of each of several sessions, from 1 to 65536; 100 unless told.
-    #[serde(skip_serializing_if = "is_default")]
-    pub session_queue: Limit<1, 65_536, 100>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            window: Limit::default(),
-            ordered: true,
-            frame_payload: Limit::default(),
-            persistence: None,
-            attempts: None,
-            flag_against: FlagAgainst::default(),
-            acknowledge: Acknowledge::default(),
-            block: ToldBlock::default(),
-            sessions: Limit::default(),
-            session_queue: Limit::default(),
-        }
-    }
-}
-
-/// How long a packet is sent again; more than no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Duration", into = "Duration")]
-pub struct Persistence(Duration);
-
-/// No time is no persistence: every packet would be given up once its first frame was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("0 s is out of range; allowed is anything longer, or nothing for no limit")]
-pub struct NoPersistence;
-
-impl Persistence {
-    /// The time.
-    #[must_use]
-    pub const fn get(self) -> Duration {
-        self.0
-    }
-}
-
-impl TryFrom<Duration> for Persistence {
-    type Error = NoPersistence;
-    fn try_from(time: Duration) -> Result<Self, NoPersistence> {
-        if time.is_zero() { Err(NoPersistence) } else { Ok(Self(time)) }
-    }
-}
-
-impl From<Persistence> for Duration {
-    fn from(persistence: Persistence) -> Self {
-        persistence.0
-    }
-}
-
-/// Which sending of the frames that a block newly acknowledges is compared with those before the block.
-///
-/// The text does not say. Only the sender can choose, so the lab may compare: a frame of kind
-/// [`FrameKind::Retransmission`] is a flag that was acted upon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlagAgainst {
-    /// Finds losses soon after a blockage; some flags are false once frames have been cycled.
-    #[default]
-    Latest,
-    /// No flag is false on a line that keeps order; hardly any is set after a blockage.
-    First,
-}
-
-/// The moment that a frame's acknowledgement reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Acknowledge {
-    /// When the trailer leaves: just in time (Faulkner 2004, 2.3).
-    #[default]
-    Trailer,
-    /// When the frame starts, as a header would. For comparison.
-    Start,
-}
-
-/// Which of several blocks beyond the gap a receiver tells of. A trailer has room for one.
-///
-/// Any sender takes both: only the receiver chooses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToldBlock {
-    /// The first (Faulkner 2004, 2.3). What is lost beyond it stays unknown until the gap before it is closed, and so does a
-    /// retransmission that is lost too.
-    #[default]
-    First,
-    /// The one with the frame that came last (ours): every frame that comes is news. What it implies about blocks between is
-    /// false if they were never told; such frames are sent twice.
-    Latest,
-}
 
 /// One end of a COTMLL link, or of one of its [`Sessions`].
 #[derive(Debug)]
@@ -436,14 +317,6 @@ impl Endpoint for Cotmll {
 /// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
 /// find what was lost, and little for a voice to miss.
 const LONGEST_RUN: u32 = 8;
-
-/// Sessions over one line at most. Ours: each takes its turns, also when it is idle.
-pub const MAX_SESSIONS: u32 = 8;
-
-/// Left out where it says nothing, so that what is written stays as it was.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
 
 #[cfg(test)]
 mod tests;

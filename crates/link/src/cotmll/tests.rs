@@ -1,5 +1,7 @@
 //! Scripts: one end under test, the other end written by hand.
 
+use base::Duration;
+
 use super::*;
 
 mod acknowledging;

@@ -30,7 +30,8 @@ pub enum SubProtocol {
 pub enum Ack {
     /// Everything before this number, the first that has not been received.
     Cumulative(u16),
-    /// The first block beyond a gap: `count` frames from number `start`.
+    /// A block beyond the first gap: `count` frames from number `start`. Which one is the receiver's choice
+    /// ([`ToldBlock`](super::ToldBlock)).
     Block {
         /// First number of the block.
         start: u16,

@@ -210,7 +210,7 @@ pub struct TrailerMark {
     /// Whether the payload ends a packet.
     pub last: bool,
     /// The acknowledgement's number: where `ack_count` is zero the first frame that has not been received, otherwise
-    /// the first of the first block beyond a gap.
+    /// the first of a block beyond the gap, which one as the link's `block` says.
     pub ack: u16,
     /// Frames in that block; zero for a cumulative acknowledgement.
     pub ack_count: u8,

@@ -1,0 +1,194 @@
+//! Whole files, and what is wrong with some.
+
+use base::Rate;
+use link::cotmll::ToldBlock;
+
+use super::*;
+use crate::carrier::Address;
+
+const SITE: &str = r#"
+[tun]
+name = "sat0"
+addresses = ["10.77.0.1/30", "fd77::1/64"]
+[carrier.udp]
+listen = "192.0.2.1:51900"
+[link]
+protocol = "plain"
+rate = "1 Mbit/s"
+[session]
+key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+"#;
+
+fn complaint(change: impl Fn(&str) -> String) -> String {
+    Config::parse("site.toml", &change(SITE)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_site_is_read() {
+    let config = Config::parse("site.toml", SITE).unwrap();
+    assert_eq!((config.tun.mtu.0, config.carrier.packet_limit()), (1400, 1500));
+    assert_eq!(config.carrier.frame_limit(), 1500 - 28 - 32);
+    assert_eq!(config.tun.addresses[1].len, 64);
+    assert!(config.session.load().is_ok());
+}
+
+#[test]
+fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
+    for (from, to, want) in [
+        (
+            "\"1 Mbit/s\"",
+            "\"1 Mbps\"",
+            "site.toml:9: rate = \"1 Mbps\": \"1 Mbps\" is not a rate; write a number",
+        ),
+        ("\"1 Mbit/s\"", "\"0 bit/s\"", "site.toml:9: rate = \"0 bit/s\": a rate of zero; allowed"),
+        ("\"sat0\"", "\"a/b\"", "site.toml:3: name = \"a/b\": \"a/b\" is not an interface name; allowed"),
+        ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "site.toml:4: addresses"),
+        ("\"192.0.2.1:51900\"", "\"here\"", "site.toml:6: listen = \"here\""),
+        ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
+        ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
+        ("AAAA=", "AA==", "site.toml:11: key"),
+    ] {
+        let got = complaint(|site| site.replacen(from, to, 1));
+        assert!(got.starts_with(want), "{got}");
+    }
+    let both = complaint(|site| format!("{site}key-file = \"k\"\n"));
+    assert!(both.contains("allowed is one of them"), "{both}");
+    let none =
+        complaint(|site| site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n"));
+    assert!(none.contains("longhaul keygen"), "{none}");
+}
+
+#[test]
+fn values_that_contradict_each_other_are_complained_about_in_their_place() {
+    let cotmll = |site: &str| site.replace("\"plain\"", "\"cotmll\"");
+    let fillers = complaint(|site| cotmll(site).replace("[session]", "fillers = 0\n[session]"));
+    assert!(fillers.starts_with("site.toml:10: fillers = 0: no fillers, without which cotmll"), "{fillers}");
+    assert!(fillers.ends_with("allowed are 1 and more"), "{fillers}");
+    let plain = SITE.replace("[session]", "fillers = 0\n[session]");
+    assert!(Config::parse("site.toml", &plain).is_ok());
+    let mtu = complaint(|site| site.replace("[carrier.udp]", "mtu = 1279\n[carrier.udp]"));
+    assert!(mtu.starts_with("site.toml:4: addresses = ["), "{mtu}");
+    assert!(mtu.contains("at least 1280, and that of [tun] is 1279; allowed"), "{mtu}");
+    let route = complaint(|site| {
+        let site = site.replace(", \"fd77::1/64\"", "");
+        site.replace("[carrier.udp]", "mtu = 576\nroutes = [\"10.0.0.0/8\", \"fd78::/64\"]\n[carrier.udp]")
+    });
+    assert!(route.starts_with("site.toml:6: routes = ["), "{route}");
+    let family = complaint(|site| site.replace("[link]", "peer = \"[fd00::1]:1\"\n[link]"));
+    assert!(family.starts_with("site.toml:7: peer = \"[fd00::1]:1\": the peer cannot"), "{family}");
+}
+
+#[test]
+fn a_serial_line_is_read() {
+    let site = |serial: &str| {
+        let table = format!("[carrier.serial]\n{serial}");
+        SITE.replace("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\n", &table)
+    };
+    let device = "device = \"/dev/ttyUSB0\"\n";
+    let slower = site(&format!("{device}baud = 2400\n")).replace("rate = \"1 Mbit/s\"\n", "");
+    let config = Config::parse("site.toml", &slower).unwrap();
+    assert_eq!(config.link.rate, PositiveRate::new(Rate::from_bps(1920)));
+    assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
+    assert_eq!(config.carrier.peer(), Some(Address::Serial));
+    for (serial, want) in [
+        ("baud = 9600\n".to_owned(), "missing field `device`"),
+        (device.to_owned(), "missing field `baud`"),
+        (
+            format!("{device}baud = 49\n"),
+            "site.toml:7: baud = 49: 49 is out of range; allowed are 50 to 4000000",
+        ),
+        (
+            format!("{device}baud = 9600\n"),
+            "site.toml:10: rate = \"1 Mbit/s\": a line of 9600 baud carries less; allowed are rates up to 7680 bit/s",
+        ),
+        (
+            format!("{device}baud = 9600\nefl-key = \"00\"\n"),
+            "site.toml:8: efl-key = \"00\": not a key; allowed are 32 hexadecimal digits",
+        ),
+        (
+            format!("{device}speed = 1\n"),
+            "site.toml:7: speed = 1: unknown field `speed`, expected one of `device`, `baud`, `efl-key`",
+        ),
+    ] {
+        let error = Config::parse("site.toml", &site(&serial)).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    let other = complaint(|site| site.replace("carrier.udp", "carrier.pigeon"));
+    assert!(other.contains("unknown field `pigeon`, expected `udp` or `serial`"), "{other}");
+    let both =
+        complaint(|site| site.replace("[link]", "[carrier.serial]\ndevice = \"x\"\nbaud = 50\n[link]"));
+    assert!(both.contains("allowed are [carrier.udp] or [carrier.serial]"), "{both}");
+}
+
+#[test]
+fn a_link_table_survives_as_text() {
+    #[derive(Serialize)]
+    struct Site {
+        link: Link,
+    }
+    let text = "fillers = 7\nrate = \"2 Mbit/s\"\nclean = true\n[protocol.cotmll]\nwindow = 256\n\
+                [queue.drop-tail]\npackets = 9\n";
+    let link = Link::parse("link.toml", text).unwrap();
+    let site = toml::to_string(&Site { link }).unwrap();
+    let site = SITE.replace("[link]\nprotocol = \"plain\"\nrate = \"1 Mbit/s\"\n", &site);
+    let again = Config::parse("site.toml", &site).unwrap().link;
+    assert_eq!(format!("{again:?}"), format!("{link:?}"));
+    let error = Link::parse("link.toml", "fillers = 0\nprotocol = \"cotmll\"").unwrap_err().to_string();
+    assert!(error.starts_with("link.toml:1: fillers = 0: "), "{error}");
+}
+
+#[test]
+fn a_protocol_is_read_with_its_parameters() {
+    let table = "protocol = { cotmll = { block = \"latest\", sessions = 4 } }";
+    let site = SITE.replace("protocol = \"plain\"", table);
+    let Protocol::Cotmll(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {
+        panic!("another protocol");
+    };
+    assert_eq!((cotmll.block, cotmll.sessions.get(), cotmll.window.get()), (ToldBlock::Latest, 4, 512));
+    let newest = complaint(|_| site.replace("latest", "newest"));
+    assert!(newest.contains("expected `first` or `latest`"), "{newest}");
+}
+
+/// What docs/gateway.md shows is read, and each key has its row.
+#[test]
+fn docs_gateway_is_complete() {
+    let page = include_str!("../../../../docs/gateway.md");
+    let example = page.split("```").nth(1).and_then(|text| text.strip_prefix("toml\n")).unwrap();
+    let config = Config::parse("site.toml", example).unwrap();
+    assert_eq!(config.status.map(|status| status.interval), Some(Duration::from_secs(1)));
+    for key in [
+        "name",
+        "addresses",
+        "routes",
+        "mtu",
+        "listen",
+        "peer",
+        "device",
+        "baud",
+        "efl-key",
+        "protocol",
+        "rate",
+        "queue",
+        "fillers",
+        "overhead",
+        "clean",
+        "key-file",
+        "key",
+        "file",
+        "interval",
+    ] {
+        assert!(page.contains(&format!("\n| `{key}` | ")), "{key} is not described");
+    }
+}
+
+#[test]
+fn super_segments_follow_rate_and_protection() {
+    let mut link = Config::parse("site.toml", SITE).unwrap().link;
+    assert_eq!(link.super_segment(1400), None);
+    link.clean = true;
+    assert_eq!(link.super_segment(1400), None, "at 1 Mbit/s a packet is long enough");
+    link.rate = Some(PositiveRate(Rate::from_bps(20_000_000)));
+    assert_eq!(link.super_segment(1400), Some(10_000));
+    link.rate = None;
+    assert_eq!(link.super_segment(1400), Some(65_536));
+}
