@@ -221,6 +221,23 @@ impl ErrorModel {
         }
     }
 
+    /// The mean time of a blockage and of the open time before it together; of each of pooled links. `None` where nothing is ever
+    /// blocked, and for a recording, which has no mean.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        match self {
+            Self::GilbertElliott { f, d, .. } | Self::Pooled { f, d, .. } => {
+                (f.get() > 0.0).then(|| Duration::from_secs_f64(d.get().as_secs_f64() / f.get()))
+            }
+            Self::Periodic { open, blocked, .. } => Some(open.get().saturating_add(blocked.get())),
+            Self::None
+            | Self::BitErrors { .. }
+            | Self::Erasure { .. }
+            | Self::Trace { .. }
+            | Self::Scripted { .. } => None,
+        }
+    }
+
     /// The capacity of one realisation during `range`, as a fraction of the line's rate: exact where blockages are
     /// concerned, since their times are known.
     ///
@@ -418,6 +435,19 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.starts_with("s.toml:2: errors = "), "{error}");
             assert!(error.contains(complaint), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_period_is_a_blockage_and_the_time_before_it() {
+        let period = |text| read(text).unwrap().period().map(Duration::as_secs_f64);
+        assert_eq!(period("{ gilbert-elliott = { f = 0.25, d = \"1 s\" } }"), Some(4.0));
+        assert_eq!(period("{ pooled = { links = 4, f = 0.5, d = \"1 s\" } }"), Some(2.0));
+        assert_eq!(period("{ periodic = { open = \"10 s\", blocked = \"5 s\" } }"), Some(15.0));
+        for never in
+            ["{ gilbert-elliott = { f = 0, d = \"1 s\" } }", "{ bit-errors = { ber = 1e-5 } }", "\"none\""]
+        {
+            assert_eq!(period(never), None, "{never}");
         }
     }
 

@@ -52,13 +52,20 @@ fn run_prints_a_table_and_writes_a_report() {
     let output = longhaul(&[&["run", &file, "--out", &out], &SMALL[..]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
-    for part in
-        ["TCP over COTMLL", "intact", "times as fast", "trace hash", &format!("report: {out}/report.html")]
-    {
+    for part in [
+        "TCP over COTMLL",
+        "intact",
+        "times as fast",
+        "T/C",
+        "shorter than the 150 channel periods",
+        "trace hash",
+        &format!("report: {out}/report.html"),
+    ] {
         assert!(table.contains(part), "no {part:?} in\n{table}");
     }
     let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
     assert!(page.matches("<svg").count() >= 5 && page.contains("sent again"));
+    assert!(page.contains("<th>T/C</th>") && page.contains("shorter than the 150 channel periods"));
     // Self-contained: nothing is fetched.
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
     let resolved = std::fs::read_to_string(Path::new(&out).join("scenario-2.toml")).unwrap();
@@ -83,6 +90,22 @@ fn json_has_the_promised_names_and_repeats_exactly() {
     assert_eq!(value["runs"].as_array().unwrap().len(), 4);
     for name in ["scheme", "seed", "bytes", "seconds", "goodput_bps", "bound_bps", "intact"] {
         assert!(value["runs"][0].get(name).is_some(), "no {name}");
+    }
+    let schemes = value["schemes"].as_array().unwrap();
+    assert_eq!(schemes.len(), 2);
+    for (scheme, runs) in schemes.iter().zip(value["runs"].as_array().unwrap().chunks(2)) {
+        let mean = |name: &str| runs.iter().map(|run| run[name].as_f64().unwrap()).sum::<f64>() / 2.0;
+        let close = |name: &str, to: f64| (scheme[name].as_f64().unwrap() / to - 1.0).abs() < 1e-9;
+        assert!(close("mean_goodput_bps", mean("goodput_bps")), "{scheme}");
+        // 256 kbit/s, blocked for 30 % of the time, 1 s on average.
+        assert!(close("normalised_throughput", mean("goodput_bps") / 256e3), "{scheme}");
+        assert!(close("throughput_per_capacity", mean("goodput_bps") / (256e3 * 0.7)), "{scheme}");
+        let fewest =
+            runs.iter().map(|run| run["seconds"].as_f64().unwrap() * 0.3).fold(f64::INFINITY, f64::min);
+        assert!(close("channel_periods", fewest) && scheme["steady"] == false, "{scheme}");
+        let interval = &scheme["goodput_interval"];
+        assert_eq!(interval["n"], 2);
+        assert!(interval["low"].as_f64() < interval["high"].as_f64(), "{scheme}");
     }
 }
 
@@ -127,9 +150,7 @@ fn reproduce_prints_cells_and_verdicts() {
     }
     // Again from what was kept, as a table.
     let table = text(&longhaul(&arguments).stdout);
-    for part in
-        ["peng-pages-get-faster", "2 claims at the default point", &format!("report: {out}/report.html")]
-    {
+    for part in ["peng-pages-get-faster", "2 claims (2 Mbit/s", &format!("report: {out}/report.html")] {
         assert!(table.contains(part), "no {part:?} in\n{table}");
     }
     let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
@@ -140,7 +161,7 @@ fn reproduce_prints_cells_and_verdicts() {
 fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
     let paper = longhaul(&["reproduce", "nobody"]);
     assert_eq!(paper.status.code(), Some(2));
-    assert_eq!(text(&paper.stderr), "longhaul: no paper \"nobody\"; there are peng\n");
+    assert_eq!(text(&paper.stderr), "longhaul: no paper \"nobody\"; there are faulkner, peng\n");
     let figure = longhaul(&["reproduce", "peng", "--figure", "9"]);
     assert_eq!(figure.status.code(), Some(2));
     assert!(

@@ -3,6 +3,7 @@
 mod applications;
 mod figures;
 pub(crate) mod html;
+mod measures;
 mod page;
 mod table;
 
@@ -16,6 +17,7 @@ use crate::scenario::Suite;
 use crate::statistics::Spread;
 
 pub(crate) use figures::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw, thin};
+pub use measures::Measures;
 pub use table::table;
 
 /// A figure and what it shows.
@@ -40,6 +42,8 @@ pub struct Summary<'a> {
     pub seed: u64,
     /// One hash over all runs.
     pub trace_hash: String,
+    /// What the runs of each scheme come to together, in their order.
+    pub schemes: Vec<Measures<'a>>,
     /// Every run, in the order of schemes and seeds.
     pub runs: &'a [Run],
     /// Where the report is.
@@ -51,7 +55,8 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn new(suite: &'a Suite, runs: &'a [Run], report: Option<PathBuf>) -> Self {
         let trace_hash = run::trace_hash(runs);
-        Self { scenario: &suite.scenario.name, seed: suite.scenario.seed, trace_hash, runs, report }
+        let schemes = by_scheme(suite, runs).iter().map(Measures::of).collect();
+        Self { scenario: &suite.scenario.name, seed: suite.scenario.seed, trace_hash, schemes, runs, report }
     }
 
     /// The summary as one JSON object.

@@ -14,7 +14,6 @@ use base::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::bound;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
@@ -23,6 +22,7 @@ use crate::observe::{Capture, EventLog, Flow, FlowTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
+use crate::{bound, metrics};
 use sources::Observed;
 
 pub use exchanges::TransactionsResult;
@@ -45,6 +45,12 @@ pub struct Run {
     pub goodput_bps: f64,
     /// What the channel's capacity less the framing would have allowed on this realisation.
     pub bound_bps: f64,
+    /// Goodput over the rate of the [bottleneck](metrics::bottleneck), where there is one.
+    pub normalised_throughput: Option<f64>,
+    /// Goodput over that rate times the channel's capacity in the long run, where it has one.
+    pub throughput_per_capacity: Option<f64>,
+    /// How many mean periods of the channel, blockage and open time, the run's seconds cover, where there are blockages.
+    pub channel_periods: Option<f64>,
     /// Whether every byte that was received was the right one.
     pub intact: bool,
     /// Whether every transfer of a given size, source of a given duration and given number of transactions ended.
@@ -393,6 +399,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
     let end = last_byte.filter(|_| complete && !network.is_endless()).unwrap_or(run_end);
     let seconds = end.saturating_since(started).as_secs_f64();
     let goodput_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+    let bottleneck = metrics::bottleneck(scenario);
     Run {
         scheme: scheme.to_owned(),
         seed,
@@ -401,6 +408,12 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
         seconds,
         goodput_bps,
         bound_bps: bound::goodput_bps(scenario, seed, complete),
+        normalised_throughput: bottleneck
+            .as_ref()
+            .and_then(|narrow| metrics::normalised_throughput(goodput_bps, narrow.rate)),
+        throughput_per_capacity: bottleneck
+            .and_then(|narrow| metrics::throughput_per_capacity(goodput_bps, narrow.rate, narrow.capacity?)),
+        channel_periods: metrics::channel_periods(scenario, seconds),
         intact: receivers.iter().all(|(_, receiver)| receiver.is_intact())
             && sources.iter().all(Observed::is_intact)
             && clients

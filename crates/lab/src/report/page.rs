@@ -2,9 +2,9 @@
 
 use core::fmt::Write as _;
 
-use super::applications::{self, HEADINGS};
 use super::html::{document, escape, show};
-use super::{Figure, SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
+use super::measures::{self, Measures};
+use super::{Figure, SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::{self, Run};
 use crate::scenario::Suite;
 
@@ -15,6 +15,7 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&scenario.name), escape(&scenario.description));
     body += &verdict(suite, &schemes);
     body += &summary(&schemes);
+    body += &comparable(suite, &schemes);
     body += &latencies(&schemes);
     figures.iter().for_each(|figure| body += &show(figure));
     schemes.iter().for_each(|scheme| body += &counters(scheme));
@@ -68,20 +69,32 @@ fn summary(schemes: &[SchemeRuns<'_>]) -> String {
     table + "</tbody></table>"
 }
 
+/// The measures that make channels comparable.
+fn comparable(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
+    let measured: Vec<_> = schemes.iter().map(Measures::of).collect();
+    let notes = measures::notes(suite, &measured);
+    let notes: String = notes.iter().map(|note| format!("<p>{}.</p>\n", escape(note))).collect();
+    rows(&measures::HEADINGS, measured.iter().map(Measures::cells)) + &notes
+}
+
 /// What applications saw that measure latency; nothing where there are none.
 fn latencies(schemes: &[SchemeRuns<'_>]) -> String {
     let seen = applications::seen(schemes);
     if seen.is_empty() {
         return String::new();
     }
+    rows(&applications::HEADINGS, seen.iter().map(applications::Seen::cells))
+        + "<p>Means over the runs, of each run's own figures; the longest is that of all runs.</p>\n"
+}
+
+fn rows<const N: usize>(headings: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let cells = |tag: &str, cells: &[String]| -> String {
         let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escape(cell));
         format!("<tr>{}</tr>\n", cells.iter().map(cell).collect::<String>())
     };
-    let mut table = format!("<table><thead>{}</thead><tbody>\n", cells("th", &HEADINGS.map(str::to_owned)));
-    seen.iter().for_each(|seen| table += &cells("td", &seen.cells()));
-    table
-        + "</tbody></table>\n<p>Means over the runs, of each run's own figures; the longest is that of all runs.</p>\n"
+    let mut table = format!("<table><thead>{}</thead><tbody>\n", cells("th", &headings.map(str::to_owned)));
+    rows.for_each(|row| table += &cells("td", &row));
+    table + "</tbody></table>\n"
 }
 
 /// What the first run of a scheme counted: TCP's retransmissions, and every direction of every link.

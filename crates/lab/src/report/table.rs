@@ -1,12 +1,13 @@
 //! The table that a terminal shows.
 
-use super::applications::{self, HEADINGS};
-use super::{SchemeRuns, by_scheme, human_rate, paired_ratio, what_is_same};
+use super::measures::{self, Measures};
+use super::{SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
 use crate::run::Run;
 use crate::scenario::Suite;
 
 /// A row a scheme: time, goodput with quartiles, the bound on the same realisations, and whether every byte was right;
-/// below it how much faster each scheme was than the first, seed by seed, and what applications saw that measure latency.
+/// below it how much faster each scheme was than the first, seed by seed, the measures that make channels comparable,
+/// and what applications saw that measure latency.
 #[must_use]
 pub fn table(suite: &Suite, runs: &[Run]) -> String {
     let schemes = by_scheme(suite, runs);
@@ -38,9 +39,15 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
             );
         }
     }
+    let measured: Vec<_> = schemes.iter().map(Measures::of).collect();
+    let mut rows = vec![measures::HEADINGS.map(str::to_owned)];
+    rows.extend(measured.iter().map(Measures::cells));
+    text.push('\n');
+    text += &align(&rows);
+    measures::notes(suite, &measured).iter().for_each(|note| text += &format!("{note}\n"));
     let seen = applications::seen(&schemes);
     if !seen.is_empty() {
-        let mut rows = vec![HEADINGS.map(str::to_owned)];
+        let mut rows = vec![applications::HEADINGS.map(str::to_owned)];
         rows.extend(seen.iter().map(applications::Seen::cells));
         text.push('\n');
         text += &align(&rows);

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use base::config::ConfigError;
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 
+use crate::metrics::{self, STEADY_PERIODS};
 use crate::reproduce::Effort;
 use crate::run::Run;
 use crate::scenario::{Override, Scenario, Suite};
 
 /// The line's bits per second: the thesis's 256 kbit/s, of which 66 frames/s, 46 kB, 20 kB and 3.7e-9 all follow.
-pub(super) const RATE: f64 = 262_144.0;
+pub(super) const RATE: f64 = LINE.as_bps() as f64;
+const LINE: Rate = Rate::from_bps(262_144);
 /// Bits of a full frame (section 2.3).
 pub(super) const FRAME_BITS: f64 = 3968.0;
 /// Frames of the baseline's window (section 4.1).
 pub(super) const WINDOW: u32 = 512;
-/// Channel periods after which a mean is taken for steady (section 3.4.2).
-pub(super) const PERIODS: f64 = 150.0;
 
 /// What carries the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Channel {
     /// How long a run takes to be steady: 150 periods, and never less than `least` seconds; an eighth of both if it has to be
     /// quick.
     pub(super) fn steady(&self, least: f64, effort: Effort) -> f64 {
-        let full = self.period().map_or(least, |period| (PERIODS * period).max(least));
+        let full = self.period().map_or(least, |period| (f64::from(STEADY_PERIODS) * period).max(least));
         effort.choose(full / 8.0, full).ceil()
     }
 
@@ -176,9 +176,14 @@ pub(super) fn throughput(run: &Run) -> f64 {
     normalised(run.goodput_bps)
 }
 
-/// Bits a second over the line's rate.
+/// The normalised throughput of so many bits a second over the line.
 pub(super) fn normalised(bps: f64) -> f64 {
-    bps / RATE
+    metrics::normalised_throughput(bps, LINE).unwrap_or_default()
+}
+
+/// T/C: application bits received a second, over what blockages of the fraction `blocked` leave of the line's rate.
+pub(super) fn throughput_per_capacity(run: &Run, blocked: f64) -> f64 {
+    metrics::throughput_per_capacity(run.goodput_bps, LINE, 1.0 - blocked).unwrap_or_default()
 }
 
 /// Bytes that were received within so many seconds, of the points of a [`crate::run::Received`].

@@ -11,6 +11,7 @@ use super::Topic;
 use super::drawing::Curves;
 use super::setting::{Channel, Scheme, normalised, received_by, scenario};
 use crate::claims::Measurements;
+use crate::metrics::STEADY_PERIODS;
 use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, FIRST_SEED, Ruling, Samples};
 use crate::run::{self, Watch};
@@ -36,7 +37,7 @@ const FOLLOWED: u32 = 1600;
 const FITTED: [u32; 7] = [150, 225, 325, 500, 750, 1100, 1600];
 /// Lengths of a run that a few periods dominate, and of one that is said to be steady.
 const EARLY: u32 = 15;
-const STEADY_AFTER: u32 = 150;
+const STEADY_AFTER: u32 = STEADY_PERIODS;
 
 /// Lengths in periods at which a run's mean is noted: every 5 at first, then every 25.
 fn marks(periods: u32) -> impl Iterator<Item = u32> {

@@ -7,7 +7,7 @@ use base::config::ConfigError;
 use super::periodic;
 use super::{JITTERED, Window};
 use crate::claims::Measurements;
-use crate::papers::faulkner::setting::{Channel, Scheme, scenario, throughput};
+use crate::papers::faulkner::setting::{Channel, Scheme, scenario, throughput_per_capacity};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Ruling, Samples};
 use crate::run::{self, Watch};
 use crate::statistics::{Interval, Spread};
@@ -40,7 +40,7 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     let (scheme, scenario) = &case.scenarios[0];
     let run = run::run(scheme, scenario, seed, &Watch::default())?;
     let mut measured = Measurements::new();
-    measured.note("T/C", throughput(&run) / (1.0 - FRACTION));
+    measured.note("T/C", throughput_per_capacity(&run, FRACTION));
     Ok(measured)
 }
 
