@@ -13,25 +13,32 @@ use base::wire::tcp;
 use base::{Duration, Instant, Packet, SeqNum};
 
 use super::Topic;
+use super::drawing::Curves;
 use super::setting::{Channel, Scheme, scenario, throughput};
 use crate::claims::Measurements;
 use crate::engine::{Direction, Observer, Port};
 use crate::network::Network;
 use crate::node::Element;
+use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
 use crate::run::{self, Watch};
 use crate::scenario::Scenario;
 use crate::statistics::Interval;
 
-pub(super) const TOPIC: Topic =
-    Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures: |_| Ok(Vec::new()) };
+pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures };
 
 const EXPERIMENTS: [Experiment; 2] = [
     Experiment { name: SWEEP, figures: &[SWEEP], claims: &[CLAIM], cases, measure },
-    Experiment { name: SINGLE, figures: &[], claims: &[CLAIM], cases: single_cases, measure: measure_single },
+    Experiment {
+        name: SINGLE,
+        figures: &[SWEEP],
+        claims: &[CLAIM],
+        cases: single_cases,
+        measure: measure_single,
+    },
 ];
 
-/// The sweep, and the table that it fills; the thesis has no figure of it.
+/// The sweep, and the figure and table that it fills; the thesis has none of it.
 const SWEEP: &str = "persistence";
 const SINGLE: &str = "persistence in one blockage";
 const CLAIM: &str = "faulkner-limited-persistence-no-benefit";
@@ -50,6 +57,8 @@ const LIMITS: [Persistence; 7] = [
     ("10 sendings", "attempts = 10"),
     ("30 sendings", "attempts = 30"),
 ];
+/// How many limits in seconds there are at the head of [`LIMITS`]; the others count sendings.
+const IN_SECONDS: usize = 4;
 const FRACTIONS: [f64; 4] = [0.1, 0.3, 0.5, 0.7];
 /// Mean blockages and how long a run lasts at each, in seconds.
 const DURATIONS: [(f64, f64); 2] = [(1.0, 300.0), (5.0, 360.0)];
@@ -248,4 +257,41 @@ fn cells(samples: &Samples) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// Two panels: limits in seconds, and in sendings.
+fn figures(samples: &Samples) -> Vec<Figure> {
+    if !samples.has(SWEEP) {
+        return Vec::new();
+    }
+    let (seconds, sendings) = LIMITS.split_at(IN_SECONDS);
+    let panels = [("seconds", "s", seconds), ("sendings", "sendings", sendings)];
+    panels.into_iter().filter_map(|(what, unit, limits)| over_limits(samples, what, unit, limits)).collect()
+}
+
+/// Throughput over one kind of limit, a curve a channel, beside that without a limit; none if no such limit ran.
+fn over_limits(samples: &Samples, what: &str, unit: &str, limits: &[Persistence]) -> Option<Figure> {
+    let at = |limit: &str| limit.split(' ').next()?.parse::<f64>().ok();
+    let mut curves = Curves::new(&format!("limit ({unit})"), "normalised throughput").log_x();
+    let mut has_any = false;
+    for (colour, (f, d, _)) in channels(samples.effort()).into_iter().enumerate() {
+        let throughput = |limit: &str| samples.interval(SWEEP, &name(limit, f, d), "T");
+        let point = |limit: &Persistence| Some((at(limit.0)?, throughput(limit.0)?));
+        let points: Vec<(f64, Interval)> = limits.iter().filter_map(point).collect();
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
+        has_any = true;
+        if let Some(unlimited) = throughput(UNLIMITED.0) {
+            curves = curves.level(colour, first.0..last.0, unlimited.mean);
+        }
+        curves = curves.measured(&format!("f = {f}, d = {d} s"), colour, &points);
+    }
+    has_any.then(|| Figure {
+        name: format!("{SWEEP}-{what}"),
+        title: format!("Section 5.2: throughput when a packet is given up after so many {what}"),
+        caption: format!(
+            "Means over realisations of the channel, {SEEDS} in full, with 95 % intervals; dashed in the same colour: \
+             without a limit, in the same realisations."
+        ),
+        svg: curves.svg(),
+    })
 }

@@ -12,8 +12,6 @@ mod pictures;
 mod trace;
 mod waste;
 
-use std::io;
-
 use base::config::ConfigError;
 
 use super::Topic;
@@ -112,13 +110,13 @@ fn remark(claim: &str) -> Option<&'static str> {
     }
 }
 
-fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+fn figures(samples: &Samples) -> Vec<Figure> {
     let mut figures = Vec::new();
     if samples.has(periodic::NAME) {
-        figures.extend(pictures::progress()?);
+        figures.extend(pictures::progress(samples));
     }
     if samples.has(choreography::NAME) {
-        figures.extend(pictures::sequences()?);
+        figures.extend(pictures::sequences(samples));
     }
-    Ok(figures)
+    figures
 }

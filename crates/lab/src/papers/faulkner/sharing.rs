@@ -8,7 +8,7 @@ use super::Topic;
 use crate::reproduce::{Cell, Experiment, Ruling, Samples};
 
 pub(super) const TOPIC: Topic =
-    Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures: |_| Ok(Vec::new()) };
+    Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures: |_| Vec::new() };
 
 const EXPERIMENTS: [Experiment; 3] = [connections::EXPERIMENT, transactions::EXPERIMENT, links::EXPERIMENT];
 

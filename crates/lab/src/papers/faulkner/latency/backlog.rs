@@ -63,7 +63,7 @@ fn at_load(tenths: u32, seconds: f64) -> Result<Scenario, ConfigError> {
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let seeds = effort.choose(2, SEEDS);
     Ok(vec![
-        Case::new(name(HALF), at_load(HALF, effort.choose(60.0, LENGTHS[0]))?, seeds),
+        Case::new(name(HALF), at_load(HALF, effort.choose(SHOWN.end + 10.0, LENGTHS[0]))?, seeds),
         Case::new(name(FULL), at_load(FULL, LENGTHS[2])?, seeds),
     ])
 }
@@ -144,6 +144,9 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
         let within = scenario.duration.as_secs_f64() >= seconds;
         measured.note(&format!("L {seconds}"), mean(&latencies).filter(|_| within));
     }
+    if seed == FIRST_SEED {
+        keep_records(&records, &mut measured);
+    }
     Ok(measured)
 }
 
@@ -185,27 +188,40 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
 }
 
 /// A line a record, from when it was written to when it was read, for each of the loads.
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let panel = |(panel, tenths): (&str, u32)| {
-        let scenario = at_load(tenths, SHOWN.end + 10.0).map_err(io::Error::other)?;
-        let records = samples_of(&scenario, FIRST_SEED)?;
-        Ok(packet_lines(panel, tenths, &records))
-    };
-    [("a", FULL), ("b", HALF)].into_iter().map(panel).collect()
+    let panel = |(panel, tenths)| Some(packet_lines(panel, tenths, samples.drawn(NAME, &name(tenths))?));
+    [("a", FULL), ("b", HALF)].into_iter().filter_map(panel).collect()
 }
 
-fn packet_lines(panel: &str, tenths: u32, records: &[Sample]) -> Figure {
+/// What the figure draws: seconds and numbers of records as they were written and, in the same order, as they were read, and
+/// how many records there are for each that is drawn.
+const WRITTEN: &str = "written";
+const READ: &str = "read";
+const STEP: &str = "records a line";
+
+fn keep_records(records: &[Sample], measured: &mut Measurements) {
     let shown = records.iter().enumerate().filter(|(_, record)| SHOWN.contains(&record.sent.as_secs_f64()));
     let shown: Vec<(usize, &Sample)> = shown.collect();
-    let line = |&(number, record): &(usize, &Sample)| {
-        let ends = [record.sent, read_at(record)].map(|time| (time.as_secs_f64(), number as f64));
-        Plot::Line(LinePlot::new().with_data(ends.to_vec()).with_stroke_width(1.0).with_color(COLOURS[1]))
-    };
     let step = shown.len().div_ceil(LINES).max(1);
-    let plots: Vec<Plot> = shown.iter().step_by(step).map(line).collect();
+    let ends = |time: fn(&Sample) -> Instant| {
+        let drawn = shown.iter().step_by(step);
+        drawn.map(move |(number, record)| (time(record).as_secs_f64(), *number as f64))
+    };
+    measured.set_series(WRITTEN, ends(|record| record.sent));
+    measured.set_series(READ, ends(read_at));
+    measured.note(STEP, step as f64);
+}
+
+fn packet_lines(panel: &str, tenths: u32, drawn: &Measurements) -> Figure {
+    let line = |(&written, &read): (&(f64, f64), &(f64, f64))| {
+        let line = LinePlot::new().with_data(vec![written, read]);
+        Plot::Line(line.with_stroke_width(1.0).with_color(COLOURS[1]))
+    };
+    let plots: Vec<Plot> = drawn.series(WRITTEN).iter().zip(drawn.series(READ)).map(line).collect();
+    let step = drawn.quantity(STEP).unwrap_or(1.0);
     let layout = Layout::auto_from_plots(&plots).with_x_label("time in s").with_y_label("record");
     let percent = tenths * 10;
     Figure {

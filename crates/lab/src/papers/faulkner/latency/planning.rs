@@ -95,7 +95,8 @@ pub(super) fn example(samples: &Samples) -> Ruling {
 pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
     let cell = |kbps: u32| {
         let row = [("link", name(kbps))];
-        Cell::of_mean("planning example, s", &row, samples.values(NAME, &name(kbps), "L"))
+        let cell = Cell::of_mean("planning example, s", &row, samples.values(NAME, &name(kbps), "L"));
+        Cell { paper: (kbps == PLANNED).then_some(ALLOWED), ..cell }
     };
     LINKS.into_iter().map(cell).collect()
 }

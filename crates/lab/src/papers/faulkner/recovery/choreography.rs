@@ -8,7 +8,7 @@ use base::config::ConfigError;
 use link::FrameKind;
 
 use super::trace::{Trace, after};
-use super::{BLOCKED, JITTERED, Window, setup};
+use super::{BLOCKED, JITTERED, Window, pictures, setup};
 use crate::claims::Measurements;
 use crate::observe::events::Frame;
 use crate::papers::faulkner::setting::{Channel, FRAME_BITS, RATE, Scheme};
@@ -39,8 +39,13 @@ fn name(window: Window, is_jittered: bool) -> String {
     format!("{}{}", window.name(), if is_jittered { ", jittered" } else { "" })
 }
 
+/// The case of which figure 4-7 is drawn.
+pub(super) fn drawn(window: Window) -> String {
+    name(window, false)
+}
+
 /// TCP-LL with one blockage.
-pub(super) fn blocked_once(window: Window, is_jittered: bool) -> Result<Scenario, ConfigError> {
+fn blocked_once(window: Window, is_jittered: bool) -> Result<Scenario, ConfigError> {
     let channel = Channel::Periodic { blocked: BLOCKED, open: SECONDS, first: STARTS };
     setup(Scheme::TcpLl, window, is_jittered, &channel, SECONDS)
 }
@@ -62,7 +67,7 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 /// - E: TCP sends new data after the reopening. F: the link sends its first frame.
 /// - G: the link sends a frame again that a block acknowledgement flagged.
 /// - H: after that has arrived, the receiver acknowledges more than before. I: on that, TCP sends new data.
-pub(super) fn events(trace: &Trace, blockage: &Range<Instant>) -> [Option<Instant>; 9] {
+fn events(trace: &Trace, blockage: &Range<Instant>) -> [Option<Instant>; 9] {
     let new = || trace.sent().filter(|(_, segment)| !segment.again);
     let silent = new().take_while(|(at, _)| *at < blockage.end).last().map(|(at, _)| at);
     let started = |kind: FrameKind, from: Instant| {
@@ -132,6 +137,9 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     measured.note("wait", waits.reduce(f64::max));
     measured.note("out of turn", out_of_turn(trace.down(), &deaf) as f64);
     measured.note("rto", trace.state(blockage.start).map(|state| state.rto.as_secs_f64()));
+    if WINDOWS.into_iter().any(|window| case.name == drawn(window)) {
+        pictures::keep_sequences(&trace, &mut measured);
+    }
     Ok(measured)
 }
 

@@ -6,11 +6,10 @@ use base::Duration;
 use base::config::ConfigError;
 
 use super::trace::{Trace, after};
-use super::{BLOCKED, JITTERED, Window, setup};
+use super::{BLOCKED, JITTERED, Window, pictures, setup};
 use crate::claims::Measurements;
 use crate::papers::faulkner::setting::{Channel, FRAME_BITS, RATE, Scheme};
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, FIRST_SEED, Ruling, Samples};
-use crate::scenario::Scenario;
 use crate::statistics::{Bootstrap, Interval, Spread, quantile};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -33,7 +32,7 @@ const SECONDS: f64 = 90.0;
 /// Blockages after which the channel is open for as long as between others.
 pub(super) const RECOVERIES: usize = 5;
 
-pub(super) const CHANNEL: Channel = Channel::Periodic { blocked: BLOCKED, open: OPEN, first: OPEN };
+const CHANNEL: Channel = Channel::Periodic { blocked: BLOCKED, open: OPEN, first: OPEN };
 const SCHEMES: [Scheme; 2] = [Scheme::Tcp, Scheme::TcpLl];
 const WINDOWS: [Window; 2] = [Window::Baseline, Window::Small];
 
@@ -47,9 +46,9 @@ pub(super) fn jittered(scheme: Scheme, window: Window) -> String {
     format!("{}, {}, jittered", scheme.name(), window.name())
 }
 
-/// The run of which figures 4-5 and 4-6 are drawn.
-pub(super) fn drawn(scheme: Scheme) -> Result<Scenario, ConfigError> {
-    setup(scheme, Window::Baseline, false, &CHANNEL, SECONDS)
+/// The case of which figures 4-5 and 4-6 are drawn.
+pub(super) fn drawn(scheme: Scheme) -> String {
+    single(scheme, Window::Baseline)
 }
 
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
@@ -90,6 +89,9 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
         note("frame", trace.until_frame(&blockage).filter(|_| is_outstanding));
         let state = trace.state(after(blockage.end, OPEN));
         note("timeouts", state.map(|state| f64::from(state.timeouts)));
+    }
+    if SCHEMES.into_iter().any(|scheme| case.name == drawn(scheme)) {
+        pictures::keep_progress(&trace, &mut measured);
     }
     Ok(measured)
 }
