@@ -21,6 +21,7 @@
 //! protocol = "cotmll"             # or a table with its parameters: { cotmll = { sessions = 4 } }
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
 //! queue = { drop-tail = { packets = 100 } }
+//! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments
@@ -41,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 use base::Duration;
 use base::config::ConfigError;
-use link::Protocol;
+use link::{OnceDscp, Protocol};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 
@@ -97,6 +98,10 @@ pub struct Link {
     /// Where packets wait for the link.
     #[serde(default)]
     pub queue: link::queue::Config,
+    /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; none unless told.
+    /// Each end decides about what it sends.
+    #[serde(default, skip_serializing_if = "OnceDscp::is_empty")]
+    pub once_dscp: OnceDscp,
     /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always. A
     /// protocol that recovers losses needs some, lest the last frames' loss never show.
     #[serde(default = "default_fillers")]
@@ -127,7 +132,7 @@ impl Link {
     }
 
     fn check(&self, places: &LinkPlaces) -> Result<(), Complaint> {
-        let recovers = !matches!(self.protocol, Protocol::Plain(_));
+        let recovers = self.protocol.repeats();
         if recovers && self.fillers == 0 {
             let message = format!(
                 "no fillers, without which {} cannot recover the last frames; allowed are 1 and more",
@@ -141,7 +146,7 @@ impl Link {
     /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
     #[must_use]
     pub fn super_segment(&self, mtu: usize) -> Option<u32> {
-        let recovers = !matches!(self.protocol, Protocol::Plain(_));
+        let recovers = self.protocol.repeats();
         if !recovers && !self.clean {
             return None;
         }

@@ -1,6 +1,6 @@
 //! The gateway daemon: one thread, one event loop, around the same link endpoint that the lab measures.
 //!
-//! Packets come from the TUN device into a bounded queue, from there into the endpoint as it has room;
+//! Packets come from the TUN device into bounded queues, from there into the endpoint as it has room;
 //! frames leave as the pacer allows, each sealed into one datagram, many datagrams in one call. What
 //! arrives is opened in place and goes to the endpoint; what the endpoint completes goes to the TUN.
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
-use link::{Endpoint, Protocol, Queue};
+use link::{Endpoint, Entry, Protocol};
 
 use crate::carrier::batch::Batch;
 use crate::carrier::{Address, Carrier};
@@ -42,7 +42,7 @@ pub struct Gateway {
     carrier: Carrier,
     session: Session<Address>,
     endpoint: Box<dyn Endpoint>,
-    queue: Box<dyn Queue>,
+    entry: Entry,
     pacer: Pacer,
     batch: Batch,
     /// Whether the carrier's buffer is full, and the batch waits.
@@ -157,11 +157,11 @@ impl Gateway {
             clock: Clock::start(),
             session,
             endpoint: link.protocol.build(),
-            queue: link.queue.build(),
+            entry: Entry::new(&link.queue, link.once_dscp, &link.protocol),
             pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
             batch: Batch::default(),
             blocked: false,
-            needs_order: !matches!(link.protocol, Protocol::Plain(_)),
+            needs_order: link.protocol.repeats(),
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
             traffic: Traffic::default(),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::Rng;
 use channel::Channel;
+use link::Entry;
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
@@ -187,7 +188,8 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
         ]))),
         Some(protocol) => {
             let end = |line, direction| {
-                let end = LinkEnd::new(queue(), protocol.build(), line, protocol.framing_bits());
+                let entry = Entry::new(&link.queue, link.once_dscp, protocol);
+                let end = LinkEnd::new(entry, protocol.build(), line, protocol.framing_bits());
                 match link.framing {
                     Framing::Ideal => end,
                     Framing::Efl => end.with_stream(Stream::clear()),

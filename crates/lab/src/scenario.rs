@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub use overrides::Override;
-pub use traffic::{Bulk, Opener, RateSource, Traffic, Transactions, Transport};
+pub use traffic::{Bulk, Dscp, Opener, RateSource, Traffic, Transactions, Transport};
 
 /// A network, what runs on it, and for how long.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -98,6 +98,9 @@ pub struct Link {
     /// How frames are found on the line.
     #[serde(default, skip_serializing_if = "Framing::is_ideal")]
     pub framing: Framing,
+    /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
+    #[serde(default, skip_serializing_if = "link::OnceDscp::is_empty")]
+    pub once_dscp: link::OnceDscp,
 }
 
 /// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.

@@ -1,4 +1,4 @@
-//! Which packets belong together, as far as their headers tell.
+//! Which packets belong together, and how they are marked, as far as their headers tell.
 
 /// A number that all packets of a flow have in common, in both directions: it is made of the addresses and, where there are
 /// such, the ports, or the parameter index of ESP (RFC 4303, 2.1).
@@ -22,6 +22,16 @@ pub fn hash(packet: &[u8]) -> u64 {
     let (src, dst) = addresses.split_at(addresses.len() / 2);
     // A sum knows no direction.
     mixed(end(src, from).wrapping_add(end(dst, to)))
+}
+
+/// The DSCP of a single IP packet (RFC 2474, 3); `None` of a super-segment, and of what is no IP packet.
+#[must_use]
+pub fn dscp(packet: &[u8]) -> Option<u8> {
+    match *packet {
+        [first, second, ..] if first >> 4 == 4 => Some(second >> 2),
+        [first, second, ..] if first >> 4 == 6 => Some((first << 4 | second >> 4) >> 2),
+        _ => None,
+    }
 }
 
 /// What tells a flow from another.

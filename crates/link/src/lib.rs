@@ -9,6 +9,7 @@
 pub mod cotmll;
 pub mod efl;
 pub mod endpoint;
+pub mod entry;
 pub mod flow;
 pub mod limit;
 pub mod plain;
@@ -18,6 +19,7 @@ mod ready;
 mod reassembly;
 
 pub use endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+pub use entry::{Entry, OnceDscp};
 pub use protocol::Protocol;
 pub use queue::Queue;
 

@@ -48,6 +48,15 @@ impl Protocol {
         }
     }
 
+    /// Whether it sends lost frames again, so that it matters whether a packet is to be sent only once.
+    #[must_use]
+    pub const fn repeats(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Cotmll(_) => true,
+        }
+    }
+
     /// Bits that the layer below adds to each frame on a serial link: boundaries and integrity, the same for every
     /// protocol so that none has an advantage.
     #[must_use]

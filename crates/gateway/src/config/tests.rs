@@ -47,6 +47,11 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
         ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
         ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
         ("AAAA=", "AA==", "site.toml:11: key"),
+        (
+            "[session]",
+            "once-dscp = [46, 64]\n[session]",
+            "site.toml:10: once-dscp = [46, 64]: 64 is not a DSCP; allowed are 0 to 63",
+        ),
     ] {
         let got = complaint(|site| site.replacen(from, to, 1));
         assert!(got.starts_with(want), "{got}");
@@ -126,7 +131,7 @@ fn a_link_table_survives_as_text() {
     struct Site {
         link: Link,
     }
-    let text = "fillers = 7\nrate = \"2 Mbit/s\"\nclean = true\n[protocol.cotmll]\nwindow = 256\n\
+    let text = "fillers = 7\nonce-dscp = [34, 46]\nrate = \"2 Mbit/s\"\nclean = true\n[protocol.cotmll]\nwindow = 256\n\
                 [queue.drop-tail]\npackets = 9\n";
     let link = Link::parse("link.toml", text).unwrap();
     let site = toml::to_string(&Site { link }).unwrap();

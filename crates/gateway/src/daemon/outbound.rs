@@ -3,7 +3,7 @@
 use std::io;
 
 use base::Instant;
-use link::{Class, Demand, Full};
+use link::{Demand, Full};
 
 use super::{Gateway, TURN};
 use crate::carrier::{Address, Sent};
@@ -16,10 +16,10 @@ impl Gateway {
     /// Whether packets are to be read from the TUN: always on a link with a rate, whose queue drops what is
     /// too much; else only while there is room, so that the kernel's queue holds the rest.
     pub(super) fn wants_packets(&self) -> bool {
-        self.pacer.is_limited() || (self.queue.is_empty() && !self.blocked)
+        self.pacer.is_limited() || (self.entry.is_empty() && !self.blocked)
     }
 
-    /// Moves packets from the TUN to the queue, a few at most, and on to the endpoint as it has room.
+    /// Moves packets from the TUN to the queues, a few at most, and on to the endpoint as it has room.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
             if !self.wants_packets() {
@@ -28,16 +28,15 @@ impl Gateway {
             let Some(packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
             // What does not fit is dropped, and counted by the queue.
-            let _ = self.queue.push(now, packet);
+            let _ = self.entry.push(now, packet);
             self.fill_endpoint(now);
         }
         Ok(())
     }
 
     fn fill_endpoint(&mut self, now: Instant) {
-        while self.endpoint.has_room(Class::Reliable) {
-            let Some(packet) = self.queue.pop(now) else { break };
-            if let Err(Full(_)) = self.endpoint.offer(now, packet, Class::Reliable) {
+        while let Some((packet, class)) = self.entry.pop_for(now, &*self.endpoint) {
+            if let Err(Full(_)) = self.endpoint.offer(now, packet, class) {
                 unreachable!("the endpoint said that it has room");
             }
         }

@@ -33,7 +33,8 @@ impl Gateway {
             "session": dropped,
             "discarded": self.discarded,
             "link": named(self.endpoint.counters()),
-            "queue": named(self.queue.counters()),
+            "queue": named(self.entry.counters()),
+            "once_queue": self.entry.once_counters().map(named),
         })
     }
 

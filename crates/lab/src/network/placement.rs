@@ -97,7 +97,8 @@ impl Placement {
                 Transport::Udp => {
                     let ends = [&source.from, &source.to].map(|host| place.address(host, port));
                     let at = Instant::ZERO.saturating_add(delay);
-                    let sender = DatagramSender::new(ends, content(), stream, schedule, at);
+                    let sender = DatagramSender::new(ends, content(), stream, schedule, at)
+                        .with_dscp(source.dscp.get() as u8);
                     let receiver = DatagramReceiver::new(port, content(), stream, record);
                     let sender = Application::DatagramSender(Box::new(sender));
                     (sender, Application::DatagramReceiver(Box::new(receiver)))

@@ -1,4 +1,4 @@
-//! A link: two endpoints of a link-layer protocol, an IP queue in front of each, and a line in each direction.
+//! A link: two endpoints of a link-layer protocol, IP queues in front of each, and a line in each direction.
 //!
 //! The line clocks its endpoint: when it is free the endpoint is asked for a frame, so what to send is
 //! decided at the last moment. A frame whose trailer is filled late is sealed when the trailer's first bit
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
-use link::{Class, Demand, Endpoint, FrameKind, Queue, efl};
+use link::{Demand, Endpoint, Entry, FrameKind, efl};
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
@@ -35,10 +35,10 @@ pub struct Link {
     may_sleep: bool,
 }
 
-/// One end of a link: IP queue, endpoint, and the line that leads to the other end.
+/// One end of a link: IP queues, endpoint, and the line that leads to the other end.
 #[derive(Debug)]
 pub struct LinkEnd {
-    queue: Box<dyn Queue>,
+    entry: Entry,
     endpoint: Box<dyn Endpoint>,
     line: Line,
     framing_bits: u32,
@@ -171,11 +171,11 @@ impl InFlight {
 }
 
 impl LinkEnd {
-    /// An end whose `endpoint` is fed from `queue` and clocked by `line`; each frame costs `framing_bits` more than its bytes.
+    /// An end whose `endpoint` is fed from `entry` and clocked by `line`; each frame costs `framing_bits` more than its bytes.
     #[must_use]
-    pub fn new(queue: Box<dyn Queue>, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
+    pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
         Self {
-            queue,
+            entry,
             endpoint,
             line,
             framing_bits,
@@ -220,10 +220,12 @@ impl LinkEnd {
             ("bits-control", control),
         ];
         let endpoint = self.endpoint.counters();
+        let once = self.entry.once_counters();
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         named("", &line)
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
-            .chain(named("queue-", &self.queue.counters()))
+            .chain(named("queue-", &self.entry.counters()))
+            .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
             .collect()
     }
@@ -234,10 +236,10 @@ impl LinkEnd {
         &*self.endpoint
     }
 
-    /// The IP queue in front of the endpoint.
+    /// The IP queues in front of the endpoint.
     #[must_use]
-    pub fn queue(&self) -> &dyn Queue {
-        &*self.queue
+    pub const fn entry(&self) -> &Entry {
+        &self.entry
     }
 
     fn accept(&mut self, now: Instant, packet: Packet) {
@@ -245,7 +247,7 @@ impl LinkEnd {
             probe.packet(now, PacketStep::Queued, &packet);
         }
         // The queue counts what it drops.
-        if let Err((packet, _)) = self.queue.push(now, packet)
+        if let Err((packet, _)) = self.entry.push(now, packet)
             && let Some(probe) = &self.probe
         {
             probe.packet(now, PacketStep::Dropped, &packet);
@@ -253,14 +255,13 @@ impl LinkEnd {
         self.feed(now);
     }
 
-    /// Moves packets from the queue to the endpoint while it has room.
+    /// Moves packets from the queues to the endpoint while it has room.
     fn feed(&mut self, now: Instant) {
-        while self.endpoint.has_room(Class::Reliable) {
-            let Some(packet) = self.queue.pop(now) else { return };
+        while let Some((packet, class)) = self.entry.pop_for(now, &*self.endpoint) {
             if let Some(probe) = &self.probe {
                 probe.packet(now, PacketStep::Taken, &packet);
             }
-            let taken = self.endpoint.offer(now, packet, Class::Reliable);
+            let taken = self.endpoint.offer(now, packet, class);
             debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
         }
     }
@@ -371,7 +372,7 @@ impl LinkEnd {
         self.stream.is_none()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
-            && self.queue.is_empty()
+            && self.entry.is_empty()
             && self.endpoint.poll_timeout().is_none()
             && self.endpoint.is_at_rest()
     }

@@ -107,6 +107,12 @@ impl Scenario {
                 );
             }
             check_framing(name, link)?;
+            if link.protocol.is_none() && !link.once_dscp.is_empty() {
+                let message = format!(
+                    "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
+                );
+                return nonsense("", message);
+            }
             if link.channel.delay > MAX_DELAY {
                 let delay = link.channel.delay;
                 return nonsense(

@@ -3,6 +3,7 @@
 use base::units::Size;
 use base::wire::record;
 use base::{Duration, Rate};
+use link::limit::Limit;
 use serde::{Deserialize, Serialize};
 
 use crate::traffic::datagram;
@@ -123,6 +124,16 @@ pub struct RateSource {
     /// Which side opens the connections: the receiver unless told. UDP opens none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_by: Option<Opener>,
+    /// The DSCP of its datagrams, 0 to 63; 0, best effort, unless told. TCP's segments have none.
+    #[serde(default, skip_serializing_if = "is_best_effort")]
+    pub dscp: Dscp,
+}
+
+/// A differentiated services code point (RFC 2474, 3).
+pub type Dscp = Limit<0, 63, 0>;
+
+fn is_best_effort(dscp: &Dscp) -> bool {
+    dscp.get() == 0
 }
 
 /// Ours: eight records a second at 64 kbit/s, and one always fits a segment.
@@ -167,6 +178,10 @@ impl RateSource {
         }
         if self.transport == Transport::Udp && self.opened_by.is_some() {
             return Some("goes over UDP and says who opens it; leave out opened-by".to_owned());
+        }
+        if self.transport == Transport::Tcp && !is_best_effort(&self.dscp) {
+            let dscp = self.dscp.get();
+            return Some(format!("goes over TCP and has the DSCP {dscp}; allowed is UDP, or no dscp"));
         }
         None
     }

@@ -32,6 +32,7 @@ pub struct DatagramSender {
     content: Arc<Content>,
     stream: u32,
     schedule: Schedule,
+    dscp: u8,
     /// When the first record is due; `None` once it was.
     opens_at: Option<Instant>,
     opened_at: Option<Instant>,
@@ -47,7 +48,13 @@ impl DatagramSender {
         schedule: Schedule,
         opens_at: Instant,
     ) -> Self {
-        Self { local, remote, content, stream, schedule, opens_at: Some(opens_at), opened_at: None }
+        Self { local, remote, content, stream, schedule, dscp: 0, opens_at: Some(opens_at), opened_at: None }
+    }
+
+    /// The same sender, whose packets carry a differentiated services code point, below 64.
+    #[must_use]
+    pub fn with_dscp(self, dscp: u8) -> Self {
+        Self { dscp, ..self }
     }
 
     /// Records generated, and sent, so far.
@@ -83,7 +90,11 @@ impl DatagramSender {
         let (src, dst) = (self.local.ip(), self.remote.ip());
         let header = Header { stamp, len: self.schedule.record() };
         let datagram_len = udp::HEADER_LEN + header.len as usize;
-        let ip = ip::Repr::new(src, dst, ip::Protocol::UDP, ip::Ecn::NotEct, datagram_len);
+        let mut ip = ip::Repr::new(src, dst, ip::Protocol::UDP, ip::Ecn::NotEct, datagram_len);
+        match &mut ip {
+            ip::Repr::V4(header) => header.dscp = self.dscp,
+            ip::Repr::V6(header) => header.dscp = self.dscp,
+        }
         let mut packet = Packet::with_capacity(ip.header_len() + datagram_len);
         packet.resize(ip.header_len() + udp::HEADER_LEN);
         packet.extend_from_slice(&header.emit());

@@ -186,7 +186,7 @@ fn outstanding(network: &Network, sent: u64, received: u64) -> Option<u64> {
     let (end, report) = (link.end(Port(0)), link.end(Port(0)).report());
     let counted = |name: &str| report.get(name).copied();
     let dropped = counted("queue-dropped-for-packets")? + counted("queue-dropped-for-bytes")?;
-    let gone = received + dropped + counted("endpoint-packets-given-up")? + end.queue().len() as u64;
+    let gone = received + dropped + counted("endpoint-packets-given-up")? + end.entry().len() as u64;
     Some(sent.saturating_sub(gone))
 }
 

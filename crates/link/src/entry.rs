@@ -1,0 +1,215 @@
+//! Where packets enter a link: those that are to be sent once, as their marks say, wait apart from those that are sent
+//! until they have come.
+//!
+//! A voice packet that is repeated comes too late to be heard, and holds up those behind it. Its sender says so by its
+//! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
+//! such packets in a class of their own ([`Class::Unreliable`]).
+
+use base::{Instant, Packet};
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Class, Endpoint};
+use crate::flow;
+use crate::protocol::Protocol;
+use crate::queue::{self, Queue, Refusal};
+
+/// The queues in front of an endpoint.
+#[derive(Debug)]
+pub struct Entry {
+    marks: OnceDscp,
+    queue: Box<dyn Queue>,
+    /// Where packets wait that are sent once; `None` if none are.
+    once: Option<Box<dyn Queue>>,
+}
+
+impl Entry {
+    /// Empty queues, each as `queue` says, in front of an endpoint of `protocol`; packets with `marks` are sent once. A
+    /// protocol that repeats nothing sends all packets once, so that there is one queue for all.
+    #[must_use]
+    pub fn new(queue: &queue::Config, marks: OnceDscp, protocol: &Protocol) -> Self {
+        let apart = protocol.repeats() && !marks.is_empty();
+        Self { marks, queue: queue.build(), once: apart.then(|| queue.build()) }
+    }
+
+    /// Appends a packet to the queue of its class.
+    ///
+    /// # Errors
+    /// Hands the packet back, with the reason, if that queue will not have it; it is counted as dropped.
+    pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
+        match &mut self.once {
+            Some(once) if self.marks.class_of(&packet) == Class::Unreliable => once.push(now, packet),
+            _ => self.queue.push(now, packet),
+        }
+    }
+
+    /// Takes the next packet that `endpoint` has room for, with its class: those that are sent once go first.
+    pub fn pop_for(&mut self, now: Instant, endpoint: &dyn Endpoint) -> Option<(Packet, Class)> {
+        if let Some(once) = &mut self.once
+            && endpoint.has_room(Class::Unreliable)
+            && let Some(packet) = once.pop(now)
+        {
+            return Some((packet, Class::Unreliable));
+        }
+        if !endpoint.has_room(Class::Reliable) {
+            return None;
+        }
+        Some((self.queue.pop(now)?, Class::Reliable))
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len() + self.once.as_ref().map_or(0, |once| once.len())
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.once.as_ref().is_none_or(|once| once.is_empty())
+    }
+
+    /// What the queue of packets that are sent until they have come counted, by name.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.queue.counters()
+    }
+
+    /// The same of the queue of packets that are sent once; `None` if there is none.
+    #[must_use]
+    pub fn once_counters(&self) -> Option<Vec<(&'static str, u64)>> {
+        self.once.as_ref().map(|once| once.counters())
+    }
+}
+
+/// The DSCPs of packets that are sent once: `once-dscp = [46]`; none unless told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
+pub struct OnceDscp(u64);
+
+impl OnceDscp {
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// The class of a packet. What is not a single IP packet is sent until it has come: a super-segment is too much to lose.
+    #[must_use]
+    pub fn class_of(self, packet: &[u8]) -> Class {
+        match flow::dscp(packet) {
+            Some(dscp) if self.0 >> dscp & 1 == 1 => Class::Unreliable,
+            _ => Class::Reliable,
+        }
+    }
+}
+
+/// A number that is no DSCP, which has 6 bits (RFC 2474, 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a DSCP; allowed are 0 to 63, such as 46 for telephony")]
+pub struct NotADscp(u32);
+
+impl TryFrom<Vec<u32>> for OnceDscp {
+    type Error = NotADscp;
+    fn try_from(marks: Vec<u32>) -> Result<Self, NotADscp> {
+        let with = |all, mark| if mark < u64::BITS { Ok(all | 1_u64 << mark) } else { Err(NotADscp(mark)) };
+        marks.into_iter().try_fold(0, with).map(Self)
+    }
+}
+
+impl From<OnceDscp> for Vec<u32> {
+    fn from(marks: OnceDscp) -> Self {
+        (0..u64::BITS).filter(|mark| marks.0 >> mark & 1 == 1).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Full;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn marks(marks: &[u32]) -> OnceDscp {
+        marks.to_vec().try_into().unwrap()
+    }
+
+    fn ipv4(dscp: u8) -> Packet {
+        Packet::from_slice(&[&[0x45, dscp << 2 | 1], [0; 18].as_slice()].concat())
+    }
+
+    fn ipv6(dscp: u8) -> Packet {
+        Packet::from_slice(&[&[0x60 | dscp >> 2, dscp << 6 | 0x1f], [0; 38].as_slice()].concat())
+    }
+
+    fn cotmll() -> Protocol {
+        Protocol::Cotmll(crate::cotmll::Config::default())
+    }
+
+    #[test]
+    fn a_packet_is_sent_once_if_its_mark_is_listed() {
+        let telephony = marks(&[46, 0, 63]);
+        for dscp in 0..64 {
+            let class = if [46, 0, 63].contains(&dscp) { Class::Unreliable } else { Class::Reliable };
+            assert_eq!((telephony.class_of(&ipv4(dscp)), telephony.class_of(&ipv6(dscp))), (class, class));
+            assert_eq!(OnceDscp::default().class_of(&ipv4(dscp)), Class::Reliable);
+        }
+        let super_segment = [&[0, 1, 2, 3, 4, 5, 6, 7], &*ipv4(46)].concat();
+        for other in [super_segment.as_slice(), &[0x1f, 0xff], &[0x45], &[0x6b], &[]] {
+            assert_eq!(telephony.class_of(other), Class::Reliable, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn marks_have_six_bits_and_write_back() {
+        assert_eq!(Vec::from(marks(&[46, 8, 46])), [8, 46]);
+        assert_eq!(OnceDscp::try_from(vec![46, 64]), Err(NotADscp(64)));
+        assert_eq!(OnceDscp::try_from(vec![u32::MAX]), Err(NotADscp(u32::MAX)));
+    }
+
+    #[test]
+    fn what_is_sent_once_does_not_wait_behind_the_rest() {
+        let (mut entry, mut endpoint) =
+            (Entry::new(&queue::Config::default(), marks(&[46]), &cotmll()), cotmll().build());
+        for dscp in [0, 0, 46, 46] {
+            entry.push(NOW, ipv4(dscp)).unwrap();
+        }
+        let mut taken = Vec::new();
+        while let Some((packet, class)) = entry.pop_for(NOW, &*endpoint) {
+            taken.push((packet[1] >> 2, class));
+            let Ok(()) = endpoint.offer(NOW, packet, class) else { panic!("no room for {class:?}") };
+        }
+        // One of each, for which the endpoint has room.
+        assert_eq!(taken, [(46, Class::Unreliable), (0, Class::Reliable)]);
+        assert!((entry.len(), entry.is_empty()) == (2, false) && entry.once_counters().is_some());
+        let refused = endpoint.offer(NOW, ipv4(46), Class::Unreliable);
+        assert!(matches!(refused, Err(Full(_))));
+    }
+
+    /// Packets keep their order where each is sent once anyway.
+    #[test]
+    fn without_marks_or_repetitions_there_is_one_queue() {
+        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (OnceDscp::default(), cotmll())] {
+            let (mut entry, endpoint) =
+                (Entry::new(&queue::Config::default(), marks, &protocol), protocol.build());
+            entry.push(NOW, ipv4(0)).unwrap();
+            entry.push(NOW, ipv4(46)).unwrap();
+            let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint).unwrap());
+            assert_eq!(
+                order.map(|(packet, class)| (packet[1] >> 2, class)),
+                [(0, Class::Reliable), (46, Class::Reliable)]
+            );
+            assert!(entry.is_empty() && entry.once_counters().is_none());
+        }
+    }
+
+    #[test]
+    fn each_queue_has_its_own_limit() {
+        let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
+        let mut entry = Entry::new(&one, marks(&[46]), &cotmll());
+        for dscp in [46, 0] {
+            entry.push(NOW, ipv4(dscp)).unwrap();
+            assert!(entry.push(NOW, ipv4(dscp)).is_err());
+        }
+        assert_eq!(entry.len(), 2);
+    }
+}
