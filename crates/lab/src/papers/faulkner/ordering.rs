@@ -139,16 +139,16 @@ fn cells(samples: &Samples) -> Vec<Cell> {
 }
 
 /// A figure for each of the windows: the baseline's and the best.
-fn figures(samples: &Samples) -> Vec<Figure> {
+fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
     if !samples.has(NAME) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let (baseline, best): (Vec<_>, Vec<_>) =
         settings().into_iter().partition(|setting| setting.window == WINDOW);
-    vec![
+    Ok(vec![
         bars(samples, &baseline, "a", "a window of 512 frames"),
         bars(samples, &best, "b", "a window that takes 2 s to get through"),
-    ]
+    ])
 }
 
 fn bars(samples: &Samples, settings: &[Setting], panel: &str, window: &str) -> Figure {

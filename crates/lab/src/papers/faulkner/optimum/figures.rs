@@ -1,5 +1,7 @@
 //! What the comparisons look like.
 
+use std::io;
+
 use super::{
     Block, Blockages, DELAY, FRACTIONS, NAME, OTHER_DELAYS, REGULAR, Setting, Source, WINDOWS, seconds,
 };
@@ -7,9 +9,9 @@ use crate::papers::faulkner::drawing::Curves;
 use crate::report::Figure;
 use crate::reproduce::Samples;
 
-pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
+pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
     if !samples.has(NAME) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut figures = FRACTIONS.map(|f| sources(samples, f)).to_vec();
     figures.extend(Block::BOTH.map(|block| line(samples, block)));
@@ -18,7 +20,7 @@ pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
         figures.push(delays(samples, &base));
         figures.push(regular(samples, &base));
     }
-    figures
+    Ok(figures)
 }
 
 fn over_windows(y: &str) -> Curves {
