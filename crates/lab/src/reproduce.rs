@@ -42,7 +42,7 @@ pub trait Paper: Debug + Sync {
     /// How they are decided.
     fn method(&self) -> Method;
 
-    /// Why a claim comes out as it does, where we know.
+    /// Why a claim comes out as it does in a run in full, where we know.
     fn remark(&self, claim: &str) -> Option<&'static str>;
 }
 
@@ -78,6 +78,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether everything runs with as many seeds as the paper's experiments choose.
+    const fn is_full(&self) -> bool {
+        !self.quick && self.seeds.is_none()
+    }
+
     const fn effort(&self) -> Effort {
         if self.quick { Effort::Quick } else { Effort::Full }
     }
@@ -93,14 +98,14 @@ pub enum ReproduceError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No experiment is for this figure.
-    #[error("{paper} has no figure or table \"{figure}\"; there are {known}")]
+    #[error("{paper} has no figure or table \"{figure}\"; there are {}", known.listed())]
     NoFigure {
         /// The paper.
         paper: &'static str,
         /// What was asked for.
         figure: String,
         /// What there is.
-        known: String,
+        known: Known,
     },
     /// A check does not fit what its experiment measures.
     #[error("claim {id}: {error}")]
@@ -113,6 +118,35 @@ pub enum ReproduceError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// The figures and tables that a part of a paper can be asked for by.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Those that the report shows.
+    pub drawn: Vec<&'static str>,
+    /// Those that only decide claims.
+    pub undrawn: Vec<&'static str>,
+}
+
+impl Known {
+    fn of(paper: &dyn Paper, all: &[Listing]) -> Self {
+        let names: BTreeSet<_> = all.iter().flat_map(|listing| listing.figures).copied().collect();
+        let only_decide = match paper.method() {
+            Method::Grid(_) => &[],
+            Method::Study(study) => study.undrawn(),
+        };
+        let (undrawn, drawn) = names.into_iter().partition(|name| only_decide.contains(name));
+        Self { drawn, undrawn }
+    }
+
+    fn listed(&self) -> String {
+        let drawn = self.drawn.join(", ");
+        if self.undrawn.is_empty() {
+            return drawn;
+        }
+        format!("{drawn}; and {}, which decide claims without a figure", self.undrawn.join(", "))
+    }
 }
 
 /// A reproduction, ready to run.
@@ -237,8 +271,7 @@ fn choose(
         |listing: &Listing| plan.figure.as_deref().is_none_or(|figure| listing.figures.contains(&figure));
     let chosen: Vec<usize> = (0..all.len()).filter(|&place| wanted(&all[place])).collect();
     if chosen.is_empty() {
-        let known: BTreeSet<_> = all.iter().flat_map(|listing| listing.figures).copied().collect();
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        let known = Known::of(paper, all);
         let figure = plan.figure.clone().unwrap_or_default();
         return Err(ReproduceError::NoFigure { paper: paper.name(), figure, known });
     }

@@ -10,13 +10,14 @@ use lab::reproduce::{self, Paper, Plan, ReproduceError, Reproduction, Summary};
 
 use super::outcome::{failure, misconfigured};
 
-/// Run a paper's experiments over a grid of what it leaves unsaid, and decide each of its claims.
+/// Run a paper's experiments, draw its figures beside ours, and decide each of its claims.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   longhaul reproduce peng
   longhaul reproduce peng --quick --figure 3
-  longhaul reproduce peng --json | jq '.verdicts[] | {id, verdict}'")]
+  longhaul reproduce peng --json | jq '.verdicts[] | {id, verdict}'
+  longhaul reproduce faulkner --figure 4-4")]
 pub(crate) struct Arguments {
     /// The paper's short name.
     paper: String,

@@ -18,11 +18,14 @@ pub enum Quantity {
     Unknown(String),
 }
 
-/// Quantities by the call that asks for them, such as `ftp('TCP', 1)`, and lists that checks range over.
+/// Quantities by the call that asks for them, such as `ftp('TCP', 1)`, lists that checks range over, and series that figures
+/// draw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
     quantities: BTreeMap<String, Quantity>,
     lists: BTreeMap<String, Vec<Item>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    series: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
 /// An item of a list.
@@ -108,13 +111,29 @@ impl Measurements {
         self.lists.get(name).into_iter().flatten().filter_map(number).collect()
     }
 
+    /// Keeps points that a figure draws, abscissa and ordinate of each, so that drawing it again takes no run. No check sees
+    /// them.
+    pub fn set_series(&mut self, name: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let points: Vec<(f64, f64)> = points.into_iter().collect();
+        // As in `set`.
+        debug_assert!(points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{name} has no number");
+        self.series.insert(name.to_owned(), points);
+    }
+
+    /// The points of a series, in their order; none if there is no such series.
+    #[must_use]
+    pub fn series(&self, name: &str) -> &[(f64, f64)] {
+        self.series.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// Takes in what another experiment measured in the same run.
     pub fn extend(&mut self, other: Self) {
         self.quantities.extend(other.quantities);
         self.lists.extend(other.lists);
+        self.series.extend(other.series);
     }
 
-    /// The medians over `runs`. A quantity that most of them lack is unknown, for the reason that the first of those
+    /// The medians over `runs`, without their series. A quantity that most of them lack is unknown, for the reason that the first of those
     /// gives; a list keeps what all of them have.
     #[must_use]
     pub fn medians(runs: &[Self]) -> Self {
@@ -217,7 +236,10 @@ mod tests {
 
     #[test]
     fn what_is_stored_reads_back() {
-        let runs = [run(Some(1.5), &[1.0, 2.0]), run(None, &[])];
+        let mut runs = [run(Some(1.5), &[1.0, 2.0]), run(None, &[])];
+        // Most numbers take all their digits.
+        runs[0].set_series("roots", (0..1000).map(|k| (f64::from(k) / 7.0, f64::from(k).sqrt())));
+        assert_eq!((runs[0].series("roots").len(), runs[1].series("roots")), (1000, &[][..]));
         let stored = serde_json::to_string(&runs).unwrap();
         assert_eq!(serde_json::from_str::<Vec<Measurements>>(&stored).unwrap(), runs);
     }

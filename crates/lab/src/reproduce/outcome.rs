@@ -22,7 +22,7 @@ pub struct Outcome<'a> {
     pub evidence: Evidence,
     /// Every claim that they decide.
     pub judged: Vec<Judged>,
-    /// The paper's tables and figures at the default point, as far as they were run.
+    /// The paper's tables and figures as far as they were run, at the default point of a grid.
     pub cells: Vec<Cell>,
 }
 
@@ -111,7 +111,7 @@ pub struct VerdictRow<'a> {
     pub paper: Option<&'a str>,
     /// What was measured.
     pub ours: String,
-    /// The verdict at the default point, at the medians over the seeds.
+    /// The verdict: of a grid at its default point, at the medians over the seeds.
     pub verdict: Verdict,
     /// Why it is undecided.
     pub reason: Option<&'a str>,
@@ -126,7 +126,7 @@ pub struct VerdictRow<'a> {
     /// Where it holds, of the points that decide it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grid_share: Option<f64>,
-    /// Why it comes out so, where we know.
+    /// Why it comes out so in a run in full, where we know.
     pub remark: Option<&'static str>,
 }
 
@@ -137,7 +137,7 @@ pub struct Summary<'a> {
     pub paper: &'a str,
     /// The root seed.
     pub seed: u64,
-    /// The paper's tables and figures, at the default point.
+    /// The paper's tables and figures, at the default point of a grid.
     pub cells: &'a [Cell],
     /// Its claims.
     pub verdicts: Vec<VerdictRow<'a>>,

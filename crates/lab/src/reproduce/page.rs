@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::grid::matrix;
-use super::{Cell, Criterion, Evidence, Judged, Outcome, Summary};
+use super::{Cell, Criterion, Evidence, Judged, Outcome, Plan, Summary};
 use crate::claims::Verdict;
 use crate::report::Figure;
 use crate::report::html::{document, escape, show};
@@ -22,7 +22,7 @@ pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> io::Resu
             figures.extend(grid.figures(outcome, surveyed)?);
             figures
         }
-        Evidence::Study(study, samples) => study.figures(samples)?,
+        Evidence::Study(study, samples) => study.figures(samples),
     };
     for figure in &figures {
         std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
@@ -44,7 +44,7 @@ fn page(outcome: &Outcome<'_>, figures: &[Figure], command: &str) -> String {
             matrix::margins(&outcome.judged, surveyed)
         );
     }
-    body += &cells(&outcome.cells);
+    body += &cells(outcome);
     outcome.judged.iter().for_each(|judged| body += &details(outcome, judged));
     body += &format!(
         "<details><summary>How to get exactly this</summary>\n<p><code>{}</code> with version {}</p></details>\n",
@@ -108,29 +108,55 @@ fn coloured(verdict: Verdict) -> String {
     format!("<b style=\"color:{colour}\">{verdict}</b>")
 }
 
-/// The paper's tables and figures as numbers.
-fn cells(cells: &[Cell]) -> String {
-    let mut table = String::from(
-        "<details><summary>Every number at the default point</summary>\n<table><thead><tr><th>cell</th><th>paper</th>\
-         <th>ours, median</th><th>quartiles</th><th>seeds</th><th>bound</th></tr></thead><tbody>\n",
+/// A column's heading, and what a cell has there.
+type Column = (&'static str, fn(&Cell) -> Option<String>);
+
+/// The paper's tables and figures as numbers. What no cell has gets no column.
+fn cells(outcome: &Outcome<'_>) -> String {
+    let (summary, ours) = match &outcome.evidence {
+        Evidence::Grid(..) => ("Every number at the default point", "ours, median"),
+        Evidence::Study(..) => ("Every number of the figures and tables", "ours, mean"),
+    };
+    let columns: [Column; 5] = [
+        ("paper", |cell| cell.paper.map(number)),
+        (ours, |cell| cell.ours.map(number)),
+        ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),
+        ("seeds", |cell| Some(cell.n.to_string())),
+        ("bound", |cell| cell.bound.map(number)),
+    ];
+    let columns: Vec<_> = columns
+        .into_iter()
+        .filter(|(_, value)| outcome.cells.iter().any(|cell| value(cell).is_some()))
+        .collect();
+    if columns.is_empty() {
+        return String::new();
+    }
+    let headings: String = columns.iter().map(|(heading, _)| format!("<th>{heading}</th>")).collect();
+    let mut table = format!(
+        "<details><summary>{summary}</summary>\n<table><thead><tr><th>cell</th>{headings}</tr></thead><tbody>\n"
     );
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
-    for cell in cells {
+    for cell in &outcome.cells {
         let row: Vec<String> = cell.row.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        let _ = writeln!(
-            table,
-            "<tr><th>{}: {}</th><td>{}</td><td>{}</td><td>{} to {}</td><td>{}</td><td>{}</td></tr>",
-            escape(cell.table),
-            escape(&row.join(", ")),
-            number(cell.paper),
-            number(cell.ours),
-            number(cell.p25),
-            number(cell.p75),
-            cell.n,
-            number(cell.bound)
-        );
+        let _ = write!(table, "<tr><th>{}: {}</th>", escape(cell.table), escape(&row.join(", ")));
+        for (_, value) in &columns {
+            let _ = write!(table, "<td>{}</td>", value(cell).unwrap_or_else(|| "-".to_owned()));
+        }
+        table += "</tr>\n";
     }
     table + "</tbody></table></details>\n"
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+/// What a remark is about: it was concluded from runs in full, so that another run's verdict may not be the one it explains.
+const fn remark_heading(plan: &Plan, verdict: Verdict) -> &'static str {
+    match verdict {
+        _ if !plan.is_full() => "About the run in full, not this one",
+        Verdict::Fails => "Likely cause",
+        Verdict::Holds | Verdict::Undecided => "Note",
+    }
 }
 
 /// What a claim's verdict rests on.
@@ -152,8 +178,8 @@ fn details(outcome: &Outcome<'_>, judged: &Judged) -> String {
     };
     paragraph("At the default point", outcome.surveyed().map(|_| ruling.measured.as_str()));
     paragraph("Undecided because", ruling.reason.as_deref());
-    paragraph("Likely cause", outcome.paper.remark(&claim.id));
-    paragraph("Note", claim.note.as_deref());
+    paragraph(remark_heading(&outcome.plan, ruling.verdict), outcome.paper.remark(&claim.id));
+    paragraph("About the claim", claim.note.as_deref());
     text += "<table><tbody>\n";
     for criterion in &ruling.criteria {
         text += &row(criterion);
@@ -173,4 +199,19 @@ fn row(criterion: &Criterion) -> String {
         escape(&criterion.measured()),
         escape(&criterion.required)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_is_a_cause_only_of_what_failed_in_full() {
+        let full = Plan { seeds: None, quick: false, figure: None, cache: None, build: "test".to_owned() };
+        assert_eq!(remark_heading(&full, Verdict::Fails), "Likely cause");
+        assert_eq!(remark_heading(&full, Verdict::Holds), "Note");
+        for part in [Plan { quick: true, ..full.clone() }, Plan { seeds: Some(2), ..full }] {
+            assert!(remark_heading(&part, Verdict::Fails).contains("not this one"));
+        }
+    }
 }

@@ -133,11 +133,11 @@ pub trait Study: Debug + Sync {
     /// The numbers of its figures.
     fn cells(&self, samples: &Samples) -> Vec<Cell>;
 
-    /// Its figures, drawn from our samples, for those experiments that ran.
-    ///
-    /// # Errors
-    /// A run that a figure needs failed.
-    fn figures(&self, samples: &Samples) -> io::Result<Vec<Figure>>;
+    /// The names of figures and tables that only choose experiments: they decide claims, and nothing is drawn.
+    fn undrawn(&self) -> &'static [&'static str];
+
+    /// Its figures, drawn from our samples alone, for those experiments that ran.
+    fn figures(&self, samples: &Samples) -> Vec<Figure>;
 }
 
 /// What all seeds of all cases measured.
@@ -165,6 +165,12 @@ impl Samples {
     #[must_use]
     pub fn runs(&self, experiment: &'static str, case: &str) -> &[Measurements] {
         self.runs.get(&(experiment, case.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first seed's run of a case, which figures of a single realisation draw; none if it did not run.
+    #[must_use]
+    pub fn drawn(&self, experiment: &'static str, case: &str) -> Option<&Measurements> {
+        self.runs(experiment, case).first()
     }
 
     /// A quantity of a case, seed by seed; none where it was not measured.

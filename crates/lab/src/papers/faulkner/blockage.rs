@@ -1,7 +1,7 @@
 //! Sections 1.4, 4.1.2 and 4.2.1, figures 4-4, 4-8 and 4-9: throughput over blocked fraction and mean blockage, with the
 //! link layer and without.
 //!
-//! Every point has 25 realisations of at least 150 channel periods and 300 s; figures 4-8 and 4-9 show one run a point, as
+//! Every point with blockages has 25 realisations of at least 150 channel periods and 300 s; figures 4-8 and 4-9 show one run a point, as
 //! the thesis's do, and the verdicts rest on all.
 
 mod figures;
@@ -59,27 +59,40 @@ const MIDDLE: f64 = 1.0;
 const SEEDS: u32 = 25;
 const SCHEMES: [Scheme; 2] = [Scheme::Tcp, Scheme::TcpLl];
 
-/// Those that run.
-fn durations(effort: Effort) -> &'static [f64] {
-    effort.choose(&[0.2, MIDDLE], &DURATIONS)
-}
-
 fn name(scheme: Scheme, f: f64, d: f64) -> String {
     format!("{} f={f} d={d}", scheme.name())
+}
+
+fn durations(effort: Effort) -> &'static [f64] {
+    effort.choose(&[0.2, MIDDLE], &DURATIONS)
 }
 
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let mut cases = Vec::new();
     for scheme in SCHEMES {
         for f in FRACTIONS {
-            for &d in durations(effort) {
+            // Without blockages nothing is random, nor has a blockage a mean: one run stands for all.
+            let (durations, seeds) =
+                if f > 0.0 { (durations(effort), effort.choose(3, SEEDS)) } else { (&[MIDDLE][..], 1) };
+            for &d in durations {
                 let channel = Channel::Blockage { f, d };
                 let scenario = scenario(scheme, &channel, channel.steady(300.0, effort), &[])?;
-                cases.push(Case::new(name(scheme, f, d), scenario, effort.choose(3, SEEDS)));
+                cases.push(Case::new(name(scheme, f, d), scenario, seeds));
             }
         }
     }
     Ok(cases)
+}
+
+/// A quantity of the sweep by seed. Without blockages every seed and mean blockage has the value of the one run, so that all
+/// cells have as many.
+fn values(samples: &Samples, scheme: Scheme, f: f64, d: f64, quantity: &str) -> Vec<f64> {
+    if f > 0.0 {
+        return samples.values(SWEEP, &name(scheme, f, d), quantity);
+    }
+    let only = samples.mean(SWEEP, &name(scheme, f, MIDDLE), quantity);
+    let seeds = samples.runs(SWEEP, &name(scheme, FRACTIONS[1], d)).len();
+    only.map_or_else(Vec::new, |only| vec![only; seeds])
 }
 
 /// Three packets in ten lost, one by one.
@@ -107,7 +120,7 @@ fn idle(run: &Run) -> Option<f64> {
 
 /// Throughput at a blocked fraction, pooled over the mean blockages.
 fn pooled(samples: &Samples, scheme: Scheme, f: f64) -> Option<Interval> {
-    let at = |&d: &f64| samples.values(SWEEP, &name(scheme, f, d), "T");
+    let at = |&d: &f64| values(samples, scheme, f, d, "T");
     Interval::of(DURATIONS.iter().flat_map(at), 0.95)
 }
 
@@ -202,11 +215,11 @@ fn cells(samples: &Samples) -> Vec<Cell> {
     let mut cells = Vec::new();
     for scheme in SCHEMES {
         for f in FRACTIONS {
-            for d in DURATIONS {
-                let row = |d: String| [("scheme", scheme.name().to_owned()), ("f", f.to_string()), ("d", d)];
-                let values = samples.values(SWEEP, &name(scheme, f, d), "T");
-                let cell = Cell::of_mean("figure 4-4", &row(format!("{d} s")), values);
-                cells.push(Cell { bound: Some(1.0 - f), ..cell });
+            for d in if f > 0.0 { &DURATIONS[..] } else { &[MIDDLE] } {
+                let mut row = vec![("scheme", scheme.name().to_owned()), ("f", f.to_string())];
+                row.extend((f > 0.0).then(|| ("d", format!("{d} s"))));
+                let values = samples.values(SWEEP, &name(scheme, f, *d), "T");
+                cells.push(Cell { bound: Some(1.0 - f), ..Cell::of_mean("figure 4-4", &row, values) });
             }
         }
     }

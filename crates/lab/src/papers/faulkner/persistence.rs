@@ -13,25 +13,32 @@ use base::wire::tcp;
 use base::{Duration, Instant, Packet, SeqNum};
 
 use super::Topic;
+use super::drawing::Curves;
 use super::setting::{Channel, Scheme, scenario, throughput};
 use crate::claims::Measurements;
 use crate::engine::{Direction, Observer, Port};
 use crate::network::Network;
 use crate::node::Element;
+use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
 use crate::run::{self, Watch};
 use crate::scenario::Scenario;
 use crate::statistics::Interval;
 
-pub(super) const TOPIC: Topic =
-    Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures: |_| Ok(Vec::new()) };
+pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures };
 
 const EXPERIMENTS: [Experiment; 2] = [
     Experiment { name: SWEEP, figures: &[SWEEP], claims: &[CLAIM], cases, measure },
-    Experiment { name: SINGLE, figures: &[], claims: &[CLAIM], cases: single_cases, measure: measure_single },
+    Experiment {
+        name: SINGLE,
+        figures: &[SWEEP],
+        claims: &[CLAIM],
+        cases: single_cases,
+        measure: measure_single,
+    },
 ];
 
-/// The sweep, and the table that it fills; the thesis has no figure of it.
+/// The sweep, and the figure and table that it fills; the thesis has none of it.
 const SWEEP: &str = "persistence";
 const SINGLE: &str = "persistence in one blockage";
 const CLAIM: &str = "faulkner-limited-persistence-no-benefit";
@@ -50,6 +57,8 @@ const LIMITS: [Persistence; 7] = [
     ("10 sendings", "attempts = 10"),
     ("30 sendings", "attempts = 30"),
 ];
+/// How many limits in seconds there are at the head of [`LIMITS`]; the others count sendings.
+const IN_SECONDS: usize = 4;
 const FRACTIONS: [f64; 4] = [0.1, 0.3, 0.5, 0.7];
 /// Mean blockages and how long a run lasts at each, in seconds.
 const DURATIONS: [(f64, f64); 2] = [(1.0, 300.0), (5.0, 360.0)];
@@ -62,8 +71,8 @@ const BLOCKED: f64 = 20.0;
 const REOPENED: f64 = 30.0;
 /// When its run ends; TCP's timer has long expired by then.
 const END: f64 = 120.0;
-/// Bytes of payload that a frame holds. A packet's last frame is its own, so that 1500 bytes take four and an ACK one.
-const PAYLOAD: usize = 487;
+/// Frames of 487 bytes of payload that a full packet takes.
+const FRAMES_PER_PACKET: f64 = 1500.0 / 487.0;
 
 fn limits(effort: Effort) -> &'static [Persistence] {
     effort.choose(&LIMITS[1..2], &LIMITS)
@@ -117,8 +126,7 @@ fn single_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 /// Counts what passes a host, and notes when TCP data arrived that had not been there yet.
 #[derive(Debug, Default)]
 struct Passing {
-    /// Bytes of each packet.
-    sent: Vec<usize>,
+    sent: u64,
     received: u64,
     highest: Option<SeqNum>,
     news: Vec<Instant>,
@@ -142,7 +150,7 @@ impl Passing {
 impl Observer for Passing {
     fn on_packet(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         match direction {
-            Direction::Sent => self.sent.push(packet.len()),
+            Direction::Sent => self.sent += 1,
             Direction::Received => {
                 self.received += 1;
                 // Other packets than TCP's are only counted.
@@ -164,25 +172,22 @@ fn measure_single(case: &Case, seed: u64) -> io::Result<Measurements> {
     let reopened = Instant::ZERO + Duration::from_secs_f64(REOPENED);
     network.engine.run(reopened, 0);
     let mut measured = Measurements::new();
-    let outstanding = outstanding(&network, &server.borrow().sent, terminal.borrow().received);
-    measured.note("outstanding", outstanding.map(|frames| frames as f64));
+    let outstanding = outstanding(&network, server.borrow().sent, terminal.borrow().received);
+    measured.note("outstanding", outstanding.map(|packets| packets as f64 * FRAMES_PER_PACKET));
     network.engine.run(Instant::ZERO + scenario.duration, 0);
     let first = terminal.borrow().news.iter().copied().find(|&at| at > reopened);
     measured.note("first", first.map(|at| at.saturating_since(reopened).as_secs_f64()));
     Ok(measured)
 }
 
-/// Frames of the packets that the downlink has taken from its queue, and neither delivered nor given up: the last that were
-/// sent before those in the queue. What the queue dropped is as long as they are.
-fn outstanding(network: &Network, sent: &[usize], received: u64) -> Option<usize> {
+/// Packets that the downlink has taken from its queue, and neither delivered nor given up.
+fn outstanding(network: &Network, sent: u64, received: u64) -> Option<u64> {
     let Element::Link(link) = network.engine.node(network.links["satellite"]) else { return None };
     let (end, report) = (link.end(Port(0)), link.end(Port(0)).report());
     let counted = |name: &str| report.get(name).copied();
     let dropped = counted("queue-dropped-for-packets")? + counted("queue-dropped-for-bytes")?;
-    let gone = (received + dropped + counted("endpoint-packets-given-up")?) as usize;
-    let queued = end.entry().len();
-    let packets = sent.len().saturating_sub(gone + queued);
-    Some(sent.iter().rev().skip(queued).take(packets).map(|bytes| bytes.div_ceil(PAYLOAD)).sum())
+    let gone = received + dropped + counted("endpoint-packets-given-up")? + end.entry().len() as u64;
+    Some(sent.saturating_sub(gone))
 }
 
 fn remark(claim: &str) -> Option<&'static str> {
@@ -252,4 +257,41 @@ fn cells(samples: &Samples) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// Two panels: limits in seconds, and in sendings.
+fn figures(samples: &Samples) -> Vec<Figure> {
+    if !samples.has(SWEEP) {
+        return Vec::new();
+    }
+    let (seconds, sendings) = LIMITS.split_at(IN_SECONDS);
+    let panels = [("seconds", "s", seconds), ("sendings", "sendings", sendings)];
+    panels.into_iter().filter_map(|(what, unit, limits)| over_limits(samples, what, unit, limits)).collect()
+}
+
+/// Throughput over one kind of limit, a curve a channel, beside that without a limit; none if no such limit ran.
+fn over_limits(samples: &Samples, what: &str, unit: &str, limits: &[Persistence]) -> Option<Figure> {
+    let at = |limit: &str| limit.split(' ').next()?.parse::<f64>().ok();
+    let mut curves = Curves::new(&format!("limit ({unit})"), "normalised throughput").log_x();
+    let mut has_any = false;
+    for (colour, (f, d, _)) in channels(samples.effort()).into_iter().enumerate() {
+        let throughput = |limit: &str| samples.interval(SWEEP, &name(limit, f, d), "T");
+        let point = |limit: &Persistence| Some((at(limit.0)?, throughput(limit.0)?));
+        let points: Vec<(f64, Interval)> = limits.iter().filter_map(point).collect();
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
+        has_any = true;
+        if let Some(unlimited) = throughput(UNLIMITED.0) {
+            curves = curves.level(colour, first.0..last.0, unlimited.mean);
+        }
+        curves = curves.measured(&format!("f = {f}, d = {d} s"), colour, &points);
+    }
+    has_any.then(|| Figure {
+        name: format!("{SWEEP}-{what}"),
+        title: format!("Section 5.2: throughput when a packet is given up after so many {what}"),
+        caption: format!(
+            "Means over realisations of the channel, {SEEDS} in full, with 95 % intervals; dashed in the same colour: \
+             without a limit, in the same realisations."
+        ),
+        svg: curves.svg(),
+    })
 }

@@ -182,9 +182,9 @@ fn cells(samples: &Samples) -> Vec<Cell> {
     lengths.map(cell).into()
 }
 
-fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let curves = curves(samples, "mean");
     let n = curves.len();
@@ -194,7 +194,7 @@ fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
         caption,
         svg: drawing.svg(),
     };
-    Ok(vec![
+    vec![
         figure(
             "figure-3-4",
             "Figure 3-4, top: running mean of each realisation",
@@ -218,7 +218,7 @@ fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
             ),
             spreads(&curves, &self::curves(samples, "open")),
         ),
-    ])
+    ]
 }
 
 const LENGTH: &str = "length of the run in channel periods";

@@ -141,9 +141,9 @@ pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
     BLOCKAGES.iter().flat_map(|(label, _)| FRACTIONS.map(|f| cell(f, label))).collect()
 }
 
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let mut over_fraction = Curves::new("blocked fraction f", "capacity / line rate");
     for (colour, label) in ["10 bits", "100 bits", "a frame", "200 ms"].into_iter().enumerate() {
@@ -159,7 +159,7 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
             over_blockage.line(&format!("f = {f}"), colour, BLOCKAGES.iter().filter_map(at).collect());
     }
     let half_a_per_cent = vec![(GOOD_FROM, 0.005), (5.0 * RATE, 0.005)];
-    Ok(vec![
+    vec![
         Figure {
             name: "capacity".to_owned(),
             title: "The capacity of the blockage channel, whose state nobody tells".to_owned(),
@@ -176,5 +176,5 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
                 .to_owned(),
             svg: over_blockage.calculated("0.5 %", half_a_per_cent).svg(),
         },
-    ])
+    ]
 }

@@ -181,9 +181,9 @@ fn measured(samples: &Samples, scheme: Scheme) -> Vec<(f64, Interval)> {
         .collect()
 }
 
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let capacity = logarithms().map(rate).map(|ber| (ber, Channel::BitErrors(ber).capacity()));
     let svg = Curves::new("bit error rate", "normalised throughput")
@@ -194,7 +194,7 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
         .svg();
     let seeds = samples.runs(NAME, &name(Scheme::Tcp, Some(-8.0))).len();
     let seconds = samples.effort().choose(100, 300);
-    Ok(vec![Figure {
+    vec![Figure {
         name: "figure-4-1".to_owned(),
         title: "Figure 4-1: throughput over bit error rate".to_owned(),
         caption: format!(
@@ -202,5 +202,5 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
              the capacity of the binary symmetric channel."
         ),
         svg,
-    }])
+    }]
 }

@@ -16,14 +16,13 @@ use kuva::render::figure::Figure as Panels;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::super::setting::{Channel, Scheme, logged, scenario};
+use super::super::setting::{Channel, Scheme, scenario};
 use crate::claims::Measurements;
 use crate::observe::EventLog;
 use crate::observe::events::{LinkDirection, PacketStep, Segment};
 use crate::report::{COLOURS, Figure};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, FIRST_SEED, Ruling, Samples};
-use crate::run::{Run, Watch};
-use crate::scenario::Scenario;
+use crate::run::{self, Watch};
 use crate::statistics::Interval;
 
 pub(super) const EXPERIMENT: Experiment =
@@ -41,18 +40,12 @@ const SPREAD_FROM: f64 = 7.0;
 /// Bytes of a full segment.
 const SEGMENT: f64 = 1448.0;
 
-fn traced(scheme: Scheme) -> Result<Scenario, ConfigError> {
-    scenario(scheme, &Channel::BitErrors(BER), SECONDS, &[])
-}
-
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
-    let case = |scheme: Scheme| Ok(Case::new(scheme.name(), traced(scheme)?, effort.choose(4, SEEDS)));
+    let case = |scheme: Scheme| {
+        let scenario = scenario(scheme, &Channel::BitErrors(BER), SECONDS, &[])?;
+        Ok(Case::new(scheme.name(), scenario, effort.choose(4, SEEDS)))
+    };
     SCHEMES.into_iter().map(case).collect()
-}
-
-/// A run with its log.
-fn run(scenario: &Scenario, seed: u64) -> io::Result<Run> {
-    logged(NAME, scenario, seed, Watch { progress: true, ..Watch::default() })
 }
 
 fn shown() -> Instant {
@@ -60,7 +53,8 @@ fn shown() -> Instant {
 }
 
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let run = run(case.scenario(), seed)?;
+    let watch = Watch { events: true, progress: true, ..Watch::default() };
+    let run = run::run(NAME, case.scenario(), seed, &watch)?;
     let mut measured = Measurements::new();
     let points = run.progress.iter().flat_map(|received| &received.points);
     let bytes = points.filter(|(at, _)| *at <= shown()).map(|(_, bytes)| *bytes).max();
@@ -74,8 +68,9 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     measured.note("original first", timed_out.original_first as f64);
     measured.note("queue dropped", timed_out.queue_dropped as f64);
     measured.note("in recovery", timed_out.in_recovery as f64);
-    let states = run.log.sender_states("server").take_while(|(at, _)| *at <= shown());
-    measured.note("timeouts", states.last().map(|(_, state)| f64::from(state.timeouts)));
+    if seed == FIRST_SEED {
+        keep_segments(&run.log, &mut measured);
+    }
     Ok(measured)
 }
 
@@ -114,8 +109,7 @@ impl TimedOut {
         for (at, state) in log.sender_states("server") {
             recovering.insert(at, state.recovering);
         }
-        // A state is logged at the same time as the segments that its change sends.
-        let in_recovery = |at: Instant| recovering.range(..=at).next_back().is_some_and(|(_, &is)| is);
+        let in_recovery = |at: Instant| recovering.range(..at).next_back().is_some_and(|(_, &is)| is);
         let (mut timed_out, mut recovered) = (BTreeSet::new(), BTreeSet::new());
         for (at, segment) in sent_again(log) {
             let of = if in_recovery(at) { &mut recovered } else { &mut timed_out };
@@ -185,18 +179,17 @@ pub(super) fn rule(samples: &Samples) -> Ruling {
         Criterion::told("segments timed out under TCP-LL", samples.interval(NAME, ll, "timed out")),
         Criterion::told("the same in the realisation drawn", first(ll, "timed out")),
         Criterion::told("segments sent again in fast recovery", samples.interval(NAME, ll, "in recovery")),
-        Criterion::told("time-outs under TCP-LL", samples.interval(NAME, ll, "timeouts")),
     ])
 }
 
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
     for scheme in SCHEMES {
-        let scenario = traced(scheme).map_err(io::Error::other)?;
-        let panel = panel(&run(&scenario, FIRST_SEED)?.log);
+        let Some(drawn) = samples.drawn(NAME, scheme.name()) else { continue };
+        let panel = panel(drawn);
         let layout = Layout::auto_from_plots(&panel)
             .with_title(scheme.name())
             .with_x_label("time (s)")
@@ -209,9 +202,9 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
         plots.push(panel);
         layouts.push(layout);
     }
-    let panels = Panels::new(SCHEMES.len(), 1).with_plots(plots).with_layouts(layouts);
+    let panels = Panels::new(plots.len(), 1).with_plots(plots).with_layouts(layouts);
     let panels = panels.with_cell_size(WIDTH, HEIGHT);
-    Ok(vec![Figure {
+    vec![Figure {
         name: "figure-4-3".to_owned(),
         title: "Figure 4-3: traces with the link layer and without, at a bit error rate of 1e-5".to_owned(),
         caption: format!(
@@ -219,15 +212,21 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
              reception; diamonds are retransmissions as they are sent, crosses are receptions of what was there already."
         ),
         svg: SvgBackend.render_scene(&panels.render()),
-    }])
+    }]
 }
 
 /// Of each panel.
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 360.0;
 
-/// One scheme's trace.
-fn panel(log: &EventLog) -> Vec<Plot> {
+/// The series that a figure draws, seconds and segment numbers: where each segment was first sent and, in the same order, first
+/// received; what was sent again; what came again.
+const SENT: &str = "first sent";
+const RECEIVED: &str = "first received";
+const SENT_AGAIN: &str = "sent again";
+const RECEIVED_AGAIN: &str = "received again";
+
+fn keep_segments(log: &EventLog, measured: &mut Measurements) {
     let place = |at: Instant, seq: u64| (at.as_secs_f64(), seq as f64 / SEGMENT);
     let mut first_sent = BTreeMap::new();
     for (at, segment) in log.segments("server").filter(|(_, segment)| segment.sent && segment.len > 0) {
@@ -237,20 +236,32 @@ fn panel(log: &EventLog) -> Vec<Plot> {
         let segments = log.segments("terminal");
         segments.filter(|(at, segment)| !segment.sent && segment.len > 0 && *at <= shown())
     };
-    let mut plots = Vec::new();
+    let (mut sent, mut arrived) = (Vec::new(), Vec::new());
     for (at, segment) in received().filter(|(_, segment)| !segment.again) {
-        let Some(sent) = first_sent.get(&segment.seq) else { continue };
-        let line = vec![place(*sent, segment.seq), place(at, segment.seq)];
-        plots.push(Plot::Line(LinePlot::new().with_data(line).with_color(COLOURS[1]).with_stroke_width(0.8)));
+        let Some(first) = first_sent.get(&segment.seq) else { continue };
+        sent.push(place(*first, segment.seq));
+        arrived.push(place(at, segment.seq));
     }
-    let again = sent_again(log).map(|(at, segment)| place(at, segment.seq)).collect();
-    let twice = received().filter(|(_, s)| s.again).map(|(at, s)| place(at, s.seq)).collect();
-    plots.push(marks("sent again", MarkerShape::Diamond, COLOURS[0], again));
-    plots.push(marks("received again", MarkerShape::Cross, COLOURS[2], twice));
+    measured.set_series(SENT, sent);
+    measured.set_series(RECEIVED, arrived);
+    measured.set_series(SENT_AGAIN, sent_again(log).map(|(at, segment)| place(at, segment.seq)));
+    let twice = received().filter(|(_, segment)| segment.again);
+    measured.set_series(RECEIVED_AGAIN, twice.map(|(at, segment)| place(at, segment.seq)));
+}
+
+/// One scheme's trace.
+fn panel(drawn: &Measurements) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    for (&sent, &received) in drawn.series(SENT).iter().zip(drawn.series(RECEIVED)) {
+        let line = LinePlot::new().with_data(vec![sent, received]);
+        plots.push(Plot::Line(line.with_color(COLOURS[1]).with_stroke_width(0.8)));
+    }
+    plots.push(marks(SENT_AGAIN, MarkerShape::Diamond, COLOURS[0], drawn.series(SENT_AGAIN)));
+    plots.push(marks(RECEIVED_AGAIN, MarkerShape::Cross, COLOURS[2], drawn.series(RECEIVED_AGAIN)));
     plots
 }
 
-fn marks(name: &str, shape: MarkerShape, colour: &str, points: Vec<(f64, f64)>) -> Plot {
-    let scatter = ScatterPlot::new().with_data(points).with_marker(shape).with_size(4.0);
+fn marks(name: &str, shape: MarkerShape, colour: &str, points: &[(f64, f64)]) -> Plot {
+    let scatter = ScatterPlot::new().with_data(points.to_vec()).with_marker(shape).with_size(4.0);
     Plot::Scatter(scatter.with_color(colour).with_legend(name))
 }

@@ -1,21 +1,20 @@
 //! How much of the throughput's variance goes with the blocked fraction, and how much with the mean blockage.
 
-use super::{FRACTIONS, SWEEP, durations, name};
+use super::{DURATIONS, FRACTIONS, values};
 use crate::papers::faulkner::setting::Scheme;
 use crate::reproduce::{Criterion, Ruling, Samples};
-use crate::statistics::{Spread, TwoWay, crossing, standard_deviation};
+use crate::statistics::{Spread, TwoWay, crossing, mean, standard_deviation};
 
 /// Every value of a scheme, by fraction, mean blockage and seed; none if a cell did not run.
 fn split(samples: &Samples, scheme: Scheme) -> Option<TwoWay> {
-    let cell = |f: f64, d: f64| samples.values(SWEEP, &name(scheme, f, d), "T");
-    let rows = FRACTIONS.iter().map(|&f| durations(samples.effort()).iter().map(|&d| cell(f, d)).collect());
+    let row = |&f: &f64| DURATIONS.iter().map(|&d| values(samples, scheme, f, d, "T")).collect();
+    let rows = FRACTIONS.iter().map(row);
     TwoWay::of(&rows.collect::<Vec<Vec<_>>>())
 }
 
 /// The means of a scheme at a fraction, one a mean blockage.
 fn means(samples: &Samples, scheme: Scheme, f: f64) -> Vec<f64> {
-    let durations = durations(samples.effort()).iter();
-    durations.filter_map(|&d| samples.mean(SWEEP, &name(scheme, f, d), "T")).collect()
+    DURATIONS.iter().filter_map(|&d| mean(&values(samples, scheme, f, d, "T"))).collect()
 }
 
 pub(super) fn dominates_under_arq(samples: &Samples) -> Ruling {
@@ -25,8 +24,7 @@ pub(super) fn dominates_under_arq(samples: &Samples) -> Ruling {
         Criterion::at_most("share of variance with d", split.map(|split| split.share_b()), 0.05),
     ];
     for f in FRACTIONS {
-        let all = durations(samples.effort()).len();
-        let means = Spread::of(means(samples, Scheme::TcpLl, f)).filter(|means| means.n == all);
+        let means = Spread::of(means(samples, Scheme::TcpLl, f)).filter(|means| means.n == DURATIONS.len());
         let range = means.map(|means| (means.max - means.min) / means.mean);
         criteria.push(Criterion::at_most(format!("(max - min over d) / mean at f = {f}"), range, 0.2));
     }
@@ -65,18 +63,19 @@ pub(super) fn dominates_without(samples: &Samples) -> Ruling {
 
 /// The fraction at which a scheme's mean over all mean blockages falls to half of that without blockage.
 fn half(samples: &Samples, scheme: Scheme) -> Option<f64> {
-    let mean = |f: f64| Spread::of(means(samples, scheme, f)).map(|means| means.mean);
-    let curve: Vec<(f64, f64)> = FRACTIONS.iter().filter_map(|&f| Some((f, mean(f)?))).collect();
+    let point = |&f: &f64| Some((f, mean(&means(samples, scheme, f))?));
+    let curve: Vec<(f64, f64)> = FRACTIONS.iter().filter_map(point).collect();
     crossing(&curve, curve.first()?.1 / 2.0)
 }
 
-/// The median over the cells of the standard deviation over the mean; cells where nothing arrives have none.
+/// The median over the cells of the standard deviation over the mean; cells where nothing arrives have none, nor has what is
+/// not random for want of blockages.
 fn scatter(samples: &Samples, scheme: Scheme) -> Option<f64> {
     let mut all = Vec::new();
-    for f in FRACTIONS {
-        for &d in durations(samples.effort()) {
-            let values = samples.values(SWEEP, &name(scheme, f, d), "T");
-            let mean = Spread::of(values.iter().copied()).map_or(0.0, |spread| spread.mean);
+    for f in FRACTIONS.into_iter().filter(|&f| f > 0.0) {
+        for d in DURATIONS {
+            let values = values(samples, scheme, f, d, "T");
+            let mean = mean(&values).unwrap_or(0.0);
             all.extend(standard_deviation(&values).filter(|_| mean > 0.0).map(|deviation| deviation / mean));
         }
     }

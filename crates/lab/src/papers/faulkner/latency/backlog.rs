@@ -2,8 +2,7 @@
 //!
 //! Blockages of 2 s come every 10 s; the thesis does not give its times. The connection opens at another moment of the
 //! first second with each seed. A latency counts as back where it was when it is at most 1.2 times the median of the
-//! two seconds before the blockage. Reading is faster than offering from when more than that comes within the 100 ms after
-//! a record: records are 110 ms apart as they are offered, so that it takes two.
+//! two seconds before the blockage.
 
 use std::io;
 
@@ -47,8 +46,6 @@ const CLEARED: f64 = 1.2;
 const BEFORE: f64 = 2.0;
 /// A round trip's seconds: twice 250 ms.
 const ROUND_TRIP: f64 = 0.5;
-/// Seconds over which a rate of reading is taken.
-const WINDOW: f64 = 0.1;
 /// How much of a run figure 4-13 shows, in seconds: blockages are at 30, 40 and 50 s.
 const SHOWN: core::ops::Range<f64> = 28.0..60.0;
 /// Lines that can be told apart in the figure.
@@ -66,7 +63,7 @@ fn at_load(tenths: u32, seconds: f64) -> Result<Scenario, ConfigError> {
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let seeds = effort.choose(2, SEEDS);
     Ok(vec![
-        Case::new(name(HALF), at_load(HALF, effort.choose(60.0, LENGTHS[0]))?, seeds),
+        Case::new(name(HALF), at_load(HALF, effort.choose(SHOWN.end + 10.0, LENGTHS[0]))?, seeds),
         Case::new(name(FULL), at_load(FULL, LENGTHS[2])?, seeds),
     ])
 }
@@ -88,7 +85,7 @@ struct Recovery {
     back: Option<f64>,
     /// What was read until then a second, over what was offered; until the next blockage if it was not back.
     speed: f64,
-    /// From the reopening until reading gets faster than offering, in seconds.
+    /// From the reopening until a round trip's worth of time in which more was read than offered has passed, in seconds.
     faster: Option<f64>,
 }
 
@@ -113,19 +110,16 @@ fn recoveries(scenario: &Scenario, seed: u64, records: &[Sample]) -> Vec<Recover
         let calm = Spread::of(calm.iter().map(|record| record.latency.as_secs_f64()))?.median;
         let is_back = |record: &&Sample| record.latency.as_secs_f64() <= CLEARED * calm;
         let back = read_in(blocked.end, next).iter().find(is_back).map(read_at);
-        let window = Duration::from_secs_f64(WINDOW);
-        // What comes together is read at one moment: the record itself does not count, others of its moment do.
-        let surplus = |record: &&Sample| {
-            let from = read_at(record);
-            let read = rate(from, from + window) - f64::from(record.bytes) * 8.0 / WINDOW / offered;
-            read > 1.0
-        };
-        let faster = read_in(blocked.end, next).iter().find(surplus).map(read_at);
+        let trip = Duration::from_secs_f64(ROUND_TRIP);
+        let windows = (0..)
+            .map(|k| blocked.end + Duration::from_millis(50 * k))
+            .take_while(|from| *from + trip <= next);
+        let faster = windows.map(|from| (from, from + trip)).find(|&(from, to)| rate(from, to) > 1.0);
         let since = |time: Instant| time.saturating_since(blocked.end).as_secs_f64();
         Some(Recovery {
             back: back.map(since),
             speed: rate(blocked.end, back.unwrap_or(next)),
-            faster: faster.map(since),
+            faster: faster.map(|(_, to)| since(to)),
         })
     };
     super::blockages(scenario, seed).filter_map(after).collect()
@@ -144,12 +138,14 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     measured.note("first back", recoveries.iter().filter_map(|recovery| recovery.back).reduce(f64::min));
     measured.note("speed", recoveries.iter().map(|recovery| recovery.speed).reduce(f64::min));
     measured.note("faster", over(&|recovery| recovery.faster));
-    measured.note("first faster", recoveries.iter().filter_map(|recovery| recovery.faster).reduce(f64::min));
     for seconds in LENGTHS {
         let read = records.iter().filter(|record| read_at(record) <= at(seconds));
         let latencies: Vec<f64> = read.map(|record| record.latency.as_secs_f64()).collect();
         let within = scenario.duration.as_secs_f64() >= seconds;
         measured.note(&format!("L {seconds}"), mean(&latencies).filter(|_| within));
+    }
+    if seed == FIRST_SEED {
+        keep_records(&records, &mut measured);
     }
     Ok(measured)
 }
@@ -162,7 +158,7 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
         let ratios = after.into_iter().zip(before).map(|(after, before)| after / before);
         crate::statistics::Interval::of(ratios, 0.95)
     };
-    let least = |quantity: &str| samples.values(NAME, &name(HALF), quantity).into_iter().reduce(f64::min);
+    let soonest = samples.values(NAME, &name(HALF), "first back").into_iter().reduce(f64::min);
     let slowest = samples.values(NAME, &name(HALF), "speed").into_iter().reduce(f64::min);
     Ruling::all(vec![
         Criterion::at_least(
@@ -176,14 +172,12 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
             slowest,
             slowest.map(|slowest| slowest > 1.0),
         ),
-        Criterion::at_least(
-            "seconds from reopening until reading is faster than offering, least",
-            least("first faster"),
-            ROUND_TRIP,
-        ),
-        Criterion::told("the same, mean", half("faster")),
-        Criterion::told("seconds from reopening until latency is back, least", least("first back")),
+        Criterion::at_least("seconds from reopening until then, least", soonest, ROUND_TRIP),
         Criterion::told("the same, mean", half("back")),
+        Criterion::told(
+            "seconds from reopening until a round trip with more read than offered has passed, mean",
+            half("faster"),
+        ),
         Criterion::at_least("L at 1200 s over L at 300 s, load 1.0", grown(LENGTHS[2]), 1.5),
         Criterion::told("L at 600 s over L at 300 s, load 1.0", grown(LENGTHS[1])),
         Criterion::told(
@@ -194,27 +188,40 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
 }
 
 /// A line a record, from when it was written to when it was read, for each of the loads.
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let panel = |(panel, tenths): (&str, u32)| {
-        let scenario = at_load(tenths, SHOWN.end + 10.0).map_err(io::Error::other)?;
-        let records = samples_of(&scenario, FIRST_SEED)?;
-        Ok(packet_lines(panel, tenths, &records))
-    };
-    [("a", FULL), ("b", HALF)].into_iter().map(panel).collect()
+    let panel = |(panel, tenths)| Some(packet_lines(panel, tenths, samples.drawn(NAME, &name(tenths))?));
+    [("a", FULL), ("b", HALF)].into_iter().filter_map(panel).collect()
 }
 
-fn packet_lines(panel: &str, tenths: u32, records: &[Sample]) -> Figure {
+/// What the figure draws: seconds and numbers of records as they were written and, in the same order, as they were read, and
+/// how many records there are for each that is drawn.
+const WRITTEN: &str = "written";
+const READ: &str = "read";
+const STEP: &str = "records a line";
+
+fn keep_records(records: &[Sample], measured: &mut Measurements) {
     let shown = records.iter().enumerate().filter(|(_, record)| SHOWN.contains(&record.sent.as_secs_f64()));
     let shown: Vec<(usize, &Sample)> = shown.collect();
-    let line = |&(number, record): &(usize, &Sample)| {
-        let ends = [record.sent, read_at(record)].map(|time| (time.as_secs_f64(), number as f64));
-        Plot::Line(LinePlot::new().with_data(ends.to_vec()).with_stroke_width(1.0).with_color(COLOURS[1]))
-    };
     let step = shown.len().div_ceil(LINES).max(1);
-    let plots: Vec<Plot> = shown.iter().step_by(step).map(line).collect();
+    let ends = |time: fn(&Sample) -> Instant| {
+        let drawn = shown.iter().step_by(step);
+        drawn.map(move |(number, record)| (time(record).as_secs_f64(), *number as f64))
+    };
+    measured.set_series(WRITTEN, ends(|record| record.sent));
+    measured.set_series(READ, ends(read_at));
+    measured.note(STEP, step as f64);
+}
+
+fn packet_lines(panel: &str, tenths: u32, drawn: &Measurements) -> Figure {
+    let line = |(&written, &read): (&(f64, f64), &(f64, f64))| {
+        let line = LinePlot::new().with_data(vec![written, read]);
+        Plot::Line(line.with_stroke_width(1.0).with_color(COLOURS[1]))
+    };
+    let plots: Vec<Plot> = drawn.series(WRITTEN).iter().zip(drawn.series(READ)).map(line).collect();
+    let step = drawn.quantity(STEP).unwrap_or(1.0);
     let layout = Layout::auto_from_plots(&plots).with_x_label("time in s").with_y_label("record");
     let percent = tenths * 10;
     Figure {

@@ -1,7 +1,5 @@
 //! What the comparisons look like.
 
-use std::io;
-
 use super::{
     Block, Blockages, DELAY, FRACTIONS, NAME, OTHER_DELAYS, REGULAR, Setting, Source, WINDOWS, seconds,
 };
@@ -9,9 +7,9 @@ use crate::papers::faulkner::drawing::Curves;
 use crate::report::Figure;
 use crate::reproduce::Samples;
 
-pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let mut figures = FRACTIONS.map(|f| sources(samples, f)).to_vec();
     figures.extend(Block::BOTH.map(|block| line(samples, block)));
@@ -20,7 +18,7 @@ pub(super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
         figures.push(delays(samples, &base));
         figures.push(regular(samples, &base));
     }
-    Ok(figures)
+    figures
 }
 
 fn over_windows(y: &str) -> Curves {

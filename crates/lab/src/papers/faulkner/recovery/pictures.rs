@@ -1,41 +1,59 @@
 //! Figures 4-5 to 4-7: progress and sequence numbers around blockages.
+//!
+//! What they draw is kept with the measurements of the runs: `keep_*` takes it from a trace, the rest draws it.
 
 use core::iter;
 use core::ops::Range;
-use std::io;
 
 use base::Instant;
 use link::FrameKind;
 
-use super::choreography::{self, ENDS, LETTERS, STARTS, blocked_once};
-use super::trace::{SEGMENT, Trace, after};
+use super::choreography::{self, ENDS, LETTERS, STARTS};
+use super::trace::{SEGMENT, Trace};
 use super::{Window, periodic};
+use crate::claims::Measurements;
 use crate::papers::faulkner::drawing::Curves;
 use crate::papers::faulkner::setting::Scheme;
 use crate::report::{Figure, thin};
-use crate::reproduce::FIRST_SEED;
+use crate::reproduce::Samples;
 
-/// A blockage as a figure shades it.
-fn seconds(blockage: &Range<Instant>) -> Range<f64> {
-    blockage.start.as_secs_f64()..blockage.end.as_secs_f64()
+/// Seconds at which each blockage starts and ends.
+const BLOCKED: &str = "blocked";
+/// Seconds, and kB that the application had by then.
+const PROGRESS: &str = "progress";
+
+fn keep_blockages(trace: &Trace, measured: &mut Measurements) {
+    let seconds = |blockage: Range<Instant>| (blockage.start.as_secs_f64(), blockage.end.as_secs_f64());
+    measured.set_series(BLOCKED, trace.blockages().into_iter().map(seconds));
+}
+
+/// The blockages as a figure shades them.
+fn blockages(drawn: &Measurements) -> Vec<Range<f64>> {
+    drawn.series(BLOCKED).iter().map(|&(start, end)| start..end).collect()
+}
+
+pub(super) fn keep_progress(trace: &Trace, measured: &mut Measurements) {
+    keep_blockages(trace, measured);
+    let points = trace.progress().iter().map(|&(at, bytes)| (at.as_secs_f64(), bytes as f64 / 1e3));
+    measured.set_series(PROGRESS, points);
 }
 
 /// Figure 4-5, and 4-6, which is its first blockage seen closely.
-pub(super) fn progress() -> io::Result<Vec<Figure>> {
-    let mut traces = Vec::new();
-    for scheme in [Scheme::Tcp, Scheme::TcpLl] {
-        let scenario = periodic::drawn(scheme).map_err(io::Error::other)?;
-        traces.push((scheme, Trace::of(scheme.name(), &scenario, FIRST_SEED)?));
-    }
-    let shaded: Vec<Range<f64>> =
-        traces.first().map_or_else(Vec::new, |(_, trace)| trace.blockages().iter().map(seconds).collect());
+pub(super) fn progress(samples: &Samples) -> Vec<Figure> {
+    let run = |scheme| Some((scheme, samples.drawn(periodic::NAME, &periodic::drawn(scheme))?));
+    let runs: Vec<(Scheme, &Measurements)> =
+        [Scheme::Tcp, Scheme::TcpLl].into_iter().filter_map(run).collect();
+    let shaded = runs.first().map_or_else(Vec::new, |(_, drawn)| blockages(drawn));
     let drawing = |part: Range<f64>| {
         let mut drawing = Curves::new("time (s); shaded: blocked", "received in order (kB)");
         let mut bounds = (f64::INFINITY, 0.0_f64);
-        for (colour, (scheme, trace)) in traces.iter().enumerate() {
-            let by = |seconds: f64| (seconds, trace.received(after(Instant::ZERO, seconds)) as f64 / 1e3);
-            let inside = trace.progress().iter().map(|&(at, bytes)| (at.as_secs_f64(), bytes as f64 / 1e3));
-            let inside = inside.filter(|(at, _)| part.contains(at));
+        for (colour, (scheme, drawn)) in runs.iter().enumerate() {
+            let all = drawn.series(PROGRESS);
+            let by = |seconds: f64| {
+                let next = all.partition_point(|(at, _)| *at <= seconds);
+                (seconds, all[..next].last().map_or(0.0, |(_, kilobytes)| *kilobytes))
+            };
+            let inside = all.iter().copied().filter(|(at, _)| part.contains(at));
             let points: Vec<_> = iter::once(by(part.start)).chain(inside).chain([by(part.end)]).collect();
             for (_, kilobytes) in &points {
                 bounds = (bounds.0.min(*kilobytes), bounds.1.max(*kilobytes));
@@ -45,7 +63,7 @@ pub(super) fn progress() -> io::Result<Vec<Figure>> {
         let inside: Vec<Range<f64>> = shaded.iter().filter(|s| s.end <= part.end).cloned().collect();
         drawing.shaded(&inside).between_x(part).between_y(bounds.0..bounds.1).svg()
     };
-    Ok(vec![
+    vec![
         Figure {
             name: "figure-4-5".to_owned(),
             title: "Figure 4-5: recovery from periodic blockages of 5 s".to_owned(),
@@ -62,87 +80,60 @@ pub(super) fn progress() -> io::Result<Vec<Figure>> {
                     .to_owned(),
             svg: drawing(9.0..22.0),
         },
-    ])
+    ]
 }
 
 /// The part of the run that figure 4-7 shows.
 const SHOWN: Range<f64> = STARTS - 1.0..ENDS + 4.0;
 
-/// Figure 4-7, of TCP and of the link, with the baseline's receive window and with a small one.
-pub(super) fn sequences() -> io::Result<Vec<Figure>> {
-    let mut figures = Vec::new();
-    for window in choreography::WINDOWS {
-        let scenario = blocked_once(window, false).map_err(io::Error::other)?;
-        let trace = Trace::of(Scheme::TcpLl.name(), &scenario, FIRST_SEED)?;
-        let Some(blockage) = trace.blockages().into_iter().next() else { continue };
-        let events = choreography::events(&trace, &blockage);
-        let suffix = if window == Window::Baseline { "" } else { "-64-kib" };
-        for (what, svg) in
-            [("TCP", of_tcp(&trace, &blockage, &events)), ("link", of_link(&trace, &blockage, &events))]
-        {
-            figures.push(Figure {
-                name: format!("figure-4-7-{}{suffix}", what.to_lowercase()),
-                title: format!(
-                    "Figure 4-7, {what}: sequence numbers in a blockage of 5 s, receive window {}",
-                    window.name()
-                ),
-                caption: "As the sender's host and the link's sending end saw them; the letters are the thesis's, where the \
-                          event happened."
-                    .to_owned(),
-                svg,
-            });
-        }
+/// A panel of figure 4-7, and what it has: each series with its colour, and the letters of its events.
+#[derive(Debug)]
+struct Panel {
+    name: &'static str,
+    y_label: &'static str,
+    series: [(&'static str, usize); 3],
+    letters: &'static str,
+}
+
+/// In segments.
+const OF_TCP: Panel = Panel {
+    name: "TCP",
+    y_label: "segment",
+    series: [("first sent", 1), ("sent again", 0), ("acknowledged", 2)],
+    letters: "ACEI",
+};
+
+/// In frames.
+const OF_LINK: Panel = Panel {
+    name: "link",
+    y_label: "frame",
+    series: [("new", 1), ("flagged as lost", 0), ("over again", 4)],
+    letters: "BDFG",
+};
+
+pub(super) fn keep_sequences(trace: &Trace, measured: &mut Measurements) {
+    keep_blockages(trace, measured);
+    let sent = |again: bool| {
+        let sent = trace.sent().filter(move |(_, segment)| segment.again == again);
+        sent.map(|(at, segment)| (at, segment.seq as f64 / SEGMENT)).collect()
+    };
+    let acknowledged = trace.acknowledged().map(|(at, ack)| (at, ack as f64 / SEGMENT)).collect();
+    for ((name, _), points) in OF_TCP.series.into_iter().zip([sent(false), sent(true), acknowledged]) {
+        measured.set_series(name, shown(points));
     }
-    Ok(figures)
+    for ((name, _), points) in OF_LINK.series.into_iter().zip(frames(trace)) {
+        measured.set_series(name, shown(points));
+    }
 }
 
 /// Points of a trace within the part shown.
-fn shown(points: impl Iterator<Item = (Instant, f64)>) -> Vec<(f64, f64)> {
-    points.map(|(at, y)| (at.as_secs_f64(), y)).filter(|(at, _)| SHOWN.contains(at)).collect()
+fn shown(points: Vec<(Instant, f64)>) -> impl Iterator<Item = (f64, f64)> {
+    points.into_iter().map(|(at, y)| (at.as_secs_f64(), y)).filter(|(at, _)| SHOWN.contains(at))
 }
 
-/// A drawing of what is shown, with these events' letters at the height where they happened.
-fn finish(
-    drawing: Curves,
-    all: &[&[(f64, f64)]],
-    blockage: &Range<Instant>,
-    events: &[Option<Instant>; 9],
-    letters: &str,
-) -> String {
-    let heights = || all.iter().flat_map(|points| points.iter().map(|point| point.1));
-    let (low, high) = (heights().fold(f64::INFINITY, f64::min), heights().fold(0.0, f64::max));
-    let mut labels = Vec::new();
-    for (letter, at) in LETTERS.into_iter().zip(events) {
-        let Some(at) = at.filter(|_| letters.contains(letter)).map(Instant::as_secs_f64) else { continue };
-        let points = all.iter().flat_map(|points| points.iter());
-        let nearest = points.min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()));
-        labels.extend(nearest.map(|&(_, y)| (letter, at, y)));
-    }
-    let margin = 0.08 * (high - low);
-    drawing
-        .labels(&labels, margin)
-        .shaded(&[seconds(blockage)])
-        .between_x(SHOWN)
-        .between_y(low - margin..high + 2.0 * margin)
-        .svg()
-}
-
-fn of_tcp(trace: &Trace, blockage: &Range<Instant>, events: &[Option<Instant>; 9]) -> String {
-    let sent = |again: bool| {
-        let sent = trace.sent().filter(move |(_, segment)| segment.again == again);
-        shown(sent.map(|(at, segment)| (at, segment.seq as f64 / SEGMENT)))
-    };
-    let (new, again) = (sent(false), sent(true));
-    let acknowledged = shown(trace.acknowledged().map(|(at, ack)| (at, ack as f64 / SEGMENT)));
-    let drawing = Curves::new("time (s); shaded: blocked", "segment")
-        .points("first sent", 1, new.clone())
-        .points("sent again", 0, again.clone())
-        .points("acknowledged", 2, acknowledged.clone());
-    finish(drawing, &[&new, &again, &acknowledged], blockage, events, "ACEI")
-}
-
-fn of_link(trace: &Trace, blockage: &Range<Instant>, events: &[Option<Instant>; 9]) -> String {
-    // Sequence numbers go around at 1024: a frame's place among all is that of its first sending.
+/// When frames were sent, new, flagged and over again, each with the place of its first sending among all. Sequence numbers
+/// go around at 1024.
+fn frames(trace: &Trace) -> [Vec<(Instant, f64)>; 3] {
     let mut places = vec![0.0; 1024];
     let mut next = 0.0;
     let mut marks: [Vec<(Instant, f64)>; 3] = Default::default();
@@ -161,10 +152,59 @@ fn of_link(trace: &Trace, blockage: &Range<Instant>, events: &[Option<Instant>; 
         };
         marks[kind].push((frame.on_air.start, *place));
     }
-    let [new, flagged, over] = marks.map(|marks| shown(marks.into_iter()));
-    let drawing = Curves::new("time (s); shaded: blocked", "frame")
-        .points("new", 1, new.clone())
-        .points("flagged as lost", 0, flagged.clone())
-        .points("over again", 4, over.clone());
-    finish(drawing, &[&new, &flagged, &over], blockage, events, "BDFG")
+    marks
+}
+
+/// Figure 4-7, of TCP and of the link, with the baseline's receive window and with a small one.
+pub(super) fn sequences(samples: &Samples) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for window in choreography::WINDOWS {
+        let drawn = samples.drawn(choreography::NAME, &choreography::drawn(window));
+        let Some(drawn) = drawn.filter(|drawn| !blockages(drawn).is_empty()) else { continue };
+        let suffix = if window == Window::Baseline { "" } else { "-64-kib" };
+        for panel in [OF_TCP, OF_LINK] {
+            figures.push(Figure {
+                name: format!("figure-4-7-{}{suffix}", panel.name.to_lowercase()),
+                title: format!(
+                    "Figure 4-7, {}: sequence numbers in a blockage of 5 s, receive window {}",
+                    panel.name,
+                    window.name()
+                ),
+                caption: "As the sender's host and the link's sending end saw them; the letters are the thesis's, where the \
+                          event happened."
+                    .to_owned(),
+                svg: panel.draw(drawn),
+            });
+        }
+    }
+    figures
+}
+
+impl Panel {
+    /// The panel of a run, with its events' letters at the height where they happened.
+    fn draw(&self, drawn: &Measurements) -> String {
+        let shaded = blockages(drawn);
+        let points = || self.series.iter().flat_map(|(name, _)| drawn.series(name));
+        let low = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
+        let high = points().map(|point| point.1).fold(0.0, f64::max);
+        let mut labels = Vec::new();
+        for letter in LETTERS.into_iter().filter(|letter| self.letters.contains(letter)) {
+            let since = drawn.quantity(letter).zip(shaded.first());
+            let Some(at) = since.map(|(since, blockage)| blockage.start + since) else { continue };
+            let nearest = points().min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()));
+            labels.extend(nearest.map(|&(_, y)| (letter, at, y)));
+        }
+        let margin = 0.08 * (high - low);
+        let drawing = Curves::new("time (s); shaded: blocked", self.y_label);
+        let series = self.series.into_iter();
+        let drawing = series.fold(drawing, |drawing, (name, colour)| {
+            drawing.points(name, colour, drawn.series(name).to_vec())
+        });
+        drawing
+            .labels(&labels, margin)
+            .shaded(&shaded)
+            .between_x(SHOWN)
+            .between_y(low - margin..high + 2.0 * margin)
+            .svg()
+    }
 }

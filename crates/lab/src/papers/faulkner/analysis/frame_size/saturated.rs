@@ -12,7 +12,7 @@ use super::{BERS, OVERHEAD, efficiency, intact};
 use crate::claims::Measurements;
 use crate::papers::faulkner::drawing::Curves;
 use crate::papers::faulkner::setting::{
-    Channel, PACKET, RATE, RECORD, Scheme, saturated, scenario, throughput,
+    Channel, FRAME_BITS, PACKET, RATE, RECORD, Scheme, saturated, scenario, throughput,
 };
 use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Samples};
@@ -47,6 +47,18 @@ fn name(ber: f64, bits: f64) -> String {
     format!("c={ber:e} n={bits}")
 }
 
+/// The bit error rate from which on the link carries less than expected.
+const LOSSY: f64 = 1e-5;
+/// What may explain that: what is otherwise, COTMLL's parameters and further keys.
+const OTHERWISE: [(&str, &str, &[&str]); 2] = [
+    ("with a delay of 25 ms", "", &["link.satellite.channel.delay=25 ms"]),
+    ("told of the latest block", ", block = \"latest\"", &[]),
+];
+
+fn name_otherwise(otherwise: &str) -> String {
+    format!("{}, {otherwise}", name(LOSSY, FRAME_BITS))
+}
+
 /// Bytes of a packet in a frame of so many bits.
 fn payload(bits: f64) -> u32 {
     ((bits - OVERHEAD) / 8.0) as u32
@@ -58,14 +70,21 @@ fn seeds(ber: f64, effort: Effort) -> u32 {
 }
 
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
+    let case = |name: String, ber: f64, bits: f64, parameters: &str, keys: &[&str]| {
+        let seconds = (effort.choose(0.1, 1.0) * FRAMES * bits / RATE).ceil();
+        let protocol = format!("window = 512, frame-payload = {}{parameters}", payload(bits));
+        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        let scenario = saturated(&protocol, &Channel::BitErrors(ber), seconds, &keys)?;
+        Ok(Case::new(name, scenario, seeds(ber, effort)))
+    };
     let mut cases = Vec::new();
     for ber in BERS {
         for bits in SIZES {
-            let seconds = (effort.choose(0.1, 1.0) * FRAMES * bits / RATE).ceil();
-            let protocol = format!("window = 512, frame-payload = {}", payload(bits));
-            let scenario = saturated(&protocol, &Channel::BitErrors(ber), seconds, &[])?;
-            cases.push(Case::new(name(ber, bits), scenario, seeds(ber, effort)));
+            cases.push(case(name(ber, bits), ber, bits, "", &[])?);
         }
+    }
+    for (otherwise, parameters, keys) in OTHERWISE {
+        cases.push(case(name_otherwise(otherwise), LOSSY, FRAME_BITS, parameters, keys)?);
     }
     Ok(cases)
 }
@@ -118,10 +137,9 @@ fn expected(ber: f64, bits: f64) -> f64 {
 }
 
 /// Measured efficiency, with an interval where there is chance.
-fn measured(samples: &Samples, ber: f64, bits: f64) -> Option<Interval> {
-    let case = name(ber, bits);
-    samples.interval(NAME, &case, "e").or_else(|| {
-        let mean = samples.mean(NAME, &case, "e")?;
+fn measured(samples: &Samples, case: &str) -> Option<Interval> {
+    samples.interval(NAME, case, "e").or_else(|| {
+        let mean = samples.mean(NAME, case, "e")?;
         Some(Interval { mean, low: mean, high: mean, n: 1 })
     })
 }
@@ -131,7 +149,7 @@ pub(super) fn criteria(samples: &Samples) -> Vec<Criterion> {
     for ber in BERS {
         for bits in SIZES {
             let at = format!("c = {ber:e}, n = {bits}");
-            let off = measured(samples, ber, bits).map(|e| {
+            let off = measured(samples, &name(ber, bits)).map(|e| {
                 let expected = expected(ber, bits);
                 let [mean, low, high] = [e.mean, e.low, e.high].map(|e| e / expected - 1.0);
                 Interval { mean, low, high, ..e }
@@ -140,6 +158,12 @@ pub(super) fn criteria(samples: &Samples) -> Vec<Criterion> {
             let bulk = samples.mean(BULK_NAME, &name(ber, bits), "T");
             criteria.push(Criterion::told(format!("throughput of a bulk transfer, {at}"), bulk));
         }
+    }
+    let baseline = measured(samples, &name(LOSSY, FRAME_BITS));
+    criteria.push(Criterion::told(format!("saturated link, c = {LOSSY:e}, n = {FRAME_BITS}"), baseline));
+    for (otherwise, ..) in OTHERWISE {
+        let changed = measured(samples, &name_otherwise(otherwise));
+        criteria.push(Criterion::told(format!("the same {otherwise}"), changed));
     }
     criteria
 }
@@ -163,14 +187,14 @@ pub(in super::super) fn cells(samples: &Samples) -> Vec<Cell> {
     cells
 }
 
-pub(in super::super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
+pub(in super::super) fn figures(samples: &Samples) -> Vec<Figure> {
     if !samples.has(NAME) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let mut curves = Curves::new("bits of the longest frame", "payload / line rate").log_x();
     for (colour, ber) in BERS.into_iter().enumerate() {
         let points: Vec<(f64, Interval)> =
-            SIZES.into_iter().filter_map(|bits| Some((bits, measured(samples, ber, bits)?))).collect();
+            SIZES.into_iter().filter_map(|bits| Some((bits, measured(samples, &name(ber, bits))?))).collect();
         curves = curves.measured(&format!("c = {ber:e}"), colour, &points);
     }
     // Twelve points from 400 to 13000 bits.
@@ -179,7 +203,7 @@ pub(in super::super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
         let curve = sizes.iter().map(|&bits| (bits, efficiency(ber, bits))).collect();
         curves = curves.calculated(&format!("e(n), c = {ber:e}"), curve);
     }
-    Ok(vec![Figure {
+    vec![Figure {
         name: "frame-sizes".to_owned(),
         title: "Section 2.3: what a saturated link carries in frames of each size".to_owned(),
         caption: format!(
@@ -187,7 +211,7 @@ pub(in super::super) fn figures(samples: &Samples) -> io::Result<Vec<Figure>> {
              95 % intervals; dashed: e(n) = (1 - 72/n) (1 - c)^n, which leaves the short last frame of a packet out."
         ),
         svg: curves.svg(),
-    }])
+    }]
 }
 
 #[cfg(test)]
