@@ -133,6 +133,8 @@ pub struct Watch {
     pub windows: bool,
     /// Keep all events, up to [`crate::observe::events::KEPT`].
     pub events: bool,
+    /// Keep the events of hosts alone, segments and senders' states, up to as many.
+    pub host_events: bool,
     /// Write all events to this file as they happen, one JSON object a line.
     pub log: Option<PathBuf>,
     /// Keep the latency of every record and transaction.
@@ -153,10 +155,13 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     if watch.windows {
         watch_windows(&mut network);
     }
-    let recorder = match (watch.events, &watch.log) {
+    let recorder = match (watch.events || watch.host_events, &watch.log) {
         (false, None) => None,
-        (keeps, path) => Some(record_events(&mut network, scenario, keeps, path.as_deref())?),
+        (keeps, path) => Some(record_hosts(&mut network, keeps, path.as_deref())?),
     };
+    if let Some(recorder) = recorder.as_ref().filter(|_| watch.events || watch.log.is_some()) {
+        record_links(&mut network, scenario, recorder);
+    }
     if watch.progress {
         watch_progress(&mut network);
     }
@@ -200,10 +205,9 @@ fn settle(network: &mut Network, now: Instant) {
     }
 }
 
-/// Has every host and link report to a recorder.
-fn record_events(
+/// Has every host report to a recorder.
+fn record_hosts(
     network: &mut Network,
-    scenario: &Scenario,
     keeps: bool,
     path: Option<&Path>,
 ) -> io::Result<Rc<RefCell<Recorder>>> {
@@ -219,9 +223,14 @@ fn record_events(
             network.engine.observe(node, probe);
         }
     }
+    Ok(recorder)
+}
+
+/// Has every link report to a recorder as well.
+fn record_links(network: &mut Network, scenario: &Scenario, recorder: &Rc<RefCell<Recorder>>) {
     for (name, &node) in &network.links {
         let trailers = matches!(scenario.link[name].protocol, Some(link::Protocol::Cotmll(_)));
-        let probe = |direction: LinkDirection| Recorder::probe(&recorder, &direction.of(name), trailers);
+        let probe = |direction: LinkDirection| Recorder::probe(recorder, &direction.of(name), trailers);
         let probes = [probe(LinkDirection::Down), probe(LinkDirection::Up)];
         match network.engine.node_mut(node) {
             Element::Wire(wire) => wire.log_events(probes),
@@ -229,7 +238,6 @@ fn record_events(
             Element::Host(_) | Element::Router(_) => {}
         }
     }
-    Ok(recorder)
 }
 
 /// The hosts that send.

@@ -31,8 +31,9 @@ fn remark(claim: &str) -> Option<&'static str> {
              the factor of 3, at 0.95 neither does.",
         ),
         "faulkner-bsc-trace" => Some(
-            "All others were dropped by the queue before the link, which slow start probably overruns; the channel costs no \
-             segment.",
+            "Only in 4 of 25 realisations does TCP time out at all. In three of them every first sending comes before its copy; \
+             in the other one the queue before the link, which slow start probably overruns, had dropped them. The channel \
+             costs no segment.",
         ),
         _ => None,
     }

@@ -59,12 +59,13 @@ const MIDDLE: f64 = 1.0;
 const SEEDS: u32 = 25;
 const SCHEMES: [Scheme; 2] = [Scheme::Tcp, Scheme::TcpLl];
 
-fn name(scheme: Scheme, f: f64, d: f64) -> String {
-    format!("{} f={f} d={d}", scheme.name())
-}
-
+/// Those that run.
 fn durations(effort: Effort) -> &'static [f64] {
     effort.choose(&[0.2, MIDDLE], &DURATIONS)
+}
+
+fn name(scheme: Scheme, f: f64, d: f64) -> String {
+    format!("{} f={f} d={d}", scheme.name())
 }
 
 fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {

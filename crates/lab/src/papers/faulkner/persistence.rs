@@ -71,8 +71,8 @@ const BLOCKED: f64 = 20.0;
 const REOPENED: f64 = 30.0;
 /// When its run ends; TCP's timer has long expired by then.
 const END: f64 = 120.0;
-/// Frames of 487 bytes of payload that a full packet takes.
-const FRAMES_PER_PACKET: f64 = 1500.0 / 487.0;
+/// Bytes of payload that a frame holds. A packet's last frame is its own, so that 1500 bytes take four and an ACK one.
+const PAYLOAD: usize = 487;
 
 fn limits(effort: Effort) -> &'static [Persistence] {
     effort.choose(&LIMITS[1..2], &LIMITS)
@@ -126,7 +126,8 @@ fn single_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 /// Counts what passes a host, and notes when TCP data arrived that had not been there yet.
 #[derive(Debug, Default)]
 struct Passing {
-    sent: u64,
+    /// Bytes of each packet.
+    sent: Vec<usize>,
     received: u64,
     highest: Option<SeqNum>,
     news: Vec<Instant>,
@@ -150,7 +151,7 @@ impl Passing {
 impl Observer for Passing {
     fn on_packet(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         match direction {
-            Direction::Sent => self.sent += 1,
+            Direction::Sent => self.sent.push(packet.len()),
             Direction::Received => {
                 self.received += 1;
                 // Other packets than TCP's are only counted.
@@ -172,22 +173,25 @@ fn measure_single(case: &Case, seed: u64) -> io::Result<Measurements> {
     let reopened = Instant::ZERO + Duration::from_secs_f64(REOPENED);
     network.engine.run(reopened, 0);
     let mut measured = Measurements::new();
-    let outstanding = outstanding(&network, server.borrow().sent, terminal.borrow().received);
-    measured.note("outstanding", outstanding.map(|packets| packets as f64 * FRAMES_PER_PACKET));
+    let outstanding = outstanding(&network, &server.borrow().sent, terminal.borrow().received);
+    measured.note("outstanding", outstanding.map(|frames| frames as f64));
     network.engine.run(Instant::ZERO + scenario.duration, 0);
     let first = terminal.borrow().news.iter().copied().find(|&at| at > reopened);
     measured.note("first", first.map(|at| at.saturating_since(reopened).as_secs_f64()));
     Ok(measured)
 }
 
-/// Packets that the downlink has taken from its queue, and neither delivered nor given up.
-fn outstanding(network: &Network, sent: u64, received: u64) -> Option<u64> {
+/// Frames of the packets that the downlink has taken from its queue, and neither delivered nor given up: the last that were
+/// sent before those in the queue. What the queue dropped is as long as they are.
+fn outstanding(network: &Network, sent: &[usize], received: u64) -> Option<usize> {
     let Element::Link(link) = network.engine.node(network.links["satellite"]) else { return None };
     let (end, report) = (link.end(Port(0)), link.end(Port(0)).report());
     let counted = |name: &str| report.get(name).copied();
     let dropped = counted("queue-dropped-for-packets")? + counted("queue-dropped-for-bytes")?;
-    let gone = received + dropped + counted("endpoint-packets-given-up")? + end.entry().len() as u64;
-    Some(sent.saturating_sub(gone))
+    let gone = (received + dropped + counted("endpoint-packets-given-up")?) as usize;
+    let queued = end.entry().len();
+    let packets = sent.len().saturating_sub(gone + queued);
+    Some(sent.iter().rev().skip(queued).take(packets).map(|bytes| bytes.div_ceil(PAYLOAD)).sum())
 }
 
 fn remark(claim: &str) -> Option<&'static str> {

@@ -86,7 +86,7 @@ fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
 fn remark(claim: &str) -> Option<&'static str> {
     match claim {
         periodic::LEAD => Some(
-            "Slow start has overflowed the queue by the time of the first blockage. Plain TCP mends that at once with what \
+            "The queue has overflowed by the time of the first blockage. Plain TCP probably mends that at once with what \
              the blockage took; TCP-LL, which lost nothing else, spends the next cycle on it, and its application waits for \
              the gaps. With a receive window of 64 KiB, which the queue can hold, TCP-LL leads after every blockage, and \
              further each time.",
@@ -97,7 +97,7 @@ fn remark(claim: &str) -> Option<&'static str> {
              does so in every cycle.",
         ),
         choreography::CLAIM => Some(
-            "What slow start's overflow of the queue left of RTO is longer than the blockage, so TCP does not probe. With 64 \
+            "RTO is longer than the blockage, probably for what overflowing the queue has done to it, so TCP does not probe. With 64 \
              KiB it probes once, and the link sends that at once; but the first acknowledgements of the reopened link flag \
              what is missing (G) before TCP, which goes back over its flight first, has new data for it (E, F).",
         ),

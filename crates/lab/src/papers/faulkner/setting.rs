@@ -1,5 +1,6 @@
 //! The thesis's link and channel, and the scenarios that experiments run on them.
 
+use std::io;
 use std::path::Path;
 
 use base::config::ConfigError;
@@ -7,7 +8,7 @@ use base::{Duration, Instant, Rate};
 
 use crate::metrics::{self, STEADY_PERIODS};
 use crate::reproduce::Effort;
-use crate::run::Run;
+use crate::run::{self, Run, Watch};
 use crate::scenario::{Override, Scenario, Suite};
 
 /// The line's bits per second: the thesis's 256 kbit/s, of which 66 frames/s, 46 kB, 20 kB and 3.7e-9 all follow.
@@ -168,6 +169,18 @@ impl Channel {
             ),
         };
         format!("link.satellite.channel.errors={errors}")
+    }
+}
+
+/// A run with all of its events in the log, or all of hosts if only those are asked for, and what else is to be watched.
+///
+/// # Errors
+/// There were more than a log keeps, or the run failed.
+pub(super) fn logged(scheme: &str, scenario: &Scenario, seed: u64, watch: Watch) -> io::Result<Run> {
+    let run = run::run(scheme, scenario, seed, &Watch { events: !watch.host_events, ..watch })?;
+    match run.log.unkept() {
+        0 => Ok(run),
+        unkept => Err(io::Error::other(format!("{unkept} events were too many to keep"))),
     }
 }
 

@@ -24,12 +24,12 @@ fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
 fn remark(claim: &str) -> Option<&'static str> {
     match claim {
         connections::CLAIM => Some(
-            "Without blockage eight are ahead by the slow start that they save, 0.03 of the rate over half a minute, and \
+            "Without blockage eight are ahead, probably by the slow start that they save, by 0.03 of the rate over half a minute, and \
              without the link layer by far. Under COTMLL at f = 0.3 the lead is as small and does not show in 20 \
              realisations.",
         ),
         links::CLAIM => Some(
-            "With the link layer the gain is small, since it already uses most of one link's open time; TCP alone gains \
+            "With the link layer the gain is small, probably since it already uses most of one link's open time; TCP alone gains \
              more than tenfold.",
         ),
         _ => None,

@@ -16,13 +16,13 @@ use kuva::render::figure::Figure as Panels;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::super::setting::{Channel, Scheme, scenario};
+use super::super::setting::{Channel, Scheme, logged, scenario};
 use crate::claims::Measurements;
 use crate::observe::EventLog;
 use crate::observe::events::{LinkDirection, PacketStep, Segment};
 use crate::report::{COLOURS, Figure};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, FIRST_SEED, Ruling, Samples};
-use crate::run::{self, Watch};
+use crate::run::Watch;
 use crate::statistics::Interval;
 
 pub(super) const EXPERIMENT: Experiment =
@@ -53,8 +53,7 @@ fn shown() -> Instant {
 }
 
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let watch = Watch { events: true, progress: true, ..Watch::default() };
-    let run = run::run(NAME, case.scenario(), seed, &watch)?;
+    let run = logged(NAME, case.scenario(), seed, Watch { progress: true, ..Watch::default() })?;
     let mut measured = Measurements::new();
     let points = run.progress.iter().flat_map(|received| &received.points);
     let bytes = points.filter(|(at, _)| *at <= shown()).map(|(_, bytes)| *bytes).max();
@@ -68,6 +67,8 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     measured.note("original first", timed_out.original_first as f64);
     measured.note("queue dropped", timed_out.queue_dropped as f64);
     measured.note("in recovery", timed_out.in_recovery as f64);
+    let states = run.log.sender_states("server").take_while(|(at, _)| *at <= shown());
+    measured.note("timeouts", states.last().map(|(_, state)| f64::from(state.timeouts)));
     if seed == FIRST_SEED {
         keep_segments(&run.log, &mut measured);
     }
@@ -109,7 +110,8 @@ impl TimedOut {
         for (at, state) in log.sender_states("server") {
             recovering.insert(at, state.recovering);
         }
-        let in_recovery = |at: Instant| recovering.range(..at).next_back().is_some_and(|(_, &is)| is);
+        // A state is logged at the same time as the segments that its change sends.
+        let in_recovery = |at: Instant| recovering.range(..=at).next_back().is_some_and(|(_, &is)| is);
         let (mut timed_out, mut recovered) = (BTreeSet::new(), BTreeSet::new());
         for (at, segment) in sent_again(log) {
             let of = if in_recovery(at) { &mut recovered } else { &mut timed_out };
@@ -179,6 +181,7 @@ pub(super) fn rule(samples: &Samples) -> Ruling {
         Criterion::told("segments timed out under TCP-LL", samples.interval(NAME, ll, "timed out")),
         Criterion::told("the same in the realisation drawn", first(ll, "timed out")),
         Criterion::told("segments sent again in fast recovery", samples.interval(NAME, ll, "in recovery")),
+        Criterion::told("time-outs under TCP-LL", samples.interval(NAME, ll, "timeouts")),
     ])
 }
 

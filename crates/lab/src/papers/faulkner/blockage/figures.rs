@@ -1,6 +1,6 @@
 //! Figures 4-4, 4-8 and 4-9, and how much of its bound COTMLL reaches.
 
-use super::{DURATIONS, FRACTIONS, MIDDLE, SCHEMES, SWEEP, pooled, values};
+use super::{DURATIONS, FRACTIONS, MIDDLE, SCHEMES, SWEEP, durations, pooled, values};
 use crate::papers::faulkner::drawing::Curves;
 use crate::papers::faulkner::setting::Scheme;
 use crate::report::Figure;
@@ -29,8 +29,10 @@ fn over_fraction(samples: &Samples) -> Figure {
     Figure {
         name: "figure-4-4".to_owned(),
         title: "Figure 4-4: throughput over blocked fraction".to_owned(),
-        caption: "Means over d from 0.2 to 5 s, with 95 % intervals, beside the channel's capacity 1 - f."
-            .to_owned(),
+        caption: format!(
+            "Means over all runs at d = {} s, with 95 % intervals, beside the channel's capacity 1 - f.",
+            durations(samples.effort()).iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
+        ),
         svg: curves.calculated("capacity", FRACTIONS.iter().map(|&f| (f, 1.0 - f)).collect()).svg(),
     }
 }

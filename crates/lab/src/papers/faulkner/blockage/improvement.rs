@@ -39,7 +39,7 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 pub(super) fn improves(samples: &Samples) -> Ruling {
     let mut criteria = Vec::new();
     for f in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7] {
-        for d in [0.2, 1.0, 5.0] {
+        for d in [0.2, 1.0, 5.0].into_iter().filter(|d| super::durations(samples.effort()).contains(d)) {
             let [tcp, ll] = [Scheme::Tcp, Scheme::TcpLl].map(|scheme| super::name(scheme, f, d));
             let at = format!("at f = {f}, d = {d} s");
             let gain = samples.difference(SWEEP, [&ll, &tcp], "T");

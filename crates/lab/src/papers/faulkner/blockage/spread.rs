@@ -1,20 +1,22 @@
 //! How much of the throughput's variance goes with the blocked fraction, and how much with the mean blockage.
 
-use super::{DURATIONS, FRACTIONS, values};
+use super::{FRACTIONS, durations, values};
 use crate::papers::faulkner::setting::Scheme;
 use crate::reproduce::{Criterion, Ruling, Samples};
 use crate::statistics::{Spread, TwoWay, crossing, mean, standard_deviation};
 
 /// Every value of a scheme, by fraction, mean blockage and seed; none if a cell did not run.
 fn split(samples: &Samples, scheme: Scheme) -> Option<TwoWay> {
-    let row = |&f: &f64| DURATIONS.iter().map(|&d| values(samples, scheme, f, d, "T")).collect();
+    let durations = durations(samples.effort());
+    let row = |&f: &f64| durations.iter().map(|&d| values(samples, scheme, f, d, "T")).collect();
     let rows = FRACTIONS.iter().map(row);
     TwoWay::of(&rows.collect::<Vec<Vec<_>>>())
 }
 
 /// The means of a scheme at a fraction, one a mean blockage.
 fn means(samples: &Samples, scheme: Scheme, f: f64) -> Vec<f64> {
-    DURATIONS.iter().filter_map(|&d| mean(&values(samples, scheme, f, d, "T"))).collect()
+    let durations = durations(samples.effort()).iter();
+    durations.filter_map(|&d| mean(&values(samples, scheme, f, d, "T"))).collect()
 }
 
 pub(super) fn dominates_under_arq(samples: &Samples) -> Ruling {
@@ -24,7 +26,8 @@ pub(super) fn dominates_under_arq(samples: &Samples) -> Ruling {
         Criterion::at_most("share of variance with d", split.map(|split| split.share_b()), 0.05),
     ];
     for f in FRACTIONS {
-        let means = Spread::of(means(samples, Scheme::TcpLl, f)).filter(|means| means.n == DURATIONS.len());
+        let all = durations(samples.effort()).len();
+        let means = Spread::of(means(samples, Scheme::TcpLl, f)).filter(|means| means.n == all);
         let range = means.map(|means| (means.max - means.min) / means.mean);
         criteria.push(Criterion::at_most(format!("(max - min over d) / mean at f = {f}"), range, 0.2));
     }
@@ -73,7 +76,7 @@ fn half(samples: &Samples, scheme: Scheme) -> Option<f64> {
 fn scatter(samples: &Samples, scheme: Scheme) -> Option<f64> {
     let mut all = Vec::new();
     for f in FRACTIONS.into_iter().filter(|&f| f > 0.0) {
-        for d in DURATIONS {
+        for &d in durations(samples.effort()) {
             let values = values(samples, scheme, f, d, "T");
             let mean = mean(&values).unwrap_or(0.0);
             all.extend(standard_deviation(&values).filter(|_| mean > 0.0).map(|deviation| deviation / mean));

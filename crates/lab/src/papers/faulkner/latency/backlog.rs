@@ -2,7 +2,8 @@
 //!
 //! Blockages of 2 s come every 10 s; the thesis does not give its times. The connection opens at another moment of the
 //! first second with each seed. A latency counts as back where it was when it is at most 1.2 times the median of the
-//! two seconds before the blockage.
+//! two seconds before the blockage. Reading is faster than offering from when more than that comes within the 100 ms after
+//! a record: records are 110 ms apart as they are offered, so that it takes two.
 
 use std::io;
 
@@ -46,6 +47,8 @@ const CLEARED: f64 = 1.2;
 const BEFORE: f64 = 2.0;
 /// A round trip's seconds: twice 250 ms.
 const ROUND_TRIP: f64 = 0.5;
+/// Seconds over which a rate of reading is taken.
+const WINDOW: f64 = 0.1;
 /// How much of a run figure 4-13 shows, in seconds: blockages are at 30, 40 and 50 s.
 const SHOWN: core::ops::Range<f64> = 28.0..60.0;
 /// Lines that can be told apart in the figure.
@@ -85,7 +88,7 @@ struct Recovery {
     back: Option<f64>,
     /// What was read until then a second, over what was offered; until the next blockage if it was not back.
     speed: f64,
-    /// From the reopening until a round trip's worth of time in which more was read than offered has passed, in seconds.
+    /// From the reopening until reading gets faster than offering, in seconds.
     faster: Option<f64>,
 }
 
@@ -110,16 +113,19 @@ fn recoveries(scenario: &Scenario, seed: u64, records: &[Sample]) -> Vec<Recover
         let calm = Spread::of(calm.iter().map(|record| record.latency.as_secs_f64()))?.median;
         let is_back = |record: &&Sample| record.latency.as_secs_f64() <= CLEARED * calm;
         let back = read_in(blocked.end, next).iter().find(is_back).map(read_at);
-        let trip = Duration::from_secs_f64(ROUND_TRIP);
-        let windows = (0..)
-            .map(|k| blocked.end + Duration::from_millis(50 * k))
-            .take_while(|from| *from + trip <= next);
-        let faster = windows.map(|from| (from, from + trip)).find(|&(from, to)| rate(from, to) > 1.0);
+        let window = Duration::from_secs_f64(WINDOW);
+        // What comes together is read at one moment: the record itself does not count, others of its moment do.
+        let surplus = |record: &&Sample| {
+            let from = read_at(record);
+            let read = rate(from, from + window) - f64::from(record.bytes) * 8.0 / WINDOW / offered;
+            read > 1.0
+        };
+        let faster = read_in(blocked.end, next).iter().find(surplus).map(read_at);
         let since = |time: Instant| time.saturating_since(blocked.end).as_secs_f64();
         Some(Recovery {
             back: back.map(since),
             speed: rate(blocked.end, back.unwrap_or(next)),
-            faster: faster.map(|(_, to)| since(to)),
+            faster: faster.map(since),
         })
     };
     super::blockages(scenario, seed).filter_map(after).collect()
@@ -138,6 +144,7 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     measured.note("first back", recoveries.iter().filter_map(|recovery| recovery.back).reduce(f64::min));
     measured.note("speed", recoveries.iter().map(|recovery| recovery.speed).reduce(f64::min));
     measured.note("faster", over(&|recovery| recovery.faster));
+    measured.note("first faster", recoveries.iter().filter_map(|recovery| recovery.faster).reduce(f64::min));
     for seconds in LENGTHS {
         let read = records.iter().filter(|record| read_at(record) <= at(seconds));
         let latencies: Vec<f64> = read.map(|record| record.latency.as_secs_f64()).collect();
@@ -158,7 +165,7 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
         let ratios = after.into_iter().zip(before).map(|(after, before)| after / before);
         crate::statistics::Interval::of(ratios, 0.95)
     };
-    let soonest = samples.values(NAME, &name(HALF), "first back").into_iter().reduce(f64::min);
+    let least = |quantity: &str| samples.values(NAME, &name(HALF), quantity).into_iter().reduce(f64::min);
     let slowest = samples.values(NAME, &name(HALF), "speed").into_iter().reduce(f64::min);
     Ruling::all(vec![
         Criterion::at_least(
@@ -172,12 +179,14 @@ pub(super) fn clears(samples: &Samples) -> Ruling {
             slowest,
             slowest.map(|slowest| slowest > 1.0),
         ),
-        Criterion::at_least("seconds from reopening until then, least", soonest, ROUND_TRIP),
-        Criterion::told("the same, mean", half("back")),
-        Criterion::told(
-            "seconds from reopening until a round trip with more read than offered has passed, mean",
-            half("faster"),
+        Criterion::at_least(
+            "seconds from reopening until reading is faster than offering, least",
+            least("first faster"),
+            ROUND_TRIP,
         ),
+        Criterion::told("the same, mean", half("faster")),
+        Criterion::told("seconds from reopening until latency is back, least", least("first back")),
+        Criterion::told("the same, mean", half("back")),
         Criterion::at_least("L at 1200 s over L at 300 s, load 1.0", grown(LENGTHS[2]), 1.5),
         Criterion::told("L at 600 s over L at 300 s, load 1.0", grown(LENGTHS[1])),
         Criterion::told(

@@ -2,8 +2,10 @@
 //! frame starts.
 //!
 //! The claim's figures are those of full frames. A packet of 1500 bytes takes three of them and a short one; the mean over
-//! all frames is told too. So is the time since the newest frame that an acknowledgement covers came, which the contents
-//! of the acknowledgements alone say.
+//! all frames is told too. So is the time since the newest frame that an acknowledgement covers came.
+//!
+//! An acknowledgement is dated by when it is said to be filled in. That it says what had come by then, and no less, its
+//! contents have to show: a date alone would make the claim true by definition.
 
 use std::io;
 
@@ -15,9 +17,9 @@ use super::{FIGURE, LINK};
 use crate::claims::Measurements;
 use crate::observe::EventLog;
 use crate::observe::events::LinkDirection;
-use crate::papers::faulkner::setting::{Channel, FRAME_BITS, RATE, saturated};
+use crate::papers::faulkner::setting::{Channel, FRAME_BITS, RATE, logged, saturated};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
+use crate::run::Watch;
 use crate::statistics::mean;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -55,8 +57,7 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 }
 
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let watch = Watch { events: true, ..Watch::default() };
-    let run = run::run(NAME, case.scenario(), seed, &watch)?;
+    let run = logged(NAME, case.scenario(), seed, Watch::default())?;
     let mut measured = Measurements::new();
     let (mut full, mut all) = (Vec::new(), Vec::new());
     for frame in run.log.frames(LINK, LinkDirection::Up) {
@@ -69,15 +70,29 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     }
     measured.note("age", mean(&full));
     measured.note("age, all frames", mean(&all));
-    measured.note("since news", mean(&since_news(&run.log)));
+    let contents = contents(&run.log);
+    let of_all = |value: fn(&Contents) -> f64| mean(&contents.iter().map(value).collect::<Vec<_>>());
+    measured.note("since news", of_all(|one| one.since_news));
+    measured.note("as dated", of_all(|one| f64::from(u8::from(one.is_as_dated))));
+    measured.note("as at the start", of_all(|one| f64::from(u8::from(one.is_as_at_start))));
     let records = run.sources.iter().filter(|source| source.name == "down").map(|source| source.delivered);
     measured.note("delivered", records.sum::<u64>() as f64);
     Ok(measured)
 }
 
-/// For each acknowledgement that arrives from the terminal: how long ago the newest frame that it covers had come there. The
-/// line loses nothing, so all of them are cumulative.
-fn since_news(log: &EventLog) -> Vec<f64> {
+/// What an acknowledgement that arrives from the terminal says.
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    /// How long ago the newest frame that it covers had come there, in seconds.
+    since_news: f64,
+    /// Whether it covers all that had come when it was filled in, and nothing else.
+    is_as_dated: bool,
+    /// Whether the same would be true of the moment at which its frame started.
+    is_as_at_start: bool,
+}
+
+/// What each acknowledgement from the terminal says. The line loses nothing, so all of them are cumulative.
+fn contents(log: &EventLog) -> Vec<Contents> {
     let came: Vec<Instant> = log
         .frames(LINK, LinkDirection::Down)
         .into_iter()
@@ -87,11 +102,18 @@ fn since_news(log: &EventLog) -> Vec<f64> {
     let (mut covered, mut all) = (0_usize, Vec::new());
     for frame in log.frames(LINK, LinkDirection::Up) {
         let (Some(arrived), Some(trailer)) = (frame.arrived_at, frame.trailer) else { continue };
+        let Some(filled) = frame.filled_at() else { continue };
         // Numbers on the air are modulo 1024, and never go back on a line that keeps order.
         covered += (usize::from(trailer.ack) + 1024 - covered % 1024) % 1024;
-        if covered > 0 {
-            all.extend(came.get(covered - 1).map(|came| arrived.saturating_since(*came).as_secs_f64()));
-        }
+        let Some(newest) = covered.checked_sub(1).and_then(|last| came.get(last)) else { continue };
+        // Of what comes at the very moment either is right.
+        let is_all_by =
+            |moment: Instant| *newest <= moment && came.get(covered).is_none_or(|next| *next >= moment);
+        all.push(Contents {
+            since_news: arrived.saturating_since(*newest).as_secs_f64(),
+            is_as_dated: is_all_by(filled),
+            is_as_at_start: is_all_by(frame.on_air.start),
+        });
     }
     all
 }
@@ -107,6 +129,13 @@ pub(super) fn rule(samples: &Samples) -> Ruling {
         let expected = (FRAME_BITS - TRAILER) / uplink;
         let what = format!("age lower by, of a frame less its trailer, {at}");
         criteria.push(Criterion::within(what, gain("age").map(|gain| gain / expected), 0.95, 1.05));
+        for (moment, case) in MOMENTS.into_iter().zip([&trailer, &start]) {
+            let what =
+                format!("acknowledgements that say what had come when they were filled in, {moment}, {at}");
+            criteria.push(Criterion::at_least(what, samples.mean(NAME, case, "as dated"), 1.0));
+        }
+        let what = format!("those in trailers of which that is true of their frame's start as well, {at}");
+        criteria.push(Criterion::told(what, samples.mean(NAME, &trailer, "as at the start")));
         criteria.push(Criterion::told(format!("age lower by, in seconds, {at}"), gain("age")));
         let what = format!("the same over all frames, short ones among them, {at}");
         criteria.push(Criterion::told(what, gain("age, all frames")));

@@ -13,9 +13,9 @@ use super::{FIGURE, LINK};
 use crate::claims::Measurements;
 use crate::observe::EventLog;
 use crate::observe::events::LinkDirection;
-use crate::papers::faulkner::setting::{Channel, saturated};
+use crate::papers::faulkner::setting::{Channel, logged, saturated};
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
+use crate::run::Watch;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: NAME,
@@ -85,11 +85,7 @@ impl Sendings {
 }
 
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let watch = Watch { events: true, ..Watch::default() };
-    let run = run::run(NAME, case.scenario(), seed, &watch)?;
-    if run.log.unkept() > 0 {
-        return Err(io::Error::other(format!("{} events were too many to keep", run.log.unkept())));
-    }
+    let run = logged(NAME, case.scenario(), seed, Watch::default())?;
     let mut sendings = Sendings::default();
     DIRECTIONS.into_iter().for_each(|direction| sendings.note(&run.log, direction));
     let delivered = f64::from(sendings.delivered);

@@ -15,7 +15,7 @@ use super::{LEAST, SCHEMES, Setting, WINDOW, settings};
 use crate::claims::Measurements;
 use crate::observe::EventLog;
 use crate::observe::events::Segment;
-use crate::papers::faulkner::setting::{RATE, scenario};
+use crate::papers::faulkner::setting::{RATE, logged, scenario};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Ruling, Samples};
 use crate::run::{self, Watch};
 use crate::statistics::{mean, standard_deviation};
@@ -70,7 +70,7 @@ fn datagram_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
 
 fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
     let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch { events: true, ..Watch::default() })?;
+    let run = logged(scheme, scenario, seed, Watch { host_events: true, ..Watch::default() })?;
     let spurious = spurious_fast_retransmissions(&run.log) as f64;
     let segments: u64 = run.transfers.iter().map(|transfer| transfer.segments_sent).sum();
     let mut measured = Measurements::new();
@@ -83,7 +83,7 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
 /// Data segments that the server sent again in fast recovery and that reached the terminal although it had their data.
 fn spurious_fast_retransmissions(log: &EventLog) -> u64 {
     let states: Vec<_> = log.sender_states("server").collect();
-    // A state is logged after the segments that its change sent: at one time the last state counts.
+    // A state is logged at the same time as the segments that its change sends, and before them.
     let fast = |at, segment: &Segment| {
         let known = states.partition_point(|(since, _)| *since <= at);
         let own = states[..known].iter().rev().find(|(_, state)| state.from == segment.from);

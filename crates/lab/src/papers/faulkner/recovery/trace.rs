@@ -7,7 +7,8 @@ use base::{Duration, Instant};
 use link::FrameKind;
 
 use crate::observe::events::{Frame, LinkDirection, PacketStep, Segment, SenderState};
-use crate::run::{self, Run, Watch};
+use crate::papers::faulkner::setting::logged;
+use crate::run::{Run, Watch};
 use crate::scenario::Scenario;
 
 /// Bytes of data in a full segment, with time stamps.
@@ -27,8 +28,7 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) fn of(scheme: &str, scenario: &Scenario, seed: u64) -> io::Result<Self> {
-        let run =
-            run::run(scheme, scenario, seed, &Watch { events: true, progress: true, ..Watch::default() })?;
+        let run = logged(scheme, scenario, seed, Watch { progress: true, ..Watch::default() })?;
         let frames = |direction| run.log.frames(LINK, direction);
         Ok(Self { down: frames(LinkDirection::Down), up: frames(LinkDirection::Up), run })
     }
@@ -86,6 +86,12 @@ impl Trace {
         self.sent().filter(|(at, segment)| within.contains(at) && segment.again).count()
     }
 
+    /// Packets towards the terminal that the queue before the link had dropped by a time.
+    pub(super) fn dropped(&self, by: Instant) -> usize {
+        let packets = self.run.log.packets(LINK, LinkDirection::Down).take_while(|(at, _)| *at <= by);
+        packets.filter(|(_, packet)| packet.step == PacketStep::Dropped).count()
+    }
+
     /// Segments sent and not acknowledged at a time.
     pub(super) fn flight(&self, at: Instant) -> f64 {
         let sent = self.sent().take_while(|(then, _)| *then <= at);
@@ -122,6 +128,11 @@ impl Trace {
             arrivals.find(|at| *at > blockage.end).map(|at| at.saturating_since(blockage.end).as_secs_f64())
         };
         Some(first(&self.down)?.max(first(&self.up)?))
+    }
+
+    /// Seconds from a time until the run ended.
+    pub(super) fn left(&self, from: Instant) -> f64 {
+        self.run.log.ended_at().saturating_since(from).as_secs_f64()
     }
 
     /// When the link starts the first frame of a segment that TCP sent at a time.

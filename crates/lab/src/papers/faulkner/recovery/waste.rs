@@ -1,5 +1,9 @@
 //! What TCP sends again over a link that already does.
 //!
+//! What the link sends again is everything but first sendings: what was flagged as lost, and its going over its window
+//! again when it has nothing else to send. The claim is decided on both; TCP's bytes over those of flagged frames alone are
+//! told.
+//!
 //! Runs last 300 s at every blocked fraction: 30 to 210 channel periods each, and at least 750 over all realisations.
 
 use core::cell::RefCell;
@@ -90,6 +94,8 @@ fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
         let report = link.end(Port(0)).report();
         let link = (report["bits-retransmission"] + report["bits-filler"]) as f64 / 8.0;
         measured.note("of link", data.sent_again as f64 / link);
+        let flagged = report["bits-retransmission"] as f64 / 8.0;
+        measured.note("of flagged", (flagged > 0.0).then(|| data.sent_again as f64 / flagged));
         measured.note("needless of link", data.received_again as f64 / link);
         let dropped = report["queue-dropped-for-packets"] + report["queue-dropped-for-bytes"];
         measured.note("dropped", dropped as f64);
@@ -110,6 +116,8 @@ pub(super) fn is_small(samples: &Samples) -> Ruling {
             criteria.push(Criterion::at_most(what, at(f, connections, "of link"), 0.05));
             let what = format!("share of TCP's bytes that came again, {place}");
             criteria.push(Criterion::at_most(what, at(f, connections, "twice"), 0.05));
+            let what = format!("TCP's bytes sent again over those of flagged frames, {place}");
+            criteria.push(Criterion::told(what, at(f, connections, "of flagged")));
             let what = format!("bytes that came again over the link's, {place}");
             criteria.push(Criterion::told(what, at(f, connections, "needless of link")));
             let what = format!("packets that the queue dropped, {place}");
