@@ -145,7 +145,7 @@ impl Known {
         if self.undrawn.is_empty() {
             return drawn;
         }
-        format!("{drawn}; and {}, which decide claims without a figure", self.undrawn.join(", "))
+        format!("{drawn}; and {}, without a figure", self.undrawn.join(", "))
     }
 }
 

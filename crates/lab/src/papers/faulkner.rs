@@ -9,6 +9,7 @@ mod asymmetry;
 mod bit_errors;
 mod blockage;
 mod drawing;
+mod framing;
 mod latency;
 mod mechanism;
 mod optimum;
@@ -40,7 +41,7 @@ struct Topic {
 }
 
 /// In the order of the thesis.
-const TOPICS: [Topic; 14] = [
+const TOPICS: [Topic; 15] = [
     analysis::TOPIC,
     bit_errors::TOPIC,
     steady_state::TOPIC,
@@ -54,6 +55,7 @@ const TOPICS: [Topic; 14] = [
     ordering::TOPIC,
     persistence::TOPIC,
     mechanism::TOPIC,
+    framing::TOPIC,
     sharing::TOPIC,
 ];
 
@@ -103,7 +105,7 @@ impl Study for Faulkner {
     }
 
     fn undrawn(&self) -> &'static [&'static str] {
-        &["3-3", "connections", "mechanism", "shared-links", "transactions"]
+        &["3-3", "connections", "efl", "mechanism", "shared-links", "transactions"]
     }
 
     fn figures(&self, samples: &Samples) -> Vec<Figure> {

@@ -133,7 +133,7 @@ pub trait Study: Debug + Sync {
     /// The numbers of its figures.
     fn cells(&self, samples: &Samples) -> Vec<Cell>;
 
-    /// The names of figures and tables that only choose experiments: they decide claims, and nothing is drawn.
+    /// The names of figures and tables that only choose experiments: nothing is drawn.
     fn undrawn(&self) -> &'static [&'static str];
 
     /// Its figures, drawn from our samples alone, for those experiments that ran.
