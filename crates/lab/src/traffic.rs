@@ -7,6 +7,7 @@ pub mod progress;
 pub mod rate;
 mod role;
 mod schedule;
+mod sending;
 mod series;
 pub mod transactions;
 

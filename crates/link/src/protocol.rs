@@ -149,7 +149,6 @@ mod tests {
             "{ plain = { buffer = 3 } }",
             "{ cotmll = { window = 66, ordered = false } }",
             "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
-            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\" } }",
             "{ cotmll = { sessions = 4, session-queue = 20 } }",
         ] {
             let protocol = read(text).unwrap();

@@ -19,8 +19,10 @@ use crate::observe::Flow;
 use crate::run::Run;
 use crate::scenario::{Scenario, Suite};
 
-/// Colours of the schemes, in order: Okabe and Ito's, which colour-blind readers can tell apart.
-pub(crate) const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+/// Colours of the schemes, in order: Okabe and Ito's, which colour-blind readers can tell apart; a brown in place of their
+/// yellow, which is hard to see on white.
+pub(crate) const COLOURS: [&str; 8] =
+    ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b"];
 /// The physical bound.
 pub(crate) const BOUND_COLOUR: &str = "#555555";
 /// Blocked intervals.

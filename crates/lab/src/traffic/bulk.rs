@@ -6,6 +6,7 @@ use base::Instant;
 use tcp::{ConnectionId, Event, Statistics};
 
 use super::progress::ProgressTrace;
+use super::sending::{self, Counted};
 use super::{Progress, Role};
 use base::content::Content;
 
@@ -17,9 +18,7 @@ pub struct BulkSender {
     stream: u32,
     size: u64,
     written: u64,
-    connection: Option<ConnectionId>,
-    /// What its TCP had counted when the connection ended, which TCP itself forgets after a while.
-    ended_with: Option<Statistics>,
+    counted: Counted,
     failed: bool,
 }
 
@@ -27,7 +26,7 @@ impl BulkSender {
     /// A sender of the first `size` bytes of `stream`.
     #[must_use]
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self { role, content, stream, size, written: 0, connection: None, ended_with: None, failed: false }
+        Self { role, content, stream, size, written: 0, counted: Counted::new(), failed: false }
     }
 
     /// How it comes by its connection.
@@ -43,15 +42,13 @@ impl BulkSender {
     /// Its connection, once it has one.
     #[must_use]
     pub const fn connection(&self) -> Option<ConnectionId> {
-        self.connection
+        self.counted.connection()
     }
 
     /// What its TCP counted, while it runs on `host` or since it ended.
     #[must_use]
     pub fn statistics(&self, host: &tcp::Host) -> Statistics {
-        let live =
-            || self.connection.and_then(|id| host.connection(id)).map(|connection| *connection.statistics());
-        self.ended_with.or_else(live).unwrap_or_default()
+        self.counted.statistics(host)
     }
 
     /// Whether its connection could not be opened, or broke.
@@ -79,10 +76,9 @@ impl BulkSender {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
-        self.connection = Some(id);
+        self.counted.set(id);
         if matches!(event, Event::Closed | Event::Failed(_)) {
-            let counted = self.statistics(host);
-            self.ended_with = Some(counted);
+            let counted = self.counted.end(host);
             // A failure after the last byte was acknowledged cost the receiver nothing.
             self.failed |= matches!(event, Event::Failed(_)) && counted.bytes_acked < self.size;
             return Progress::Ended;
@@ -94,17 +90,13 @@ impl BulkSender {
     }
 
     fn write(&mut self, now: Instant, host: &mut tcp::Host, id: ConnectionId) {
-        while self.written < self.size {
-            let left = usize::try_from(self.size - self.written).unwrap_or(usize::MAX);
-            let run = self.content.slice(self.stream, self.written, left);
-            match host.write(now, id, run) {
-                Ok(0) | Err(_) => return,
-                Ok(accepted) => self.written += accepted as u64,
-            }
-            if self.written == self.size {
-                // Err is a connection that has ended already.
-                let _ = host.finish(now, id);
-            }
+        if self.written == self.size {
+            return;
+        }
+        sending::write(now, host, id, &self.content, (self.stream, self.size), &mut self.written);
+        if self.written == self.size {
+            // Err is a connection that has ended already.
+            let _ = host.finish(now, id);
         }
     }
 }

@@ -12,6 +12,7 @@ use tcp::{ConnectionId, Event, Statistics};
 use super::latency::Latencies;
 use super::progress::ProgressTrace;
 use super::schedule::Schedule;
+use super::sending::Counted;
 use super::{Progress, Role};
 
 /// Bytes of records that wait for TCP at most; what is generated beyond is dropped and counted.
@@ -37,9 +38,7 @@ pub struct RateSender {
     dropped: u64,
     /// Nanoseconds: when all the records that were not dropped were generated.
     stamps: u128,
-    connection: Option<ConnectionId>,
-    /// What its TCP had counted when the connection ended, which TCP itself forgets after a while.
-    ended_with: Option<Statistics>,
+    counted: Counted,
     failed: bool,
 }
 
@@ -58,8 +57,7 @@ impl RateSender {
             content_at: 0,
             dropped: 0,
             stamps: 0,
-            connection: None,
-            ended_with: None,
+            counted: Counted::new(),
             failed: false,
         }
     }
@@ -91,9 +89,7 @@ impl RateSender {
     /// What its TCP counted, while it runs on `host` or since it ended.
     #[must_use]
     pub fn statistics(&self, host: &tcp::Host) -> Statistics {
-        let live =
-            || self.connection.and_then(|id| host.connection(id)).map(|connection| *connection.statistics());
-        self.ended_with.or_else(live).unwrap_or_default()
+        self.counted.statistics(host)
     }
 
     /// Whether its connection could not be opened, or broke.
@@ -123,10 +119,10 @@ impl RateSender {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
-        self.connection = Some(id);
+        self.counted.set(id);
         match event {
             Event::Closed | Event::Failed(_) => {
-                self.ended_with = Some(self.statistics(host));
+                self.counted.end(host);
                 self.failed |= matches!(event, Event::Failed(_));
                 self.schedule.stop();
                 return Progress::Ended;
@@ -152,7 +148,7 @@ impl RateSender {
                 self.waiting.push_back(stamp);
             }
         }
-        let Some(id) = self.connection else { return };
+        let Some(id) = self.counted.connection() else { return };
         while self.taken < self.current.len() || self.next_record() {
             match host.write(now, id, &self.current[self.taken..]) {
                 Ok(0) | Err(_) => return,

@@ -10,8 +10,8 @@ use base::content::Content;
 use base::{Duration, Instant, Rng};
 use tcp::{ConnectionId, Event, TcpConfig};
 
-use super::Progress;
 use super::latency::Latencies;
+use super::{Progress, sending};
 
 /// What client and server have agreed on: the contents of a request and of a reply.
 #[derive(Clone, Debug)]
@@ -30,22 +30,16 @@ impl Exchange {
         Self { content, stream, request, reply }
     }
 
-    /// Writes what TCP takes of the message of `size` bytes of `stream` from `written` on.
+    /// Writes what TCP takes of a message from `written` on.
     fn write(
         &self,
         now: Instant,
         host: &mut tcp::Host,
         id: ConnectionId,
-        (stream, size): (u32, u64),
+        message: (u32, u64),
         written: &mut u64,
     ) {
-        while *written < size {
-            let left = usize::try_from(size - *written).unwrap_or(usize::MAX);
-            match host.write(now, id, self.content.slice(stream, *written, left)) {
-                Ok(0) | Err(_) => return,
-                Ok(taken) => *written += taken as u64,
-            }
-        }
+        sending::write(now, host, id, &self.content, message, written);
     }
 
     /// Reads what has come of the message of `size` bytes of `stream`; whether it was the right bytes.

@@ -1,6 +1,6 @@
 //! Section 4.1.1, figures 4-1 and 4-3: the binary symmetric channel.
 
-mod curve;
+pub(super) mod curve;
 mod limit;
 mod trace;
 

@@ -4,18 +4,20 @@
 //! figures 4-1 and 4-4 runs with EFL as well, over the same realisations. With it a packet of TCP without link ARQ goes
 //! in three frames, since one holds 511 bytes; COTMLL's frames fit.
 
-use std::io;
-
 use base::config::ConfigError;
 
 use super::Topic;
-use super::setting::{Channel, Scheme, scenario, throughput};
-use crate::claims::Measurements;
+use super::setting::{Channel, Scheme, measure_throughput, scenario};
 use crate::reproduce::{Case, Cell, Effort, Experiment, Samples};
-use crate::run::{self, Watch};
 
 pub(super) const TOPIC: Topic = Topic {
-    experiments: &[Experiment { name: NAME, figures: &["efl"], claims: &[], cases, measure }],
+    experiments: &[Experiment {
+        name: NAME,
+        figures: &["efl"],
+        claims: &[],
+        cases,
+        measure: measure_throughput,
+    }],
     rule: |_, _| None,
     remark: |_| None,
     cells,
@@ -49,14 +51,6 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 fn cells(samples: &Samples) -> Vec<Cell> {

@@ -6,8 +6,6 @@
 mod retransmissions;
 mod variants;
 
-use std::io;
-
 use base::config::ConfigError;
 use kuva::plot::BarPlot;
 use kuva::plot::legend::LegendPosition;
@@ -15,16 +13,20 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
 use super::Topic;
-use super::setting::{Channel, FRAME_BITS, RATE, Scheme, WINDOW, scenario, throughput};
-use crate::claims::Measurements;
+use super::setting::{Channel, FRAME_BITS, RATE, Scheme, WINDOW, measure_throughput, scenario};
 use crate::report::{BOUND_COLOUR, COLOURS, Figure, draw};
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
 
 pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark: |_| None, cells, figures };
 
 const EXPERIMENTS: [Experiment; 4] = [
-    Experiment { name: NAME, figures: &["4-17"], claims: &["faulkner-in-order-wins"], cases, measure },
+    Experiment {
+        name: NAME,
+        figures: &["4-17"],
+        claims: &["faulkner-in-order-wins"],
+        cases,
+        measure: measure_throughput,
+    },
     variants::EXPERIMENT,
     retransmissions::EXPERIMENT,
     retransmissions::DATAGRAMS,
@@ -82,14 +84,6 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {

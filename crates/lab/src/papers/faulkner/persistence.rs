@@ -14,21 +14,20 @@ use base::{Duration, Instant, Packet, SeqNum};
 
 use super::Topic;
 use super::drawing::Curves;
-use super::setting::{Channel, Scheme, scenario, throughput};
+use super::setting::{Channel, Scheme, measure_throughput, scenario};
 use crate::claims::Measurements;
 use crate::engine::{Direction, Observer, Port};
 use crate::network::Network;
 use crate::node::Element;
 use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
 use crate::scenario::Scenario;
 use crate::statistics::Interval;
 
 pub(super) const TOPIC: Topic = Topic { experiments: &EXPERIMENTS, rule, remark, cells, figures };
 
 const EXPERIMENTS: [Experiment; 2] = [
-    Experiment { name: SWEEP, figures: &[SWEEP], claims: &[CLAIM], cases, measure },
+    Experiment { name: SWEEP, figures: &[SWEEP], claims: &[CLAIM], cases, measure: measure_throughput },
     Experiment {
         name: SINGLE,
         figures: &[SWEEP],
@@ -102,14 +101,6 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 fn single_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {

@@ -6,8 +6,9 @@ use std::path::Path;
 use base::config::ConfigError;
 use base::{Duration, Instant, Rate};
 
+use crate::claims::Measurements;
 use crate::metrics::{self, STEADY_PERIODS};
-use crate::reproduce::Effort;
+use crate::reproduce::{Case, Effort};
 use crate::run::{self, Run, Watch};
 use crate::scenario::{Override, Scenario, Suite};
 
@@ -187,6 +188,15 @@ pub(super) fn logged(scheme: &str, scenario: &Scenario, seed: u64, watch: Watch)
 /// Normalised throughput (section 3.4.3): application bits received a second, over the line's rate.
 pub(super) fn throughput(run: &Run) -> f64 {
     normalised(run.goodput_bps)
+}
+
+/// Runs a case's only scheme and keeps its normalised throughput, `T`: what most experiments measure.
+pub(super) fn measure_throughput(case: &Case, seed: u64) -> io::Result<Measurements> {
+    let (scheme, scenario) = &case.scenarios[0];
+    let run = run::run(scheme, scenario, seed, &Watch::default())?;
+    let mut measured = Measurements::new();
+    measured.note("T", throughput(&run));
+    Ok(measured)
 }
 
 /// The normalised throughput of so many bits a second over the line.

@@ -9,18 +9,14 @@
 mod rulings;
 pub(super) mod sweep;
 
-use std::io;
-
 use base::config::ConfigError;
 
 use self::sweep::{Setting, curve, optimum, rows};
 use super::Topic;
 use super::drawing::Curves;
-use super::setting::{FRAME_BITS, RATE, Scheme, scenario, throughput};
-use crate::claims::Measurements;
+use super::setting::{FRAME_BITS, RATE, Scheme, measure_throughput, scenario};
 use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Effort, Experiment, Samples};
-use crate::run::{self, Watch};
 
 pub(super) const TOPIC: Topic =
     Topic { experiments: &EXPERIMENTS, rule: rulings::rule, remark: rulings::remark, cells, figures };
@@ -38,14 +34,14 @@ const EXPERIMENTS: [Experiment; 2] = [
             "faulkner-baseline-can-be-tuned",
         ],
         cases: sweep_cases,
-        measure,
+        measure: measure_throughput,
     },
     Experiment {
         name: FACTORS,
         figures: &["4-15"],
         claims: &["faulkner-window-two-seconds", "faulkner-window-optimum-independent-of-latency"],
         cases: factor_cases,
-        measure,
+        measure: measure_throughput,
     },
 ];
 
@@ -129,14 +125,6 @@ fn factor_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 fn cells(samples: &Samples) -> Vec<Cell> {

@@ -1,25 +1,12 @@
 //! Section 4.1.1, figure 4-2: throughput over the bit error rate, predicted from the loss of packets and of frames.
 
-use std::io;
-
-use base::config::ConfigError;
-
 use super::intact;
-use crate::claims::Measurements;
+use crate::papers::faulkner::bit_errors::curve::measured;
 use crate::papers::faulkner::drawing::Curves;
-use crate::papers::faulkner::setting::{Channel, Scheme, scenario, throughput};
+use crate::papers::faulkner::setting::{Channel, Scheme};
 use crate::report::Figure;
-use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
-use crate::statistics::Interval;
+use crate::reproduce::{Criterion, Ruling, Samples};
 
-pub(super) const PREDICTION: Experiment =
-    Experiment { name: NAME, figures: &["4-2"], claims: &["faulkner-bsc-prediction"], cases, measure };
-
-const NAME: &str = "prediction";
-const SCHEMES: [Scheme; 2] = [Scheme::Tcp, Scheme::TcpLl];
-/// Two a decade; the first is where nothing goes wrong.
-const BERS: [f64; 11] = [1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3];
 /// Packets in flight beside a lost one.
 const OTHERS: i32 = 10;
 /// Bits of a packet and of a frame, as section 4.1.1 has them.
@@ -42,34 +29,6 @@ fn printed(ber: f64) -> f64 {
 /// The bit error rate at which `bits` bits pass with the chance `level`.
 fn level(level: f64, bits: f64) -> f64 {
     -libm::expm1(libm::log(level) / bits)
-}
-
-fn name(scheme: Scheme, ber: f64) -> String {
-    format!("{} c={ber:e}", scheme.name())
-}
-
-fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
-    let mut cases = Vec::new();
-    for scheme in SCHEMES {
-        for ber in BERS {
-            let scenario = scenario(scheme, &Channel::BitErrors(ber), effort.choose(60.0, 600.0), &[])?;
-            cases.push(Case::new(name(scheme, ber), scenario, effort.choose(2, 5)));
-        }
-    }
-    Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
-}
-
-fn measured(samples: &Samples, scheme: Scheme) -> Vec<(f64, Interval)> {
-    let at = |ber| Some((ber, samples.interval(NAME, &name(scheme, ber), "T")?));
-    BERS.into_iter().filter_map(at).collect()
 }
 
 /// The root of the mean squared distance of the prediction from what was measured, as a part of what was measured at the
@@ -96,21 +55,9 @@ pub(super) fn rule(claim: &str, samples: &Samples) -> Option<Ruling> {
     ]))
 }
 
-pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for scheme in SCHEMES {
-        for ber in BERS {
-            let row = [("scheme", scheme.name().to_owned()), ("ber", format!("{ber:e}"))];
-            let values = samples.values(NAME, &name(scheme, ber), "T");
-            let bound = Some(Channel::BitErrors(ber).capacity());
-            cells.push(Cell { bound, ..Cell::of_mean("figure 4-2", &row, values) });
-        }
-    }
-    cells
-}
-
 pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
-    if !samples.has(NAME) {
+    let [tcp, ll] = [Scheme::Tcp, Scheme::TcpLl].map(|scheme| measured(samples, scheme));
+    if tcp.is_empty() {
         return Vec::new();
     }
     // Ten points a decade from 1e-8 to 1e-3.
@@ -122,19 +69,16 @@ pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
         .line("TCP, predicted: (1 - p)^10", 2, curve(&|ber| predicted(Scheme::Tcp, ber)))
         .line("TCP, as printed: 1 - p^10", 4, curve(&printed))
         .line("TCP-LL, predicted: 1 - p", 3, curve(&|ber| predicted(Scheme::TcpLl, ber)))
-        .measured("TCP, measured", 0, &measured(samples, Scheme::Tcp))
-        .measured("TCP-LL, measured", 1, &measured(samples, Scheme::TcpLl))
+        .measured("TCP, measured", 0, &tcp)
+        .measured("TCP-LL, measured", 1, &ll)
         .calculated("capacity", curve(&|ber| Channel::BitErrors(ber).capacity()))
         .svg();
-    let (seconds, seeds) = samples.effort().choose((60, 2), (600, 5));
     vec![Figure {
         name: "figure-4-2".to_owned(),
         title: "Figure 4-2: throughput over bit error rate, predicted".to_owned(),
-        caption: format!(
-            "From the loss of packets of 12000 bits (TCP) and of frames of 4000 bits (TCP-LL), beside means measured over \
-             {seeds} seeds of {seconds} s with 95 % intervals, and the binary symmetric channel's capacity. Predictions leave \
-             headers out."
-        ),
+        caption: "From the loss of packets of 12000 bits (TCP) and of frames of 4000 bits (TCP-LL), beside the means of figure \
+                  4-1 with 95 % intervals, and the binary symmetric channel's capacity. Predictions leave headers out."
+            .to_owned(),
         svg,
     }]
 }

@@ -1,24 +1,21 @@
 //! Figure 4-1: throughput over the bit error rate, where it begins to fall, and how far apart TCP and TCP-LL do so.
 
-use std::io;
-
 use base::config::ConfigError;
 
 use super::super::drawing::Curves;
-use super::super::setting::{Channel, Scheme, scenario, throughput};
+use super::super::setting::{Channel, Scheme, measure_throughput, scenario};
 use super::positive;
-use crate::claims::Measurements;
 use crate::report::Figure;
 use crate::reproduce::{Case, Cell, Criterion, Effort, Experiment, FIRST_SEED, Ruling, Samples};
-use crate::run::{self, Watch};
 use crate::statistics::{Bootstrap, Interval, crossing};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: NAME,
-    figures: &["4-1"],
-    claims: &["faulkner-bsc-order-of-magnitude", "faulkner-bsc-knees"],
+    // Figure 4-2 has the predictions beside what is measured here.
+    figures: &["4-1", "4-2"],
+    claims: &["faulkner-bsc-order-of-magnitude", "faulkner-bsc-knees", "faulkner-bsc-prediction"],
     cases,
-    measure,
+    measure: measure_throughput,
 };
 
 const NAME: &str = "bit-errors";
@@ -55,14 +52,6 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 /// What one realisation carried at every point of the sweep, of both schemes in the order of [`SCHEMES`].
@@ -175,7 +164,7 @@ pub(super) fn cells(samples: &Samples) -> Vec<Cell> {
 }
 
 /// Measured throughput over the bit error rate, with intervals.
-fn measured(samples: &Samples, scheme: Scheme) -> Vec<(f64, Interval)> {
+pub(in crate::papers::faulkner) fn measured(samples: &Samples, scheme: Scheme) -> Vec<(f64, Interval)> {
     logarithms()
         .filter_map(|at| Some((rate(at), samples.interval(NAME, &name(scheme, Some(at)), "T")?)))
         .collect()

@@ -3,22 +3,18 @@
 //! At f = 0.003 a period of the channel takes 333 s on average, so 150 of them would take 14 hours. The runs are 1200 s
 //! instead, and 20 of them hold 72 periods there.
 
-use std::io;
-
 use base::config::ConfigError;
 
-use super::super::setting::{Channel, Scheme, scenario, throughput};
+use super::super::setting::{Channel, Scheme, measure_throughput, scenario};
 use super::positive;
-use crate::claims::Measurements;
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Ruling, Samples};
-use crate::run::{self, Watch};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: NAME,
     figures: &["4-1"],
     claims: &["faulkner-bsc-is-limit-f-to-zero"],
     cases,
-    measure,
+    measure: measure_throughput,
 };
 
 const NAME: &str = "bit-errors-limit";
@@ -52,14 +48,6 @@ fn cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
         }
     }
     Ok(cases)
-}
-
-fn measure(case: &Case, seed: u64) -> io::Result<Measurements> {
-    let (scheme, scenario) = &case.scenarios[0];
-    let run = run::run(scheme, scenario, seed, &Watch::default())?;
-    let mut measured = Measurements::new();
-    measured.note("T", throughput(&run));
-    Ok(measured)
 }
 
 /// Every step towards f = 0 has to gain, and the last one little.

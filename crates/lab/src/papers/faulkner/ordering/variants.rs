@@ -4,7 +4,7 @@
 use base::config::ConfigError;
 
 use super::{LEAST, SCHEMES};
-use crate::papers::faulkner::setting::{Channel, Scheme, scenario};
+use crate::papers::faulkner::setting::{Channel, Scheme, measure_throughput, scenario};
 use crate::reproduce::{Case, Criterion, Effort, Experiment, Samples};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -12,7 +12,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     figures: &["4-17"],
     claims: &["faulkner-in-order-wins"],
     cases,
-    measure: super::measure,
+    measure: measure_throughput,
 };
 
 const NAME: &str = "ordering, variants";
