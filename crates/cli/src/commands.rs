@@ -11,7 +11,9 @@ mod keygen;
 mod outcome;
 mod reproduce;
 mod run;
+mod studies;
 mod suite;
+mod sweep;
 mod testbed;
 mod traffic;
 
@@ -36,6 +38,7 @@ pub(crate) struct Cli {
 enum Command {
     Demo(demo::Arguments),
     Run(run::Arguments),
+    Sweep(sweep::Arguments),
     Reproduce(reproduce::Arguments),
     Bench(bench::Arguments),
     Gateway(gateway::Arguments),
@@ -50,6 +53,7 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
     match &cli.command {
         Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),
+        Command::Sweep(arguments) => sweep::execute(arguments),
         Command::Reproduce(arguments) => reproduce::execute(arguments),
         Command::Bench(arguments) => bench::execute(arguments),
         Command::Gateway(arguments) => gateway::execute(arguments),

@@ -16,8 +16,9 @@ pub mod observe;
 pub mod papers;
 pub mod real_time;
 pub mod report;
-pub mod reproduce;
+
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+pub mod study;
 pub mod traffic;

@@ -1,15 +1,52 @@
-//! The papers that can be reproduced.
+//! The papers that are reproduced: each is a study under `scenarios/`, and has here only the probes that the instrument
+//! does not have.
 
-mod faulkner;
 mod peng;
 
-use crate::reproduce::Paper;
+use base::config::ConfigError;
 
-/// Every paper, by its short name.
-pub const ALL: [&dyn Paper; 2] = [&faulkner::Faulkner, &peng::Peng];
+use crate::study::probe::Probe;
+use crate::study::{Files, Study};
 
-/// The paper called `name`.
+/// A paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
+    /// Its short name.
+    pub name: &'static str,
+    folder: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    /// Its own probes.
+    pub probes: &'static [&'static Probe],
+}
+
+impl Paper {
+    /// Its study, read from the files in the program.
+    ///
+    /// # Errors
+    /// A file is wrong, which a test rules out.
+    pub fn study(&self) -> Result<Study, ConfigError> {
+        Study::load(Files::Embedded(self.folder, self.files), "experiments.toml", self.probes)
+    }
+}
+
+/// The files of a study, as names and texts.
+macro_rules! files {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/", $folder, "/", $name)))),+]
+    };
+}
+
+/// Every paper.
+pub const ALL: &[Paper] = &[Paper {
+    name: "peng",
+    folder: "scenarios/peng",
+    files: files!("peng": "experiments.toml", "claims.toml", "ftp.toml", "pages.toml", "delays.toml", "figure-2.toml",
+                  "losses.toml"),
+    probes: peng::PROBES,
+}];
+
+/// The paper with this short name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Paper> {
-    ALL.into_iter().find(|paper| paper.name() == name)
+pub fn find(name: &str) -> Option<&'static Paper> {
+    ALL.iter().find(|paper| paper.name == name)
 }

@@ -1,6 +1,7 @@
 //! What a suite's runs came to: a table for the terminal, figures as SVG, one self-contained HTML page, and JSON.
 
 mod applications;
+mod curves;
 mod figures;
 pub(crate) mod html;
 mod measures;
@@ -16,6 +17,7 @@ use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
 
+pub(crate) use curves::Curves;
 pub(crate) use figures::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw, thin};
 pub use measures::Measures;
 pub use table::table;

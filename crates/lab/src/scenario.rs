@@ -9,7 +9,7 @@ mod traffic;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::Duration;
 use base::config::{self, ConfigError};
@@ -197,6 +197,52 @@ impl Suite {
         };
         let first = channels(&self.scenario);
         self.schemes.iter().all(|(_, scenario)| channels(scenario) == first)
+    }
+}
+
+/// A scenario file as written, to lay sets of keys over.
+#[derive(Clone, Debug)]
+pub struct Base {
+    file: String,
+    text: String,
+    directory: PathBuf,
+    table: toml::Table,
+    schemes: Vec<Scheme>,
+}
+
+impl Base {
+    /// Reads `text`, the content of `file`; files that it names are looked up in `directory`.
+    ///
+    /// # Errors
+    /// It is no scenario: with its line.
+    pub fn parse(file: &str, text: &str, directory: &Path) -> Result<Self, ConfigError> {
+        let Scenario { scheme: schemes, .. } = config::parse(file, text)?;
+        check_schemes(file, text, &schemes)?;
+        let table = config::parse(file, text)?;
+        let (file, text, directory) = (file.to_owned(), text.to_owned(), directory.to_owned());
+        Ok(Self { file, text, directory, table, schemes })
+    }
+
+    /// The schemes that it compares.
+    #[must_use]
+    pub fn schemes(&self) -> &[Scheme] {
+        &self.schemes
+    }
+
+    /// The scenario with `sets` laid over it one after the other, under another name.
+    ///
+    /// # Errors
+    /// What comes out is no scenario.
+    pub fn with<'a>(
+        &self,
+        name: &str,
+        sets: impl IntoIterator<Item = &'a toml::Table>,
+    ) -> Result<Scenario, ConfigError> {
+        let mut table = self.table.clone();
+        table.remove("scheme");
+        sets.into_iter().for_each(|set| overrides::lay_over(&mut table, set));
+        let scenario = resolve(&self.file, &self.text, &self.directory, name, table)?;
+        Ok(Scenario { name: name.to_owned(), ..scenario })
     }
 }
 

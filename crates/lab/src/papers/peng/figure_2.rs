@@ -8,34 +8,33 @@
 use std::io;
 
 use base::Instant;
-use base::config::ConfigError;
 
 use super::MSS;
-use super::trial::Trial;
+use super::traced::Traced;
 use crate::claims::Measurements;
 use crate::observe::Windows;
-use crate::reproduce::Point;
-use crate::scenario::Suite;
+use crate::study::probe::{Method, Probe, Trial};
 
-const SCENARIO: &str = include_str!("../../../../../scenarios/peng/figure-2.toml");
+/// `X(name, ...)`: what the claims about figure 2 name; the series `tcp_1` to `stcp_3`: seconds and kilobytes of each
+/// connection's window, from its first segment until all its data were acknowledged.
+pub(super) const WINDOWS: Probe = Probe {
+    name: "figure-2",
+    version: 1,
+    quantities: &["X"],
+    series: &["tcp_1", "tcp_2", "tcp_3", "stcp_1", "stcp_2", "stcp_3"],
+    method: Method::Trial(measure),
+};
 
 /// The paper's names of the connections, and ours.
-pub(super) const CONNECTIONS: [(&str, &str); 3] = [("conn 1", "one"), ("conn 2", "two"), ("conn 3", "three")];
+const CONNECTIONS: [(&str, &str); 3] = [("conn 1", "one"), ("conn 2", "two"), ("conn 3", "three")];
 
-pub(super) fn scenarios(point: &Point) -> Result<Vec<Suite>, ConfigError> {
-    Ok(vec![super::scenario("figure-2", SCENARIO, point, &[])?])
-}
-
-/// The quantities of the claims about figure 2.
-pub(super) fn measure(suites: &[Suite], seed: u64) -> io::Result<Measurements> {
-    let tcp = Trial::of(&suites[0], "TCP", seed)?;
-    let stcp = Trial::of(&suites[0], "STCP", seed)?;
-    let mut measured = Measurements::new();
+fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
+    let (tcp, stcp) = (Traced::of(trial, "TCP")?, Traced::of(trial, "STCP")?);
     measured.set("X", &["mss".into()], MSS);
-    for (scheme, trial) in [("TCP", &tcp), ("STCP", &stcp)] {
+    for (scheme, traced) in [("TCP", &tcp), ("STCP", &stcp)] {
         for (connection, _) in CONNECTIONS {
             let arguments = ["initial_cwnd".into(), scheme.into(), connection.into()];
-            measured.set_or("X", &arguments, initial_cwnd(trial, connection), "it sent no data");
+            measured.set_or("X", &arguments, initial_cwnd(traced, connection), "it sent no data");
         }
     }
     let difference = windows(&tcp, "conn 1").zip(windows(&stcp, "conn 1"));
@@ -48,24 +47,45 @@ pub(super) fn measure(suites: &[Suite], seed: u64) -> io::Result<Measurements> {
     });
     let arguments = ["n_cwnd_at_close".into(), "STCP".into(), "conn 1".into()];
     measured.set_or("X", &arguments, at_close, "it never closed");
-    measure_hand_over(&mut measured, &stcp);
-    measure_release(&mut measured, &stcp);
-    Ok(measured)
+    measure_hand_over(measured, &stcp);
+    measure_release(measured, &stcp);
+    if trial.is_first {
+        for (scheme, traced) in [("tcp", &tcp), ("stcp", &stcp)] {
+            for (number, (connection, _)) in (1..).zip(CONNECTIONS) {
+                let marks = windows(traced, connection).map_or(&[][..], |windows| &windows.marks);
+                let points = marks.iter().map(|mark| (mark.at.as_secs_f64(), mark.cwnd as f64 / 1e3));
+                measured.set_series(&format!("{scheme}_{number}"), stepped(points));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line through points that holds each ordinate until the next.
+fn stepped(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        if let Some(&(_, before)) = line.last() {
+            line.push((x, before));
+        }
+        line.push((x, y));
+    }
+    line
 }
 
 /// A connection's windows, by the paper's name.
-pub(super) fn windows<'a>(trial: &'a Trial, connection: &str) -> Option<&'a Windows> {
+fn windows<'a>(traced: &'a Traced, connection: &str) -> Option<&'a Windows> {
     let (_, name) = CONNECTIONS.into_iter().find(|(paper, _)| *paper == connection)?;
-    trial.windows(trial.group(name).first()?)
+    traced.windows(traced.group(name).first()?)
 }
 
-fn first_data(trial: &Trial, connection: &str) -> Option<Instant> {
+fn first_data(traced: &Traced, connection: &str) -> Option<Instant> {
     let (_, name) = CONNECTIONS.into_iter().find(|(paper, _)| *paper == connection)?;
-    trial.first_data(trial.group(name).first()?)
+    traced.first_data(traced.group(name).first()?)
 }
 
-fn initial_cwnd(trial: &Trial, connection: &str) -> Option<f64> {
-    let mark = windows(trial, connection)?.at(first_data(trial, connection)?)?;
+fn initial_cwnd(traced: &Traced, connection: &str) -> Option<f64> {
+    let mark = windows(traced, connection)?.at(first_data(traced, connection)?)?;
     Some(mark.cwnd as f64)
 }
 
@@ -76,7 +96,7 @@ fn trace_difference(a: &Windows, b: &Windows) -> f64 {
     times.map(|time| (cwnd(a, time) - cwnd(b, time)).abs()).fold(0.0, f64::max)
 }
 
-fn measure_hand_over(measured: &mut Measurements, stcp: &Trial) {
+fn measure_hand_over(measured: &mut Measurements, stcp: &Traced) {
     let around = || {
         let joins = windows(stcp, "conn 3")?.marks.first()?.at;
         let second = windows(stcp, "conn 2")?;
@@ -90,7 +110,7 @@ fn measure_hand_over(measured: &mut Measurements, stcp: &Trial) {
     }
 }
 
-fn measure_release(measured: &mut Measurements, stcp: &Trial) {
+fn measure_release(measured: &mut Measurements, stcp: &Traced) {
     let around = || {
         let closed = closed_at(stcp)?;
         let third = windows(stcp, "conn 3")?;
@@ -112,7 +132,7 @@ fn measure_release(measured: &mut Measurements, stcp: &Trial) {
 }
 
 /// When connection 2 left the ensemble and connection 3 stayed: the last time that two members became one.
-fn closed_at(stcp: &Trial) -> Option<Instant> {
+fn closed_at(stcp: &Traced) -> Option<Instant> {
     let marks = &stcp.aggregate()?.marks;
     let last = marks.windows(2).rfind(|pair| pair[0].num_connections == 2 && pair[1].num_connections == 1)?;
     let [two, three] = ["two", "three"].map(|name| {

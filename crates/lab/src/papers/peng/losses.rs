@@ -8,46 +8,41 @@
 use std::io;
 
 use base::Instant;
-use base::config::ConfigError;
 use channel::ErrorModel;
 
 use super::MSS;
-use super::trial::Trial;
+use super::traced::Traced;
 use crate::claims::Measurements;
 use crate::observe::{Aggregate, AggregateMark};
-use crate::reproduce::Point;
-use crate::scenario::{Scenario, Suite};
+use crate::study::probe::{Method, Probe, Trial};
 
-const SCENARIO: &str = include_str!("../../../../../scenarios/peng/losses.toml");
+/// `X(name, ...)`: windows around each loss; `members` and `others`: their names.
+pub(super) const LOSSES: Probe = Probe {
+    name: "losses",
+    version: 1,
+    quantities: &["X", "members", "others"],
+    series: &[],
+    method: Method::Trial(measure),
+};
 
 /// The members, the one that is hit first.
 const MEMBERS: [&str; 3] = ["hit", "other-1", "other-2"];
 
-/// The point without its queue.
-pub(super) fn scenarios(point: &Point) -> Result<Vec<Suite>, ConfigError> {
-    let queue = |key: &String| key.starts_with("link.satellite.queue");
-    let overrides = point.overrides.iter().filter(|change| !queue(&change.to_string())).cloned().collect();
-    let point = Point { overrides, ..point.clone() };
-    Ok(vec![super::scenario("losses", SCENARIO, &point, &[])?])
-}
-
-/// The quantities of the claim about the two kinds of loss.
-pub(super) fn measure(suites: &[Suite], seed: u64) -> io::Result<Measurements> {
-    let (name, scenario) = &suites[0].schemes[0];
-    let clean = Trial::run(name, scenario, seed)?;
-    let mut measured = Measurements::new();
+fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
+    let scenario = trial.scenario();
+    let clean = Traced::run(trial, scenario)?;
     measured.set("X", &["mss".into()], MSS);
     measured.set_texts("members", &MEMBERS);
     measured.set_texts("others", &MEMBERS[1..]);
-    let dup_acks = early_packet(&clean).map(|lost| losing(name, scenario, seed, lost));
-    let timeout = last_packet(&clean).map(|lost| losing(name, scenario, seed, lost));
-    measure_dup_acks(&mut measured, dup_acks.transpose()?.as_ref());
-    measure_timeout(&mut measured, timeout.transpose()?.as_ref());
-    Ok(measured)
+    let dup_acks = early_packet(&clean).map(|lost| losing(trial, lost));
+    let timeout = last_packet(&clean).map(|lost| losing(trial, lost));
+    measure_dup_acks(measured, dup_acks.transpose()?.as_ref());
+    measure_timeout(measured, timeout.transpose()?.as_ref());
+    Ok(())
 }
 
 /// The number of the first packet with data of the first member two round trips after the last member's first data.
-fn early_packet(clean: &Trial) -> Option<u64> {
+fn early_packet(clean: &Traced) -> Option<u64> {
     let starts = MEMBERS.iter().map(|member| clean.first_data(clean.group(member).first()?));
     let last_start = starts.collect::<Option<Vec<Instant>>>()?.into_iter().max()?;
     let time = last_start + clean.rtt * 2;
@@ -56,29 +51,29 @@ fn early_packet(clean: &Trial) -> Option<u64> {
 }
 
 /// The number of the packet with the first member's last data.
-fn last_packet(clean: &Trial) -> Option<u64> {
+fn last_packet(clean: &Traced) -> Option<u64> {
     let flow = clean.flow(clean.group(MEMBERS[0]).first()?)?;
     flow.segments.last().map(|segment| segment.number)
 }
 
 /// The run in which packet number `lost` of the server is lost.
-fn losing(name: &str, scenario: &Scenario, seed: u64, lost: u64) -> io::Result<Trial> {
-    let mut scenario = scenario.clone();
+fn losing(trial: &Trial<'_>, lost: u64) -> io::Result<Traced> {
+    let mut scenario = trial.scenario().clone();
     if let Some(link) = scenario.link.get_mut("satellite") {
         link.channel.errors = ErrorModel::Scripted { lost: vec![lost] };
         link.channel.up_errors = Some(ErrorModel::None);
     }
-    Trial::run(name, &scenario, seed)
+    Traced::run(trial, &scenario)
 }
 
-fn measure_dup_acks(measured: &mut Measurements, trial: Option<&Trial>) {
-    let found = trial.and_then(|trial| {
-        let (before, after) = step(trial.aggregate()?, |mark| mark.losses)?;
-        Some((trial, before, after))
+fn measure_dup_acks(measured: &mut Measurements, traced: Option<&Traced>) {
+    let found = traced.and_then(|traced| {
+        let (before, after) = step(traced.aggregate()?, |mark| mark.losses)?;
+        Some((traced, before, after))
     });
     let reason = "no member found the loss by duplicate acknowledgements while all three were there";
     for member in MEMBERS {
-        let windows = found.and_then(|(trial, _, after)| around(trial, member, after.at));
+        let windows = found.and_then(|(traced, _, after)| around(traced, member, after.at));
         measured.set_or("X", &["cwnd_before".into(), member.into()], windows.map(|(b, _)| b), reason);
         measured.set_or("X", &["cwnd_after_dupack".into(), member.into()], windows.map(|(_, a)| a), reason);
     }
@@ -91,14 +86,14 @@ fn measure_dup_acks(measured: &mut Measurements, trial: Option<&Trial>) {
     }
 }
 
-fn measure_timeout(measured: &mut Measurements, trial: Option<&Trial>) {
-    let found = trial.and_then(|trial| {
-        let (_, after) = step(trial.aggregate()?, |mark| mark.timeouts)?;
-        Some((trial, after))
+fn measure_timeout(measured: &mut Measurements, traced: Option<&Traced>) {
+    let found = traced.and_then(|traced| {
+        let (_, after) = step(traced.aggregate()?, |mark| mark.timeouts)?;
+        Some((traced, after))
     });
     let reason = "no member found the loss by its timer while all three were there";
     for member in MEMBERS {
-        let window = found.and_then(|(trial, after)| around(trial, member, after.at)).map(|(_, after)| after);
+        let window = found.and_then(|(traced, after)| around(traced, member, after.at)).map(|(_, after)| after);
         measured.set_or("X", &["cwnd_after_timeout".into(), member.into()], window, reason);
     }
     let n_cwnd = found.map(|(_, after)| after.n_cwnd as f64);
@@ -112,8 +107,8 @@ fn step(aggregate: &Aggregate, counter: fn(&AggregateMark) -> u64) -> Option<(Ag
 }
 
 /// A member's window just before a time, and what it then first became: an acknowledgement may come in the same instant.
-fn around(trial: &Trial, member: &str, time: Instant) -> Option<(f64, f64)> {
-    let windows = trial.windows(trial.group(member).first()?)?;
+fn around(traced: &Traced, member: &str, time: Instant) -> Option<(f64, f64)> {
+    let windows = traced.windows(traced.group(member).first()?)?;
     let before = windows.before(time)?.cwnd;
     let after = windows.marks.iter().find(|mark| mark.at == time).map_or(before, |mark| mark.cwnd);
     Some((before as f64, after as f64))

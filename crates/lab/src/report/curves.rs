@@ -1,4 +1,4 @@
-//! Curves with intervals, as most of the thesis's figures are.
+//! Curves with intervals, beside calculated ones.
 
 use core::ops::Range;
 
@@ -8,12 +8,12 @@ use kuva::plot::{LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use crate::report::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw};
+use super::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw};
 use crate::statistics::Interval;
 
 /// A figure of curves.
 #[derive(Default)]
-pub(super) struct Curves {
+pub(crate) struct Curves {
     plots: Vec<Plot>,
     x_label: String,
     y_label: String,
@@ -27,43 +27,43 @@ pub(super) struct Curves {
 
 impl Curves {
     /// An empty figure.
-    pub(super) fn new(x_label: &str, y_label: &str) -> Self {
+    pub(crate) fn new(x_label: &str, y_label: &str) -> Self {
         Self { x_label: x_label.to_owned(), y_label: y_label.to_owned(), ..Self::default() }
     }
 
     /// With a logarithmic axis of abscissae.
-    pub(super) fn log_x(self) -> Self {
+    pub(crate) fn log_x(self) -> Self {
         Self { log_x: true, ..self }
     }
 
     /// With a logarithmic axis of ordinates.
-    pub(super) fn log_y(self) -> Self {
+    pub(crate) fn log_y(self) -> Self {
         Self { log_y: true, ..self }
     }
 
     /// With this part of the axis of abscissae only.
-    pub(super) fn between_x(self, x: Range<f64>) -> Self {
+    pub(crate) fn between_x(self, x: Range<f64>) -> Self {
         Self { x: Some(x), ..self }
     }
 
     /// With this part of the axis of ordinates only.
-    pub(super) fn between_y(self, y: Range<f64>) -> Self {
+    pub(crate) fn between_y(self, y: Range<f64>) -> Self {
         Self { y: Some(y), ..self }
     }
 
     /// With these intervals of the abscissa shaded, such as blockages over time.
-    pub(super) fn shaded(self, shaded: &[Range<f64>]) -> Self {
+    pub(crate) fn shaded(self, shaded: &[Range<f64>]) -> Self {
         Self { shaded: shaded.to_vec(), ..self }
     }
 
     /// With words at points, each so much above its own.
-    pub(super) fn labels(self, labels: &[(&str, f64, f64)], above: f64) -> Self {
+    pub(crate) fn labels(self, labels: &[(&str, f64, f64)], above: f64) -> Self {
         let label = |&(text, x, y): &(&str, f64, f64)| TextAnnotation::new(text, x, y + above);
         Self { labels: labels.iter().map(label).collect(), ..self }
     }
 
     /// With a measured curve in the colour with this number; the bars are the intervals.
-    pub(super) fn measured(mut self, name: &str, colour: usize, points: &[(f64, Interval)]) -> Self {
+    pub(crate) fn measured(mut self, name: &str, colour: usize, points: &[(f64, Interval)]) -> Self {
         let data: Vec<(f64, f64)> = points.iter().map(|(x, interval)| (*x, interval.mean)).collect();
         let errors: Vec<(f64, f64)> = points.iter().map(|(_, i)| (i.mean - i.low, i.high - i.mean)).collect();
         let line = LinePlot::new().with_data(data).with_y_err_asymmetric(errors).with_stroke_width(2.0);
@@ -72,28 +72,28 @@ impl Curves {
     }
 
     /// With a line without intervals, such as a single trace.
-    pub(super) fn line(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn line(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_stroke_width(1.6);
         self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
         self
     }
 
     /// With one of many traces, thin and without a name.
-    pub(super) fn trace(mut self, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn trace(mut self, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_stroke_width(0.8);
         self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()])));
         self
     }
 
     /// With a calculated curve or a bound, dashed and grey.
-    pub(super) fn calculated(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn calculated(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_dashed().with_stroke_width(1.4);
         self.plots.push(Plot::Line(line.with_color(BOUND_COLOUR).with_legend(name)));
         self
     }
 
     /// With a value of the measured curve in this colour at another setting, dashed, to compare it with.
-    pub(super) fn level(mut self, colour: usize, x: Range<f64>, y: f64) -> Self {
+    pub(crate) fn level(mut self, colour: usize, x: Range<f64>, y: f64) -> Self {
         let line =
             LinePlot::new().with_data(vec![(x.start, y), (x.end, y)]).with_dashed().with_stroke_width(1.2);
         self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()])));
@@ -101,14 +101,14 @@ impl Curves {
     }
 
     /// With single values, not joined.
-    pub(super) fn points(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn points(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let scatter = ScatterPlot::new().with_data(points).with_size(3.0);
         self.plots.push(Plot::Scatter(scatter.with_color(COLOURS[colour % COLOURS.len()]).with_legend(name)));
         self
     }
 
     /// The drawing; from zero unless the axis is logarithmic or told otherwise.
-    pub(super) fn svg(self) -> String {
+    pub(crate) fn svg(self) -> String {
         let mut layout = Layout::auto_from_plots(&self.plots)
             .with_x_label(self.x_label)
             .with_y_label(self.y_label)

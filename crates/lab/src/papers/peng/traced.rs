@@ -5,35 +5,28 @@ use std::io;
 use base::{Duration, Instant};
 
 use crate::observe::{Aggregate, Flow, WindowTrace, Windows};
-use crate::run::{self, Run, TransferResult, Watch};
-use crate::scenario::{Scenario, Suite};
+use crate::run::{Run, TransferResult, Watch};
+use crate::scenario::Scenario;
+use crate::study::probe::Trial;
 
 /// A finished run with its traces.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(super) struct Traced {
     pub(super) run: Run,
     /// Twice the one-way delay.
     pub(super) rtt: Duration,
 }
 
-impl Trial {
-    /// Runs the scheme called `scheme`.
-    pub(super) fn of(suite: &Suite, scheme: &str, seed: u64) -> io::Result<Self> {
-        let found = suite.schemes.iter().find(|(name, _)| name == scheme);
-        let (_, scenario) = found.ok_or_else(|| io::Error::other(format!("no scheme \"{scheme}\"")))?;
-        Self::run(scheme, scenario, seed)
+impl Traced {
+    /// Runs the scheme with this label.
+    pub(super) fn of(trial: &Trial<'_>, scheme: &str) -> io::Result<Self> {
+        Self::run(trial, trial.scheme(scheme)?)
     }
 
     /// Runs `scenario`.
-    pub(super) fn run(scheme: &str, scenario: &Scenario, seed: u64) -> io::Result<Self> {
+    pub(super) fn run(trial: &Trial<'_>, scenario: &Scenario) -> io::Result<Self> {
         let watch = Watch { flows: true, windows: true, ..Watch::default() };
-        let run = run::run(scheme, scenario, seed, &watch)?;
-        if !run.intact {
-            let name = &scenario.name;
-            return Err(io::Error::other(format!(
-                "bytes arrived wrong in {scheme} of \"{name}\", seed {seed}: a bug"
-            )));
-        }
+        let run = trial.run(scenario, &watch)?;
         let delay: Duration = scenario.link["satellite"].channel.delay;
         Ok(Self { run, rtt: delay * 2 })
     }

@@ -1,0 +1,118 @@
+//! What `reproduce` and `sweep` have in common: running a study with a bar, and telling what came out.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
+
+/// How a study is run, and where its report goes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Running {
+    /// Less of everything, as the study's `quick` says: under a minute.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Replications of everything that is random; if not given, as many as each experiment names.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
+    /// Runs at a time; all cores if not given.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Where the report goes, and where measurements are kept for the next time; out/NAME if not given.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Do only part I of N, so that several machines can share the work.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(u32, u32)>,
+    /// Take in what other runs have measured: their --out folders.
+    #[arg(long, value_name = "DIR")]
+    merge: Vec<PathBuf>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn shard(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match parsed {
+        Some((part, of)) if (1..=of).contains(&part) && of <= 10_000 => Ok((part, of)),
+        _ => Err(format!("\"{text}\" is not a part of a whole, as in 2/5; allowed are 1/1 to N/N, N up to 10000")),
+    }
+}
+
+/// Runs what `plan` asks for and writes the report. `command` is what gives the same again.
+pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> Result<(), StudyError> {
+    let out = running.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&study.name));
+    let plan = Plan {
+        seeds: running.seeds,
+        quick: running.quick,
+        store: Some(out.join("measured")),
+        merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),
+        shard: running.shard,
+        ..plan
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(running.jobs.map_or(0, usize::from))
+        .build()
+        .map_err(io::Error::other)?;
+    let outcome = pool.install(|| {
+        let sweep = Sweep::prepare(study, plan)?;
+        let progress = Progress::new(sweep.work());
+        let outcome = sweep.run(|work| progress.advance(work));
+        progress.finish();
+        outcome
+    })?;
+    let page = study::write(&outcome, command, &out)?;
+    if running.json {
+        println!("{}", Summary::new(&outcome, Some(page))?.to_json());
+        return Ok(());
+    }
+    println!("{}\n", study.title);
+    if outcome.plan.shard.is_none() && !study.claims.is_empty() {
+        print!("{}", outcome.table());
+    }
+    println!("report: {}", page.display());
+    Ok(())
+}
+
+/// A bar on a terminal; elsewhere a line now and then.
+struct Progress {
+    bar: ProgressBar,
+    lines: Option<std::sync::Mutex<Instant>>,
+    start: Instant,
+}
+
+/// Time between lines.
+const PAUSE: Duration = Duration::from_secs(15);
+
+impl Progress {
+    fn new(work: u64) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(work), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} %, {eta} left") {
+            bar.set_style(style);
+        }
+        bar.tick();
+        let start = Instant::now();
+        Self { bar, lines: (!is_terminal).then(|| std::sync::Mutex::new(start)), start }
+    }
+
+    fn advance(&self, work: u64) {
+        self.bar.inc(work);
+        let Some(last) = &self.lines else { return };
+        let Ok(mut last) = last.try_lock() else { return };
+        if last.elapsed() < PAUSE {
+            return;
+        }
+        *last = Instant::now();
+        let (done, all) = (self.bar.position() as f64, self.bar.length().unwrap_or(0) as f64);
+        let left = self.start.elapsed().as_secs_f64() * (all / done - 1.0).max(0.0);
+        eprintln!("{:.0} %, about {left:.0} s left", 100.0 * done / all);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

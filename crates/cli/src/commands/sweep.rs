@@ -1,0 +1,122 @@
+//! `longhaul sweep`: a grid of scenarios, or a study of one's own.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::claims::Value;
+use lab::papers;
+use lab::study::{Files, Plan, Study, StudyError};
+
+use super::outcome::{failure, misconfigured};
+use super::studies::{self, Running};
+
+/// Run a grid of scenarios: a scenario file over the values of some keys, or a study with axes of its own.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  longhaul sweep scenarios/demo/download.toml --axis link.satellite.channel.delay=\"50 ms\",\"250 ms\" --seeds 10
+  longhaul sweep scenarios/peng/experiments.toml --axis delay=0.05,0.67 --quick
+  longhaul sweep study.toml --shard 2/3 --out out/two       # on each of three machines, then:
+  longhaul sweep study.toml --merge out/two --merge out/three
+
+A sweep that was interrupted goes on where it stopped. --out has report.html, measurements.csv and measurements.jsonl
+(one row per reading, experiment, coordinates, seed and quantity) and summary.json. docs/studies.md explains study files.")]
+pub(crate) struct Arguments {
+    /// A scenario file or a study.
+    file: PathBuf,
+    /// An axis and its values, with commas between: of a scenario a dotted key, of a study the name of one of its axes.
+    #[arg(long, value_name = "KEY=A,B,..", value_parser = axis)]
+    axis: Vec<Axis>,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// A key and its values.
+#[derive(Clone, Debug)]
+struct Axis {
+    key: String,
+    values: Vec<toml::Value>,
+}
+
+/// Reads `key=a,b,c`. A value that is not TOML is taken as a text, so that `250 ms` needs no quotes.
+fn axis(text: &str) -> Result<Axis, String> {
+    let wrong = || format!("\"{text}\" is not an axis, as in delay=0.1,0.5");
+    let (key, values) = text.split_once('=').ok_or_else(wrong)?;
+    let parsed = toml::from_str::<toml::Table>(&format!("values = [{values}]"));
+    let values = match parsed.ok().and_then(|mut table| table.remove("values")) {
+        Some(toml::Value::Array(values)) => values,
+        _ => values.split(',').map(|value| one(value.trim())).collect(),
+    };
+    if key.trim().is_empty() || values.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Axis { key: key.trim().to_owned(), values })
+}
+
+fn one(text: &str) -> toml::Value {
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {text}"));
+    parsed.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
+}
+
+pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
+    let study = match load(&arguments.file, &arguments.axis) {
+        Ok(study) => study,
+        Err(error) => return misconfigured(error),
+    };
+    let axes = match is_scenario(&arguments.file) {
+        true => Vec::new(),
+        false => arguments.axis.iter().map(|axis| (axis.key.clone(), values(axis))).collect(),
+    };
+    let plan = Plan { axes, ..Plan::default() };
+    match studies::execute(&study, &arguments.running, plan, &command(arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ (StudyError::Unknown { .. } | StudyError::Config(_) | StudyError::Expression { .. })) => {
+            misconfigured(error)
+        }
+        Err(error) => failure(error),
+    }
+}
+
+fn values(axis: &Axis) -> Vec<Value> {
+    let value = |value: &toml::Value| match value {
+        toml::Value::Integer(number) => Value::Number(*number as f64),
+        toml::Value::Float(number) => Value::Number(*number),
+        toml::Value::String(text) => Value::Text(text.clone()),
+        other => Value::Text(other.to_string()),
+    };
+    axis.values.iter().map(value).collect()
+}
+
+/// Whether the file is a scenario: these have links, studies have none.
+fn is_scenario(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("link"))
+}
+
+fn load(file: &Path, axes: &[Axis]) -> Result<Study, base::config::ConfigError> {
+    if is_scenario(file) {
+        let axes: Vec<_> = axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect();
+        return Study::of_scenario(file, &axes);
+    }
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let head = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // Papers' probes are there for everybody.
+    let probes: Vec<_> = papers::ALL.iter().flat_map(|paper| paper.probes).copied().collect();
+    Study::load(Files::Folder(folder), head, &probes)
+}
+
+/// The command that gives the same results.
+fn command(arguments: &Arguments) -> String {
+    let mut command = format!("longhaul sweep {}", arguments.file.display());
+    for axis in &arguments.axis {
+        let values: Vec<String> = axis.values.iter().map(ToString::to_string).collect();
+        command += &format!(" --axis '{}={}'", axis.key, values.join(","));
+    }
+    if arguments.running.quick {
+        command += " --quick";
+    }
+    if let Some(seeds) = arguments.running.seeds {
+        command += &format!(" --seeds {seeds}");
+    }
+    command
+}

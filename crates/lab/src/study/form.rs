@@ -1,0 +1,306 @@
+//! A study's TOML as it is written, before it is checked: `docs/studies.md` explains every key.
+
+use base::Duration;
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
+
+/// `experiments.toml`: what the study is, and its parts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct StudyForm {
+    pub(super) name: String,
+    pub(super) title: String,
+    /// What was chosen where the paper leaves a choice, in a line.
+    #[serde(default)]
+    pub(super) setting: String,
+    /// Further files of experiments, figures and tables, without `.toml`.
+    #[serde(default)]
+    pub(super) include: Vec<String>,
+    /// The file of claims, without `.toml`.
+    pub(super) claims: Option<String>,
+    /// Constants that every expression knows.
+    #[serde(default, rename = "let")]
+    pub(super) constants: Table,
+    /// What `--quick` changes unless an experiment says otherwise.
+    #[serde(default)]
+    pub(super) quick: QuickForm,
+    /// How the readings beside the default one run.
+    #[serde(default)]
+    pub(super) readings: ReadingsForm,
+    #[serde(default)]
+    pub(super) reading: Vec<Spanned<ReadingForm>>,
+    #[serde(default)]
+    pub(super) experiment: Vec<Spanned<ExperimentForm>>,
+    #[serde(default)]
+    pub(super) figure: Vec<Spanned<FigureForm>>,
+    #[serde(default)]
+    pub(super) table: Vec<Spanned<TableForm>>,
+}
+
+/// What a file that `experiments.toml` includes may hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartsForm {
+    #[serde(default)]
+    pub(super) experiment: Vec<Spanned<ExperimentForm>>,
+    #[serde(default)]
+    pub(super) figure: Vec<Spanned<FigureForm>>,
+    #[serde(default)]
+    pub(super) table: Vec<Spanned<TableForm>>,
+}
+
+/// Less of everything, for a first look.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuickForm {
+    /// Replications at most.
+    pub(super) seeds: Option<u32>,
+    /// A factor for the length of runs.
+    pub(super) length: Option<f64>,
+    /// Leave the experiment out.
+    #[serde(default)]
+    pub(super) skip: bool,
+    /// The values of axes that run.
+    #[serde(default)]
+    pub(super) axes: Table,
+    /// Numbers of `with` that differ.
+    #[serde(default)]
+    pub(super) with: Table,
+}
+
+/// How the points of the readings beside the default one run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadingsForm {
+    /// Replications at most.
+    pub(super) seeds: Option<u32>,
+    /// Which points run: an expression over the readings' names.
+    pub(super) only: Option<String>,
+}
+
+/// One thing that the paper leaves unsaid, and what it may mean.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadingForm {
+    pub(super) name: String,
+    /// A list of values, or a table of labels and the keys that each sets.
+    pub(super) values: Value,
+    /// Keys that every value sets; texts in it may hold `$name` or `${expression}`.
+    #[serde(default)]
+    pub(super) set: Table,
+    /// The label of the default.
+    pub(super) default: Value,
+    /// Why it is the default.
+    pub(super) reason: String,
+    /// The values that a quick run has.
+    pub(super) quick: Option<Value>,
+}
+
+/// Scenarios to run and what to measure of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ExperimentForm {
+    pub(super) name: String,
+    /// What it does and why, for the report.
+    #[serde(default)]
+    pub(super) title: String,
+    /// The scenario file that it starts from, without `.toml`; none for a calculation.
+    pub(super) base: Option<String>,
+    /// Axes by name, in the order in which expressions name their coordinates.
+    #[serde(default)]
+    pub(super) axes: Table,
+    /// The axis whose values one measurement sees together.
+    pub(super) together: Option<String>,
+    /// The combinations of values that run: an expression over the axes.
+    pub(super) only: Option<String>,
+    /// Names for expressions over the axes, in their order.
+    #[serde(default, rename = "let")]
+    pub(super) names: Table,
+    /// Keys to set; texts in it may hold `$name` or `${expression}`.
+    #[serde(default)]
+    pub(super) set: Table,
+    #[serde(default)]
+    pub(super) when: Vec<WhenForm>,
+    pub(super) length: Option<LengthForm>,
+    /// Replications: a number or an expression over the axes.
+    pub(super) seeds: Option<Value>,
+    /// Where nothing is random, so that one run stands for all: true, or an expression over the axes.
+    pub(super) exact: Option<Value>,
+    pub(super) probes: Vec<String>,
+    /// Numbers for the probes: numbers or expressions over the axes.
+    #[serde(default)]
+    pub(super) with: Table,
+    /// The readings that change it; all unless told.
+    pub(super) readings: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) quick: QuickForm,
+    /// How many times as long as its scenarios suggest a run takes.
+    pub(super) effort: Option<f64>,
+}
+
+/// Keys that some combinations set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WhenForm {
+    /// An expression over the axes.
+    #[serde(rename = "if")]
+    pub(super) condition: String,
+    pub(super) set: Table,
+}
+
+/// How long a run simulates.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum LengthForm {
+    /// So long: a time, or a template of one.
+    Fixed(String),
+    /// So many channel periods, and not less than a time.
+    Periods(PeriodsForm),
+}
+
+/// A length in channel periods.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PeriodsForm {
+    pub(super) periods: f64,
+    /// At least this.
+    pub(super) least: Duration,
+    /// At most this.
+    pub(super) most: Option<Duration>,
+}
+
+/// What kind of drawing a figure is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    /// Lines over an axis, with intervals.
+    #[default]
+    Lines,
+    /// Groups of bars.
+    Bars,
+    /// The spread over the seeds: quartiles and extremes.
+    Boxes,
+    /// A colour for each pair of values of two axes.
+    Heat,
+    /// What one run recorded, over time.
+    Trace,
+}
+
+/// A drawing of what experiments measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FigureForm {
+    pub(super) id: String,
+    pub(super) title: String,
+    #[serde(default)]
+    pub(super) caption: String,
+    #[serde(default)]
+    pub(super) kind: Kind,
+    /// The experiment whose axes it has.
+    pub(super) from: String,
+    /// The axis of the abscissa, or for bars of the groups.
+    #[serde(default)]
+    pub(super) x: String,
+    /// The abscissa of a value of that axis: an expression, the value itself unless told.
+    pub(super) x_value: Option<String>,
+    /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series.
+    #[serde(default)]
+    pub(super) y: String,
+    /// Axes with a curve for each of their values.
+    #[serde(default)]
+    pub(super) curve: Names,
+    /// Axes over which values are pooled: means over them, seed by seed.
+    #[serde(default)]
+    pub(super) pool: Names,
+    /// The coordinates on all other axes.
+    #[serde(default)]
+    pub(super) at: Table,
+    /// The combinations that are drawn: an expression over the axes.
+    pub(super) only: Option<String>,
+    /// Further curves.
+    #[serde(default)]
+    pub(super) also: Vec<AlsoForm>,
+    /// The physical bound: an expression over the axes.
+    pub(super) bound: Option<String>,
+    /// What the bound is called.
+    pub(super) bound_name: Option<String>,
+    /// Only the first seed's run of each point, as papers draw.
+    #[serde(default)]
+    pub(super) single: bool,
+    #[serde(default)]
+    pub(super) x_axis: AxisForm,
+    #[serde(default)]
+    pub(super) y_axis: AxisForm,
+    /// The series of a trace with blockages: pairs of start and end, drawn as shades.
+    pub(super) shade: Option<String>,
+    /// Series of a trace that are drawn as points.
+    #[serde(default)]
+    pub(super) points: Vec<String>,
+}
+
+/// A curve beside those of the axes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AlsoForm {
+    pub(super) name: String,
+    /// An expression over the axes.
+    pub(super) y: String,
+}
+
+/// An axis of a drawing.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AxisForm {
+    #[serde(default)]
+    pub(super) label: String,
+    #[serde(default)]
+    pub(super) log: bool,
+    pub(super) from: Option<f64>,
+    pub(super) to: Option<f64>,
+}
+
+/// One name or several.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Names {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Names {
+    pub(super) fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(name) => core::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
+/// Numbers beside the paper's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct TableForm {
+    pub(super) id: String,
+    pub(super) from: String,
+    /// The axes that tell its rows apart.
+    #[serde(default)]
+    pub(super) rows: Names,
+    /// The coordinates on all other axes.
+    #[serde(default)]
+    pub(super) at: Table,
+    pub(super) only: Option<String>,
+    /// What stands in the cells: a quantity or an expression over the axes; or several, by the name of their column.
+    pub(super) value: Value,
+    /// The physical bound: an expression over the axes.
+    pub(super) bound: Option<String>,
+    /// What the paper prints: an expression over the axes, or a CSV file of the study with the axes as columns.
+    pub(super) paper: Option<String>,
+}

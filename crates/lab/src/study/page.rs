@@ -1,0 +1,229 @@
+//! The report of a study: one HTML page, its figures as SVG, the tidy table and the JSON summary.
+
+use core::fmt::Write as _;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use super::judge::Judged;
+use super::summary::{Cell, Summary, criteria};
+use super::{Outcome, Plan, StudyError, figure, readings};
+use crate::claims::Verdict;
+use crate::report::Figure;
+use crate::report::html::{document, escape, show};
+
+/// Writes `report.html`, its figures, `measurements.csv`, `measurements.jsonl` and `summary.json` to `directory`; the path
+/// of the page.
+///
+/// # Errors
+/// A file cannot be written, or a figure or table does not fit what was measured.
+pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> Result<PathBuf, StudyError> {
+    std::fs::create_dir_all(directory)?;
+    let mut figures: Vec<Figure> = readings::matrix(outcome).into_iter().collect();
+    figures.extend(figure::figures(outcome)?);
+    for figure in &figures {
+        std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
+    }
+    let file = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
+    outcome.results.write_csv(outcome.study, file("measurements.csv")?)?;
+    outcome.results.write_json(outcome.study, file("measurements.jsonl")?)?;
+    let page = directory.join("report.html");
+    let summary = Summary::new(outcome, Some(page.clone()))?;
+    std::fs::write(&page, self::page(outcome, &summary, &figures, command))?;
+    std::fs::write(directory.join("summary.json"), summary.to_json())?;
+    Ok(page)
+}
+
+fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], command: &str) -> String {
+    let title = match outcome.study.claims.is_empty() {
+        true => outcome.study.title.clone(),
+        false => format!("{}, reproduced", outcome.study.title),
+    };
+    let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), setting(outcome));
+    if !outcome.judgement.judged.is_empty() {
+        body += &verdicts(outcome);
+    }
+    figures.iter().for_each(|figure| body += &show(figure));
+    if outcome.points.len() > 1 {
+        body += &defaults(outcome);
+        body += &format!(
+            "<details><summary>Where each claim holds, axis by axis</summary>\n{}</details>\n",
+            readings::margins(outcome)
+        );
+    }
+    body += &cells(&summary.cells);
+    outcome.judgement.judged.iter().for_each(|judged| body += &details(outcome, judged));
+    body += &format!(
+        "<details><summary>How to get exactly this</summary>\n<p><code>{}</code> with version {}</p></details>\n",
+        escape(command),
+        env!("CARGO_PKG_VERSION")
+    );
+    document(&title, &body)
+}
+
+fn setting(outcome: &Outcome<'_>) -> String {
+    let mut text = escape(&outcome.study.setting);
+    if let [default, _, ..] = &outcome.points[..] {
+        let _ = write!(
+            text,
+            " {} readings of what the paper leaves unsaid; the default is <b>{}</b>.",
+            outcome.points.len(),
+            escape(&outcome.study.reading_name(default))
+        );
+    }
+    if outcome.plan.quick {
+        text += " <b>Quick: few seeds, short runs and coarse axes; verdicts may differ from a full run's.</b>";
+    }
+    text + " Intervals are 95 % over channel realisations."
+}
+
+/// The readings' defaults, and why.
+fn defaults(outcome: &Outcome<'_>) -> String {
+    let mut text = String::from("<details><summary>What the paper leaves unsaid, and our default</summary>\n");
+    text += "<table><tbody>\n";
+    for reading in &outcome.study.readings {
+        let values: Vec<String> = reading.axis.values.iter().map(super::AxisValue::label).collect();
+        let _ = writeln!(
+            text,
+            "<tr><th>{}</th><td>{}</td><td><b>{}</b></td><td>{}</td></tr>",
+            escape(&reading.axis.name.replace('_', " ")),
+            escape(&values.join(", ")),
+            escape(&reading.axis.values[reading.default].label()),
+            escape(&reading.reason)
+        );
+    }
+    text + "</tbody></table></details>\n"
+}
+
+fn verdicts(outcome: &Outcome<'_>) -> String {
+    let many = outcome.points.len() > 1;
+    let more = if many { "<th>readings</th>" } else { "" };
+    let mut table = format!(
+        "<table><thead><tr><th>claim</th><th>section</th><th>paper</th><th>verdict</th>{more}</tr></thead><tbody>\n"
+    );
+    for judged in &outcome.judgement.judged {
+        let claim = &outcome.study.claims[judged.claim];
+        let tally = judged.tally();
+        let more = match many {
+            true => format!("<td>{} of {}</td>", tally.holds, tally.total()),
+            false => String::new(),
+        };
+        let _ = writeln!(
+            table,
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td>{more}</tr>",
+            escape(&claim.statement),
+            escape(&claim.section),
+            escape(claim.paper_value.as_deref().unwrap_or("-")),
+            coloured(judged.decision.verdict),
+        );
+    }
+    table + "</tbody></table>\n"
+}
+
+fn coloured(verdict: Verdict) -> String {
+    let colour = match verdict {
+        Verdict::Holds => "#00704f",
+        Verdict::Fails => "#b34700",
+        Verdict::Undecided => "#666",
+    };
+    format!("<b style=\"color:{colour}\">{verdict}</b>")
+}
+
+/// A column's heading, and what a cell has there.
+type Column = (&'static str, fn(&Cell) -> Option<String>);
+
+/// The tables. What no cell has gets no column.
+fn cells(cells: &[Cell]) -> String {
+    const COLUMNS: [Column; 6] = [
+        ("paper", |cell| cell.paper.map(number)),
+        ("ours, mean", |cell| cell.ours.map(number)),
+        ("95 %", |cell| cell.interval.map(|[low, high]| format!("{} to {}", number(low), number(high)))),
+        ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),
+        ("seeds", |cell| (cell.n > 0).then(|| cell.n.to_string())),
+        ("bound", |cell| cell.bound.map(number)),
+    ];
+    let columns: Vec<_> =
+        COLUMNS.into_iter().filter(|(_, value)| cells.iter().any(|cell| value(cell).is_some())).collect();
+    if columns.is_empty() {
+        return String::new();
+    }
+    let headings: String = columns.iter().map(|(heading, _)| format!("<th>{heading}</th>")).collect();
+    let mut table = format!(
+        "<details><summary>Every number of the tables</summary>\n<table><thead><tr><th>cell</th>{headings}</tr></thead>\
+         <tbody>\n"
+    );
+    for cell in cells {
+        let row: Vec<String> = cell.row.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let _ = write!(table, "<tr><th>{}: {}</th>", escape(&cell.table), escape(&row.join(", ")));
+        for (_, value) in &columns {
+            let _ = write!(table, "<td>{}</td>", value(cell).unwrap_or_else(|| "-".to_owned()));
+        }
+        table += "</tr>\n";
+    }
+    table + "</tbody></table></details>\n"
+}
+
+fn number(value: f64) -> String {
+    crate::claims::short(value)
+}
+
+/// What a remark is about: it was concluded from full runs, so that another run's verdict may not be the one it explains.
+fn remark_heading(plan: &Plan, verdict: Verdict) -> &'static str {
+    match verdict {
+        _ if !plan.is_full() => "About the full run, not this one",
+        Verdict::Fails => "Likely cause",
+        Verdict::Holds | Verdict::Undecided => "Note",
+    }
+}
+
+/// What a claim's verdict rests on.
+fn details(outcome: &Outcome<'_>, judged: &Judged) -> String {
+    let claim = &outcome.study.claims[judged.claim];
+    let mut text = format!(
+        "<details><summary>{}: {}</summary>\n<p>Section {}. {}</p>\n<p>Experiment: {}</p>\n",
+        escape(&claim.id),
+        judged.decision.verdict,
+        escape(&claim.section),
+        escape(&claim.statement),
+        escape(&claim.experiment),
+    );
+    let mut paragraph = |what: &str, said: Option<&str>| {
+        if let Some(said) = said {
+            let _ = writeln!(text, "<p>{what}: {}</p>", escape(said));
+        }
+    };
+    paragraph("Undecided because", judged.decision.reason.as_deref());
+    paragraph(remark_heading(&outcome.plan, judged.decision.verdict), claim.remark.as_deref());
+    paragraph("About the claim", claim.note.as_deref());
+    paragraph("An older wording of the check", claim.was.as_deref());
+    text += "<table><tbody>\n";
+    for criterion in criteria(judged) {
+        let holds = match criterion.holds {
+            Some(true) => coloured(Verdict::Holds),
+            Some(false) => coloured(Verdict::Fails),
+            None => String::new(),
+        };
+        let _ = writeln!(
+            text,
+            "<tr><th>{}</th><td>{}</td><td>{holds}</td></tr>",
+            escape(&criterion.what),
+            escape(&criterion.measured)
+        );
+    }
+    text + "</tbody></table></details>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_is_a_cause_only_of_what_failed_in_full() {
+        let full = Plan::default();
+        assert_eq!(remark_heading(&full, Verdict::Fails), "Likely cause");
+        assert_eq!(remark_heading(&full, Verdict::Holds), "Note");
+        for part in [Plan { quick: true, ..full.clone() }, Plan { seeds: Some(2), ..full }] {
+            assert!(remark_heading(&part, Verdict::Fails).contains("not this one"));
+        }
+    }
+}

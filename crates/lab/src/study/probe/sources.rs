@@ -1,0 +1,29 @@
+//! Rate-controlled sources: how long their records take.
+
+use super::{Method, Probe};
+
+/// `L(name)`: the mean latency of a source's records in seconds; `L_median(name)` and `L_99(name)`: percentiles;
+/// `delivered(name)`: records that came; `source_timeouts(name)`: times that the sender's timer expired.
+pub(super) const LATENCY: Probe = Probe {
+    name: "latency",
+    version: 1,
+    quantities: &["L", "L_median", "L_99", "delivered", "source_timeouts"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |_, run, measured| {
+            for source in &run.sources {
+                let name = [source.name.as_str().into()];
+                let latency = |value: Option<f64>, quantity: &str, m: &mut crate::claims::Measurements| {
+                    m.set_or(quantity, &name, value, "no record came");
+                };
+                latency(source.latency.map(|latency| latency.mean), "L", measured);
+                latency(source.latency.map(|latency| latency.p50), "L_median", measured);
+                latency(source.latency.map(|latency| latency.p99), "L_99", measured);
+                measured.set("delivered", &name, source.delivered as f64);
+                measured.set("source_timeouts", &name, source.timeouts as f64);
+            }
+            Ok(())
+        },
+    },
+};

@@ -1,0 +1,83 @@
+//! How much arrived, and when.
+
+use super::{Method, Probe};
+
+/// `T`: application bits a second over the bottleneck's rate (Faulkner 2004, 3.4); `T_over_C`: over what its errors
+/// leave of that in the long run; `of_bound`: over what this realisation's open time less framing could carry;
+/// `goodput`: in bit/s; `bound`: that bound in bit/s; `periods`: channel periods that the run covers.
+pub(super) const THROUGHPUT: Probe = Probe {
+    name: "throughput",
+    version: 1,
+    quantities: &["T", "T_over_C", "of_bound", "goodput", "bound", "periods", "complete"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |_, run, measured| {
+            measured.note("T", run.normalised_throughput);
+            measured.note("T_over_C", run.throughput_per_capacity);
+            measured.note("of_bound", (run.bound_bps > 0.0).then(|| run.goodput_bps / run.bound_bps));
+            measured.note("goodput", run.goodput_bps);
+            measured.note("bound", run.bound_bps);
+            measured.note("periods", run.channel_periods);
+            measured.note("complete", f64::from(u8::from(run.complete)));
+            Ok(())
+        },
+    },
+};
+
+/// `seconds(name, n)`: from the opening of the n-th connection of the transfer called `name` to its last byte;
+/// `group_seconds(name)`: from the first opening of its connections to the last byte of all; `retransmissions(name)` and
+/// `timeouts(name)`: of all its senders; `resent_share(name)`: of its data segments, those sent again.
+pub(super) const TRANSFERS: Probe = Probe {
+    name: "transfers",
+    version: 1,
+    quantities: &["seconds", "group_seconds", "retransmissions", "timeouts", "resent_share"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |_, run, measured| {
+            let late = "it did not arrive within the run";
+            let mut names: Vec<&str> = run.transfers.iter().map(|transfer| transfer.name.as_str()).collect();
+            names.dedup();
+            for name in names {
+                let group: Vec<_> = run.transfers.iter().filter(|transfer| transfer.name == name).collect();
+                for (number, transfer) in (1_u32..).zip(&group) {
+                    let arguments = [name.into(), f64::from(number).into()];
+                    measured.set_or("seconds", &arguments, transfer.seconds, late);
+                }
+                let start = group.iter().filter_map(|transfer| transfer.opened).reduce(f64::min);
+                let ends: Option<Vec<f64>> = group.iter().map(|t| Some(t.opened? + t.seconds?)).collect();
+                let end = ends.and_then(|ends| ends.into_iter().reduce(f64::max));
+                let whole = end.zip(start).map(|(end, start)| end - start);
+                measured.set_or("group_seconds", &[name.into()], whole, late);
+                let resent: u64 = group.iter().map(|transfer| transfer.retransmissions).sum();
+                let sent: u64 = group.iter().map(|transfer| transfer.segments_sent).sum();
+                let timeouts: u64 = group.iter().map(|transfer| transfer.timeouts).sum();
+                measured.set("retransmissions", &[name.into()], resent as f64);
+                measured.set("timeouts", &[name.into()], timeouts as f64);
+                let share = (sent > 0).then(|| resent as f64 / sent as f64);
+                measured.set_or("resent_share", &[name.into()], share, "no data were sent");
+            }
+            Ok(())
+        },
+    },
+};
+
+/// The series `progress`: seconds, and kilobytes that all applications had received by then.
+pub(super) const PROGRESS: Probe = Probe {
+    name: "progress",
+    version: 1,
+    quantities: &[],
+    series: &["progress"],
+    method: Method::Run {
+        watch: |watch| watch.progress = true,
+        read: |trial, run, measured| {
+            if trial.is_first {
+                let points = run.progress.iter().flat_map(|received| &received.points);
+                let points = points.map(|(at, bytes)| (at.as_secs_f64(), *bytes as f64 / 1e3));
+                measured.set_series("progress", crate::report::thin(points.collect()));
+            }
+            Ok(())
+        },
+    },
+};

@@ -1,0 +1,385 @@
+//! What a study measured, as expressions ask for it: by experiment, coordinates, seed and quantity.
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use base::config::ConfigError;
+
+use super::axis::Axis;
+use super::experiment::Experiment;
+use super::template::Scope;
+use super::{Plan, Study};
+use crate::claims::{Environment, Formula, Measurements, Sample, Value, Vocabulary};
+
+/// Where a measurement counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The reading, as far as it changes the experiment.
+    pub(super) reading: Vec<usize>,
+    pub(super) experiment: usize,
+    /// The place on each of its axes.
+    pub(super) coordinates: Vec<usize>,
+}
+
+/// What the seeds of a case measured.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    exact: bool,
+    /// By the number of the seed.
+    seeds: Vec<Option<Arc<Measurements>>>,
+}
+
+impl Cell {
+    pub(super) const fn new(exact: bool) -> Self {
+        Self { exact, seeds: Vec::new() }
+    }
+
+    pub(super) fn set(&mut self, number: u32, measured: Arc<Measurements>) {
+        let place = number as usize;
+        if self.seeds.len() <= place {
+            self.seeds.resize(place + 1, None);
+        }
+        self.seeds[place] = Some(measured);
+    }
+
+    /// What the first seed measured, with its series.
+    pub(super) fn first(&self) -> Option<&Measurements> {
+        self.seeds.first()?.as_deref()
+    }
+
+    /// The values of a quantity, seed by seed.
+    fn sample(&self, call: &str) -> Sample {
+        let of = |seed: &Option<Arc<Measurements>>| seed.as_ref().and_then(|measured| measured.get(call));
+        let sample = match (self.exact, &self.seeds[..]) {
+            (true, [only]) => Sample::exact(of(only)),
+            (_, seeds) => Sample::of(seeds.iter().map(of)),
+        };
+        let reason = self.seeds.iter().flatten().find_map(|measured| measured.reason(call));
+        match reason {
+            Some(reason) => sample.because(reason),
+            None => sample.because(&format!("{call} was not measured")),
+        }
+    }
+
+    /// The items of a list that all seeds have.
+    fn list(&self, name: &str) -> Option<Value> {
+        let mut lists = self.seeds.iter().flatten().map(|measured| measured.list(name));
+        let first = lists.next()??;
+        let others: Vec<Vec<Value>> = lists.map(Option::unwrap_or_default).collect();
+        let common: Vec<Value> =
+            first.into_iter().filter(|item| others.iter().all(|other| other.contains(item))).collect();
+        Some(match common.is_empty() {
+            true => Value::Unknown(format!("{name}: nothing that all seeds have")),
+            false => Value::List(common),
+        })
+    }
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    pub(super) cells: BTreeMap<Place, Cell>,
+}
+
+impl Results {
+    /// What the seeds of one case measured.
+    pub(super) fn cell(&self, place: &Place) -> Option<&Cell> {
+        self.cells.get(place)
+    }
+
+    /// Writes one row for each reading, experiment, coordinates, seed and quantity, as CSV: `coordinates` are
+    /// `axis=value` pairs with `;` between them.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_csv(&self, study: &Study, mut out: impl Write) -> io::Result<()> {
+        writeln!(out, "reading,experiment,coordinates,seed,quantity,value")?;
+        self.rows(study, |row| {
+            let Row { reading, experiment, coordinates, seed, quantity, value } = row;
+            let value = value.map_or_else(String::new, |value| value.to_string());
+            let fields = [&reading, experiment, &coordinates, &seed.to_string(), quantity, &value];
+            writeln!(out, "{}", fields.map(|field| quoted(field)).join(","))
+        })
+    }
+
+    /// The same as JSON lines.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_json(&self, study: &Study, mut out: impl Write) -> io::Result<()> {
+        self.rows(study, |row| writeln!(out, "{}", serde_json::to_string(&row).map_err(io::Error::other)?))
+    }
+
+    fn rows(&self, study: &Study, mut write: impl FnMut(Row<'_>) -> io::Result<()>) -> io::Result<()> {
+        for (place, cell) in &self.cells {
+            let experiment = &study.experiments[place.experiment];
+            let pair = |(axis, &at): (&Axis, &usize)| format!("{}={}", axis.name, axis.values[at].label());
+            let coordinates: Vec<String> = experiment.axes.iter().zip(&place.coordinates).map(pair).collect();
+            let (reading, coordinates) = (study.reading_name(&place.reading), coordinates.join(";"));
+            for (seed, measured) in cell.seeds.iter().enumerate() {
+                for (quantity, value) in measured.iter().flat_map(|measured| measured.quantities()) {
+                    write(Row {
+                        reading: reading.clone(),
+                        experiment: &experiment.name,
+                        coordinates: coordinates.clone(),
+                        seed: super::sweep::FIRST_SEED + seed as u64,
+                        quantity,
+                        value,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row of the tidy table.
+#[derive(serde::Serialize)]
+struct Row<'a> {
+    reading: String,
+    experiment: &'a str,
+    coordinates: String,
+    seed: u64,
+    quantity: &'a str,
+    /// None if it was not measured.
+    value: Option<f64>,
+}
+
+/// A field of a CSV file.
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+/// What expressions see: the results of one reading, through the experiments that are in view.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub(super) study: &'a Study,
+    pub(super) plan: &'a Plan,
+    pub(super) results: &'a Results,
+    pub(super) reading: &'a [usize],
+    /// The experiments that a bare name means: all, or those that a claim names.
+    pub(super) experiments: &'a [usize],
+    /// Further names: those of a figure's point.
+    pub(super) scope: Option<&'a Scope>,
+    /// Only the first seed counts, and for exact.
+    pub(super) single: bool,
+}
+
+impl View<'_> {
+    fn lookup(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value> {
+        let (place, quantity) = find(self.study, self.experiments, name)?;
+        let experiment = &self.study.experiments[place];
+        let (coordinates, inner) = match coordinates(experiment, arguments, options) {
+            Ok(found) => found,
+            Err(complaint) => return Some(Value::Unknown(complaint)),
+        };
+        let call = crate::claims::written(quantity, inner, &[]);
+        let reading = experiment.projected(self.study, self.reading);
+        let Some(cell) = self.results.cell(&Place { reading, experiment: place, coordinates }) else {
+            return Some(Value::Unknown(format!("{name} was not run there")));
+        };
+        if self.single {
+            let value = cell.first().and_then(|measured| measured.get(&call));
+            return Some(Value::Sample(Sample::exact(value)));
+        }
+        Some(Value::Sample(cell.sample(&call)))
+    }
+
+    /// A list that the cases of an experiment measured, as far as all of them have it in common.
+    fn measured_list(&self, name: &str) -> Option<Value> {
+        let (place, list) = find(self.study, self.experiments, name)?;
+        let reading = self.study.experiments[place].projected(self.study, self.reading);
+        let cells = self.results.cells.iter();
+        let mut lists = cells
+            .filter(|(at, _)| at.experiment == place && at.reading == reading)
+            .filter_map(|(_, cell)| cell.list(list));
+        let first = lists.next()?;
+        Some(lists.fold(first, |all, next| match (all, next) {
+            (Value::List(all), Value::List(next)) => {
+                Value::List(all.into_iter().filter(|item| next.contains(item)).collect())
+            }
+            (unknown @ Value::Unknown(_), _) | (_, unknown) => unknown,
+        }))
+    }
+}
+
+impl Environment for View<'_> {
+    fn name(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.scope.and_then(|scope| scope.name(name)) {
+            return Some(value);
+        }
+        if let Some(value) = self.study.reading_scope(self.reading).name(name) {
+            return Some(value);
+        }
+        if let Some(axis) = find_axis(self.study, self.experiments, name) {
+            let places = self.plan.places(axis);
+            return Some(Value::List(places.into_iter().map(|at| axis.values[at].value.clone()).collect()));
+        }
+        self.measured_list(name).or_else(|| {
+            let (place, _) = find(self.study, self.experiments, name)?;
+            self.study.experiments[place].axes.is_empty().then(|| self.lookup(name, &[], &[]))?
+        })
+    }
+
+    fn call(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value> {
+        self.lookup(name, arguments, options)
+    }
+}
+
+/// Splits `experiment.name`, and finds the experiments that it may mean.
+fn candidates<'a>(study: &Study, experiments: &'a [usize], name: &'a str) -> (Vec<usize>, &'a str) {
+    match name.split_once('.') {
+        Some((experiment, name)) => (study.experiment(experiment).into_iter().collect(), name),
+        None => (experiments.to_vec(), name),
+    }
+}
+
+/// The experiment and the quantity that a name means.
+fn find<'a>(study: &Study, experiments: &'a [usize], name: &'a str) -> Option<(usize, &'a str)> {
+    let (places, quantity) = candidates(study, experiments, name);
+    let place = places.into_iter().find(|&place| study.experiments[place].measures(quantity))?;
+    Some((place, quantity))
+}
+
+/// The axis whose values a name in capital letters means.
+fn find_axis<'a>(study: &'a Study, experiments: &[usize], name: &str) -> Option<&'a Axis> {
+    let (places, list) = candidates(study, experiments, name);
+    places.into_iter().flat_map(|place| &study.experiments[place].axes).find(|axis| axis.list_name() == list)
+}
+
+/// The coordinates that a call names, by place or by name, and what is left of its arguments.
+fn coordinates<'a>(
+    experiment: &Experiment,
+    arguments: &'a [Value],
+    options: &[(String, Value)],
+) -> Result<(Vec<usize>, &'a [Value]), String> {
+    let (mut coordinates, mut used) = (Vec::new(), 0);
+    for axis in &experiment.axes {
+        let named = options.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| value);
+        let value = match named {
+            Some(value) => value,
+            None => {
+                used += 1;
+                arguments.get(used - 1).ok_or_else(|| {
+                    let axes: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
+                    format!("experiment {} has the axes {}", experiment.name, axes.join(", "))
+                })?
+            }
+        };
+        coordinates.push(axis.place(value).ok_or_else(|| axis.unknown(value))?);
+    }
+    Ok((coordinates, &arguments[used..]))
+}
+
+/// What expressions may say, known before anything has run.
+pub(super) struct Words<'a> {
+    pub(super) study: &'a Study,
+    pub(super) experiments: &'a [usize],
+    /// Further names.
+    names: &'a [String],
+    /// The experiments that were asked for so far.
+    used: RefCell<BTreeSet<usize>>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) const fn new(study: &'a Study, experiments: &'a [usize], names: &'a [String]) -> Self {
+        Self { study, experiments, names, used: RefCell::new(BTreeSet::new()) }
+    }
+}
+
+impl Vocabulary for Words<'_> {
+    fn name(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+            || self.study.reading_scope(&self.study.default_reading()).name(name).is_some()
+            || find_axis(self.study, self.experiments, name).is_some()
+            || find(self.study, self.experiments, name).is_some()
+    }
+
+    fn call(&self, name: &str, arguments: &[Option<Value>]) -> Result<(), String> {
+        self.call_with(name, arguments, &[])
+    }
+
+    fn call_with(
+        &self,
+        name: &str,
+        arguments: &[Option<Value>],
+        options: &[(String, Option<Value>)],
+    ) -> Result<(), String> {
+        let (places, quantity) = candidates(self.study, self.experiments, name);
+        let measuring: Vec<usize> =
+            places.iter().copied().filter(|&place| self.study.experiments[place].measures(quantity)).collect();
+        let place = match measuring[..] {
+            [place] => place,
+            [] => {
+                let known: Vec<&str> = places
+                    .iter()
+                    .flat_map(|&place| &self.study.experiments[place].probes)
+                    .flat_map(|probe| probe.quantities)
+                    .copied()
+                    .collect();
+                return Err(format!("nothing measures {name}; there are {}", known.join(", ")));
+            }
+            _ => {
+                let names: Vec<&str> =
+                    measuring.iter().map(|&place| self.study.experiments[place].name.as_str()).collect();
+                return Err(format!("{name} is measured by {}; write which", names.join(" and ")));
+            }
+        };
+        self.used.borrow_mut().insert(place);
+        let axes = &self.study.experiments[place].axes;
+        if let Some((option, _)) = options.iter().find(|(name, _)| axes.iter().all(|axis| axis.name != *name)) {
+            return Err(format!("{name} has no coordinate {option}"));
+        }
+        let mut by_place = arguments.iter();
+        for axis in axes {
+            let named = options.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| value);
+            let Some(argument) = named.or_else(|| by_place.next()) else {
+                let axes: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+                return Err(format!("{name} has the coordinates {}", axes.join(", ")));
+            };
+            if let Some(value) = argument.as_ref().filter(|value| axis.place(value).is_none()) {
+                return Err(axis.unknown(value));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The experiments that a claim's bare names mean.
+pub(super) fn in_view(study: &Study, from: &[String]) -> Result<Vec<usize>, String> {
+    if from.is_empty() {
+        return Ok((0..study.experiments.len()).collect());
+    }
+    let place = |name: &String| study.experiment(name).ok_or_else(|| format!("no experiment \"{name}\""));
+    from.iter().map(place).collect()
+}
+
+/// Checks that every claim asks only for what its experiments measure, and returns which experiments each asks.
+pub(super) fn verify_claims(study: &Study, file: &str, text: &str) -> Result<Vec<Vec<usize>>, ConfigError> {
+    let mut all = Vec::new();
+    for claim in &study.claims {
+        let complain = |message: String| {
+            let at = text.find(&format!("\"{}\"", claim.id)).unwrap_or(0);
+            ConfigError::at(file, text, at..at, message)
+        };
+        let experiments = in_view(study, &claim.from).map_err(complain)?;
+        let words = Words::new(study, &experiments, &[]);
+        claim.check.verify(&words).map_err(|error| complain(error.to_string()))?;
+        for told in &claim.told {
+            told.verify(&words).map_err(|error| complain(format!("{}: {error}", told.source())))?;
+        }
+        all.push(words.used.into_inner().into_iter().collect());
+    }
+    Ok(all)
+}
+
+/// Checks one expression.
+pub(super) fn verify(expression: &str, words: &Words<'_>) -> Result<(), String> {
+    let complain = |error| format!("\"{expression}\": {error}");
+    Formula::parse(expression).map_err(complain)?.verify(words).map_err(complain)
+}

@@ -1,0 +1,75 @@
+//! A plain scenario file as a study: its schemes, and keys of it as axes.
+
+use core::fmt::Write as _;
+use std::path::Path;
+
+use base::config::ConfigError;
+use toml::{Table, Value as Toml};
+
+use super::{Files, Study};
+
+/// What is measured of each run.
+const PROBES: [&str; 3] = ["throughput", "transfers", "latency"];
+
+impl Study {
+    /// The study of a scenario file over `axes`: dotted keys of the scenario, each with the values that it takes.
+    ///
+    /// # Errors
+    /// The file is no scenario, or does not have such keys.
+    pub fn of_scenario(path: &Path, axes: &[(String, Vec<Toml>)]) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let stem = stem.ok_or_else(|| ConfigError::about(&file, "a scenario's file ends in .toml"))?;
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+        let scenario: Table = base::config::parse(&file, &text)?;
+        let title = scenario.get("name").and_then(Toml::as_str).unwrap_or(stem);
+        let seeds = scenario.get("seeds").and_then(Toml::as_integer).unwrap_or(1);
+        let probes = PROBES.map(|probe| format!("\"{probe}\"")).join(", ");
+        let mut head = format!(
+            "name = {}\ntitle = {}\n[[experiment]]\nname = \"sweep\"\nbase = {}\nseeds = {seeds}\nprobes = [{probes}]\n",
+            quoted(&stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_")),
+            quoted(title),
+            quoted(stem)
+        );
+        let mut names: Vec<String> = Vec::new();
+        for (key, values) in axes {
+            let name = name(key, &names);
+            let values: Vec<String> = values.iter().map(Toml::to_string).collect();
+            let _ = writeln!(head, "axes.{name} = [{}]", values.join(", "));
+            names.push(name);
+        }
+        for ((key, _), name) in axes.iter().zip(&names) {
+            let _ = writeln!(head, "set.{key} = \"${name}\"");
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[])
+    }
+}
+
+/// What expressions call the axis of a key: its last part, with more of it if that is taken.
+fn name(key: &str, taken: &[String]) -> String {
+    let parts: Vec<&str> = key.split('.').collect();
+    let names = (1..=parts.len()).map(|n| {
+        let name = parts[parts.len() - n..].join("_");
+        name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+    });
+    let mut names = names.peekable();
+    let last = names.clone().last().unwrap_or_default();
+    names.find(|name| !taken.contains(name)).unwrap_or(last)
+}
+
+fn quoted(text: &str) -> String {
+    Toml::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_get_short_names_that_differ() {
+        let first = name("link.satellite.channel.up-rate", &[]);
+        assert_eq!(first, "up_rate");
+        assert_eq!(name("link.other.channel.up-rate", &[first]), "channel_up_rate");
+    }
+}

@@ -1,0 +1,138 @@
+//! What was measured before, so that a sweep goes on where it stopped.
+//!
+//! Each experiment has one file of JSON lines: what a case and seed measured, under a key of all that it was asked (its
+//! scenarios, numbers and seed) and a stamp of what would answer (its probes' versions, and the trace hashes of short
+//! runs of its own scenarios). A line with an old stamp is dropped when the file is read. Lines are written whole, one
+//! by one, so that a run that is cut off loses only what was still running.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claims::Measurements;
+
+/// One experiment's file, or only a memory where nothing is to be kept.
+#[derive(Debug)]
+pub(super) struct Store {
+    stamp: u64,
+    known: HashMap<u64, Measurements>,
+    file: Option<Mutex<File>>,
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line<M> {
+    stamp: String,
+    key: String,
+    measured: M,
+}
+
+impl Store {
+    /// A store that keeps nothing.
+    pub(super) fn memory() -> Self {
+        Self { stamp: 0, known: HashMap::new(), file: None }
+    }
+
+    /// Reads what `directory` and the directories `beside` it have of an experiment, and goes on with the file in
+    /// `directory`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn open(
+        directory: &Path,
+        beside: &[PathBuf],
+        experiment: &str,
+        stamp: u64,
+    ) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let name = format!("{experiment}.jsonl");
+        let path = directory.join(&name);
+        let (mut known, mut dropped) = (HashMap::new(), false);
+        read(&path, stamp, &mut known, &mut dropped);
+        let own = known.len();
+        for other in beside {
+            read(&other.join(&name), stamp, &mut known, &mut false);
+        }
+        if dropped || known.len() > own {
+            let mut all: Vec<_> = known.iter().collect();
+            all.sort_by_key(|(key, _)| **key);
+            let text: String = all.into_iter().map(|(key, measured)| line(stamp, *key, measured)).collect();
+            let new = directory.join(format!("{experiment}.new"));
+            fs::write(&new, text)?;
+            fs::rename(new, &path)?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        Ok(Self { stamp, known, file: Some(Mutex::new(file)) })
+    }
+
+    /// What was measured under this key.
+    pub(super) fn get(&self, key: u64) -> Option<&Measurements> {
+        self.known.get(&key)
+    }
+
+    /// Keeps what was measured.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn keep(&self, key: u64, measured: &Measurements) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let line = line(self.stamp, key, measured);
+        file.lock().expect("no writer panics").write_all(line.as_bytes())
+    }
+}
+
+fn line(stamp: u64, key: u64, measured: &Measurements) -> String {
+    let line = Line { stamp: format!("{stamp:016x}"), key: format!("{key:016x}"), measured };
+    serde_json::to_string(&line).expect("measurements are numbers, texts and lists") + "\n"
+}
+
+/// Takes in the lines of a file that are whole and of this stamp; a file that is not there has none.
+fn read(path: &Path, stamp: u64, known: &mut HashMap<u64, Measurements>, dropped: &mut bool) {
+    let Ok(file) = File::open(path) else { return };
+    let stamp = format!("{stamp:016x}");
+    for line in BufReader::new(file).lines().map_while(Result::ok) {
+        match serde_json::from_str::<Line<Measurements>>(&line) {
+            Ok(line) if line.stamp == stamp => {
+                if let Ok(key) = u64::from_str_radix(&line.key, 16) {
+                    known.insert(key, line.measured);
+                }
+            }
+            _ => *dropped = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(value: f64) -> Measurements {
+        let mut measured = Measurements::new();
+        measured.set("T", &[], value);
+        measured
+    }
+
+    #[test]
+    fn what_was_kept_is_there_again_until_its_stamp_is_old() {
+        let scratch = std::env::temp_dir().join(format!("longhaul-store-{}", std::process::id()));
+        let [here, there] = ["here", "there"].map(|name| scratch.join(name));
+        let open = |folder: &Path, beside: &[PathBuf], stamp| Store::open(folder, beside, "e", stamp).unwrap();
+        open(&here, &[], 1).keep(7, &measured(0.1)).unwrap();
+        open(&there, &[], 1).keep(8, &measured(0.2)).unwrap();
+        // A run that was cut off in the middle of a line.
+        let mut file = OpenOptions::new().append(true).open(here.join("e.jsonl")).unwrap();
+        file.write_all(b"{\"stamp\":\"0000").unwrap();
+        let merged = open(&here, core::slice::from_ref(&there), 1);
+        assert_eq!((merged.get(7), merged.get(8)), (Some(&measured(0.1)), Some(&measured(0.2))));
+        drop(merged);
+        assert_eq!(fs::read_to_string(here.join("e.jsonl")).unwrap().lines().count(), 2);
+        let newer = open(&here, &[], 2);
+        assert_eq!((newer.get(7), newer.get(8)), (None, None));
+        assert_eq!(fs::read_to_string(here.join("e.jsonl")).unwrap(), "");
+        fs::remove_dir_all(scratch).unwrap();
+    }
+}

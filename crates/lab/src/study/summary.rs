@@ -1,0 +1,227 @@
+//! What `reproduce --json` prints. Other programs read it: names stay as they are.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::judge::Judged;
+use super::sweep::FIRST_SEED;
+use super::{Outcome, StudyError, table};
+use crate::claims::{Tally, Value, Verdict};
+
+/// One number of a paper's table or figure, beside ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// The table or figure.
+    pub table: String,
+    /// Which of its cells.
+    pub row: BTreeMap<String, String>,
+    /// What the paper prints there, if it prints a number.
+    pub paper: Option<f64>,
+    /// Our mean over the seeds.
+    pub ours: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// Our lower quartile.
+    pub p25: Option<f64>,
+    /// Our upper quartile.
+    pub p75: Option<f64>,
+    /// Seeds.
+    pub n: usize,
+    /// The physical bound, where there is one.
+    pub bound: Option<f64>,
+    /// Whether a parameter was fitted to this cell.
+    pub calibrated: bool,
+}
+
+/// A comparison that a claim makes, or a value that is told beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Criterion {
+    /// As written.
+    pub what: String,
+    /// What was measured.
+    pub measured: String,
+    /// Whether it holds; none if it cannot be told, or decides nothing.
+    pub holds: Option<bool>,
+}
+
+/// A claim's line.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerdictRow<'a> {
+    /// The claim's id.
+    pub id: &'a str,
+    /// What it says.
+    pub claim: &'a str,
+    /// What the paper prints.
+    pub paper: Option<&'a str>,
+    /// What was measured.
+    pub ours: String,
+    /// The verdict under the default reading.
+    pub verdict: Verdict,
+    /// Why it is undecided.
+    pub reason: Option<&'a str>,
+    /// What the verdict rests on, with intervals.
+    pub criteria: Vec<Criterion>,
+    /// The verdicts over all readings.
+    pub tally: Tally,
+    /// Why it comes out so in a full run, where we know.
+    pub remark: Option<&'a str>,
+}
+
+/// One reading of what the paper leaves unsaid.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadingRow {
+    /// Its value on each axis.
+    pub reading: BTreeMap<String, String>,
+    /// How the claims come out under it.
+    pub tally: Tally,
+    /// The verdict on each claim.
+    pub verdicts: BTreeMap<String, Verdict>,
+}
+
+/// The whole object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary<'a> {
+    /// The study's short name.
+    pub paper: &'a str,
+    /// The root seed.
+    pub seed: u64,
+    /// Its tables, under the default reading.
+    pub cells: Vec<Cell>,
+    /// Its claims, under the default reading.
+    pub verdicts: Vec<VerdictRow<'a>>,
+    /// The default reading's name, or the study's setting if it has no readings.
+    pub point: String,
+    /// All readings that ran, the default one first.
+    pub readings: Vec<ReadingRow>,
+    /// Where the report is.
+    pub report: Option<PathBuf>,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of a study's runs.
+    ///
+    /// # Errors
+    /// A table does not fit what was measured.
+    pub fn new(outcome: &'a Outcome<'_>, report: Option<PathBuf>) -> Result<Self, StudyError> {
+        Ok(Self {
+            paper: &outcome.study.name,
+            seed: FIRST_SEED,
+            cells: table::cells(outcome)?,
+            verdicts: outcome.judgement.judged.iter().map(|judged| verdict_row(outcome, judged)).collect(),
+            point: outcome.setting(),
+            readings: (0..outcome.points.len()).map(|point| reading_row(outcome, point)).collect(),
+            report,
+        })
+    }
+
+    /// As one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a summary has only names, numbers and lists")
+    }
+}
+
+fn verdict_row<'a>(outcome: &'a Outcome<'_>, judged: &'a Judged) -> VerdictRow<'a> {
+    let claim = &outcome.study.claims[judged.claim];
+    VerdictRow {
+        id: &claim.id,
+        claim: &claim.statement,
+        paper: claim.paper_value.as_deref(),
+        ours: judged.decision.measured(),
+        verdict: judged.decision.verdict,
+        reason: judged.decision.reason.as_deref(),
+        criteria: criteria(judged),
+        tally: judged.tally(),
+        remark: claim.remark.as_deref(),
+    }
+}
+
+fn reading_row(outcome: &Outcome<'_>, point: usize) -> ReadingRow {
+    let readings = outcome.study.readings.iter().zip(&outcome.points[point]);
+    let judged = &outcome.judgement.judged;
+    ReadingRow {
+        reading: readings.map(|(r, &at)| (r.axis.name.clone(), r.axis.values[at].label())).collect(),
+        tally: outcome.judgement.tallies[point],
+        verdicts: judged
+            .iter()
+            .map(|judged| (outcome.study.claims[judged.claim].id.clone(), judged.verdicts[point]))
+            .collect(),
+    }
+}
+
+/// What a verdict rests on, and what is told beside it.
+pub(super) fn criteria(judged: &Judged) -> Vec<Criterion> {
+    let compared = judged.decision.comparisons.iter().map(|comparison| Criterion {
+        what: comparison.text.clone(),
+        measured: comparison.told(),
+        holds: comparison.holds,
+    });
+    let told = judged.told.iter().map(|(what, value)| Criterion {
+        what: what.clone(),
+        measured: match value {
+            Value::Sample(sample) => sample.mean_value().to_string(),
+            Value::Unknown(reason) => format!("unknown: {reason}"),
+            value => value.to_string(),
+        },
+        holds: None,
+    });
+    compared.chain(told).collect()
+}
+
+impl Outcome<'_> {
+    /// What was chosen where the paper leaves a choice: the default reading's name, or the study's setting.
+    #[must_use]
+    pub fn setting(&self) -> String {
+        match self.points.first() {
+            Some(point) if !point.is_empty() => self.study.reading_name(point),
+            _ => self.study.setting.clone(),
+        }
+    }
+
+    /// The reading under which the most claims hold; of equals the first. None if there is only one.
+    #[must_use]
+    pub fn best_reading(&self) -> Option<usize> {
+        let holds = |point: &usize| self.judgement.tallies[*point].holds;
+        let best = (0..self.points.len()).max_by_key(|point| (holds(point), core::cmp::Reverse(*point)));
+        best.filter(|_| self.points.len() > 1)
+    }
+
+    /// A line a claim for the terminal, and the tallies at the end.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let judged = &self.judgement.judged;
+        let id = |judged: &Judged| &self.study.claims[judged.claim].id;
+        let width = judged.iter().map(|judged| id(judged).len()).max().unwrap_or(0);
+        let more = if self.points.len() > 1 { "  readings" } else { "" };
+        let mut text = format!("{:width$}  verdict  {more}\n", "claim");
+        text += &format!("{}\n", "-".repeat(width + 11 + more.len()));
+        for judged in judged {
+            let verdict = judged.decision.verdict;
+            let tally = judged.tally();
+            let readings = match self.points.len() {
+                0 | 1 => String::new(),
+                all => format!("  {:>8}", format!("{}/{all}", tally.holds)),
+            };
+            text += format!("{:width$}  {verdict:9}{readings}", id(judged)).trim_end();
+            text += "\n";
+        }
+        let name = |point: usize| match self.points[point].is_empty() {
+            true => self.study.setting.clone(),
+            false => self.study.reading_name(&self.points[point]),
+        };
+        let line = |point: usize| {
+            let Tally { holds, fails, undecided } = self.judgement.tallies[point];
+            format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", name(point))
+        };
+        if !judged.is_empty() {
+            text += &format!("\n{} claims: {}", judged.len(), line(0));
+        }
+        if let Some(best) = self.best_reading() {
+            text += &format!("most hold, of {} readings: {}", self.points.len(), line(best));
+            text += "readings: at how many of them the claim holds\n";
+        }
+        text
+    }
+}

@@ -1,0 +1,347 @@
+//! Running a study: every case with every seed, once, in parallel, and not again if it was kept.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::Duration;
+use rayon::prelude::*;
+
+use super::axis::Axis;
+use super::experiment::{Case, Experiment};
+use super::probe::Trial;
+use super::results::{Cell, Place};
+use super::store::Store;
+use super::{Judgement, Results, Study, StudyError, judge};
+use crate::claims::{Measurements, Value};
+use crate::run::{self, Watch};
+use crate::scenario::Scenario;
+
+/// How much of a study to run, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Replications of everything that is random, number k with seed `1 + k`; what each experiment names unless given.
+    pub seeds: Option<u32>,
+    /// Less of everything: as the study's `quick` says.
+    pub quick: bool,
+    /// Only what this figure, table or experiment needs.
+    pub figure: Option<String>,
+    /// Only the default reading.
+    pub default_reading_only: bool,
+    /// Only these values of the axes with these names.
+    pub axes: Vec<(String, Vec<Value>)>,
+    /// Where measurements are kept between runs.
+    pub store: Option<PathBuf>,
+    /// Where other runs have kept theirs.
+    pub merge: Vec<PathBuf>,
+    /// This part of so many, from 1, if several machines share the work.
+    pub shard: Option<(u32, u32)>,
+}
+
+impl Plan {
+    /// Whether all of the study runs with as many seeds as it names.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        !self.quick && self.seeds.is_none() && self.axes.is_empty() && self.shard.is_none()
+    }
+
+    /// The places on an axis that run.
+    pub(super) fn places(&self, axis: &Axis) -> Vec<usize> {
+        match self.axes.iter().find(|(name, _)| *name == axis.name) {
+            Some((_, values)) => values.iter().filter_map(|value| axis.place(value)).collect(),
+            None => axis.places(self.quick),
+        }
+    }
+}
+
+/// The root seed of every study: replication k runs with seed `FIRST_SEED + k`.
+pub(super) const FIRST_SEED: u64 = 1;
+
+/// A study's runs, ready to go.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    study: &'a Study,
+    plan: Plan,
+    /// The readings, the default one first.
+    points: Vec<Vec<usize>>,
+    experiments: Vec<usize>,
+    stores: BTreeMap<usize, Store>,
+    jobs: Vec<Job>,
+}
+
+/// One replication of one case, for all places where it counts.
+#[derive(Debug)]
+struct Job {
+    key: u64,
+    experiment: usize,
+    case: Arc<Case>,
+    number: u32,
+    places: Vec<Place>,
+}
+
+/// What a study's runs came to.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// How it was run.
+    pub plan: Plan,
+    /// The readings that ran, the default one first.
+    pub points: Vec<Vec<usize>>,
+    /// The places of the experiments that ran.
+    pub experiments: Vec<usize>,
+    /// What they measured.
+    pub results: Results,
+    /// Every claim that they decide.
+    pub judgement: Judgement,
+}
+
+impl<'a> Sweep<'a> {
+    /// Spells out what `plan` asks for, and looks up what has been measured before.
+    ///
+    /// # Errors
+    /// There is no such figure or axis value, a case is wrong, or the store cannot be opened.
+    pub fn prepare(study: &'a Study, plan: Plan) -> Result<Self, StudyError> {
+        let wrong = |message: String| StudyError::Expression { place: study.name.clone(), message };
+        check_axes(study, &plan).map_err(wrong)?;
+        let experiments = chosen(study, &plan)?;
+        let points = study.reading_points(&plan).map_err(wrong)?;
+        let cases: Vec<_> = experiments
+            .par_iter()
+            .map(|&place| Ok((place, cases_of(study, place, &plan, &points)?)))
+            .collect::<Result<_, String>>()
+            .map_err(wrong)?;
+        let mut sweep = Self { study, plan, points, experiments, stores: BTreeMap::new(), jobs: Vec::new() };
+        let open = |&place: &usize| Ok((place, sweep.open(&study.experiments[place])?));
+        sweep.stores = sweep.experiments.par_iter().map(open).collect::<io::Result<_>>()?;
+        for (experiment, cases) in cases {
+            sweep.add(experiment, cases);
+        }
+        // Cheap and dear jobs are spread evenly, so that the time left can be told from the work done.
+        sweep.jobs.sort_by_key(|job| base::random::fnv1a(&job.key.to_le_bytes()));
+        Ok(sweep)
+    }
+
+    fn open(&self, experiment: &Experiment) -> io::Result<Store> {
+        match &self.plan.store {
+            None => Ok(Store::memory()),
+            Some(directory) => {
+                let stamp = stamp(self.study, experiment)?;
+                Store::open(directory, &self.plan.merge, &experiment.name, stamp)
+            }
+        }
+    }
+
+    /// Adds the jobs of an experiment: the same case and seed is one job, at however many readings it counts.
+    fn add(&mut self, experiment: usize, cases: Vec<(Vec<usize>, Case)>) {
+        let mut known: HashMap<u64, usize> = HashMap::new();
+        let mut default_seeds: HashMap<u64, u32> = HashMap::new();
+        for (reading, mut case) in cases {
+            let identity = identity(&self.study.experiments[experiment], &case);
+            if reading == self.points[0] {
+                default_seeds.insert(identity, case.seeds);
+            } else if let Some(&seeds) = default_seeds.get(&identity) {
+                // What the default reading runs anyway counts here in full.
+                case.seeds = seeds;
+            } else if let Some(most) = self.study.readings_form.seeds {
+                case.seeds = case.seeds.min(most);
+            }
+            let case = Arc::new(case);
+            for number in 0..case.seeds {
+                let key = base::random::fnv1a(format!("{identity:016x} {number}").as_bytes());
+                let coordinates = case.coordinates.clone();
+                let place = Place { reading: reading.clone(), experiment, coordinates };
+                match known.get(&key) {
+                    Some(&job) => self.jobs[job].places.push(place),
+                    None => {
+                        known.insert(key, self.jobs.len());
+                        let case = Arc::clone(&case);
+                        self.jobs.push(Job { key, experiment, case, number, places: vec![place] });
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_ours(&self, job: &Job) -> bool {
+        self.plan.shard.is_none_or(|(part, of)| job.key % u64::from(of) == u64::from(part - 1))
+    }
+
+    fn is_kept(&self, job: &Job) -> bool {
+        self.stores[&job.experiment].get(job.key).is_some()
+    }
+
+    /// The work that is left, in milliseconds of one core, roughly.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        let left = self.jobs.iter().filter(|job| self.is_ours(job) && !self.is_kept(job));
+        left.map(|job| job.case.work).sum()
+    }
+
+    /// Does it, in parallel, and calls `on_done` with the work of each run; then decides the claims.
+    ///
+    /// # Errors
+    /// A run or the store failed, or a claim does not fit what was measured.
+    pub fn run(self, on_done: impl Fn(u64) + Sync) -> Result<Outcome<'a>, StudyError> {
+        let measured = |job: &Job| -> io::Result<Option<Arc<Measurements>>> {
+            let store = &self.stores[&job.experiment];
+            if let Some(known) = store.get(job.key) {
+                return Ok(Some(Arc::new(known.clone())));
+            }
+            if !self.is_ours(job) {
+                return Ok(None);
+            }
+            let new = self.measure(job)?;
+            store.keep(job.key, &new)?;
+            on_done(job.case.work);
+            Ok(Some(Arc::new(new)))
+        };
+        let records: Vec<_> =
+            self.jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
+        let mut results = Results::default();
+        for (job, record) in self.jobs.iter().zip(records) {
+            let Some(record) = record else { continue };
+            for place in &job.places {
+                let cell = results.cells.entry(place.clone()).or_insert_with(|| Cell::new(job.case.exact));
+                cell.set(job.number, Arc::clone(&record));
+            }
+        }
+        let Self { study, plan, points, experiments, .. } = self;
+        let judgement = judge::judge(study, &plan, &points, &experiments, &results)?;
+        Ok(Outcome { study, plan, points, experiments, results, judgement })
+    }
+
+    fn measure(&self, job: &Job) -> io::Result<Measurements> {
+        let experiment = &self.study.experiments[job.experiment];
+        let trial = Trial {
+            scenarios: &job.case.scenarios,
+            numbers: &job.case.numbers,
+            seed: FIRST_SEED + u64::from(job.number),
+            is_first: job.number == 0,
+        };
+        trial.measure(&experiment.probes).map_err(|error| {
+            let label = experiment.label(&job.case.coordinates);
+            io::Error::other(format!("experiment \"{}\", {label}: {error}", experiment.name))
+        })
+    }
+}
+
+/// The cases of an experiment under each reading that changes it, the default one first.
+fn cases_of(
+    study: &Study,
+    place: usize,
+    plan: &Plan,
+    points: &[Vec<usize>],
+) -> Result<Vec<(Vec<usize>, Case)>, String> {
+    let experiment = &study.experiments[place];
+    let mut readings: Vec<Vec<usize>> = Vec::new();
+    for point in points {
+        let projected = experiment.projected(study, point);
+        if !readings.contains(&projected) {
+            readings.push(projected);
+        }
+    }
+    let mut all = Vec::new();
+    for reading in readings {
+        all.extend(experiment.cases(study, plan, &reading)?.into_iter().map(|case| (reading.clone(), case)));
+    }
+    Ok(all)
+}
+
+/// The hash of all that a case asks: its scenarios as they resolve, and its numbers.
+fn identity(experiment: &Experiment, case: &Case) -> u64 {
+    let mut text = format!("{:?}\n", case.numbers);
+    if case.scenarios.is_empty() {
+        text += &experiment.label(&case.coordinates);
+    }
+    for (label, scenario) in &case.scenarios {
+        text += label;
+        text += &toml::to_string(scenario).expect("a scenario that was read can be written");
+    }
+    base::random::fnv1a(text.as_bytes())
+}
+
+/// Scenarios of an experiment that are tried for its stamp, at most.
+const TRIED: usize = 6;
+/// How much of each, in simulated seconds.
+const TRIED_LENGTH: Duration = Duration::from_secs(20);
+
+/// The hash of what answers: the probes' versions, and the traces of the beginnings of some of the experiment's own
+/// scenarios. What does not change a trace does not change what was measured.
+fn stamp(study: &Study, experiment: &Experiment) -> io::Result<u64> {
+    let mut text = format!("{:?}\n", experiment.probes);
+    let mut tried: Vec<String> = Vec::new();
+    for scenario in experiment.examples(study) {
+        let shape = shape(&scenario);
+        if tried.len() == TRIED || tried.contains(&shape) {
+            continue;
+        }
+        tried.push(shape);
+        let short = Scenario { duration: scenario.duration.min(TRIED_LENGTH), ..scenario };
+        text += &run::run("stamp", &short, FIRST_SEED, &Watch::default())?.trace_hash;
+    }
+    if tried.is_empty() {
+        text += &reference()?;
+    }
+    Ok(base::random::fnv1a(text.as_bytes()))
+}
+
+/// What tells scenarios with different machines apart: the settings of TCP and of the links' protocols and queues.
+fn shape(scenario: &Scenario) -> String {
+    let links: Vec<_> = scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing)).collect();
+    format!("{:?} {links:?}", scenario.tcp)
+}
+
+/// The trace of a run with most of the machines in it, for what is calculated without a scenario.
+fn reference() -> io::Result<String> {
+    const TEXT: &str = include_str!("../../../../scenarios/demo/download.toml");
+    let suite = crate::scenario::Suite::parse("download.toml", TEXT, std::path::Path::new(""), &[]);
+    let suite = suite.map_err(io::Error::other)?;
+    let mut hashes = String::new();
+    for (name, scenario) in &suite.schemes {
+        let short = Scenario { duration: TRIED_LENGTH, ..scenario.clone() };
+        hashes += &run::run(name, &short, FIRST_SEED, &Watch::default())?.trace_hash;
+    }
+    Ok(hashes)
+}
+
+/// The experiments that the plan's figure, table or experiment needs; all unless it names one.
+fn chosen(study: &Study, plan: &Plan) -> Result<Vec<usize>, StudyError> {
+    let all = (0..study.experiments.len()).filter(|&place| !study.experiments[place].is_skipped(plan));
+    let Some(asked) = &plan.figure else { return Ok(all.collect()) };
+    let of_figure = study.figures.iter().filter(|figure| figure.id == *asked).map(|figure| &figure.from);
+    let of_table = study.tables.iter().filter(|table| table.id == *asked).map(|table| &table.from);
+    let names: Vec<&String> = of_figure.chain(of_table).chain([asked]).collect();
+    let chosen: Vec<usize> =
+        (0..study.experiments.len()).filter(|&place| names.contains(&&study.experiments[place].name)).collect();
+    if chosen.is_empty() {
+        let known = study.figures.iter().map(|figure| &figure.id);
+        let known = known.chain(study.tables.iter().map(|table| &table.id));
+        let mut known: Vec<&str> =
+            known.chain(study.experiments.iter().map(|e| &e.name)).map(String::as_str).collect();
+        known.dedup();
+        let (study, asked) = (study.name.clone(), asked.clone());
+        return Err(StudyError::Unknown { study, asked, known: known.join(", ") });
+    }
+    Ok(chosen)
+}
+
+/// Every axis that the plan names has to be one of the study's, with these values.
+fn check_axes(study: &Study, plan: &Plan) -> Result<(), String> {
+    for (name, values) in &plan.axes {
+        let mut axes = study.experiments.iter().flat_map(|e| &e.axes).filter(|axis| axis.name == *name).peekable();
+        if axes.peek().is_none() {
+            let mut known: Vec<&str> =
+                study.experiments.iter().flat_map(|e| &e.axes).map(|axis| axis.name.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            return Err(format!("no axis \"{name}\"; there are {}", known.join(", ")));
+        }
+        let axes: Vec<&Axis> = axes.collect();
+        if let Some(value) = values.iter().find(|value| axes.iter().all(|axis| axis.place(value).is_none())) {
+            return Err(axes[0].unknown(value));
+        }
+    }
+    Ok(())
+}

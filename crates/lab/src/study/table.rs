@@ -1,0 +1,181 @@
+//! Tables: numbers beside the paper's.
+
+use std::collections::BTreeMap;
+
+use base::config::ConfigError;
+use toml::Value as Toml;
+
+use super::axis::{plain, product};
+use super::figure::{check_axes, expression_names, spelled_out, told};
+use super::form::TableForm;
+use super::results::{View, Words, verify};
+use super::summary::Cell;
+use super::template::evaluate;
+use super::{Files, Outcome, Study, StudyError};
+use crate::claims::Value;
+use crate::statistics::Spread;
+
+/// The columns of a table: their names, empty for an only one, and the expression of each.
+fn columns(form: &TableForm) -> Result<Vec<(String, String)>, String> {
+    match &form.value {
+        Toml::String(text) => Ok(vec![(String::new(), text.clone())]),
+        Toml::Table(columns) => columns
+            .iter()
+            .map(|(name, value)| match value {
+                Toml::String(text) => Ok((name.clone(), text.clone())),
+                other => Err(format!("column \"{name}\" is {other}, not an expression")),
+            })
+            .collect(),
+        other => Err(format!("value = {other}; write an expression, or a table of them")),
+    }
+}
+
+/// Checks that every table asks only for what its experiment has.
+pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
+    for form in &study.tables {
+        let complain = |message: String| ConfigError::about(&study.name, format!("table {}: {message}", form.id));
+        let place = study.experiment(&form.from);
+        let place = place.ok_or_else(|| complain(format!("no experiment \"{}\"", form.from)))?;
+        let experiment = &study.experiments[place];
+        let shown: Vec<&str> = form.rows.as_slice().iter().map(String::as_str).collect();
+        check_axes(experiment, &shown, &form.at).map_err(complain)?;
+        let names = expression_names(experiment);
+        let words = Words::new(study, core::slice::from_ref(&place), &names);
+        let columns = columns(form).map_err(complain)?;
+        let paper = form.paper.iter().filter(|paper| !paper.contains(".csv"));
+        let expressions = columns.iter().map(|(_, text)| text).chain(&form.bound).chain(&form.only).chain(paper);
+        for expression in expressions {
+            let text = spelled_out(experiment, expression);
+            verify(&text, &words).map_err(complain)?;
+        }
+        if form.paper.as_ref().is_some_and(|paper| paper.contains(".csv")) {
+            printed(&study.files, form).map_err(complain)?;
+        }
+    }
+    Ok(())
+}
+
+/// The cells of every table whose experiment ran, under the default reading.
+pub(super) fn cells(outcome: &Outcome<'_>) -> Result<Vec<Cell>, StudyError> {
+    let mut all = Vec::new();
+    for form in &outcome.study.tables {
+        let Some(place) = outcome.study.experiment(&form.from) else { continue };
+        if outcome.experiments.contains(&place) {
+            let complain = |message| StudyError::Expression { place: format!("table {}", form.id), message };
+            all.extend(cells_of(outcome, form, place).map_err(complain)?);
+        }
+    }
+    Ok(all)
+}
+
+fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec<Cell>, String> {
+    let (study, experiment) = (outcome.study, &outcome.study.experiments[place]);
+    let Some(reading) = outcome.points.first() else { return Ok(Vec::new()) };
+    let places = experiment.axes.iter().map(|axis| match form.at.get(&axis.name) {
+        Some(value) => Ok(axis.place(&plain(value)?).into_iter().collect()),
+        None => Ok(outcome.plan.places(axis)),
+    });
+    let columns = columns(form)?;
+    let printed = printed(&study.files, form)?;
+    let mut cells = Vec::new();
+    for coordinates in product(&places.collect::<Result<Vec<_>, String>>()?) {
+        let scope = experiment.scope(study, reading, &coordinates)?;
+        if form.only.as_ref().is_some_and(|only| !scope.is(only).unwrap_or(false)) {
+            continue;
+        }
+        let view = View {
+            study,
+            plan: &outcome.plan,
+            results: &outcome.results,
+            reading,
+            experiments: &[place],
+            scope: Some(&scope),
+            single: false,
+        };
+        let value = |expression: &str| {
+            let text = spelled_out(experiment, expression);
+            evaluate(&text, &view)
+        };
+        let shown = |name: &str| form.rows.as_slice().iter().any(|row| row == name);
+        let axes = experiment.axes.iter().zip(&coordinates).filter(|(axis, _)| shown(&axis.name));
+        let row: BTreeMap<String, String> =
+            axes.map(|(axis, &at)| (axis.name.clone(), axis.values[at].label())).collect();
+        let bound = form.bound.as_deref().map(value).transpose()?;
+        for (column, expression) in &columns {
+            let mut row = row.clone();
+            if !column.is_empty() {
+                row.insert("quantity".to_owned(), column.clone());
+            }
+            let paper = match &form.paper {
+                None => None,
+                Some(_) if !printed.is_empty() => lookup(&printed, &row),
+                Some(expression) => value(expression)?.as_number(),
+            };
+            let cell = cell(&form.id, row, &value(expression)?);
+            let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
+            cells.extend(Some(Cell { paper, bound, ..cell }).filter(|cell| cell.ours.is_some()));
+        }
+    }
+    Ok(cells)
+}
+
+fn cell(table: &str, row: BTreeMap<String, String>, value: &Value) -> Cell {
+    let (mut quartiles, mut n) = (None, 0);
+    if let Value::Sample(sample) = value {
+        let spread = Spread::of(sample.values().iter().flatten().copied());
+        n = spread.as_ref().map_or(0, |spread| spread.n);
+        quartiles = spread.map(|spread| (spread.p25, spread.p75));
+    } else if let Value::Estimate(estimate) = value {
+        n = estimate.n;
+    }
+    let ours = told(value);
+    Cell {
+        table: table.to_owned(),
+        row,
+        paper: None,
+        ours: ours.map(|(value, _)| value),
+        interval: ours.and_then(|(_, interval)| interval).map(|(low, high)| [low, high]),
+        p25: quartiles.map(|(p25, _)| p25),
+        p75: quartiles.map(|(_, p75)| p75),
+        n,
+        bound: None,
+        calibrated: false,
+    }
+}
+
+/// The rows of a CSV file, each field by its column's name. `paper` names the file and the column: `table1.csv seconds`.
+type Printed = Vec<(BTreeMap<String, String>, f64)>;
+
+fn printed(files: &Files, form: &TableForm) -> Result<Printed, String> {
+    let Some((file, column)) = form.paper.as_deref().and_then(|paper| paper.split_once(".csv ")) else {
+        return Ok(Vec::new());
+    };
+    let (path, text) = files.read(&format!("{file}.csv")).map_err(|error| error.to_string())?;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let fields = |line: &str| line.split(',').map(|field| field.trim().to_owned()).collect::<Vec<_>>();
+    let names = fields(lines.next().ok_or_else(|| format!("{path}: it is empty"))?);
+    let place = names.iter().position(|name| name == column.trim());
+    let place = place.ok_or_else(|| format!("{path}: no column \"{column}\"; there are {}", names.join(", ")))?;
+    let mut rows = Vec::new();
+    for line in lines {
+        let fields = fields(line);
+        let value = fields.get(place).and_then(|field| field.parse::<f64>().ok());
+        let row = names.iter().cloned().zip(fields).collect();
+        rows.extend(value.map(|value| (row, value)));
+    }
+    Ok(rows)
+}
+
+/// The printed value of the row that has the same value in every column that both have.
+fn lookup(printed: &Printed, row: &BTreeMap<String, String>) -> Option<f64> {
+    let is_same = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    };
+    let matches = |(fields, _): &&(BTreeMap<String, String>, f64)| {
+        row.iter().all(|(name, value)| fields.get(name).is_none_or(|field| is_same(field, value)))
+    };
+    let mut found = printed.iter().filter(matches);
+    let (_, value) = found.next()?;
+    found.next().is_none().then_some(*value)
+}
