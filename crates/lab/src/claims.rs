@@ -4,30 +4,42 @@
 //! Python expression over what the experiment measured. [`Check::decide`] evaluates it against an [`Environment`];
 //! [`Measurements`] is the one that experiments fill.
 //!
-//! The rule over seeds: a verdict is the check's at the medians over the seeds; beside it stands at how many seeds
-//! the check holds on that seed's values alone.
+//! An environment answers with [`Sample`]s, values seed by seed; what is computed from them is an [`Estimate`] with an
+//! interval, and a comparison holds or fails only if the whole interval of the difference is on one side. Where [`Measurements`]
+//! answer with plain numbers, a verdict is the check's at the medians over the seeds; beside it stands at how many
+//! seeds the check holds on that seed's values alone ([`Check::decide_over`]).
 
+mod arithmetic;
 mod builtin;
+mod check;
+mod comparing;
+mod decision;
+mod estimate;
 mod evaluator;
 mod expression;
+mod formula;
 mod lexer;
 mod measurements;
 mod parser;
+mod sample;
 mod value;
-
-use core::fmt;
+mod vocabulary;
 
 use base::config::{self, ConfigError};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use evaluator::Evaluator;
+pub use check::Check;
+pub use comparing::Measured;
+pub use decision::{Decision, PartDecision, Verdict};
+pub use estimate::{Estimate, LEVEL};
 pub use evaluator::{Comparison, Environment, EvaluateError, Lookup, written};
-use expression::Expression;
+pub use formula::Formula;
 pub use measurements::{Measurements, Quantity};
 pub use parser::ParseError;
-use value::Truth;
+pub use sample::Sample;
 pub use value::Value;
+pub use vocabulary::Vocabulary;
 
 /// A published statement that an experiment can decide.
 #[derive(Clone, Debug)]
@@ -46,12 +58,20 @@ pub struct Claim {
     pub experiment: String,
     /// What must hold of what was measured.
     pub check: Check,
+    /// Values that are shown beside it and decide nothing.
+    pub told: Vec<Formula>,
     /// What the paper prints, if it prints a value.
     pub paper_value: Option<String>,
     /// What sort of statement it is.
     pub kind: Kind,
     /// What to know about it.
     pub note: Option<String>,
+    /// Why it comes out as it does.
+    pub remark: Option<String>,
+    /// An older wording of the check.
+    pub was: Option<String>,
+    /// The place in the paper's text.
+    pub source: Option<String>,
 }
 
 /// What sort of statement a claim is.
@@ -80,10 +100,23 @@ struct Written {
     table: Option<String>,
     statement: String,
     experiment: String,
-    check: Spanned<String>,
+    check: Spanned<Parts>,
+    #[serde(default)]
+    told: Vec<Spanned<String>>,
     paper_value: Option<String>,
     kind: Kind,
     note: Option<String>,
+    remark: Option<String>,
+    was: Option<String>,
+    source: Option<String>,
+}
+
+/// A check of one part or of several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a check is a text or a list of texts")]
+enum Parts {
+    One(String),
+    All(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -97,7 +130,16 @@ struct File {
 /// # Errors
 /// Broken TOML, two claims with one id, or a check that is no expression: with its line.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
-    parse_with(file, text, Check::parse)
+    parse_with(file, text, |parts| match parts {
+        Parts::One(check) => Check::parse(check).map_err(|error| error.to_string()),
+        Parts::All(parts) if parts.is_empty() => Err("no part".to_owned()),
+        Parts::All(parts) => {
+            let part = |(place, part): (usize, &String)| {
+                Formula::parse(part).map_err(|error| format!("part {}, {error}", place + 1))
+            };
+            Ok(Check::all(parts.iter().enumerate().map(part).collect::<Result<_, _>>()?))
+        }
+    })
 }
 
 /// The claims of `text`, the content of `file`, whose checks are prose: code decides them.
@@ -105,13 +147,16 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
 /// # Errors
 /// Broken TOML, or two claims with one id: with its line.
 pub fn parse_prose(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
-    parse_with(file, text, |check| Ok(Check::prose(check)))
+    parse_with(file, text, |parts| match parts {
+        Parts::One(check) => Ok(Check::prose(check)),
+        Parts::All(parts) => Ok(Check::prose(&parts.join("; "))),
+    })
 }
 
 fn parse_with(
     file: &str,
     text: &str,
-    read: impl Fn(&str) -> Result<Check, ParseError>,
+    read: impl Fn(&Parts) -> Result<Check, String>,
 ) -> Result<Vec<Claim>, ConfigError> {
     let File { claim: written } = config::parse(file, text)?;
     let mut claims: Vec<Claim> = Vec::new();
@@ -125,106 +170,29 @@ fn parse_with(
         let place = written.check.span();
         let check = read(written.check.get_ref())
             .map_err(|error| ConfigError::at(file, text, place, format!("no check: {error}")))?;
-        let Written { id, section, figure, table, statement, experiment, paper_value, kind, note, .. } =
-            written;
+        let told = written.told.iter().map(|told| {
+            Formula::parse(told.get_ref()).map_err(|error| {
+                ConfigError::at(file, text, told.span(), format!("nothing to tell: {error}"))
+            })
+        });
         claims.push(Claim {
-            id,
-            section,
-            figure,
-            table,
-            statement,
-            experiment,
+            told: told.collect::<Result<_, _>>()?,
+            id: written.id,
+            section: written.section,
+            figure: written.figure,
+            table: written.table,
+            statement: written.statement,
+            experiment: written.experiment,
             check,
-            paper_value,
-            kind,
-            note,
+            paper_value: written.paper_value,
+            kind: written.kind,
+            note: written.note,
+            remark: written.remark,
+            was: written.was,
+            source: written.source,
         });
     }
     Ok(claims)
-}
-
-/// A check, read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Check {
-    source: String,
-    /// None if it is prose.
-    expression: Option<Expression>,
-}
-
-/// What a check says about a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It is so.
-    Holds,
-    /// It is not so.
-    Fails,
-    /// What was measured cannot tell.
-    Undecided,
-}
-
-/// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why it is undecided, if it is.
-    pub reason: Option<String>,
-    /// The measured values that the check asked for, in the order in which it did, each once.
-    pub lookups: Vec<Lookup>,
-    /// Every comparison that it made.
-    pub comparisons: Vec<Comparison>,
-}
-
-impl Check {
-    /// Reads a check.
-    ///
-    /// # Errors
-    /// The text is no expression of the language.
-    pub fn parse(source: &str) -> Result<Self, ParseError> {
-        Ok(Self { source: source.to_owned(), expression: Some(parser::parse(source)?) })
-    }
-
-    /// A check that only code can decide.
-    #[must_use]
-    pub fn prose(source: &str) -> Self {
-        Self { source: source.to_owned(), expression: None }
-    }
-
-    /// The check as written.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Decides the check by what `environment` knows.
-    ///
-    /// # Errors
-    /// It asks for what nobody defines, or does not make sense: a mistake, not a verdict.
-    pub fn decide(&self, environment: &dyn Environment) -> Result<Decision, EvaluateError> {
-        let expression = self.expression.as_ref().ok_or(EvaluateError::Prose)?;
-        let mut evaluator = Evaluator::new(environment);
-        let (verdict, reason) = match evaluator.evaluate(expression)?.truth() {
-            Truth::Is(true) => (Verdict::Holds, None),
-            Truth::Is(false) => (Verdict::Fails, None),
-            Truth::Unknown(reason) => (Verdict::Undecided, Some(reason)),
-        };
-        let Evaluator { lookups, comparisons, .. } = evaluator;
-        Ok(Decision { verdict, reason, lookups, comparisons })
-    }
-
-    /// Decides the check over seeds: at the medians of `runs`, and how many of them decide it alike on their own.
-    ///
-    /// # Errors
-    /// As [`Check::decide`].
-    pub fn decide_over(&self, runs: &[Measurements]) -> Result<Replicated, EvaluateError> {
-        let decision = self.decide(&Measurements::medians(runs))?;
-        let mut seeds = Tally::default();
-        for run in runs {
-            seeds.add(self.decide(run)?.verdict);
-        }
-        Ok(Replicated { decision, seeds })
-    }
 }
 
 /// A check decided over seeds.
@@ -268,56 +236,6 @@ impl Tally {
     pub fn share(&self) -> Option<f64> {
         let decided = self.holds + self.fails;
         (decided > 0).then(|| self.holds as f64 / decided as f64)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Holds => "holds",
-            Self::Fails => "fails",
-            Self::Undecided => "undecided",
-        })
-    }
-}
-
-impl Decision {
-    /// What was measured, in a line: for each comparison as written, the values of its operands that are no numbers in
-    /// the text, as a range where it was made several times, and then at how many of them it held.
-    #[must_use]
-    pub fn measured(&self) -> String {
-        let mut texts: Vec<&str> = Vec::new();
-        for comparison in &self.comparisons {
-            if !texts.contains(&comparison.text.as_str()) {
-                texts.push(&comparison.text);
-            }
-        }
-        let lines: Vec<String> = texts.into_iter().map(|text| self.measured_by(text)).collect();
-        lines.join("; ")
-    }
-
-    fn measured_by(&self, text: &str) -> String {
-        let made: Vec<&Comparison> = self.comparisons.iter().filter(|made| made.text == text).collect();
-        let mut parts: Vec<String> = Vec::new();
-        for (place, (operand, _)) in made[0].operands.iter().enumerate() {
-            if operand.parse::<f64>().is_ok() {
-                continue;
-            }
-            let values = made.iter().filter_map(|made| made.operands[place].1.as_number());
-            let (min, max) =
-                values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-            parts.push(match (min.is_finite() && max.is_finite(), min == max) {
-                (false, _) => format!("{operand} is unknown"),
-                (true, true) => format!("{operand} = {}", short(min)),
-                (true, false) => format!("{operand} = {} to {}", short(min), short(max)),
-            });
-        }
-        let line = parts.join(", ");
-        if made.len() == 1 {
-            return line;
-        }
-        let held = made.iter().filter(|made| made.holds == Some(true)).count();
-        format!("{line} ({held} of {} hold)", made.len())
     }
 }
 

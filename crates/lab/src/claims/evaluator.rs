@@ -2,9 +2,13 @@
 //!
 //! Deviations from Python: there is one kind of number; `and`, `or`, `not`, `all` and `any` answer true, false or
 //! unknown (Kleene) and always look at all their parts, so that a report has every measured value; a division by zero
-//! is unknown; a tuple is a list.
+//! is unknown; a tuple is a list. Values may be uncertain: see `arithmetic` and `comparing`.
 
+use std::collections::BTreeSet;
+
+use super::arithmetic;
 use super::builtin;
+use super::comparing::{Comparing, Measured};
 use super::expression::{Arithmetic, Clause, Comparator, Expression};
 use super::value::{Truth, Value};
 
@@ -31,9 +35,11 @@ pub struct Lookup {
 pub struct Comparison {
     /// As written.
     pub text: String,
-    /// The text of each operand and its value.
+    /// The text of each operand and its value; a sample is there as its mean.
     pub operands: Vec<(String, Value)>,
-    /// Whether it holds; `None` is unknown.
+    /// What decides it where it is uncertain: an operand, or the difference of two that are uncertain.
+    pub measured: Vec<Measured>,
+    /// Whether it holds at 95 %; `None` is unknown.
     pub holds: Option<bool>,
 }
 
@@ -46,6 +52,9 @@ pub enum EvaluateError {
     /// A function that nobody defines.
     #[error("no such function: {0}")]
     Function(String),
+    /// A function of the language with a number of arguments that it does not take.
+    #[error("{0}")]
+    Arguments(String),
     /// An operation on values that it is not made for.
     #[error("{operation} does not go with {value}")]
     Type {
@@ -63,7 +72,7 @@ pub enum EvaluateError {
 }
 
 /// Parts that one evaluation looks at, at most.
-const MAX_STEPS: u32 = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 pub(super) type Evaluated = Result<Value, EvaluateError>;
 
@@ -72,35 +81,60 @@ pub(super) struct Evaluator<'a> {
     environment: &'a dyn Environment,
     /// Names that comprehensions bind, the innermost last.
     scope: Vec<(String, Value)>,
-    steps: u32,
+    /// The confidence level of every interval.
+    level: f64,
+    steps: usize,
     /// Conditions choose what is compared; they are not what is compared.
     in_condition: bool,
+    /// Whether what is looked at has to be true for the whole to be true, so that the whole is a conjunction.
+    in_conjunction: bool,
+    known_calls: BTreeSet<String>,
     pub(super) lookups: Vec<Lookup>,
     pub(super) comparisons: Vec<Comparison>,
+    /// Comparisons of uncertain values, those in conditions too.
+    pub(super) uncertain: usize,
+    /// Whether one of these is in something other than a conjunction.
+    pub(super) is_mixed: bool,
 }
 
 impl<'a> Evaluator<'a> {
-    pub(super) const fn new(environment: &'a dyn Environment) -> Self {
+    pub(super) const fn new(environment: &'a dyn Environment, level: f64) -> Self {
         Self {
             environment,
             scope: Vec::new(),
+            level,
             steps: 0,
             in_condition: false,
+            in_conjunction: true,
+            known_calls: BTreeSet::new(),
             lookups: Vec::new(),
             comparisons: Vec::new(),
+            uncertain: 0,
+            is_mixed: false,
         }
     }
 
     pub(super) fn evaluate(&mut self, expression: &Expression) -> Evaluated {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return Err(EvaluateError::TooLong);
-        }
+        self.charge(1)?;
+        let outer = self.in_conjunction;
+        self.in_conjunction = outer && keeps_conjunction(expression);
+        let value = self.part(expression);
+        self.in_conjunction = outer;
+        value
+    }
+
+    /// Counts work, so that no check takes for ever.
+    fn charge(&mut self, steps: usize) -> Result<(), EvaluateError> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > MAX_STEPS { Err(EvaluateError::TooLong) } else { Ok(()) }
+    }
+
+    fn part(&mut self, expression: &Expression) -> Evaluated {
         match expression {
             Expression::Literal(value) => Ok(value.clone()),
-            Expression::Name(name) => self.name(name),
+            Expression::Name { name, .. } => self.name(name),
             Expression::List(items) => Ok(Value::List(self.each(items)?)),
-            Expression::Call { name, arguments, options } => self.call(name, arguments, options),
+            Expression::Call { name, arguments, options, .. } => self.call(name, arguments, options),
             Expression::Index { of, at } => {
                 let (of, at) = (self.evaluate(of)?, self.evaluate(at)?);
                 index(of, &at)
@@ -113,12 +147,12 @@ impl<'a> Evaluator<'a> {
             }
             Expression::Negate(of) => {
                 let of = self.evaluate(of)?;
-                arithmetic(Arithmetic::Subtract, Value::Number(0.0), of)
+                self.operate(Arithmetic::Subtract, &Value::Number(0.0), &of)
             }
             Expression::Not(of) => Ok(self.evaluate(of)?.truth().not().into()),
             Expression::Arithmetic { operator, left, right } => {
                 let (left, right) = (self.evaluate(left)?, self.evaluate(right)?);
-                arithmetic(*operator, left, right)
+                self.operate(*operator, &left, &right)
             }
             Expression::Comparison { text, operands, comparators } => {
                 self.comparison(text, operands, comparators)
@@ -142,19 +176,35 @@ impl<'a> Evaluator<'a> {
         Ok(self.each(parts)?.iter().map(Value::truth).collect())
     }
 
+    fn operate(&mut self, operator: Arithmetic, left: &Value, right: &Value) -> Evaluated {
+        self.charge(left.weight() + right.weight())?;
+        arithmetic::operate(operator, left, right)
+    }
+
     fn condition(&mut self, expression: &Expression) -> Result<Truth, EvaluateError> {
-        let outer = core::mem::replace(&mut self.in_condition, true);
+        let outer = (self.in_condition, self.in_conjunction);
+        (self.in_condition, self.in_conjunction) = (true, false);
         let truth = self.evaluate(expression)?.truth();
-        self.in_condition = outer;
+        (self.in_condition, self.in_conjunction) = outer;
         Ok(truth)
     }
 
-    fn name(&self, name: &str) -> Evaluated {
+    /// Evaluates what something else than a conjunction is made of.
+    fn aside(&mut self, expression: &Expression) -> Evaluated {
+        let outer = core::mem::replace(&mut self.in_conjunction, false);
+        let value = self.evaluate(expression);
+        self.in_conjunction = outer;
+        value
+    }
+
+    fn name(&mut self, name: &str) -> Evaluated {
         let bound = self.scope.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        bound
-            .or_else(|| self.environment.name(name))
+        let value = bound
+            .or_else(|| self.environment.name(name).map(Value::settled))
             .or_else(|| (name == "inf").then_some(Value::Number(f64::INFINITY)))
-            .ok_or_else(|| EvaluateError::Name(name.to_owned()))
+            .ok_or_else(|| EvaluateError::Name(name.to_owned()))?;
+        self.charge(value.weight())?;
+        Ok(value)
     }
 
     fn call(&mut self, name: &str, arguments: &[Expression], options: &[(String, Expression)]) -> Evaluated {
@@ -163,16 +213,20 @@ impl<'a> Evaluator<'a> {
             .iter()
             .map(|(option, value)| Ok((option.clone(), self.evaluate(value)?)))
             .collect::<Result<Vec<_>, EvaluateError>>()?;
+        self.charge(arguments.iter().map(Value::weight).sum())?;
         if options.is_empty()
-            && let Some(result) = builtin::call(name, &arguments)
+            && let Some(result) = builtin::call(name, &arguments, self.level)
         {
-            return result;
+            let value = result?;
+            self.charge(value.weight())?;
+            return Ok(value);
         }
-        let value = self.environment.call(name, &arguments, &options);
-        let value = value.ok_or_else(|| EvaluateError::Function(name.to_owned()))?;
-        let lookup = Lookup { call: written(name, &arguments, &options), value: value.clone() };
-        if !self.lookups.contains(&lookup) {
-            self.lookups.push(lookup);
+        let value = self.environment.call(name, &arguments, &options).map(Value::settled);
+        let value = value.ok_or_else(|| builtin::refusal(name, arguments.len()))?;
+        self.charge(value.weight())?;
+        let call = written(name, &arguments, &options);
+        if self.known_calls.insert(call.clone()) {
+            self.lookups.push(Lookup { call, value: value.clone() });
         }
         Ok(value)
     }
@@ -185,14 +239,31 @@ impl<'a> Evaluator<'a> {
     ) -> Evaluated {
         let mut values = Vec::new();
         for (text, operand) in operands {
-            values.push((text.clone(), self.evaluate(operand)?));
+            let value = self.aside(operand)?;
+            self.charge(value.weight())?;
+            values.push((text.clone(), value));
         }
-        let pairs = values.windows(2).zip(comparators);
-        let truths = pairs.map(|(pair, comparator)| compare(*comparator, &pair[0].1, &pair[1].1));
-        let truth = Truth::all(truths.collect::<Result<Vec<_>, _>>()?);
+        let mut comparing = Comparing::at(self.level);
+        let mut truths = Vec::new();
+        for (pair, comparator) in values.windows(2).zip(comparators) {
+            let [left, right] = [&pair[0], &pair[1]];
+            let before = comparing.uncertain;
+            truths.push(comparing.compare(*comparator, (&left.0, &left.1), (&right.0, &right.1))?);
+            let lists = matches!(left.1, Value::List(_));
+            let any = *comparator == Comparator::In || (*comparator == Comparator::NotEqual && lists);
+            self.is_mixed |= comparing.uncertain > before && (any || !self.in_conjunction);
+        }
+        let Comparing { uncertain, measured, .. } = comparing;
+        self.uncertain += uncertain;
+        let truth = Truth::all(truths);
         if !self.in_condition {
             let holds = truth.known();
-            self.comparisons.push(Comparison { text: text.to_owned(), operands: values, holds });
+            let mean = |(text, value): (String, Value)| match value {
+                Value::Sample(sample) => (text, sample.mean_value()),
+                value => (text, value),
+            };
+            let operands = values.into_iter().map(mean).collect();
+            self.comparisons.push(Comparison { text: text.to_owned(), operands, measured, holds });
         }
         Ok(truth.into())
     }
@@ -216,7 +287,7 @@ impl<'a> Evaluator<'a> {
             items.push(self.evaluate(item)?);
             return Ok(None);
         };
-        let source = match self.evaluate(&clause.source)? {
+        let source = match self.aside(&clause.source)? {
             Value::List(source) => source,
             Value::Unknown(reason) => return Ok(Some(reason)),
             other => return Err(mismatch("for ... in", &other)),
@@ -253,6 +324,19 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Whether all that is true in an expression has to be true for it to be true.
+fn keeps_conjunction(expression: &Expression) -> bool {
+    match expression {
+        Expression::Call { name, options, .. } => name == "all" && options.is_empty(),
+        Expression::All(_)
+        | Expression::Comparison { .. }
+        | Expression::Choice { .. }
+        | Expression::List(_)
+        | Expression::Comprehension { .. } => true,
+        _ => false,
+    }
+}
+
 /// A call as one would write it: the name under which a measurement is kept.
 #[must_use]
 pub fn written(name: &str, arguments: &[Value], options: &[(String, Value)]) -> String {
@@ -265,90 +349,31 @@ pub(super) fn mismatch(operation: &str, value: &Value) -> EvaluateError {
     EvaluateError::Type { operation: operation.to_owned(), value: value.to_string() }
 }
 
-fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Evaluated {
-    let (left, right) = match (left, right) {
-        (unknown @ Value::Unknown(_), _) | (_, unknown @ Value::Unknown(_)) => return Ok(unknown),
-        pair => pair,
-    };
-    let number = |value: &Value| value.as_number().ok_or_else(|| mismatch("arithmetic", value));
-    let (a, b) = (number(&left)?, number(&right)?);
-    if b == 0.0 && matches!(operator, Arithmetic::Divide | Arithmetic::FloorDivide | Arithmetic::Remainder) {
-        return Ok(Value::Unknown("a division by zero".to_owned()));
-    }
-    Ok(Value::Number(match operator {
-        Arithmetic::Add => a + b,
-        Arithmetic::Subtract => a - b,
-        Arithmetic::Multiply => a * b,
-        Arithmetic::Divide => a / b,
-        Arithmetic::FloorDivide => (a / b).floor(),
-        Arithmetic::Remainder => a - b * (a / b).floor(),
-        Arithmetic::Power => libm::pow(a, b),
-    }))
-}
-
-fn compare(comparator: Comparator, left: &Value, right: &Value) -> Result<Truth, EvaluateError> {
-    use core::cmp::Ordering::{Equal, Greater, Less};
-    let ordered = |allowed: &[core::cmp::Ordering]| match (left, right) {
-        (Value::Unknown(reason), _) | (_, Value::Unknown(reason)) => Ok(Truth::Unknown(reason.clone())),
-        (Value::Text(a), Value::Text(b)) => Ok(Truth::of(allowed.contains(&a.cmp(b)))),
-        (a, b) => match (a.as_number(), b.as_number()) {
-            (Some(a), Some(b)) => Ok(Truth::of(a.partial_cmp(&b).is_some_and(|is| allowed.contains(&is)))),
-            (None, _) => Err(mismatch("an order", a)),
-            (_, None) => Err(mismatch("an order", b)),
-        },
-    };
-    match comparator {
-        Comparator::Less => ordered(&[Less]),
-        Comparator::LessOrEqual => ordered(&[Less, Equal]),
-        Comparator::Greater => ordered(&[Greater]),
-        Comparator::GreaterOrEqual => ordered(&[Greater, Equal]),
-        Comparator::Equal => Ok(equal(left, right)),
-        Comparator::NotEqual => Ok(equal(left, right).not()),
-        Comparator::In => contains(right, left),
-        Comparator::NotIn => Ok(contains(right, left)?.not()),
-    }
-}
-
-fn equal(left: &Value, right: &Value) -> Truth {
-    match (left, right) {
-        (Value::Unknown(reason), _) | (_, Value::Unknown(reason)) => Truth::Unknown(reason.clone()),
-        (Value::List(a), Value::List(b)) if a.len() == b.len() => {
-            Truth::all(a.iter().zip(b).map(|(a, b)| equal(a, b)))
-        }
-        (a, b) => match (a.as_number(), b.as_number()) {
-            (Some(a), Some(b)) => Truth::of(a == b),
-            _ => Truth::of(a == b),
-        },
-    }
-}
-
-fn contains(list: &Value, item: &Value) -> Result<Truth, EvaluateError> {
-    match list {
-        Value::List(items) => Ok(Truth::any(items.iter().map(|other| equal(other, item)))),
-        Value::Unknown(reason) => Ok(Truth::Unknown(reason.clone())),
-        other => Err(mismatch("in", other)),
-    }
-}
-
 fn index(of: Value, at: &Value) -> Evaluated {
     match (of, at) {
         (Value::Unknown(reason), _) => Ok(Value::Unknown(reason)),
         (_, Value::Unknown(reason)) => Ok(Value::Unknown(reason.clone())),
         (Value::List(items), at) => {
-            let place = place(at, items.len())?;
+            let place = usize::try_from(place(at, items.len())?).ok();
             let outside = || mismatch(&format!("an index of {} items", items.len()), at);
-            items.get(place).cloned().ok_or_else(outside)
+            place.and_then(|place| items.get(place)).cloned().ok_or_else(outside)
         }
         (other, _) => Err(mismatch("an index", &other)),
     }
 }
 
 fn slice(of: Value, from: Option<&Value>, to: Option<&Value>) -> Evaluated {
+    if let Some(unknown) = [from, to].into_iter().flatten().find(|v| matches!(v, Value::Unknown(_))) {
+        return Ok(unknown.clone());
+    }
     match of {
         Value::List(items) => {
-            let bound = |value: Option<&Value>, default| value.map_or(Ok(default), |v| place(v, items.len()));
-            let (from, to) = (bound(from, 0)?, bound(to, items.len())?.min(items.len()));
-            Ok(Value::List(items.get(from..to).unwrap_or_default().to_vec()))
+            // A slice takes what there is; only an index has to be inside.
+            let bound = |value: Option<&Value>, default| {
+                value.map_or(Ok(default), |value| Ok(place(value, items.len())?.clamp(0, items.len() as i64)))
+            };
+            let (from, to) = (bound(from, 0)?, bound(to, items.len() as i64)?);
+            Ok(Value::List(items.get(from as usize..to as usize).unwrap_or_default().to_vec()))
         }
         unknown @ Value::Unknown(_) => Ok(unknown),
         other => Err(mismatch("a slice", &other)),
@@ -356,9 +381,8 @@ fn slice(of: Value, from: Option<&Value>, to: Option<&Value>) -> Evaluated {
 }
 
 /// A whole number as a place among `len` items; a negative one counts from the end.
-fn place(value: &Value, len: usize) -> Result<usize, EvaluateError> {
+fn place(value: &Value, len: usize) -> Result<i64, EvaluateError> {
     let number = value.as_number().filter(|number| number.fract() == 0.0 && number.abs() < 1e9);
     let number = number.ok_or_else(|| mismatch("an index", value))? as i64;
-    let place = if number < 0 { number + len as i64 } else { number };
-    usize::try_from(place).map_err(|_| mismatch("an index", value))
+    Ok(if number < 0 { number + len as i64 } else { number })
 }

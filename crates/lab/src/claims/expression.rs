@@ -6,11 +6,17 @@ use super::value::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     Literal(Value),
-    Name(String),
+    Name {
+        name: String,
+        /// Where it stands in the source, in bytes.
+        at: usize,
+    },
     /// A tuple or a list.
     List(Vec<Expression>),
     Call {
         name: String,
+        /// Where it stands in the source, in bytes.
+        at: usize,
         arguments: Vec<Expression>,
         options: Vec<(String, Expression)>,
     },

@@ -10,7 +10,7 @@ use crate::statistics::Spread;
 
 /// A measured quantity, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(from = "Item", into = "Item")]
 pub enum Quantity {
     /// The value.
     Measured(f64),
@@ -30,10 +30,57 @@ pub struct Measurements {
 
 /// An item of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(from = "Stored", into = "Stored")]
 enum Item {
     Number(f64),
     Text(String),
+}
+
+/// What stands in a file. JSON has no infinities: they are the texts "inf" and "-inf", which no other item may be.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Number(f64),
+    Text(String),
+}
+
+impl From<Item> for Stored {
+    fn from(item: Item) -> Self {
+        match item {
+            Item::Number(number) if number.is_infinite() => Self::Text(number.to_string()),
+            Item::Number(number) => Self::Number(number),
+            Item::Text(text) => Self::Text(text),
+        }
+    }
+}
+
+impl From<Stored> for Item {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Text(text) if text == "inf" => Self::Number(f64::INFINITY),
+            Stored::Text(text) if text == "-inf" => Self::Number(f64::NEG_INFINITY),
+            Stored::Number(number) => Self::Number(number),
+            Stored::Text(text) => Self::Text(text),
+        }
+    }
+}
+
+impl From<Item> for Quantity {
+    fn from(item: Item) -> Self {
+        match item {
+            Item::Number(value) => Self::Measured(value),
+            Item::Text(reason) => Self::Unknown(reason),
+        }
+    }
+}
+
+impl From<Quantity> for Item {
+    fn from(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Measured(value) => Self::Number(value),
+            Quantity::Unknown(reason) => Self::Text(reason),
+        }
+    }
 }
 
 impl Measurements {
@@ -43,10 +90,9 @@ impl Measurements {
         Self::default()
     }
 
-    /// Notes what `name(arguments)` is.
+    /// Notes what `name(arguments)` is; it may be infinite.
     pub fn set(&mut self, name: &str, arguments: &[Value], value: f64) {
-        // JSON has no infinities, and nothing that is measured is one.
-        debug_assert!(value.is_finite(), "{name} is {value}");
+        debug_assert!(!value.is_nan(), "{name} is not a number");
         self.quantities.insert(written(name, arguments, &[]), Quantity::Measured(value));
     }
 
@@ -115,7 +161,7 @@ impl Measurements {
     /// them.
     pub fn set_series(&mut self, name: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let points: Vec<(f64, f64)> = points.into_iter().collect();
-        // As in `set`.
+        // Nothing is drawn at infinity.
         debug_assert!(points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{name} has no number");
         self.series.insert(name.to_owned(), points);
     }
@@ -236,7 +282,8 @@ mod tests {
 
     #[test]
     fn what_is_stored_reads_back() {
-        let mut runs = [run(Some(1.5), &[1.0, 2.0]), run(None, &[])];
+        let mut runs = [run(Some(1.5), &[1.0, 2.0, f64::NEG_INFINITY]), run(None, &[])];
+        runs[1].set("x", &[], f64::INFINITY);
         // Most numbers take all their digits.
         runs[0].set_series("roots", (0..1000).map(|k| (f64::from(k) / 7.0, f64::from(k).sqrt())));
         assert_eq!((runs[0].series("roots").len(), runs[1].series("roots")), (1000, &[][..]));

@@ -1,4 +1,5 @@
-//! Reads a check: the expressions of Python without attributes, lambdas, assignments and texts that are joined.
+//! Reads a check: the expressions of Python without lambdas, assignments and texts that are joined; the one
+//! sort of attribute is a quantity of an experiment, `blockage.T`.
 //!
 //! Precedence is Python's (language reference, 6.17): choice, `or`, `and`, `not`, comparisons, sums, products,
 //! signs, powers, calls and indices.
@@ -229,11 +230,11 @@ impl Parser<'_> {
             if self.take_sign("[") {
                 expression = self.subscript(expression)?;
             } else if matches!(self.peek(), Kind::Sign("(")) {
-                let Expression::Name(name) = expression else {
+                let Expression::Name { name, at } = expression else {
                     return Err(self.unexpected("an operator (only names can be called)"));
                 };
                 self.at += 1;
-                expression = self.call(name)?;
+                expression = self.call(name, at)?;
             } else {
                 return Ok(expression);
             }
@@ -256,7 +257,7 @@ impl Parser<'_> {
     }
 
     /// The arguments of a call, whose bracket has been taken.
-    fn call(&mut self, name: String) -> Parsed {
+    fn call(&mut self, name: String, at: usize) -> Parsed {
         let (mut arguments, mut options) = (Vec::new(), Vec::new());
         while !self.take_sign(")") {
             let named = matches!(self.peek(), Kind::Name(_))
@@ -275,7 +276,7 @@ impl Parser<'_> {
                 self.expect_sign(",")?;
             }
         }
-        Ok(Expression::Call { name, arguments, options })
+        Ok(Expression::Call { name, at, arguments, options })
     }
 
     fn atom(&mut self) -> Parsed {
@@ -287,7 +288,7 @@ impl Parser<'_> {
                 "False" => Expression::Literal(Value::Bool(false)),
                 "None" => Expression::Literal(Value::None),
                 keyword if KEYWORDS.contains(&keyword) => return Err(self.unexpected("a value")),
-                _ => Expression::Name(name),
+                _ => return self.name(name),
             },
             Kind::Sign("(") => return self.bracket(")"),
             Kind::Sign("[") => return self.bracket("]"),
@@ -295,6 +296,22 @@ impl Parser<'_> {
         };
         self.at += 1;
         Ok(literal)
+    }
+
+    /// A name, or the quantity of an experiment: `blockage.T` is one name to whoever knows it.
+    fn name(&mut self, mut name: String) -> Parsed {
+        let at = self.start();
+        self.at += 1;
+        if self.take_sign(".") {
+            match self.peek() {
+                Kind::Name(quantity) if !KEYWORDS.contains(&quantity.as_str()) => {
+                    name = format!("{name}.{quantity}");
+                }
+                _ => return Err(self.unexpected("the name of a quantity")),
+            }
+            self.at += 1;
+        }
+        Ok(Expression::Name { name, at })
     }
 
     /// What stands in brackets: an expression, a tuple, a list or a comprehension.
@@ -377,7 +394,8 @@ mod tests {
             ("f(a", "at byte 3: the end where \",\" should stand"),
             ("f(x=1, 2)", "at byte 7: \"2\" where another option should stand"),
             ("(1, 2)(3)", "at byte 6: \"(\" where an operator (only names can be called) should stand"),
-            ("a.b", "at byte 1: \".\" where the end of the check should stand"),
+            ("a.b.c", "at byte 3: \".\" where the end of the check should stand"),
+            ("a.if", "at byte 2: \"if\" where the name of a quantity should stand"),
             ("x for y in z", "at byte 2: \"for\" where the end of the check should stand"),
             ("all(x for in z)", "at byte 10: \"in\" where a name should stand"),
             ("1 if 2", "at byte 6: the end where \"else\" should stand"),

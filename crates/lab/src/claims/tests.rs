@@ -140,7 +140,11 @@ fn mistakes_are_no_verdicts() {
         ("all(1 for a in 3)", "for ... in does not go with 3"),
         ("P[7] > 1", "an index of 3 items does not go with 7"),
         ("len(3) == 1", "len does not go with 3"),
-        ("abs(P) > 1", "a function of numbers does not go with (0, 10, 20)"),
+        ("max(3) == 3", "max does not go with 3"),
+        ("quantile(P, 2) == 3", "the second argument of quantile, 0 to 1, does not go with 2"),
+        ("zip(P) == 3", "zip takes 2 arguments, not 1"),
+        ("P.x == 3", "no such name: P.x"),
+        ("abs(P) > 1", "abs does not go with (0, 10, 20)"),
         ("all(1 for a in range(100000) for b in range(100000))", "more than 1000000 steps"),
     ] {
         let error = Check::parse(check).unwrap().decide(&World).unwrap_err();
@@ -194,6 +198,31 @@ kind = "ratio"
 "#;
 
 #[test]
+fn a_check_has_parts_and_a_claim_values_to_tell() {
+    let parts = FILE.replace(
+        "check = \"x() > 2\"",
+        "check = [\"x() > 2\", \"y() < 1 and x() > 0\"]\ntold = [\"x() / y()\"]\nremark = \"so\"\nwas = \"x() > 3\"\nsource = \"p. 5\"",
+    );
+    let claim = &parse("c.toml", &parts).unwrap()[0];
+    let mut world = Measurements::new();
+    world.set("x", &[], 3.0);
+    world.set("y", &[], 1.5);
+    let decision = claim.check.decide(&world).unwrap();
+    let verdicts: Vec<_> = decision.parts.iter().map(|part| (part.source.as_str(), part.verdict)).collect();
+    assert_eq!(verdicts, [("x() > 2", Verdict::Holds), ("y() < 1 and x() > 0", Verdict::Fails)]);
+    assert_eq!(decision.verdict, Verdict::Fails);
+    assert_eq!(claim.told[0].value(&world), Ok(Value::Number(2.0)));
+    let texts = [&claim.remark, &claim.was, &claim.source].map(Option::as_deref);
+    assert_eq!(texts, [Some("so"), Some("x() > 3"), Some("p. 5")]);
+    let complaint = |from: &str, to: &str| parse("c.toml", &parts.replace(from, to)).unwrap_err().to_string();
+    assert!(complaint("y() < 1", "y( < 1").contains("c.toml:7: "));
+    assert!(complaint("y() < 1", "y( < 1").ends_with("part 2, at byte 3: \"<\" where a value should stand"));
+    assert!(complaint("x() / y()", "x( / y()").starts_with("c.toml:8: "));
+    assert!(complaint("[\"x() > 2\", \"y() < 1 and x() > 0\"]", "[]").ends_with("no part"));
+    assert!(complaint("[\"x() > 2\", \"y() < 1 and x() > 0\"]", "3").contains("a text or a list of texts"));
+}
+
+#[test]
 fn a_claims_file_reads_and_complains_with_its_place() {
     let claims = parse("c.toml", FILE).unwrap();
     assert_eq!((claims[0].id.as_str(), claims[0].kind), ("one", Kind::Ratio));
@@ -207,4 +236,207 @@ fn a_claims_file_reads_and_complains_with_its_place() {
     assert!(
         complaint(&FILE.replace("ratio", "guess")).starts_with("c.toml:8: kind = \"guess\": unknown variant")
     );
+}
+
+/// Samples over ten seeds: `a` and `b` share the seeds' luck, of 3 either way, and `b` is 1 above `a`, give or take 0.1.
+struct Seeds;
+
+const LUCK: [f64; 10] = [3.0, -2.0, 1.0, 0.0, -3.0, 2.0, -1.0, 2.5, -2.5, 0.0];
+const NOISE: [f64; 10] = [0.1, -0.1, 0.0, 0.1, 0.0, -0.1, 0.1, -0.1, 0.0, 0.0];
+
+impl Seeds {
+    fn sample(value: impl Fn(usize) -> f64) -> Option<Value> {
+        Some(Sample::of((0..10).map(|seed| Some(value(seed)))).into())
+    }
+}
+
+impl Environment for Seeds {
+    fn name(&self, name: &str) -> Option<Value> {
+        match name {
+            "x" | "study.x" => Self::sample(|seed| 0.9 + 0.05 * LUCK[seed]),
+            "a" => Self::sample(|seed| 10.0 + LUCK[seed]),
+            "b" => Self::sample(|seed| 11.0 + LUCK[seed] + NOISE[seed]),
+            "never" => Self::sample(|_| f64::INFINITY),
+            "rarely" => Self::sample(|seed| if seed == 0 { 1.0 } else { f64::INFINITY }),
+            "none" => Self::sample(|_| 0.0),
+            "single" => Some(Sample::of([Some(5.0)]).into()),
+            "sure" => Some(Sample::exact(Some(5.0)).into()),
+            "unsure" => Some(Sample::exact(None).because("it has no end").into()),
+            "lost" => {
+                Some(Sample::of((0..10).map(|seed| (seed < 4).then_some(1.0))).because("no loss").into())
+            }
+            _ => None,
+        }
+    }
+
+    /// `t(k)` is k with a fifth of the luck, turned to another seed for each k.
+    fn call(&self, name: &str, arguments: &[Value], _: &[(String, Value)]) -> Option<Value> {
+        let k = arguments.first()?.as_number()?;
+        match name {
+            "study.t" | "t" => Self::sample(|seed| k + 0.2 * LUCK[(seed + k as usize) % 10]),
+            _ => None,
+        }
+    }
+}
+
+fn over_seeds(check: &str) -> Decision {
+    let read = Check::parse(check).unwrap_or_else(|error| panic!("{check}: {error}"));
+    read.decide(&Seeds).unwrap_or_else(|error| panic!("{check}: {error}"))
+}
+
+#[test]
+fn an_interval_on_one_side_decides_and_a_threshold_inside_does_not() {
+    for (check, want) in [
+        ("x < 1.1", Verdict::Holds),
+        ("x > 1.1", Verdict::Fails),
+        ("1.1 > x", Verdict::Holds),
+        ("1.1 <= x", Verdict::Fails),
+        ("x < 0.91", Verdict::Undecided),
+        ("x > 0.91", Verdict::Undecided),
+        ("0.91 >= x", Verdict::Undecided),
+        ("x == 0.9", Verdict::Undecided),
+        ("x != 0.9", Verdict::Undecided),
+        ("x == 1.2", Verdict::Fails),
+        ("x != 1.2", Verdict::Holds),
+        ("0.6 < x <= 1.2", Verdict::Holds),
+        ("0.6 < x <= 0.7", Verdict::Fails),
+        ("none == 0 and none >= 0 and not none < 0", Verdict::Holds),
+        ("none != 0", Verdict::Fails),
+        ("x in (0.1, 0.2)", Verdict::Fails),
+        ("[x, 1] == [0.2, 1]", Verdict::Fails),
+        ("lo(x) < 0.9 < hi(x) and lo(x) > 0.75", Verdict::Holds),
+        ("point(x) > 0.899 and point(x) < 0.901", Verdict::Holds),
+        ("lo(3) == hi(3) == 3", Verdict::Holds),
+        ("single > 4", Verdict::Undecided),
+        ("single == 5", Verdict::Undecided),
+        ("point(single) == 5", Verdict::Holds),
+        ("sure == 5 and mean(sure) == 5 and sd(sure) == 0", Verdict::Holds),
+        ("unsure > 1", Verdict::Undecided),
+        ("study.x < 1.1 and study.t(3) > 2", Verdict::Holds),
+        ("lost > 0", Verdict::Undecided),
+        ("count(lost) == 4 and count(x) == 10", Verdict::Holds),
+        ("not x", Verdict::Undecided),
+    ] {
+        assert_eq!(over_seeds(check).verdict, want, "{check}");
+    }
+    let reason = |check| over_seeds(check).reason.unwrap();
+    assert_eq!(reason("x < 0.91"), "x = 0.900 (0.823 to 0.977) may be below or above 0.910");
+    assert_eq!(reason("x == 0.9"), "x = 0.900 (0.823 to 0.977) may or may not be 0.900");
+    assert_eq!(reason("single > 4"), "single: one seed has no interval");
+    assert_eq!(reason("unsure > 1"), "it has no end");
+    assert_eq!(reason("lost > 0"), "no loss (4 of 10 seeds have a value)");
+}
+
+/// Unpaired, a difference of 1 between means of standard error 0.7 cannot be told.
+#[test]
+fn comparisons_are_paired() {
+    for check in [
+        "a < b",
+        "b - a > 0.9",
+        "0.9 < b - a < 1.1",
+        "mean(a) < mean(b)",
+        "max(a, 1) < min(b, 99)",
+        "a + 0.9 < b",
+        "mean([a, a]) < b",
+        "median(a) < median(b)",
+        "sum([b, 0]) - mean(a) > 0.9",
+    ] {
+        assert_eq!(over_seeds(check).verdict, Verdict::Holds, "{check}");
+    }
+    assert_eq!(over_seeds("a < 11").verdict, Verdict::Undecided);
+    let told = over_seeds("a < b").measured();
+    assert_eq!(told, "a = 10 (8.451 to 11.55), b = 11 (9.453 to 12.55), a - b = -1 (-1.058 to -0.942)");
+}
+
+#[test]
+fn infinite_values_are_compared_and_partly_infinite_ones_are_not() {
+    for (check, want) in [
+        ("never == inf and never > x and x < never and not never < 1", Verdict::Holds),
+        ("never == never and never >= never", Verdict::Holds),
+        ("never < never", Verdict::Fails),
+        ("x == inf", Verdict::Fails),
+        ("-never == -inf and -inf < x", Verdict::Holds),
+        ("isfinite(x) and not isfinite(never) and isfinite(3) and not isfinite(inf)", Verdict::Holds),
+        ("rarely > 0.5", Verdict::Undecided),
+        ("rarely == never", Verdict::Undecided),
+        ("isfinite(rarely)", Verdict::Undecided),
+        ("inf - inf > 0", Verdict::Undecided),
+        ("quantile(rarely, 0) >= 1", Verdict::Undecided),
+        ("median(rarely) == inf", Verdict::Holds),
+        ("fraction_above(never, 1e300) == 1", Verdict::Holds),
+        ("1 / never == 0", Verdict::Holds),
+    ] {
+        assert_eq!(over_seeds(check).verdict, want, "{check}");
+    }
+}
+
+/// t(k) is k +- 0.28 at 95 %, and +- 0.53 at the level of a family of 42.
+#[test]
+fn a_family_holds_at_its_own_level_and_fails_at_that_of_the_family() {
+    for (check, want) in [
+        // All true at 95 %, though none at 99.9 %.
+        ("all(t(k) < k + 0.4 for k in range(42))", Verdict::Holds),
+        // One is false at 95 % alone: with 42 comparisons that says little.
+        ("all(t(k) < k + (2 if k != 7 else -0.4) for k in range(42))", Verdict::Undecided),
+        ("t(7) < 7 - 0.4", Verdict::Fails),
+        ("all(t(k) < k + (2 if k != 7 else -0.9) for k in range(42))", Verdict::Fails),
+        // What chooses needs the family's level to hold, too.
+        ("any(t(k) < k - (1 if k != 7 else -0.4) for k in range(42))", Verdict::Undecided),
+        ("any(t(k) < k - (1 if k != 7 else -0.9) for k in range(42))", Verdict::Holds),
+        ("not all(t(k) > k + (-2 if k != 7 else 0.4) for k in range(42))", Verdict::Undecided),
+        ("not all(t(k) > k + (-2 if k != 7 else 0.9) for k in range(42))", Verdict::Holds),
+        ("sum(t(k) < k - (1 if k != 7 else -0.4) for k in range(42)) == 1", Verdict::Undecided),
+        ("len([k for k in range(42) if t(k) < k + 0.4]) == 42", Verdict::Undecided),
+        ("len([k for k in range(42) if t(k) < k + 0.9]) == 42", Verdict::Holds),
+        ("t(1) in (0, 1.4, 9, 10, 11, 12, 13, 14)", Verdict::Undecided),
+    ] {
+        assert_eq!(over_seeds(check).verdict, want, "{check}");
+    }
+    let decision = over_seeds("0 < t(1) < 1.05 and t(2) > 1");
+    assert_eq!((decision.uncertain, decision.verdict), (3, Verdict::Undecided));
+    assert!((decision.family_level - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
+    assert!(
+        decision
+            .reason
+            .unwrap()
+            .ends_with("may be below or above 1.050, at 98.3333 % as one of 3 comparisons")
+    );
+    assert_eq!(decision.comparisons[0].measured.len(), 1);
+    assert_eq!(decision.comparisons[1].holds, Some(true));
+}
+
+#[test]
+fn functions_of_lists_and_samples() {
+    for check in [
+        "median([3, 1, 2]) == 2 and 7 < median(a) and quantile([1, 2, 3], 0.5) == 2",
+        "quantile(a, 0) < mean(a) < quantile(a, 1)",
+        "1 < sd(a) < 4 and sd([1, 1]) == 0",
+        "spearman([1, 2, 3], [t(1), t(2), t(3)]) > 0.99 and spearman([1, 2], [2, 1]) == -1",
+        "0.8 < slope([1, 2, 3, 4], [t(1), t(2), t(3), t(4)]) < 1.2",
+        "r_squared([1, 2, 3], [2, 4, 6]) == 1",
+        "argmax([10, 20, 30], [t(1), t(9), t(2)]) == 20 and argmin((1, 2), (5, 4)) == 2",
+        "abs(peak([1, 2, 4, 8, 16], [1, 2, 9, 2, 1]) - 4) < 1e-9",
+        "1.5 < crossing([1, 2, 3], [t(1), t(2), t(3)], 2) < 2.5",
+        "variance_share([[t(1), t(2)], [t(11), t(12)]], 0) > 0.9 > variance_share([[1, 2], [11, 12]], 1)",
+        "log(exp(2)) > 1.99 and log10(1000) > 2.99 and sqrt(9) == 3 and floor(-1.5) == -2",
+        "round(2.5) == 2 and round(2.345, 1) == 2.3 and round(1250, -2) == 1200",
+        "fraction_above(a, 5) == 1 and fraction_above(a, 10) < 0.9",
+        "sorted([t(5), 3, t(1)])[0] < 2 and len(sorted([t(5), 3])) == 2",
+        "a / b < 1 and log(a) < log(b) and abs(a - b) > 0.5 and (a ** 2) > 50",
+    ] {
+        assert_eq!(over_seeds(check).verdict, Verdict::Holds, "{check}: {:?}", over_seeds(check).reason);
+    }
+    for check in [
+        "log(0) < 1",
+        "sqrt(-1) < 1",
+        "crossing([1, 2], [t(1), t(2)], 9) > 0",
+        "peak([0, 1], [1, 2]) > 0",
+        "slope([1, 1], [2, 3]) > 0",
+        "spearman([1, 2], [1]) > 0",
+        "variance_share([[1, 2], [3]], 0) > 0",
+        "median([]) > 0",
+        "0 ** -1 > 0",
+    ] {
+        assert_eq!(over_seeds(check).verdict, Verdict::Undecided, "{check}");
+    }
 }

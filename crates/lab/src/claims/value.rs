@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use super::estimate::Estimate;
+use super::sample::Sample;
+
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -15,6 +18,10 @@ pub enum Value {
     Text(String),
     /// A list or a tuple.
     List(Vec<Value>),
+    /// What an experiment measured, seed by seed.
+    Sample(Sample),
+    /// What was computed from samples, with its uncertainty.
+    Estimate(Estimate),
     /// Something that was not measured, and why. What is computed from it is unknown too, unless the outcome does not
     /// depend on it.
     Unknown(String),
@@ -29,11 +36,58 @@ impl Value {
             Self::Number(value) => Truth::of(*value != 0.0),
             Self::Text(text) => Truth::of(!text.is_empty()),
             Self::List(items) => Truth::of(!items.is_empty()),
+            Self::Sample(_) | Self::Estimate(_) => {
+                Truth::Unknown("a measured value is neither true nor false".to_owned())
+            }
             Self::Unknown(reason) => Truth::Unknown(reason.clone()),
         }
     }
 
-    /// The number that it is, if it is one; a boolean counts as 0 or 1.
+    /// Whether it is a number with uncertainty.
+    #[must_use]
+    pub const fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Sample(_) | Self::Estimate(_))
+    }
+
+    /// The number that it is, without uncertainty: the mean of a sample, the point of an estimate.
+    #[must_use]
+    pub fn point(&self) -> Option<f64> {
+        match self {
+            Self::Sample(sample) => sample.mean().ok().map(|mean| mean.point),
+            Self::Estimate(estimate) => Some(estimate.point),
+            exact => exact.as_number(),
+        }
+    }
+
+    /// Seeds that it rests on; a plain number needs none.
+    pub(super) fn seeds(&self) -> usize {
+        match self {
+            Self::Sample(sample) => sample.count(),
+            Self::Estimate(estimate) => estimate.n,
+            _ => 0,
+        }
+    }
+
+    /// What it counts as in a check: a deterministic case is a plain number.
+    pub(super) fn settled(self) -> Self {
+        match self {
+            Self::Sample(sample) if sample.is_exact() => sample.mean_value(),
+            Self::List(items) => Self::List(items.into_iter().map(Self::settled).collect()),
+            other => other,
+        }
+    }
+
+    /// About how much work it is to handle it once, in steps of the evaluation.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::List(items) => 1 + items.iter().map(Self::weight).sum::<usize>(),
+            Self::Sample(sample) => 1 + sample.values().len(),
+            Self::Estimate(_) => 4,
+            _ => 1,
+        }
+    }
+
+    /// The number that it is, if it is an exact one; a boolean counts as 0 or 1.
     #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match self {
@@ -50,6 +104,12 @@ impl From<f64> for Value {
     }
 }
 
+impl From<Sample> for Value {
+    fn from(sample: Sample) -> Self {
+        Self::Sample(sample)
+    }
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
@@ -62,7 +122,7 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
-/// As it would be written in a check.
+/// As it would be written in a check; what is uncertain with its interval.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,6 +138,8 @@ impl fmt::Display for Value {
                 }
                 f.write_str(if items.len() == 1 { ",)" } else { ")" })
             }
+            Self::Sample(sample) => write!(f, "{}", sample.mean_value()),
+            Self::Estimate(estimate) => write!(f, "{estimate}"),
             Self::Unknown(_) => f.write_str("unknown"),
         }
     }

@@ -44,7 +44,12 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p * (sorted.len() - 1) as f64;
     let below = place as usize;
     let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+    let part = place - below as f64;
+    // Infinite neighbours have no difference to go part of.
+    if part == 0.0 || sorted[below] == sorted[above] {
+        return sorted[below];
+    }
+    sorted[below] + part * (sorted[above] - sorted[below])
 }
 
 #[cfg(test)]
@@ -62,5 +67,11 @@ mod tests {
         let one = Spread::of([7.0]).unwrap();
         assert_eq!((one.p25, one.median, one.p75), (7.0, 7.0, 7.0));
         assert_eq!(Spread::of([]), None);
+        let some_infinite = [1.0, 2.0, f64::INFINITY, f64::INFINITY];
+        assert_eq!(quantile(&some_infinite, 1.0 / 3.0), 2.0);
+        assert_eq!(
+            (quantile(&some_infinite, 0.5), quantile(&some_infinite, 0.9)),
+            (f64::INFINITY, f64::INFINITY)
+        );
     }
 }

@@ -1,0 +1,145 @@
+//! A check and how it is decided.
+//!
+//! The level of a family. A check makes m comparisons of uncertain values, often dozens. At 95 % each, one of 42 that are
+//! all true looks false in most studies, so the level has to know m.
+//!
+//! - A check that is a conjunction (`and`, `all`, chained comparisons, parts) *holds* if every comparison is true at
+//!   95 %. That is an intersection-union test (Berger 1982): all have to pass, so the chance that it holds wrongly is
+//!   at most that of one of them, 5 %. It *fails* if one comparison is false at the level 1 - 0.05 / m (Bonferroni): the
+//!   chance that any of m true comparisons looks false is then at most 5 %.
+//! - With an uncertain comparison in `or`, `any`, `not`, a condition, or anything else that chooses, either verdict may rest on
+//!   whichever comparison came out by luck, and both need the level 1 - 0.05 / m.
+//!
+//! So a check is evaluated twice, at the two levels. `lo` and `hi` take the interval in force, and comparisons of them are
+//! of plain numbers, which m does not count.
+
+use super::decision::{Decision, PartDecision, Verdict};
+use super::estimate::LEVEL;
+use super::evaluator::{Environment, EvaluateError, Evaluator};
+use super::formula::Formula;
+use super::measurements::Measurements;
+use super::parser::ParseError;
+use super::value::Truth;
+use super::vocabulary::Vocabulary;
+use super::{Replicated, Tally};
+
+/// A check, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    source: String,
+    /// What all have to hold; none if it is prose.
+    parts: Vec<Formula>,
+}
+
+impl Check {
+    /// Reads a check of one part.
+    ///
+    /// # Errors
+    /// The text is no expression of the language.
+    pub fn parse(source: &str) -> Result<Self, ParseError> {
+        Ok(Self { source: source.to_owned(), parts: vec![Formula::parse(source)?] })
+    }
+
+    /// A check that holds if all of `parts` do.
+    #[must_use]
+    pub fn all(parts: Vec<Formula>) -> Self {
+        let sources: Vec<&str> = parts.iter().map(Formula::source).collect();
+        Self { source: sources.join("; "), parts }
+    }
+
+    /// A check that only code can decide.
+    #[must_use]
+    pub fn prose(source: &str) -> Self {
+        Self { source: source.to_owned(), parts: Vec::new() }
+    }
+
+    /// The check as written; its parts with semicolons between.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What all have to hold; none if it is prose.
+    #[must_use]
+    pub fn parts(&self) -> &[Formula] {
+        &self.parts
+    }
+
+    /// Checks every name, function and literal argument without evaluating anything.
+    ///
+    /// # Errors
+    /// The first mistake and its place in the text of its part.
+    pub fn verify(&self, vocabulary: &dyn Vocabulary) -> Result<(), ParseError> {
+        self.parts.iter().try_for_each(|part| part.verify(vocabulary))
+    }
+
+    /// Decides the check by what `environment` knows.
+    ///
+    /// # Errors
+    /// It asks for what nobody defines, or does not make sense: a mistake, not a verdict.
+    pub fn decide(&self, environment: &dyn Environment) -> Result<Decision, EvaluateError> {
+        if self.parts.is_empty() {
+            return Err(EvaluateError::Prose);
+        }
+        let mut alone = Evaluator::new(environment, LEVEL);
+        let at_level = self.truths(&mut alone)?;
+        let family = family_level(alone.uncertain);
+        let in_family = if alone.uncertain > 1 {
+            self.truths(&mut Evaluator::new(environment, family))?
+        } else {
+            at_level.clone()
+        };
+        let Evaluator { lookups, comparisons, uncertain, is_mixed, .. } = alone;
+        let rule = |at_level, in_family| ruled(at_level, in_family, is_mixed);
+        let parts = self.parts.iter().zip(at_level.iter().zip(&in_family));
+        let part = |(formula, (at_level, in_family)): (&Formula, (&Truth, &Truth))| {
+            let (verdict, reason) = rule(at_level.clone(), in_family.clone());
+            PartDecision { source: formula.source().to_owned(), verdict, reason }
+        };
+        let parts = parts.map(part).collect();
+        let (verdict, reason) = rule(Truth::all(at_level), Truth::all(in_family));
+        let reason = reason.map(|reason| match uncertain {
+            0 | 1 => reason,
+            m => format!("{reason}, at {:.4} % as one of {m} comparisons", 100.0 * family),
+        });
+        Ok(Decision { verdict, reason, uncertain, family_level: family, parts, lookups, comparisons })
+    }
+
+    fn truths(&self, evaluator: &mut Evaluator<'_>) -> Result<Vec<Truth>, EvaluateError> {
+        self.parts.iter().map(|part| Ok(evaluator.evaluate(&part.expression)?.truth())).collect()
+    }
+
+    /// Decides the check over seeds: at the medians of `runs`, and how many of them decide it alike on their own.
+    ///
+    /// # Errors
+    /// As [`Check::decide`].
+    pub fn decide_over(&self, runs: &[Measurements]) -> Result<Replicated, EvaluateError> {
+        let decision = self.decide(&Measurements::medians(runs))?;
+        let mut seeds = Tally::default();
+        for run in runs {
+            seeds.add(self.decide(run)?.verdict);
+        }
+        Ok(Replicated { decision, seeds })
+    }
+}
+
+/// The level at which each of `m` comparisons errs so rarely that all of them together err in 5 % at most (Bonferroni).
+fn family_level(m: usize) -> f64 {
+    1.0 - (1.0 - LEVEL) / m.max(1) as f64
+}
+
+/// The verdict of what is so at 95 % and what is so at the level of the family, and why it is undecided.
+///
+/// What is known at the wider intervals is so at the narrower ones too, unless `lo` and `hi` move with them: then the two may
+/// contradict each other, and nothing is decided.
+fn ruled(at_level: Truth, in_family: Truth, is_mixed: bool) -> (Verdict, Option<String>) {
+    match (at_level, in_family) {
+        (Truth::Is(true), Truth::Is(true)) => (Verdict::Holds, None),
+        (Truth::Is(true), _) if !is_mixed => (Verdict::Holds, None),
+        (Truth::Is(false), Truth::Is(false)) => (Verdict::Fails, None),
+        (_, Truth::Unknown(reason)) | (Truth::Unknown(reason), _) => (Verdict::Undecided, Some(reason)),
+        (Truth::Is(_), Truth::Is(_)) => {
+            (Verdict::Undecided, Some("the two levels contradict each other".to_owned()))
+        }
+    }
+}
