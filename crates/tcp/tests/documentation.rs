@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 const DOCUMENT: &str = include_str!("../../../docs/tcp.md");
 /// The columns of the table of presets; the other presets differ from `enhanced` in a key each.
-const COLUMNS: [&str; 4] = ["reference", "enhanced", "linux", "rfc"];
+const COLUMNS: [&str; 5] = ["reference", "enhanced", "linux-2.4", "linux", "rfc"];
 /// Tables of parameters that matter to one value of another key only; presets leave them alone.
 const PARAMETERS: [&str; 4] = ["vegas", "fast", "hybla", "ensemble"];
 
@@ -36,7 +36,7 @@ fn presets() -> String {
     let default = settings(&TcpConfig::default());
     let columns = COLUMNS.map(|name| settings(&TcpConfig::preset(name).expect("a preset")));
     let mut lines = format!("| key | default | {} |\n", COLUMNS.map(|name| format!("`{name}`")).join(" | "));
-    lines += "|---|---|---|---|---|---|\n";
+    lines += "|---|---|---|---|---|---|---|\n";
     for key in keys("").iter().filter(|key| !PARAMETERS.contains(&key.as_str())) {
         let row: Vec<String> = columns.iter().map(|table| cell(table, key)).collect();
         lines += &format!("| `{key}` | {} | {} |\n", cell(&default, key), row.join(" | "));

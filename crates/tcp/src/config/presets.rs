@@ -11,6 +11,7 @@ pub const PRESETS: Presets = Presets(&[
     ("enhanced", include_str!("../../presets/enhanced.toml")),
     ("enhanced-cbi", include_str!("../../presets/enhanced-cbi.toml")),
     ("enhanced-no-daass", include_str!("../../presets/enhanced-no-daass.toml")),
+    ("linux-2.4", include_str!("../../presets/linux-2.4.toml")),
     ("linux", include_str!("../../presets/linux.toml")),
     ("rfc", include_str!("../../presets/rfc.toml")),
 ]);
@@ -44,7 +45,10 @@ impl Serialize for TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Congestion, DelayedAcks, InitialWindow, Recovery};
+    use crate::config::{
+        Congestion, DelayedAcks, ForwardRto, InitialWindow, Recovery, ReduceFrom, Reduction, RtoEstimator,
+        SpuriousResponse,
+    };
     use base::Duration;
     use base::config;
 
@@ -92,6 +96,22 @@ mod tests {
         assert_eq!(preset("enhanced-cbi"), cbi);
     }
 
+    /// Sarolahti and Kuznetsov 2002: what sets 2.4 apart from what the RFCs say, and what came after it.
+    #[test]
+    fn linux_2_4_is_the_kernel_of_its_day() {
+        let config = preset("linux-2.4");
+        assert_eq!((config.recovery, config.reduction), (Recovery::Fack, Reduction::RateHalving));
+        assert_eq!((config.f_rto, config.eifel_detection), (ForwardRto::Off, true));
+        assert_eq!(config.spurious_response, SpuriousResponse::Eifel);
+        assert_eq!((config.congestion, config.reduce_from), (Congestion::Reno, ReduceFrom::Cwnd));
+        assert_eq!(config.initial_window, InitialWindow::Segments(2));
+        assert_eq!(config.delayed_acks, DelayedAcks::QuickAcks);
+        let timers = [config.initial_rto, config.min_rto, config.max_rto].map(Duration::as_millis);
+        assert_eq!((timers, config.rto_estimator), ([3000, 200, 120_000], RtoEstimator::Linux));
+        assert_eq!((config.timestamps, config.window_scaling), (true, true));
+        assert_eq!(config.receive_buffer.0, 65_535);
+    }
+
     #[test]
     fn own_keys_go_before_the_presets() {
         let text = "congestion = \"reno\"\npreset = \"linux\"\nmin-rto = \"1 s\"";
@@ -108,7 +128,7 @@ mod tests {
             (
                 "preset = \"solaris\"",
                 "t:1: preset = \"solaris\": no preset \"solaris\"; allowed are \"reference\", \"enhanced\", \
-                 \"enhanced-cbi\", \"enhanced-no-daass\", \"linux\", \"rfc\"",
+                 \"enhanced-cbi\", \"enhanced-no-daass\", \"linux-2.4\", \"linux\", \"rfc\"",
             ),
             ("preset = \"linux\"\nmss = 10", "t:2: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
         ] {
