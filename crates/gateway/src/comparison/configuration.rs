@@ -96,8 +96,8 @@ impl Configuration {
         let recovery = if self.sack { "rack" } else { "newreno" };
         let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
         format!(
-            "preset = \"linux\"\nrecovery = \"{recovery}\"\ncongestion = \"{}\"\nslow-start = \"{slow_start}\"\n\
-             window-scaling = {}\n",
+            "preset = \"linux\"\nrecovery.scheme = \"{recovery}\"\ncongestion = \"{}\"\nwindow.slow-start = \"{slow_start}\"\n\
+             window.scaling = {}\n",
             self.controller.name(),
             self.scaling,
         )
@@ -120,7 +120,7 @@ mod tests {
             assert_eq!(Configuration::named(&configuration.name()), Some(*configuration));
             let others = Configuration::ALL.iter().skip(at + 1);
             assert!(others.clone().all(|other| other.tcp(&[]) != configuration.tcp(&[])));
-            assert_eq!(configuration.tcp(&[]).unwrap().recovery.uses_sack(), configuration.sack);
+            assert_eq!(configuration.tcp(&[]).unwrap().recovery.scheme.uses_sack(), configuration.sack);
         }
         assert_eq!(Configuration::ALL[0].name(), "reno-sack-scaling");
         assert_eq!(Configuration::named("vegas"), None);

@@ -48,7 +48,7 @@ impl Listener {
 
     /// Takes a place in the backlog, if there is one.
     pub(super) fn admit(&mut self) -> bool {
-        let room = self.half_open < self.config.backlog;
+        let room = self.half_open < self.config.limits.backlog;
         self.half_open += u32::from(room);
         room
     }

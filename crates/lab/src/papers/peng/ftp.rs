@@ -69,7 +69,7 @@ fn first_rtt_bytes(trial: &Trial, group: &str) -> Option<f64> {
 /// The sums of the first group's windows, round by round, and over which rounds they can be compared.
 fn measure_rounds(measured: &mut Measurements, scenario: &Scenario, trials: [&Trial; 3]) {
     let [_, stcp, single] = trials;
-    let window = scenario.tcp.receive_buffer.0 as f64;
+    let window = scenario.tcp.window.receive_buffer.0 as f64;
     let mut rounds = Vec::new();
     for round in 0.. {
         let at = |trial: &Trial| round_at(trial, round).filter(|&time| is_undisturbed(trial, time));

@@ -18,7 +18,7 @@ struct Settings {
     window: &'static str,
     /// The bottleneck's queue in products of rate and [`RTT`].
     queue: f64,
-    /// Their name, and the value of `delayed-acks`.
+    /// Their name, and the value of `acknowledgements.delay`.
     acks: (&'static str, &'static str),
     recovery: &'static str,
     ssthresh: &'static str,
@@ -82,12 +82,12 @@ fn point(settings: Settings) -> Point {
     let mut overrides = vec![
         set("link.satellite.channel.rate", rate.to_owned()),
         set("link.satellite.queue.drop-tail.bytes", bytes.to_string()),
-        set("tcp.receive-buffer", window.to_owned()),
-        set("tcp.delayed-acks", delayed.to_owned()),
+        set("tcp.window.receive-buffer", window.to_owned()),
+        set("tcp.acknowledgements.delay", delayed.to_owned()),
         set("tcp.recovery", recovery.to_owned()),
     ];
     if !high {
-        overrides.push(set("tcp.initial-ssthresh", window.to_owned()));
+        overrides.push(set("tcp.window.initial-ssthresh", window.to_owned()));
     }
     Point {
         name: format!(

@@ -1,8 +1,53 @@
-//! Where a connection's window starts.
+//! `[tcp.window]`: where the congestion window starts and how slow start opens it, and the windows of the two ends.
 
 use core::fmt;
 
+use base::units::Size;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::SlowStart;
+use super::range;
+
+/// The windows of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct WindowConfig {
+    /// Congestion window at the start, and again after an idle time (`idle-restart`).
+    pub initial: InitialWindow,
+    /// Slow start threshold at the start; by default there is none (RFC 5681, 3.1).
+    pub initial_ssthresh: Option<Size>,
+    /// How slow start ends, for the controllers that have the usual one: Reno, CUBIC and Westwood.
+    pub slow_start: SlowStart,
+    /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
+    #[serde(deserialize_with = "range::one_or_more")]
+    pub byte_counting_limit: u32,
+    /// Whether a sender that was idle for a retransmission time-out starts again from the initial window
+    /// (RFC 5681, 4.1).
+    pub idle_restart: bool,
+    /// Offer window scaling (RFC 7323, 2).
+    pub scaling: bool,
+    /// Receive buffer, and so the largest window. Memory is taken as data come.
+    #[serde(deserialize_with = "range::buffer")]
+    pub receive_buffer: Size,
+    /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
+    #[serde(deserialize_with = "range::buffer")]
+    pub send_buffer: Size,
+}
+
+impl Default for WindowConfig {
+    fn default() -> Self {
+        Self {
+            initial: InitialWindow::Segments(2),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            byte_counting_limit: 1,
+            idle_restart: true,
+            scaling: true,
+            receive_buffer: Size(256 * 1024),
+            send_buffer: Size(512 * 1024),
+        }
+    }
+}
 
 /// The initial window: in TOML a number of segments, or `"rfc3390"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
