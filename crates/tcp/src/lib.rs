@@ -23,6 +23,7 @@ mod recovery;
 mod rtt;
 mod sequence;
 
+pub use buffer::send::Source;
 pub use config::{
     Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery,
     ReduceFrom, Reduction, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
