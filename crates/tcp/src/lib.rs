@@ -23,6 +23,7 @@ mod recovery;
 mod rtt;
 mod sequence;
 
+pub use buffer::send::Source;
 pub use config::{
     AcknowledgementConfig, Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow,
     LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, RtoConfig, RtoEstimator,

@@ -42,8 +42,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Self { config: Arc::new(config.clone()), half_open: 0 }
+    pub(super) const fn new(config: Arc<TcpConfig>) -> Self {
+        Self { config, half_open: 0 }
     }
 
     /// Takes a place in the backlog, if there is one.
