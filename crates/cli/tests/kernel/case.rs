@@ -7,7 +7,7 @@ use base::content::Content;
 use base::units::Probability;
 use base::{Duration, Rate, Rng};
 use channel::{ErrorModel, line};
-use gateway::stack::path::Impairments;
+use field::stack::path::Impairments;
 use tcp::TcpConfig;
 
 /// One transfer.

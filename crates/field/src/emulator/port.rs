@@ -7,9 +7,9 @@ use std::os::fd::AsFd as _;
 use base::Packet;
 
 use super::UdpPort;
-use crate::carrier::udp::{enlarge, overflows};
-use crate::readiness::Interest;
-use crate::tun::{Tun, Written};
+use gateway::carrier::udp::{enlarge, overflows};
+use gateway::readiness::Interest;
+use gateway::tun::{Tun, Written};
 
 #[derive(Debug)]
 pub(super) enum Port {

@@ -8,7 +8,7 @@ use std::process::Child;
 use base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Clock, sleep};
+use gateway::clock::{Clock, sleep};
 
 /// A process and when it started, in the kernel's ticks since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use base::Duration;
 use serde::Serialize;
 
-use crate::clock::{Clock, sleep};
-use crate::daemon::read_status;
-use crate::key::PresharedKey;
-use crate::signals::Signals;
 use crate::testbed::TestbedError;
 use crate::testbed::namespaces::{Namespace, check_requirements, ip, this_program};
 use crate::testbed::processes::{Process, end_all};
+use gateway::clock::{Clock, sleep};
+use gateway::daemon::read_status;
+use gateway::key::PresharedKey;
+use gateway::signals::Signals;
 
 /// What to measure.
 #[derive(Clone, Debug)]

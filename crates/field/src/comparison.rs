@@ -17,11 +17,11 @@ use std::sync::atomic::AtomicBool;
 use base::Rng;
 use serde::Serialize;
 
-use crate::signals::Signals;
 use crate::testbed::TestbedError;
 use crate::testbed::namespaces::check_namespaces;
 use crate::workers;
 use configuration::Configuration;
+use gateway::signals::Signals;
 use site::Site;
 
 /// What to compare.

@@ -15,7 +15,7 @@ use base::{Duration, Instant};
 use super::measurement::Observation;
 use super::offset::Offset;
 use super::request::{Extent, LONGEST_RECORD, Model};
-use crate::clock::{monotonic, sleep};
+use gateway::clock::{monotonic, sleep};
 
 /// The content of all streams; which stream is said with the request.
 pub(super) static CONTENT: LazyLock<Content> = LazyLock::new(|| Content::new(0));

@@ -9,10 +9,10 @@ use base::{Duration, Instant};
 use serde_json::Value;
 
 use super::{Case, Contender, Options};
-use crate::clock::{Clock, sleep};
 use crate::testbed::TestbedError;
 use crate::testbed::namespaces::{Namespace, this_program};
 use crate::testbed::processes::{Process, end_all};
+use gateway::clock::{Clock, sleep};
 
 /// The sender's namespace and the receiver's; removed when dropped.
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use base::{Duration, Instant};
 use channel::duplex;
 use serde::Serialize;
 
-use crate::clock::Clock;
-use crate::config::Overhead;
-use crate::readiness::{Interest, Ready, wait, wake_exactly};
-use crate::signals::Signals;
 use direction::Direction;
+use gateway::clock::Clock;
+use gateway::config::Overhead;
+use gateway::readiness::{Interest, Ready, wait, wake_exactly};
+use gateway::signals::Signals;
 use port::Port;
 
 pub use direction::DirectionCounters;

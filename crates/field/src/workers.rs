@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base::Duration;
 
-use crate::clock::sleep;
-use crate::signals::Signals;
 use crate::testbed::TestbedError;
+use gateway::clock::sleep;
+use gateway::signals::Signals;
 
 /// How often to look for signals and results.
 const LOOK: Duration = Duration::from_millis(50);

@@ -15,11 +15,11 @@ use std::os::fd::AsFd as _;
 use base::{Duration, Instant, Packet, Rng};
 use tcp::{ConnectionId, Event};
 
-use crate::clock::Clock;
-use crate::counters::Counter;
-use crate::readiness::{Interest, wait, wake_exactly};
-use crate::tun::netlink::{self, Prefix};
-use crate::tun::{Tun, Written};
+use gateway::clock::Clock;
+use gateway::counters::Counter;
+use gateway::readiness::{Interest, wait, wake_exactly};
+use gateway::tun::netlink::{self, Prefix};
+use gateway::tun::{Tun, Written};
 use path::{Impairments, Path};
 
 pub use exchange::Exchange;

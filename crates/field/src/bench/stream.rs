@@ -9,9 +9,9 @@ use std::time;
 use base::{Duration, Instant};
 
 use super::broken;
-use crate::clock::{Clock, sleep};
-use crate::signals::Signals;
 use crate::testbed::namespaces::Namespace;
+use gateway::clock::{Clock, sleep};
+use gateway::signals::Signals;
 
 const PORT: u16 = 5201;
 /// Bytes of one write or read: several super-segments.

@@ -14,9 +14,9 @@ use tcp::TcpConfig;
 
 use super::configuration::Configuration;
 use super::site::{FORWARDING, KERNEL, MTU, OURS, PORT, Site};
-use crate::clock::{Clock, sleep};
 use crate::stack::exchange::Plan;
 use crate::stack::{self, Application, Exchange, Stack};
+use gateway::clock::{Clock, sleep};
 
 /// What a transfer took.
 #[derive(Clone, Copy, Debug)]

@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 use base::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Clock, sleep};
-use crate::daemon::{Status, read_status, replace};
+use gateway::clock::{Clock, sleep};
+use gateway::daemon::{Status, read_status, replace};
 use namespaces::{Namespace, Room};
 use processes::Process;
 

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 
 use base::{Duration, Instant};
 
-use crate::clock::monotonic;
+use gateway::clock::monotonic;
 
 /// Questions of one comparison.
 const QUESTIONS: usize = 8;

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
-use crate::config::{self, PositiveRate};
-use crate::key::PresharedKey;
+use gateway::config::{self, PositiveRate};
+use gateway::key::PresharedKey;
 
 /// The gateways' and the emulator's UDP port.
 pub const GATEWAY_PORT: u16 = 51_900;

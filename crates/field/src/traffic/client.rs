@@ -17,8 +17,8 @@ use super::offset::{self, Offset};
 use super::request::{Answer, Congestion, Direction, Extent, Model, REQUEST_LEN, Request};
 use super::sockets::{InUse, Sockets, prepare, read_content, set_congestion, write_content};
 use super::stream::{self, Broken, CONTENT, due_times};
-use crate::clock::{monotonic, sleep};
-use crate::signals::Signals;
+use gateway::clock::{monotonic, sleep};
+use gateway::signals::Signals;
 
 /// Streams, or transactions at a time, of one load.
 pub const MOST_CONNECTIONS: u32 = 500;

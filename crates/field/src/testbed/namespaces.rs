@@ -248,7 +248,7 @@ impl Namespace {
 /// How often to look for processes that others started while those were ended.
 const ROUNDS: u32 = 5;
 
-/// Undoes for a new process what [`crate::signals::Signals`] did to its parent.
+/// Undoes for a new process what [`gateway::signals::Signals`] did to its parent.
 fn accept_signals() -> io::Result<()> {
     // SAFETY: a signal set is plain old data; each call gets a pointer to it that is valid for the call.
     unsafe {

@@ -8,10 +8,10 @@ use std::time;
 
 use base::{Duration, Instant};
 
-use crate::clock::{Clock, sleep};
 use crate::comparison::configuration::Controller;
 use crate::comparison::transfer::{changed, panicked, retransmissions, socket};
 use crate::testbed::namespaces::Namespace;
+use gateway::clock::{Clock, sleep};
 
 /// When to do what.
 #[derive(Clone, Copy, Debug)]

@@ -14,13 +14,13 @@ use base::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::clock::{Clock, sleep};
 use crate::comparison::configuration::Configuration;
 use crate::comparison::content;
-use crate::signals::Signals;
 use crate::testbed::namespaces::{Room, check_namespaces};
 use crate::testbed::{self, Link, Name, TestbedError};
 use crate::workers::{self, lock};
+use gateway::clock::{Clock, sleep};
+use gateway::signals::Signals;
 
 /// One transfer to make.
 #[derive(Clone, Debug)]

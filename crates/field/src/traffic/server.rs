@@ -16,9 +16,9 @@ use super::offset::{self, Offset};
 use super::request::{Answer, Direction, Model, REQUEST_LEN, Request, RequestError};
 use super::sockets::{self, InUse, Sockets, prepare};
 use super::stream::{self, Broken, CONTENT};
-use crate::clock::{monotonic, sleep};
-use crate::readiness::{Interest, wait};
-use crate::signals::Signals;
+use gateway::clock::{monotonic, sleep};
+use gateway::readiness::{Interest, wait};
+use gateway::signals::Signals;
 
 /// For a request to come, once connected.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);

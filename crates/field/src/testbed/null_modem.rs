@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use base::Duration;
 
-use crate::carrier::serial::make_raw;
-use crate::readiness::{Interest, wait};
+use gateway::carrier::serial::make_raw;
+use gateway::readiness::{Interest, wait};
 
 /// A line between two serial devices, which gateways can be told to use.
 #[derive(Debug)]
@@ -111,5 +111,91 @@ fn unless_blocked(result: io::Result<usize>) -> io::Result<usize> {
     match result {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use base::Instant;
+    use gateway::carrier::{Sent, SerialCarrier};
+    use gateway::config::{self, Config};
+
+    use super::*;
+
+    fn open(modem: &NullModem, end: usize, key: &str) -> SerialCarrier {
+        let device = modem.device(end).display();
+        let text = format!(
+            "[tun]\nname = \"sat0\"\n[carrier.serial]\ndevice = \"{device}\"\nbaud = 1000000\n{key}\n\
+             [link]\nprotocol = \"plain\"\n[session]\nkey-file = \"k\"\n"
+        );
+        let config = Config::parse("site.toml", &text).unwrap();
+        let config::Carrier::Serial(serial) = &config.carrier else { panic!("a serial line") };
+        SerialCarrier::open(serial).unwrap()
+    }
+
+    /// Carries until nothing moves, with noise in front of what the end 0 sends; what arrives at the end 1.
+    fn arrived(
+        modem: &mut NullModem,
+        mut noise: Vec<u8>,
+        now: Instant,
+        to: &mut SerialCarrier,
+    ) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        loop {
+            let mut carried = 0;
+            let line = |_, bytes: &mut Vec<u8>| {
+                bytes.splice(..0, noise.drain(..));
+                carried += bytes.len();
+            };
+            modem.carry(Duration::from_millis(5), line).unwrap();
+            to.receive(now, |datagram| found.push(datagram.to_vec())).unwrap();
+            if carried == 0 {
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn datagrams_cross_and_noise_costs_little() {
+        for key in ["", "efl-key = \"000102030405060708090a0b0c0d0e0f\""] {
+            let mut modem = NullModem::open().unwrap();
+            let (mut a, mut b) = (open(&modem, 0, key), open(&modem, 1, key));
+            let mut now = Instant::ZERO + Duration::from_secs(1);
+            let mut found = 0;
+            for n in 0..200_u8 {
+                let datagram: Vec<u8> = (0..400).map(|at: u32| (at as u8).wrapping_mul(n)).collect();
+                assert_eq!(a.send(&datagram), Sent::Yes);
+                // All values of a byte, those that a terminal would act upon among them.
+                let noise = if n % 10 == 9 { (0..=n).collect() } else { Vec::new() };
+                let got = arrived(&mut modem, noise, now, &mut b);
+                found += got.iter().filter(|got| **got == datagram).count();
+                now += Duration::from_millis(10);
+            }
+            // An unfinished header may take up to a frame behind the noise along, until the line is silent.
+            arrived(&mut modem, Vec::new(), now, &mut b);
+            b.receive(now + Duration::from_secs(1), |_| ()).unwrap();
+            let counters: HashMap<_, _> = b.counters().into_iter().collect();
+            assert!(found >= 160 && counters["frames"] >= 178, "{found} {counters:?}");
+            assert!(counters["hunts"] >= 19 && counters["bits-skipped"] > 0, "{counters:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_line_makes_wait_and_a_lost_one_is_told() {
+        let mut modem = NullModem::open().unwrap();
+        let (mut a, mut b) = (open(&modem, 0, ""), open(&modem, 1, ""));
+        assert_eq!(a.send(&[0; 512]), Sent::Refused);
+        let sent = (0..1000).take_while(|_| a.send(&[7; 500]) == Sent::Yes).count();
+        assert!((2..999).contains(&sent) && a.has_unsent() && !a.flush(), "{sent}");
+        let mut found = Vec::new();
+        while found.len() < sent {
+            found.extend(arrived(&mut modem, Vec::new(), Instant::ZERO, &mut b));
+            a.flush();
+        }
+        assert!(found.iter().all(|datagram| *datagram == [7; 500]) && !a.has_unsent());
+        drop(modem);
+        assert!(b.receive(Instant::ZERO, |_| ()).is_err());
     }
 }

@@ -11,7 +11,7 @@ use base::{Duration, Instant, Rate};
 
 use super::request::{Direction, Extent, Model, REQUEST_LEN, Request};
 use super::{Broken, Counters, Load, Options, Report, Server, TrafficError, run};
-use crate::clock::{Clock, sleep};
+use gateway::clock::{Clock, sleep};
 
 /// A server on a thread, ended when asked for its counters.
 struct Served {
