@@ -3,7 +3,7 @@
 #![no_main]
 
 use base::wire::record::{Item, Reader};
-use gateway::traffic::request::{LONGEST_RECORD, REQUEST_LEN, Request};
+use field::traffic::request::{LONGEST_RECORD, REQUEST_LEN, Request};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

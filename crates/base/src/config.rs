@@ -3,14 +3,14 @@
 //! Ranges and units are checked while the value is read (see [`crate::units`]), so every complaint knows
 //! its place: file, line, key, value and what is allowed.
 
-mod presets;
+mod dialect;
 
 use core::fmt;
 use core::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-pub use presets::{Layered, Presets};
+pub use dialect::{Dialect, Settings, read};
 
 /// Why a file cannot be used. Its text is one line: `file:line: key = value: what is wrong and what is allowed`.
 #[derive(Clone, Debug, PartialEq, Eq)]

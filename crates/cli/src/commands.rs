@@ -3,6 +3,7 @@
 mod bench;
 mod bench_faulkner;
 mod bench_gateway;
+mod bench_scale;
 mod bench_tcp;
 mod demo;
 mod emulate;

@@ -18,8 +18,8 @@ use std::sync::Mutex;
 
 use base::Duration;
 use bench::{Testbed, blockages, missing};
+use field::testbed::namespaces::Namespace;
 use gateway::clock::sleep;
-use gateway::testbed::namespaces::Namespace;
 use testbed::bench;
 use testbed::serial::SerialSites;
 

@@ -30,8 +30,7 @@ use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
 use complaints::Complaints;
 
-pub(crate) use status::replace;
-pub use status::{Status, read_status};
+pub use status::{Status, read_status, replace};
 
 /// A running gateway.
 #[derive(Debug)]

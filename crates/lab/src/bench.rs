@@ -1,8 +1,10 @@
-//! The engine's benchmark: ten SACK bulk flows through one bottleneck.
+//! The engine's benchmarks: here ten SACK bulk flows through one bottleneck.
 //!
 //! 500-byte segments, 40 Mbit/s access links of 1 ms, a 10 Mbit/s bottleneck of 20 ms behind a queue of 500
 //! packets, 100 simulated seconds. Erasures hit data and acknowledgements alike. What is counted is data and acknowledgement packets that pass the bottleneck;
 //! timing is the caller's business, since nothing here reads a clock.
+
+pub mod scale;
 
 use core::fmt::Write as _;
 use std::path::Path;

@@ -5,10 +5,13 @@
 //! erasures count by their long-run capacity, so that a short lucky run over such a channel may come out slightly
 //! ahead of it. Nothing is taken off for handshakes, slow start or acknowledgements.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet};
 use link::{Class, Demand, FrameInfo, FrameKind, Protocol};
 
+use crate::scenario::topology::Topology;
 use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 
 /// Application bits per second that all transfers of `scenario` together can reach with `seed`.
@@ -17,8 +20,9 @@ use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 /// carry its share. For any other: the most bits that can arrive until the run's end, over that time.
 #[must_use]
 pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
+    let setting = Setting::new(scenario, seed);
     let flows: Vec<Flow<'_>> =
-        scenario.traffic.values().map(|traffic| Flow::new(scenario, seed, traffic)).collect();
+        scenario.traffic.values().map(|traffic| Flow::new(&setting, traffic)).collect();
     let first_start = flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
     let total: Option<u64> = flows.iter().map(|flow| flow.bits.filter(|_| flow.ends)).sum();
     if let (true, Some(bits)) = (completed, total) {
@@ -35,9 +39,26 @@ pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
 pub fn transfer_seconds(scenario: &Scenario, seed: u64, name: &str) -> Option<f64> {
     let Traffic::Bulk(bulk) = scenario.traffic.get(name)? else { return None };
     let alone = Traffic::Bulk(Bulk { after: None, start: Duration::ZERO, ..bulk.clone() });
-    let flow = Flow::new(scenario, seed, &alone);
+    let setting = Setting::new(scenario, seed);
+    let flow = Flow::new(&setting, &alone);
     flow.bits?;
     Some(slowest_share(&[flow])).filter(|&done| done < Instant::MAX).map(Instant::as_secs_f64)
+}
+
+/// What the flows of a scenario have in common.
+struct Setting<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    topology: Topology<'a>,
+    /// Bytes of the packets that the scenario sends, and bytes of application data in them.
+    packets: BTreeSet<(usize, usize)>,
+}
+
+impl<'a> Setting<'a> {
+    fn new(scenario: &'a Scenario, seed: u64) -> Self {
+        let packets = datagrams(scenario).chain([full_segment(scenario)]).collect();
+        Self { scenario, seed, topology: Topology::new(scenario), packets }
+    }
 }
 
 /// All connections of one traffic: they share a path.
@@ -53,10 +74,11 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(scenario: &'a Scenario, seed: u64, traffic: &'a Traffic) -> Self {
+    fn new(setting: &Setting<'a>, traffic: &Traffic) -> Self {
+        let scenario = setting.scenario;
         let [from, to] = traffic.hosts();
-        let path = scenario.path(from, to).unwrap_or_default();
-        let path = path.into_iter().map(|(name, _, forward)| Direction::new(scenario, name, forward, seed));
+        let path = setting.topology.path(from, to).unwrap_or_default();
+        let path = path.into_iter().map(|(name, _, forward)| Direction::new(setting, name, forward));
         let path = path.collect();
         match traffic {
             Traffic::Bulk(bulk) => {
@@ -92,10 +114,6 @@ impl<'a> Flow<'a> {
             .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.channel.delay))
     }
 
-    fn crosses(&self, direction: &Direction<'_>) -> bool {
-        self.path.iter().any(|own| own.is(direction))
-    }
-
     /// The most bits that its own path lets through until `end`.
     fn most_bits(&self, end: Instant) -> f64 {
         let path = self.path.iter().map(|direction| direction.carried_bits(self.start, end));
@@ -113,11 +131,30 @@ fn earliest_start(scenario: &Scenario, bulk: &Bulk) -> Instant {
     before.saturating_add(bulk.start)
 }
 
+/// What crosses one direction of a link.
+struct Crossing<'f, 'a> {
+    direction: &'f Direction<'a>,
+    /// The places of the flows that do, in order.
+    flows: Vec<usize>,
+}
+
+/// Every direction that a flow crosses, with all that do.
+fn crossings<'f, 'a>(flows: &'f [Flow<'a>]) -> Vec<Crossing<'f, 'a>> {
+    let mut all: BTreeMap<(&str, bool), Crossing<'f, 'a>> = BTreeMap::new();
+    for (place, flow) in flows.iter().enumerate() {
+        for direction in &flow.path {
+            let crossing = all.entry((direction.name, direction.forward));
+            crossing.or_insert_with(|| Crossing { direction, flows: Vec::new() }).flows.push(place);
+        }
+    }
+    all.into_values().collect()
+}
+
 /// When the last bit can have arrived if every link has to carry what crosses it.
 fn slowest_share(flows: &[Flow<'_>]) -> Instant {
     let mut done = Instant::ZERO;
-    for direction in flows.iter().flat_map(|flow| &flow.path) {
-        let crossing = || flows.iter().filter(|flow| flow.crosses(direction));
+    for Crossing { direction, flows: places } in crossings(flows) {
+        let crossing = || places.iter().map(|&place| &flows[place]);
         let bits: u64 = crossing().filter_map(|flow| flow.bits).sum();
         let start = crossing().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         // The rest of the shortest path that leads over it; a bit that is late here is later there.
@@ -132,15 +169,13 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
 /// The most bits that can arrive until `end`: for each link, what it carries and what passes it by.
 fn most_bits(flows: &[Flow<'_>], end: Instant) -> f64 {
     let own: Vec<f64> = flows.iter().map(|flow| flow.most_bits(end)).collect();
-    let over = |direction: &Direction<'_>| {
-        let (mut crossing, mut aside) = (0.0, 0.0);
-        for (flow, bits) in flows.iter().zip(&own) {
-            *(if flow.crosses(direction) { &mut crossing } else { &mut aside }) += bits;
-        }
-        let start = flows.iter().filter(|flow| flow.crosses(direction)).map(|flow| flow.start).min();
-        direction.carried_bits(start.unwrap_or(Instant::ZERO), end).min(crossing) + aside
+    let all: f64 = own.iter().sum();
+    let over = |Crossing { direction, flows: places }: Crossing<'_, '_>| {
+        let crossing: f64 = places.iter().map(|&place| own[place]).sum();
+        let start = places.iter().map(|&place| flows[place].start).min();
+        direction.carried_bits(start.unwrap_or(Instant::ZERO), end).min(crossing) + (all - crossing)
     };
-    flows.iter().flat_map(|flow| &flow.path).map(over).fold(own.iter().sum(), f64::min)
+    crossings(flows).into_iter().map(over).fold(all, f64::min)
 }
 
 /// One direction of a link, for one realisation.
@@ -155,24 +190,19 @@ struct Direction<'a> {
 }
 
 impl<'a> Direction<'a> {
-    fn new(scenario: &'a Scenario, name: &'a str, forward: bool, seed: u64) -> Self {
-        let link = &scenario.link[name];
+    fn new(setting: &Setting<'a>, name: &'a str, forward: bool) -> Self {
+        let link = &setting.scenario.link[name];
         let (line, direction) =
             if forward { (link.channel.down(), "down") } else { (link.channel.up(), "up") };
-        let streams = link.channel.streams(seed, name, direction);
+        let streams = link.channel.streams(setting.seed, name, direction);
         let efficiency = |(packet, payload): (usize, usize)| {
             let bits =
                 link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| frame_bits(protocol, packet));
             payload as f64 * 8.0 / bits as f64
         };
         // Of all that the scenario sends, the packets that pay least for their headers: a bound must hold for any mix.
-        let packets = datagrams(scenario).chain([full_segment(scenario)]);
-        let efficiency = packets.map(efficiency).fold(0.0, f64::max);
+        let efficiency = setting.packets.iter().copied().map(efficiency).fold(0.0, f64::max);
         Self { name, forward, link, line, streams, efficiency }
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        (self.name, self.forward) == (other.name, other.forward)
     }
 
     /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.

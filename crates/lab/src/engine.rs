@@ -14,8 +14,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use base::{Instant, Packet};
+use rustc_hash::FxHashMap;
 
-use deadlines::Deadlines;
+pub(crate) use deadlines::Deadlines;
 pub use trace::TraceHash;
 
 /// A node's place in the engine.
@@ -116,8 +117,28 @@ pub struct Engine<N> {
     trace: TraceHash,
     events: u64,
     goals_reached: u32,
-    observers: Vec<(NodeId, Box<dyn Observer>)>,
+    observers: Vec<Box<dyn Observer>>,
+    /// By node: the numbers of its observers, in order.
+    observers_of: Vec<Vec<usize>>,
+    /// Events that had happened when time came to the present instant.
+    events_before: u64,
+    /// Events at this instant by node, once it has become suspiciously crowded.
+    crowd: FxHashMap<u32, u64>,
 }
+
+/// A node for which time does not go on: it has had more than [`MOST_AT_ONCE`] events at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("node {} wants to act at {at} over and over", node.0)]
+pub struct Stuck {
+    /// The node.
+    pub node: NodeId,
+    /// The instant.
+    pub at: Instant,
+}
+
+/// Events of one node at one instant, at most. Ours: a hundred thousand flows that open at once and send their first
+/// windows stay below, and it takes less than a second.
+pub const MOST_AT_ONCE: u64 = 4_000_000;
 
 impl<N: Node> Engine<N> {
     /// An engine at time zero without nodes.
@@ -133,6 +154,9 @@ impl<N: Node> Engine<N> {
             events: 0,
             goals_reached: 0,
             observers: Vec::new(),
+            observers_of: Vec::new(),
+            events_before: 0,
+            crowd: FxHashMap::default(),
         }
     }
 
@@ -158,7 +182,12 @@ impl<N: Node> Engine<N> {
 
     /// Lets `observer` watch the packets of a node.
     pub fn observe(&mut self, node: NodeId, observer: impl Observer + 'static) {
-        self.observers.push((node, Box::new(observer)));
+        let place = node.0 as usize;
+        if self.observers_of.len() <= place {
+            self.observers_of.resize(place + 1, Vec::new());
+        }
+        self.observers_of[place].push(self.observers.len());
+        self.observers.push(Box::new(observer));
     }
 
     /// The virtual time.
@@ -197,41 +226,87 @@ impl<N: Node> Engine<N> {
     }
 
     /// Runs until `end`, until nothing is left to happen, or until `goals` goals have been reached; zero means never.
+    ///
+    /// # Panics
+    /// Where [`Engine::try_run`] has an error.
     pub fn run(&mut self, end: Instant, goals: u32) {
-        self.drain_hand_over();
+        self.try_run(end, goals).unwrap_or_else(|stuck| panic!("{stuck}"));
+    }
+
+    /// The same for callers that know what a node is called.
+    ///
+    /// # Errors
+    /// A node whose deadline does not move on, which only a mistake in it can cause.
+    pub fn try_run(&mut self, end: Instant, goals: u32) -> Result<(), Stuck> {
+        self.drain_hand_over()?;
         while let Some((due, node)) = self.deadlines.first() {
             if due > end {
                 self.now = end;
-                return;
+                return Ok(());
             }
             debug_assert!(due >= self.now, "a deadline in the past");
-            self.now = due.max(self.now);
-            self.dispatch(node, Input::Wake);
-            self.drain_hand_over();
+            if due > self.now {
+                self.now = due;
+                self.events_before = self.events;
+            }
+            self.dispatch(NodeId(node), Input::Wake);
+            self.watch_crowd(NodeId(node))?;
+            self.drain_hand_over()?;
             if goals > 0 && self.goals_reached >= goals {
-                return;
+                return Ok(());
             }
         }
+        Ok(())
     }
 
-    fn drain_hand_over(&mut self) {
+    fn drain_hand_over(&mut self) -> Result<(), Stuck> {
         while let Some((node, port, packet)) = self.hand_over.pop_front() {
             self.trace.mix_arrival(self.now, node, port, &packet);
             if !self.observers.is_empty() {
                 self.show_observers(node, port, &packet);
             }
             self.dispatch(node, Input::Arrival(port, packet));
+            self.watch_crowd(node)?;
         }
+        Ok(())
+    }
+
+    /// Whether a node has had too many events at this instant. They are counted only once all nodes together have had
+    /// as many.
+    #[inline]
+    fn watch_crowd(&mut self, node: NodeId) -> Result<(), Stuck> {
+        match self.events - self.events_before {
+            0..MOST_AT_ONCE => Ok(()),
+            all => self.count_crowd(node, all),
+        }
+    }
+
+    #[cold]
+    fn count_crowd(&mut self, node: NodeId, all: u64) -> Result<(), Stuck> {
+        if all == MOST_AT_ONCE {
+            self.crowd.clear();
+        }
+        let count = self.crowd.entry(node.0).or_default();
+        *count += 1;
+        if *count > MOST_AT_ONCE { Err(Stuck { node, at: self.now }) } else { Ok(()) }
     }
 
     fn show_observers(&mut self, receiver: NodeId, port: Port, packet: &Packet) {
         let (sender, _) = self.wiring[receiver.0 as usize][usize::from(port.0)];
-        for (watched, observer) in &mut self.observers {
-            if *watched == sender {
-                observer.on_packet(self.now, Direction::Sent, packet);
-            } else if *watched == receiver {
-                observer.on_packet(self.now, Direction::Received, packet);
+        let of = |node: NodeId| self.observers_of.get(node.0 as usize).map_or(&[][..], Vec::as_slice);
+        let (mut senders, mut receivers) = (of(sender), of(receiver));
+        // In the order in which they came, for some write to one log.
+        while let Some((&first, direction)) = match (senders.first(), receivers.first()) {
+            (Some(a), Some(b)) if b < a => Some((b, Direction::Received)),
+            (Some(a), _) => Some((a, Direction::Sent)),
+            (None, Some(b)) => Some((b, Direction::Received)),
+            (None, None) => None,
+        } {
+            match direction {
+                Direction::Sent => senders = &senders[1..],
+                Direction::Received => receivers = &receivers[1..],
             }
+            self.observers[first].on_packet(self.now, direction, packet);
         }
     }
 
@@ -247,7 +322,7 @@ impl<N: Node> Engine<N> {
         };
         let node = &mut self.nodes[index];
         node.handle(&mut cx, input);
-        self.deadlines.set(id, node.poll_timeout());
+        self.deadlines.set(id.0, node.poll_timeout());
     }
 }
 
@@ -326,6 +401,38 @@ mod tests {
         assert_eq!((engine.now().as_nanos(), engine.node(NodeId(1)).heard.len()), (25_000_000, 2));
         engine.run(Instant::MAX, 7);
         assert_eq!(engine.now().as_nanos(), 70_000_000);
+    }
+
+    /// Goal: a node that answers `now` for ever is named, and the time; one that only has much to do is not.
+    #[test]
+    fn a_node_that_does_not_let_time_go_on_is_named() {
+        #[derive(Debug)]
+        struct Restless {
+            /// It stands still from then on.
+            from: Instant,
+            now: Instant,
+            left: u64,
+        }
+        impl Node for Restless {
+            fn handle(&mut self, cx: &mut Context<'_>, _: Input) {
+                self.now = if cx.now() < self.from { cx.now() + Duration::from_millis(1) } else { cx.now() };
+                self.left -= 1;
+            }
+            fn poll_timeout(&self) -> Option<Instant> {
+                (self.left > 0).then_some(self.now)
+            }
+        }
+        let run = |left| {
+            let mut engine = Engine::new();
+            for seconds in [9, 3, 6] {
+                let from = Instant::ZERO + Duration::from_secs(seconds);
+                engine.add(Restless { from, now: Instant::ZERO, left });
+            }
+            engine.try_run(Instant::MAX, 0)
+        };
+        let at = Instant::ZERO + Duration::from_secs(3);
+        assert_eq!(run(u64::MAX), Err(Stuck { node: NodeId(1), at }));
+        assert_eq!(run(MOST_AT_ONCE), Ok(()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use base::{Duration, Rate};
 use channel::line;
 
 use crate::scenario::Scenario;
+use crate::scenario::topology::Topology;
 
 /// Channel periods, each the mean time of a blockage and of the open time before it, after which a mean over time is taken
 /// for steady (Faulkner 2004, section 3.4.2).
@@ -42,12 +43,13 @@ pub struct Bottleneck {
 /// among equals. `None` if some traffic passes it by, so that the goodput of all together says nothing about it.
 #[must_use]
 pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
+    let topology = Topology::new(scenario);
     let paths: Vec<BTreeSet<(&str, bool)>> = scenario
         .traffic
         .values()
         .map(|traffic| {
             let [from, to] = traffic.hosts();
-            let path = scenario.path(from, to).unwrap_or_default();
+            let path = topology.path(from, to).unwrap_or_default();
             path.into_iter().map(|(name, _, forward)| (name, !forward)).collect()
         })
         .collect();
@@ -70,9 +72,10 @@ pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
 /// blocked, or only as recorded.
 #[must_use]
 pub fn longest_period(scenario: &Scenario) -> Option<Duration> {
+    let topology = Topology::new(scenario);
     let paths = scenario.traffic.values().filter_map(|traffic| {
         let [from, to] = traffic.hosts();
-        scenario.path(from, to)
+        topology.path(from, to)
     });
     let links: BTreeSet<&str> = paths.flatten().map(|(name, ..)| name).collect();
     let directions = links.into_iter().flat_map(|name| [(name, false), (name, true)]);

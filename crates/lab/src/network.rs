@@ -3,7 +3,7 @@
 mod placement;
 
 use core::net::IpAddr;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use base::Rng;
 use channel::Channel;
@@ -11,7 +11,8 @@ use link::Entry;
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
-use crate::scenario::{self, Framing, Scenario, Traffic};
+use crate::scenario::topology::{Routes, Topology};
+use crate::scenario::{self, Framing, Scenario};
 use placement::Placement;
 
 /// A scenario's network, ready to run.
@@ -92,47 +93,45 @@ impl Network {
     /// The scenario has been checked: its hosts exist and reach each other.
     #[must_use]
     pub fn build(scenario: &Scenario, seed: u64) -> Self {
-        let addresses = addresses(scenario);
-        let mut placement = Placement::new(scenario, &addresses, seed);
-        let mut network = Self {
-            engine: Engine::new(),
-            nodes: BTreeMap::new(),
-            links: BTreeMap::new(),
-            transfers: Vec::new(),
-            sources: Vec::new(),
-            exchanges: Vec::new(),
-        };
-        let mut routers = BTreeMap::new();
-        for name in scenario.node_names() {
-            let node = match addresses.get(name) {
-                Some(&address) => {
+        let topology = Topology::new(scenario);
+        let addresses = addresses(scenario, &topology);
+        let placement = Placement::new(scenario, &topology, &addresses, seed);
+        let Placement { applications, turns, transfers, sources, exchanges, .. } = placement;
+        let mut engine = Engine::new();
+        let mut nodes = BTreeMap::new();
+        let at_nodes = applications.into_iter().zip(turns).zip(topology.routes());
+        // A node's number in the topology is its number in the engine.
+        for ((&name, address), ((applications, turns), routes)) in
+            topology.names().iter().zip(&addresses).zip(at_nodes)
+        {
+            let node = match *address {
+                Some(address) => {
                     let tcp = tcp::Host::new(address, Rng::named(seed, &format!("host {name}")));
-                    let mut host =
-                        Host::new(address, tcp, placement.applications.remove(name).unwrap_or_default());
+                    let mut host = Host::new(address, tcp, applications);
                     host.listen(&scenario.tcp);
+                    host.take_turns(turns);
                     Element::Host(Box::new(host))
                 }
-                None => {
-                    routers.insert(name.to_owned(), routes(scenario, name, &addresses));
-                    Element::Router(Router::new())
-                }
+                None => Element::Router(router(&routes, &addresses)),
             };
-            network.nodes.insert(name.to_owned(), network.engine.add(node));
+            nodes.insert(name.to_owned(), engine.add(node));
         }
+        let mut links = BTreeMap::new();
         for (name, link) in &scenario.link {
-            let node = network.engine.add(link_node(name, link, seed));
+            let node = engine.add(link_node(name, link, seed));
             for end in &link.ends {
-                network.engine.connect(node, network.nodes[end]);
+                engine.connect(node, nodes[end]);
             }
-            network.links.insert(name.clone(), node);
+            links.insert(name.clone(), node);
         }
-        for (name, routes) in routers {
-            if let Element::Router(router) = network.engine.node_mut(network.nodes[&name]) {
-                routes.into_iter().for_each(|(destination, port)| router.add_route(destination, port));
-            }
-        }
-        network.settle(placement);
-        network
+        Self { engine, nodes, links, transfers, sources, exchanges }
+    }
+
+    /// What the scenario calls a node: a host's, a router's or a link's name.
+    #[must_use]
+    pub fn name_of(&self, node: NodeId) -> Option<&str> {
+        let mut named = self.nodes.iter().chain(&self.links);
+        named.find(|&(_, &of)| of == node).map(|(name, _)| name.as_str())
     }
 
     /// Whether the run goes on until its end, because something in it does.
@@ -148,33 +147,27 @@ impl Network {
     pub fn goals(&self) -> u32 {
         (self.transfers.len() + self.sources.len() + self.exchanges.len()) as u32
     }
-
-    /// Gives everything that was placed the nodes of its hosts.
-    fn settle(&mut self, placement: Placement) {
-        let nodes = |hosts: &[String; 2]| [self.nodes[&hosts[0]], self.nodes[&hosts[1]]];
-        for (hosts, transfer) in placement.transfers {
-            let [from, to] = nodes(&hosts);
-            self.transfers.push(Transfer { from, to, ..transfer });
-        }
-        for (hosts, source) in placement.sources {
-            let [from, to] = nodes(&hosts);
-            self.sources.push(Source { from, to, ..source });
-        }
-        for (hosts, exchanges) in placement.exchanges {
-            let [from, to] = nodes(&hosts);
-            self.exchanges.push(Exchanges { from, to, ..exchanges });
-        }
-    }
 }
 
-/// Every host's address, in the order of their names.
-fn addresses(scenario: &Scenario) -> BTreeMap<String, IpAddr> {
-    let hosts: BTreeSet<&str> = scenario.traffic.values().flat_map(Traffic::hosts).collect();
-    hosts
-        .into_iter()
-        .enumerate()
-        .map(|(index, name)| (name.to_owned(), scenario.network.address(index)))
-        .collect()
+/// By node: the addresses of the hosts, in the order of their names.
+fn addresses(scenario: &Scenario, topology: &Topology<'_>) -> Vec<Option<IpAddr>> {
+    let mut addresses = vec![None; topology.names().len()];
+    for (index, host) in topology.hosts().enumerate() {
+        addresses[host] = Some(scenario.network.address(index));
+    }
+    addresses
+}
+
+fn router(routes: &Routes, addresses: &[Option<IpAddr>]) -> Router {
+    // A checked scenario's nodes have fewer links than that.
+    let port = |port: usize| Port(port as u16);
+    let mut router = Router::new(routes.otherwise.map(port));
+    for &(host, to) in &routes.to {
+        if let Some(address) = addresses[host] {
+            router.add_route(address, port(to));
+        }
+    }
+    router
 }
 
 fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
@@ -202,34 +195,4 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
             Element::Link(Box::new(Link::new([end(forward, "down"), end(backward, "up")])))
         }
     }
-}
-
-/// Where the router called `name` sends packets for each host: along a shortest path, the first by link name among equals.
-fn routes(scenario: &Scenario, name: &str, addresses: &BTreeMap<String, IpAddr>) -> Vec<(IpAddr, Port)> {
-    let mut out_of: BTreeMap<&str, Port> = BTreeMap::new();
-    let mut reached = BTreeSet::from([name]);
-    let mut frontier = VecDeque::new();
-    // A node's ports are numbered in the order of its links' names.
-    for (port, (neighbour, _)) in scenario.neighbours(name).enumerate() {
-        if reached.insert(neighbour) {
-            out_of.insert(neighbour, Port(port as u16));
-            frontier.push_back(neighbour);
-        }
-    }
-    while let Some(node) = frontier.pop_front() {
-        // Hosts do not forward.
-        if addresses.contains_key(node) {
-            continue;
-        }
-        for (neighbour, _) in scenario.neighbours(node) {
-            if reached.insert(neighbour) {
-                out_of.insert(neighbour, out_of[node]);
-                frontier.push_back(neighbour);
-            }
-        }
-    }
-    out_of
-        .into_iter()
-        .filter_map(|(node, port)| addresses.get(node).map(|&address| (address, port)))
-        .collect()
 }

@@ -148,7 +148,8 @@ pub struct Watch {
 /// Runs `scenario` once.
 ///
 /// # Errors
-/// A capture or log file that cannot be written, or a node to capture at that does not exist.
+/// A capture or log file that cannot be written, a node to capture at that does not exist, or a node for which time
+/// does not go on.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
     let traces = if watch.flows { watch_senders(&mut network) } else { Vec::new() };
@@ -179,7 +180,10 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     };
     let end = Instant::ZERO + scenario.duration;
     let goals = if network.is_endless() { 0 } else { network.goals() };
-    network.engine.run(end, goals);
+    network.engine.try_run(end, goals).map_err(|stuck| {
+        let name = network.name_of(stuck.node).unwrap_or_default();
+        io::Error::other(format!("\"{name}\" wants to act at {} over and over: a bug", stuck.at))
+    })?;
     let ended = if goals == 0 { end } else { network.engine.now() };
     settle(&mut network, ended);
     if let Some(capture) = capture {

@@ -3,8 +3,9 @@
 //! A scenario file is TOML. Its `[[scheme]]` entries are the same scenario with some keys set differently,
 //! run on the same channel realisations; `--set key=value` does the same from the command line.
 
+mod check;
 mod overrides;
-mod topology;
+pub mod topology;
 mod traffic;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,6 +19,11 @@ use tcp::TcpConfig;
 
 pub use overrides::Override;
 pub use traffic::{Bulk, Dscp, Opener, RateSource, Traffic, Transactions, Transport};
+
+/// Ports that a host waits at, at most: from [`FIRST_PORT`] upwards, as many as there are.
+pub const PORTS: u32 = 60_000;
+/// The first port that applications wait at.
+pub const FIRST_PORT: u16 = 5001;
 
 /// A network, what runs on it, and for how long.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -392,8 +398,8 @@ name = "TCP over COTMLL"
     fn values_that_make_no_sense_together_are_refused() {
         let complaint = |changes: &[&str]| load(SCENARIO, changes).unwrap_err();
         for (change, want) in [
-            ("traffic.download.bulk.connections=0", "0 connections; allowed are 1 to 60000 in all"),
-            ("traffic.download.bulk.connections=60001", "60001 connections; allowed are 1 to 60000 in all"),
+            ("traffic.download.bulk.connections=0", "0 connections; allowed are 1 to 10000000 in all"),
+            ("traffic.download.bulk.connections=60001", "connection 60001 from the first that \"hub\" waits for; allowed are 60000"),
             ("traffic.download.bulk.size=0 B", "allowed are 1 B and more"),
             ("traffic.download.bulk.start=61 s", "opens after the run's end"),
             ("seeds=0", "0 seeds; allowed are 1 to 100000"),

@@ -10,6 +10,7 @@ mod schedule;
 mod sending;
 mod series;
 pub mod transactions;
+mod turns;
 
 use base::{Instant, Packet};
 use tcp::{ConnectionId, Event};
@@ -21,6 +22,7 @@ pub use role::{Opening, Role};
 pub use schedule::Schedule;
 pub use series::Series;
 pub use transactions::{Client, Server};
+pub use turns::{Turn, Turns};
 
 /// What an application did with an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,17 +106,17 @@ impl Application {
         }
     }
 
-    /// Lets a bulk transfer open its connection only when these applications of the same host have ended.
-    pub fn wait_for(&mut self, applications: Vec<usize>) {
+    /// Lets a bulk transfer wait with opening its connection until it is [released](Application::release).
+    pub fn hold(&mut self) {
         if let Some(role) = self.role_mut() {
-            role.wait_for(applications);
+            role.hold();
         }
     }
 
-    /// The application with this number on the same host has ended.
-    pub fn on_ended(&mut self, now: Instant, application: usize) {
+    /// What its opening waited for has happened.
+    pub fn release(&mut self, now: Instant) {
         if let Some(role) = self.role_mut() {
-            role.on_ended(now, application);
+            role.release(now);
         }
     }
 

@@ -144,7 +144,7 @@ fn a_broken_transfer_is_told() {
         let changes = [
             "seeds=1",
             "link.satellite.channel.errors.erasure.probability=1.0",
-            "tcp.syn-retries=2",
+            "tcp.limits.syn-retries=2",
             &opener,
         ];
         for run in runs(&changes) {

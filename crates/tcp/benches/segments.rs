@@ -72,7 +72,10 @@ fn connect(now: Instant, config: &TcpConfig) -> (Host, Host, ConnectionId, Conne
 
 /// `drop_every`: this one of so many data packets is lost; zero loses none.
 fn bulk(name: &str, mss: u16, drop_every: u64) {
-    let config = TcpConfig { mss: Some(mss), receive_buffer: Size(64 * 1024), ..TcpConfig::default() };
+    let config = TcpConfig::default().with(|it| {
+        it.mss = Some(mss);
+        it.window.receive_buffer = Size(64 * 1024);
+    });
     let mut now = Instant::ZERO;
     let (mut client, mut server, from, to) = connect(now, &config);
     let (mut data, mut acks) = (Vec::new(), Vec::new());
@@ -231,7 +234,7 @@ const LAST_READ: usize = 128 << 10;
 
 /// What a host with many connections costs per segment.
 fn many(connections: usize) {
-    let config = TcpConfig { delayed_acks: DelayedAcks::Off, ..TcpConfig::default() };
+    let config = TcpConfig::default().with(|it| it.acknowledgements.delay = DelayedAcks::Off);
     let mut now = Instant::ZERO;
     let mut client = Host::new(CLIENT, Rng::named(1, "client"));
     let mut server = Host::new(SERVER, Rng::named(1, "server"));

@@ -205,8 +205,8 @@ pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
         config::Congestion::Bbr => Box::new(Bbr::new(start)),
         config::Congestion::WestwoodEre => Box::new(Westwood::<westwood::EligibleRate>::new(start)),
         config::Congestion::WestwoodPlus => Box::new(Westwood::<westwood::Plus>::new(start)),
-        config::Congestion::Vegas => Box::new(Vegas::new(start, config.vegas)),
-        config::Congestion::Fast => Box::new(Fast::new(start, config.fast)),
-        config::Congestion::Hybla => Box::new(Hybla::new(start, config.hybla)),
+        config::Congestion::Vegas(config) => Box::new(Vegas::new(start, config)),
+        config::Congestion::Fast(config) => Box::new(Fast::new(start, config)),
+        config::Congestion::Hybla(config) => Box::new(Hybla::new(start, config)),
     }
 }

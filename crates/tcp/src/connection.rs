@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use base::{Duration, SeqNum};
 
+use crate::buffer::send::Source;
 use crate::config::TcpConfig;
 use crate::recovery::Phase;
 use ecn::Marking;
@@ -367,6 +368,23 @@ impl Connection {
     pub fn write_with(&mut self, len: usize, fill: impl FnMut(&mut [u8])) -> Result<usize, WriteError> {
         self.check_writable()?;
         let taken = self.sender.buffer.write_with(len, fill);
+        self.write_blocked |= taken < len;
+        Ok(taken)
+    }
+
+    /// Like [`Connection::write`] for up to `len` bytes of `source` from `offset` on, which it does not keep: it has them
+    /// again from the source when they are sent.
+    ///
+    /// # Errors
+    /// The connection failed, or this side has finished.
+    pub fn write_from(
+        &mut self,
+        source: &Arc<dyn Source>,
+        offset: u64,
+        len: usize,
+    ) -> Result<usize, WriteError> {
+        self.check_writable()?;
+        let taken = self.sender.buffer.write_from(source, offset, len);
         self.write_blocked |= taken < len;
         Ok(taken)
     }

@@ -22,7 +22,7 @@ use crate::config::TcpConfig;
 use crate::congestion::{Controller, Start};
 pub use cache::CachedState;
 pub use careful_resume::{Phase as CarefulResumePhase, SavedState};
-pub use settings::{EnsembleConfig, Sharing};
+pub use settings::{Sharing, SharingConfig};
 pub use stcp::{EcbState, EcbStatistics};
 
 /// What connections to one destination know together.
@@ -178,11 +178,11 @@ impl Ensemble {
 
     /// A connection to `destination` opens. None if it is to share nothing, or if there is no room.
     pub(crate) fn join(&mut self, destination: IpAddr, opening: &Opening<'_>) -> Option<Membership> {
-        let sharing = opening.config.sharing;
+        let sharing = opening.config.sharing.policy;
         if sharing == Sharing::None {
             return None;
         }
-        let settings = &opening.config.ensemble;
+        let settings = &opening.config.sharing;
         let bits = if destination.is_ipv4() { settings.prefix_v4 } else { settings.prefix_v6 };
         let key = Key { sharing, network: network(destination, bits), bits };
         if !self.entries.contains_key(&key) {
@@ -216,9 +216,7 @@ fn new_policy(key: &Key, opening: &Opening<'_>) -> Option<Arc<dyn Policy>> {
         Sharing::None => None,
         Sharing::Cache => Some(Arc::new(cache::Cache::new(opening))),
         Sharing::Stcp => Some(Arc::new(stcp::Stcp::new(key.network, opening))),
-        Sharing::CarefulResume => {
-            Some(Arc::new(careful_resume::CarefulResume::new(&opening.config.ensemble)))
-        }
+        Sharing::CarefulResume => Some(Arc::new(careful_resume::CarefulResume::new(&opening.config.sharing))),
     }
 }
 

@@ -12,6 +12,7 @@ use base::wire::tcp::{self, Flags};
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
+use crate::buffer::send::Source;
 use crate::config::TcpConfig;
 use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
@@ -25,6 +26,14 @@ use timers::Timers;
 pub struct ConnectionId {
     generation: u32,
     slot: u32,
+}
+
+impl ConnectionId {
+    /// Its place among the host's connections: small, and never that of two at the same time.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self.slot as usize
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +62,7 @@ pub struct Host {
     timers: Timers,
     /// What its connections share.
     ensemble: Ensemble,
-    /// The settings that were last connected with: connections share them.
+    /// The settings that were last connected or listened with: connections share them.
     config: Arc<TcpConfig>,
     /// Slots that may have something to send.
     ready: VecDeque<u32>,
@@ -97,7 +106,8 @@ impl Host {
     /// # Errors
     /// Somebody listens there already.
     pub fn listen(&mut self, port: u16, config: &TcpConfig) -> Result<(), ListenError> {
-        if self.ports.listen(port, Listener::new(config)) { Ok(()) } else { Err(ListenError::Taken(port)) }
+        let listener = Listener::new(self.shared(config));
+        if self.ports.listen(port, listener) { Ok(()) } else { Err(ListenError::Taken(port)) }
     }
 
     /// Opens a connection to `remote` from an ephemeral port.
@@ -116,14 +126,19 @@ impl Host {
         let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
-        if *self.config != *config {
-            self.config = Arc::new(config.clone());
-        }
-        let mut connection = Connection::connect(Arc::clone(&self.config), local, remote, seeds);
+        let mut connection = Connection::connect(self.shared(config), local, remote, seeds);
         connection.join(now, &mut self.ensemble);
         let slot = self.insert(connection);
         self.touch(slot);
         Ok(self.id(slot))
+    }
+
+    /// These settings; one copy for all that are the same one after the other.
+    fn shared(&mut self, config: &TcpConfig) -> Arc<TcpConfig> {
+        if *self.config != *config {
+            self.config = Arc::new(config.clone());
+        }
+        Arc::clone(&self.config)
     }
 
     /// RFC 6528: a clock of 4 microseconds plus a keyed function of the addresses; so for timestamps (RFC 7323, 5.4).
@@ -293,7 +308,7 @@ impl Host {
             options: tcp::Options::default(),
         };
         let mut packet = Packet::default();
-        write_packet(&mut packet, &repr, (self.address, remote.ip()), ip::Ecn::NotEct, (&[], &[]));
+        write_packet(&mut packet, &repr, (self.address, remote.ip()), ip::Ecn::NotEct, 0, |_| {});
         packet
     }
 
@@ -413,6 +428,24 @@ impl Host {
         fill: impl FnMut(&mut [u8]),
     ) -> Result<usize, ConnectionError> {
         let taken = self.live_mut(id)?.write_with(len, fill)?;
+        self.touch(id.slot);
+        Ok(taken)
+    }
+
+    /// Like [`Host::write`] for up to `len` bytes of `source` from `offset` on, which no buffer keeps: they are had again
+    /// from the source when they are sent.
+    ///
+    /// # Errors
+    /// The connection is unknown, failed, or finished on this side.
+    pub fn write_from(
+        &mut self,
+        _now: Instant,
+        id: ConnectionId,
+        source: &Arc<dyn Source>,
+        offset: u64,
+        len: usize,
+    ) -> Result<usize, ConnectionError> {
+        let taken = self.live_mut(id)?.write_from(source, offset, len)?;
         self.touch(id.slot);
         Ok(taken)
     }

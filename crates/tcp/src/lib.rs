@@ -23,11 +23,13 @@ mod recovery;
 mod rtt;
 mod sequence;
 
+pub use buffer::send::Source;
 pub use config::{
-    Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow, PartialAcks, Recovery,
-    ReduceFrom, Reduction, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig,
+    AcknowledgementConfig, Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow,
+    LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, RtoConfig, RtoEstimator,
+    SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};
-pub use ensemble::{EnsembleConfig, Sharing};
+pub use ensemble::{Sharing, SharingConfig};
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

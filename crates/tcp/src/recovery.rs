@@ -60,7 +60,7 @@ impl Machine {
     /// The scheme for a connection whose first unacknowledged offset is `una`; `sack` says whether the peer
     /// acknowledges selectively.
     pub(crate) fn new(config: &TcpConfig, sack: bool, una: u64) -> Self {
-        let scheme = match config.recovery {
+        let scheme = match config.recovery.scheme {
             config::Recovery::Reno => Scheme::Reno(Reno::new(una)),
             config::Recovery::Sack if sack => Scheme::Sack(Sack::new(una)),
             config::Recovery::Fack if sack => Scheme::Fack(Fack::new(una)),
@@ -68,7 +68,7 @@ impl Machine {
             _ => Scheme::NewReno(NewReno::new(config, una)),
         };
         let fine_grained = config.expires_finely().then(Box::default);
-        Self { scheme, limited_transmit: config.limited_transmit, suspicion: None, fine_grained }
+        Self { scheme, limited_transmit: config.recovery.limited_transmit, suspicion: None, fine_grained }
     }
 
     const fn episode(&self) -> &Episode {

@@ -44,7 +44,7 @@ impl RttEstimator {
             rttvar: 0,
             linux: Linux::default(),
             min: Duration::MAX,
-            rto: config.initial_rto.min(config.max_rto),
+            rto: config.rto.initial.min(config.rto.max),
             config: Arc::clone(config),
         }
     }
@@ -59,7 +59,7 @@ impl RttEstimator {
         if doublings == 0 {
             return self.rto;
         }
-        self.rto.saturating_mul(1 << doublings.min(63)).min(self.config.max_rto)
+        self.rto.saturating_mul(1 << doublings.min(63)).min(self.config.rto.max)
     }
 
     /// The smoothed round-trip time, once there is a sample.
@@ -87,10 +87,10 @@ impl RttEstimator {
         self.on_minimum_candidate(rtt);
         // Zero means "no sample".
         let sample = rtt.as_nanos().max(1);
-        let margin = match self.config.rto_estimator {
+        let margin = match self.config.rto.estimator {
             RtoEstimator::Rfc6298 => {
                 self.smooth(sample, samples_log2);
-                (4 * self.rttvar).max(self.config.rto_margin.as_nanos())
+                (4 * self.rttvar).max(self.config.rto.margin.as_nanos())
             }
             RtoEstimator::Linux => {
                 self.smooth_as_linux(sample, bounds);
@@ -104,14 +104,14 @@ impl RttEstimator {
     pub(crate) fn adapt(&mut self, sample: Duration, srtt: Duration, rttvar: Duration) {
         self.on_minimum_candidate(sample);
         (self.srtt, self.rttvar) = (srtt.as_nanos().max(1), rttvar.as_nanos());
-        let margin = (4 * self.rttvar).max(self.config.rto_margin.as_nanos());
+        let margin = (4 * self.rttvar).max(self.config.rto.margin.as_nanos());
         (self.linux.peak, self.linux.margin) = (margin, margin);
         self.set_rto(margin);
     }
 
     fn set_rto(&mut self, margin: u64) {
         let rto = Duration::from_nanos(self.srtt.saturating_add(margin));
-        self.rto = rto.max(self.config.min_rto).min(self.config.max_rto);
+        self.rto = rto.max(self.config.rto.min).min(self.config.rto.max);
     }
 
     /// RFC 6298 (2.2) and (2.3).
@@ -129,7 +129,7 @@ impl RttEstimator {
     /// Every sample weighs the same. A falling round-trip time moves the deviation an eighth as much, so that it
     /// does not raise the time-out, and the time-out follows the largest deviation of a round trip.
     fn smooth_as_linux(&mut self, sample: u64, (una, nxt): (u64, u64)) {
-        let floor = self.config.rto_margin.as_nanos();
+        let floor = self.config.rto.margin.as_nanos();
         let linux = &mut self.linux;
         if self.srtt == 0 {
             (self.srtt, self.rttvar) = (sample, sample / 2);
@@ -155,7 +155,7 @@ impl RttEstimator {
     /// Starts with what another connection measured (RFC 9040, 6).
     pub(crate) fn seed(&mut self, srtt: Duration, rttvar: Duration) {
         (self.srtt, self.rttvar) = (srtt.as_nanos().max(1), rttvar.as_nanos());
-        let margin = self.rttvar.saturating_mul(4).max(self.config.rto_margin.as_nanos());
+        let margin = self.rttvar.saturating_mul(4).max(self.config.rto.margin.as_nanos());
         self.linux = Linux { peak: margin, margin, round_end: 0 };
         self.set_rto(margin);
     }
@@ -163,7 +163,7 @@ impl RttEstimator {
     /// The SYN's timer expired, so the first samples may be far off: RFC 6298 (5.7) starts data at 3 s.
     pub(crate) fn on_lost_syn(&mut self) {
         if self.srtt == 0 {
-            self.rto = self.rto.max(AFTER_LOST_SYN).min(self.config.max_rto);
+            self.rto = self.rto.max(AFTER_LOST_SYN).min(self.config.rto.max);
         }
     }
 }
@@ -176,11 +176,10 @@ mod tests {
     use super::*;
 
     fn estimator(min_rto: u64, margin: u64) -> RttEstimator {
-        RttEstimator::new(&Arc::new(TcpConfig {
-            min_rto: Duration::from_millis(min_rto),
-            rto_margin: Duration::from_millis(margin),
-            ..TcpConfig::default()
-        }))
+        RttEstimator::new(&Arc::new(TcpConfig::default().with(|it| {
+            it.rto.min = Duration::from_millis(min_rto);
+            it.rto.margin = Duration::from_millis(margin);
+        })))
     }
 
     /// RFC 6298 (2.2) and (2.3).
@@ -238,12 +237,11 @@ mod tests {
     }
 
     fn linux() -> RttEstimator {
-        RttEstimator::new(&Arc::new(TcpConfig {
-            rto_estimator: RtoEstimator::Linux,
-            min_rto: Duration::from_millis(1),
-            rto_margin: Duration::from_millis(200),
-            ..TcpConfig::default()
-        }))
+        RttEstimator::new(&Arc::new(TcpConfig::default().with(|it| {
+            it.rto.estimator = RtoEstimator::Linux;
+            it.rto.min = Duration::from_millis(1);
+            it.rto.margin = Duration::from_millis(200);
+        })))
     }
 
     fn sample(rtt: &mut RttEstimator, ms: u64, una: u64, nxt: u64) -> Duration {

@@ -10,17 +10,16 @@ use pair::{Pair, Path};
 
 /// Segments of 1000 bytes and room for every window.
 fn with(congestion: Congestion) -> TcpConfig {
-    TcpConfig {
-        congestion,
-        mss: Some(1000),
-        timestamps: false,
-        recovery: Recovery::Sack,
-        initial_window: InitialWindow::Segments(10),
-        delayed_acks: DelayedAcks::Off,
-        receive_buffer: Size(4 << 20),
-        send_buffer: Size(4 << 20),
-        ..TcpConfig::default()
-    }
+    TcpConfig::default().with(|it| {
+        it.congestion = congestion;
+        it.mss = Some(1000);
+        it.timestamps = false;
+        it.recovery.scheme = Recovery::Sack;
+        it.window.initial = InitialWindow::Segments(10);
+        it.acknowledgements.delay = DelayedAcks::Off;
+        it.window.receive_buffer = Size(4 << 20);
+        it.window.send_buffer = Size(4 << 20);
+    })
 }
 
 /// A server that sends without end to a client over this path.
@@ -88,7 +87,7 @@ fn cubic_fills_a_clean_bottleneck() {
 #[test]
 fn hystart_spares_the_queue() {
     let dropped = |slow_start| {
-        let config = TcpConfig { slow_start, ..with(Congestion::Cubic) };
+        let config = with(Congestion::Cubic).with(|it| it.window.slow_start = slow_start);
         let mut pair = endless(Path::clean(50).through(10_000, 250), &config);
         run(&mut pair, 3);
         pair.overflowed
@@ -104,7 +103,10 @@ fn hystart_spares_the_queue() {
 #[test]
 fn pacing_shortens_the_queue() {
     let longest = |pacing| {
-        let config = TcpConfig { pacing, receive_buffer: Size(100_000), ..with(Congestion::Reno) };
+        let config = with(Congestion::Reno).with(|it| {
+            it.pacing = pacing;
+            it.window.receive_buffer = Size(100_000);
+        });
         let mut pair = endless(Path::clean(50).through(10_000, 500), &config);
         run(&mut pair, 2);
         pair.longest_queue
@@ -118,7 +120,7 @@ fn pacing_shortens_the_queue() {
 #[test]
 fn vegas_keeps_a_few_segments_queued() {
     for (alpha, beta) in [(2, 4), (10, 14)] {
-        let config = TcpConfig { vegas: VegasConfig { alpha, beta, gamma: 1 }, ..with(Congestion::Vegas) };
+        let config = with(Congestion::Vegas(VegasConfig { alpha, beta, gamma: 1 }));
         let mut pair = endless(Path::clean(50).through(5000, 200), &config);
         let rate = throughput(&mut pair, 20, 40);
         assert!(rate > 0.98 * 5.0 * 1000.0 / 1040.0, "{rate}");
@@ -133,8 +135,7 @@ fn vegas_keeps_a_few_segments_queued() {
 #[test]
 fn fast_keeps_alpha_segments_queued() {
     for alpha in [20, 50] {
-        let config =
-            TcpConfig { fast: FastConfig { alpha, ..FastConfig::default() }, ..with(Congestion::Fast) };
+        let config = with(Congestion::Fast(FastConfig { alpha, ..FastConfig::default() }));
         let mut pair = endless(Path::clean(50).through(5000, 1000), &config);
         let rate = throughput(&mut pair, 30, 40);
         assert!(rate > 0.99 * 5.0 * 1000.0 / 1040.0, "{rate}");
@@ -177,8 +178,7 @@ fn westwood_bears_random_losses() {
 #[test]
 fn hybla_grows_independently_of_the_round_trip() {
     let growth = |congestion, rtt_ms: u64| {
-        let hybla = HyblaConfig { rtt0: Duration::from_millis(50) };
-        let config = TcpConfig { hybla, ..with(congestion) };
+        let config = with(congestion);
         let mut pair = Pair::new(1, Path::clean(rtt_ms / 2), &config);
         // The second data segment of the server is lost: congestion avoidance begins.
         pair.drop_if = Box::new(|side, _, count| side == 1 && count == 2);
@@ -189,7 +189,8 @@ fn hybla_grows_independently_of_the_round_trip() {
         (throughput(&mut pair, 8, 9) - early) / 6.0
     };
     // 1 / RTT0^2 = 400 segments a second each second: 3.2 Mbit/s.
-    let (near, far) = (growth(Congestion::Hybla, 50), growth(Congestion::Hybla, 200));
+    let hybla = Congestion::Hybla(HyblaConfig { rtt0: Duration::from_millis(50) });
+    let (near, far) = (growth(hybla, 50), growth(hybla, 200));
     assert!((near - 3.2).abs() < 0.4, "{near}");
     assert!((far - 3.2).abs() < 0.4, "{far}");
     let (near, far) = (growth(Congestion::Reno, 50), growth(Congestion::Reno, 200));

@@ -3,7 +3,7 @@
 mod script;
 
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{ConnectionError, Event, Failure, State, TcpConfig};
+use longhaul_tcp::{ConnectionError, Event, Failure, State};
 use script::*;
 
 /// RFC 9293, figure 12, this side first; TIME-WAIT lasts its time.
@@ -223,7 +223,7 @@ fn a_reset_fails_the_connection() {
 /// R2 of RFC 1122 (4.2.3.5): too many retransmissions without progress fail the connection.
 #[test]
 fn silence_fails_the_connection() {
-    let config = TcpConfig { data_retries: 3, ..plain() };
+    let config = plain().with(|it| it.limits.data_retries = 3);
     let mut script = Script::established(&config);
     script.write(100);
     script.expect(data(1, 100));
@@ -240,7 +240,7 @@ fn silence_fails_the_connection() {
 /// RFC 9293 (3.8.3): the user time-out counts from the last progress.
 #[test]
 fn the_user_timeout_fails_the_connection() {
-    let config = TcpConfig { user_timeout: Some(base::Duration::from_millis(900)), ..plain() };
+    let config = plain().with(|it| it.limits.user_timeout = Some(base::Duration::from_millis(900)));
     let mut script = Script::established(&config);
     script.write(100);
     script.expect(data(1, 100));

@@ -3,7 +3,7 @@
 mod script;
 
 use base::units::Size;
-use longhaul_tcp::config::FastConfig;
+use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::{Congestion, Recovery, SlowStart, TcpConfig};
 use script::*;
 
@@ -96,7 +96,7 @@ fn cubic_starts_from_one_segment_after_a_timeout() {
 #[test]
 fn hystart_plus_plus_slows_down_when_the_round_trip_lengthens() {
     for (slow_start, cwnd) in [(SlowStart::Standard, 34_000), (SlowStart::HyStartPlusPlus, 29_500)] {
-        let config = TcpConfig { slow_start, ..plain() };
+        let config = plain().with(|it| it.window.slow_start = slow_start);
         let mut script = Script::with_window(&config, 10);
         script.write(100_000);
         script.at(200);
@@ -157,7 +157,7 @@ fn acknowledgements_are_not_paced() {
 /// RFC 9438 (4.10) and (4.3): from a given threshold on, Reno's growth: 1 / 4 and 1 / 4.25 segments.
 #[test]
 fn cubic_takes_a_given_threshold() {
-    let config = TcpConfig { initial_ssthresh: Some(Size(4000)), ..with(Congestion::Cubic) };
+    let config = with(Congestion::Cubic).with(|it| it.window.initial_ssthresh = Some(Size(4000)));
     let mut script = Script::with_window(&config, 3);
     script.write(40_000);
     script.at(200);
@@ -170,7 +170,7 @@ fn cubic_takes_a_given_threshold() {
 /// Brakmo and Peterson 1995 (III.C): the window doubles in every other round trip.
 #[test]
 fn vegas_doubles_every_other_round_trip() {
-    let mut script = Script::with_window(&with(Congestion::Vegas), 2);
+    let mut script = Script::with_window(&with(Congestion::Vegas(VegasConfig::default())), 2);
     script.write(60_000);
     let mut acked = 1;
     for (at, cwnd) in [(200, 4000), (300, 4000), (400, 8000), (500, 8000), (600, 16_000)] {
@@ -189,7 +189,8 @@ fn vegas_doubles_every_other_round_trip() {
 #[test]
 fn vegas_follows_the_queue() {
     for (segments, change) in [(30, -1000), (20, 0), (9, 1000)] {
-        let config = TcpConfig { initial_ssthresh: Some(Size(2000)), ..with(Congestion::Vegas) };
+        let config = with(Congestion::Vegas(VegasConfig::default()))
+            .with(|it| it.window.initial_ssthresh = Some(Size(2000)));
         let mut script = Script::with_window(&config, segments);
         script.write(200_000);
         let mut acked = 1;
@@ -212,7 +213,7 @@ fn vegas_follows_the_queue() {
 /// Brakmo and Peterson 1995 (IV): a quarter for a segment that was sent once, and congestion avoidance afterwards.
 #[test]
 fn vegas_takes_a_quarter_for_a_loss() {
-    let mut script = Script::with_window(&with(Congestion::Vegas), 20);
+    let mut script = Script::with_window(&with(Congestion::Vegas(VegasConfig::default())), 20);
     script.write(60_000);
     script.at(200);
     for end in [2001, 3001, 4001] {
@@ -260,7 +261,7 @@ fn westwood_plus_keeps_its_share_after_a_timeout() {
 #[test]
 fn westwood_ere_falls_to_what_arrives() {
     for segments in [10, 20] {
-        let config = TcpConfig { initial_ssthresh: Some(Size(2000)), ..with(Congestion::WestwoodEre) };
+        let config = with(Congestion::WestwoodEre).with(|it| it.window.initial_ssthresh = Some(Size(2000)));
         let mut script = Script::with_window(&config, segments);
         script.write(200_000);
         for segment in 1..=80 {
@@ -278,7 +279,7 @@ fn westwood_ere_falls_to_what_arrives() {
 /// Wei et al. 2006 and FAST's ns-2 module: a segment an acknowledgement while nothing queues.
 #[test]
 fn fast_fills_an_empty_path() {
-    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    let mut script = Script::with_window(&with(Congestion::Fast(FastConfig::default())), 10);
     script.write(100_000);
     script.at(200);
     for segment in 1..=10 {
@@ -291,11 +292,9 @@ fn fast_fills_an_empty_path() {
 /// queue, (10 + 10 + 4) / 2.
 #[test]
 fn fast_heads_for_alpha_queued_segments() {
-    let config = TcpConfig {
-        fast: FastConfig { alpha: 4, gamma: 0.5 },
-        initial_ssthresh: Some(Size(10_000)),
-        ..with(Congestion::Fast)
-    };
+    let config = with(Congestion::Fast(FastConfig { alpha: 4, gamma: 0.5 })).with(|it| {
+        it.window.initial_ssthresh = Some(Size(10_000));
+    });
     let mut script = Script::with_window(&config, 10);
     script.write(100_000);
     script.at(200);
@@ -314,14 +313,14 @@ fn fast_heads_for_alpha_queued_segments() {
 /// Wei et al. 2006 and FAST's ns-2 module: half for a loss, two segments after a time-out.
 #[test]
 fn fast_halves() {
-    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    let mut script = Script::with_window(&with(Congestion::Fast(FastConfig::default())), 10);
     script.write(100_000);
     script.at(200);
     for end in [2001, 3001, 4001] {
         script.inject(ack(1, 1).sack(&[(1001, end)]));
     }
     assert_eq!(script.connection().cwnd(), 5000);
-    let mut script = Script::with_window(&with(Congestion::Fast), 10);
+    let mut script = Script::with_window(&with(Congestion::Fast(FastConfig::default())), 10);
     script.write(100_000);
     script.at(400);
     assert_eq!(script.connection().cwnd(), 2000);
@@ -330,7 +329,7 @@ fn fast_halves() {
 /// Caini and Firrincieli 2004 (3): at 100 ms rho is 4: four initial windows, and 2^4 - 1 segments for one acknowledged.
 #[test]
 fn hybla_begins_with_rho_windows() {
-    let mut script = Script::with_window(&with(Congestion::Hybla), 2);
+    let mut script = Script::with_window(&with(Congestion::Hybla(HyblaConfig::default())), 2);
     script.write(100_000);
     assert_eq!(script.take_count(), 8);
     script.at(200);
@@ -341,7 +340,8 @@ fn hybla_begins_with_rho_windows() {
 /// Caini and Firrincieli 2004 (3): congestion avoidance adds rho^2 / W: 16 / 8, then 16 / 10 segments.
 #[test]
 fn hybla_avoids_congestion_by_rho_squared() {
-    let config = TcpConfig { initial_ssthresh: Some(Size(8000)), ..with(Congestion::Hybla) };
+    let config = with(Congestion::Hybla(HyblaConfig::default()))
+        .with(|it| it.window.initial_ssthresh = Some(Size(8000)));
     let mut script = Script::with_window(&config, 2);
     script.write(100_000);
     script.at(200);
@@ -372,7 +372,7 @@ fn bbr_conserves_packets_in_recovery() {
 /// twice, 23 would make it 10,203.
 #[test]
 fn westwood_counts_duplicates_once() {
-    let config = TcpConfig { recovery: Recovery::NewReno, ..with(Congestion::WestwoodPlus) };
+    let config = with(Congestion::WestwoodPlus).with(|it| it.recovery.scheme = Recovery::NewReno);
     let mut script = Script::with_window(&config, 10);
     script.write(100_000);
     script.at(200);

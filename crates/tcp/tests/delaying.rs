@@ -11,7 +11,7 @@ const MODES: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
 
 fn with(delayed_acks: DelayedAcks) -> TcpConfig {
-    TcpConfig { delayed_acks, ..plain() }
+    plain().with(|it| it.acknowledgements.delay = delayed_acks)
 }
 
 /// Gives the host `count` segments of 1000 bytes, the first at `from`, and reads them; how many it acknowledged at once.
@@ -29,7 +29,7 @@ fn acked_at_once(script: &mut Script, from: i64, count: i64) -> usize {
 /// RFC 1122 (4.2.3.2): the wait is what was configured, half a second at most.
 #[test]
 fn a_single_segment_waits_as_long_as_configured() {
-    let config = TcpConfig { delayed_ack_timeout: Duration::from_millis(500), ..with(DelayedAcks::On) };
+    let config = with(DelayedAcks::On).with(|it| it.acknowledgements.timeout = Duration::from_millis(500));
     let mut script = Script::established(&config);
     script.inject(data(1, 1000));
     script.expect_at(600, ack(1, 1001));
@@ -90,7 +90,7 @@ fn duplicates_and_fins_never_wait() {
 /// RFC 2760 (3.2.3); Kojo et al. 2005 (4): every segment until half of the window was received, then every second.
 #[test]
 fn delay_begins_at_half_of_the_window() {
-    let config = TcpConfig { receive_buffer: Size(4000), ..with(DelayedAcks::AfterSlowStart) };
+    let config = with(DelayedAcks::AfterSlowStart).with(|it| it.window.receive_buffer = Size(4000));
     let mut script = Script::established(&config);
     script.inject(data(1, 1000));
     script.expect(ack(1, 1001));
@@ -103,7 +103,7 @@ fn delay_begins_at_half_of_the_window() {
 /// Kojo et al. 2005 (4): the window is the advertised one, so 65,535 bytes where it is not scaled.
 #[test]
 fn an_unscaled_window_bounds_the_undelayed_start() {
-    let config = TcpConfig { receive_buffer: Size(262_144), ..with(DelayedAcks::AfterSlowStart) };
+    let config = with(DelayedAcks::AfterSlowStart).with(|it| it.window.receive_buffer = Size(262_144));
     let mut script = Script::established(&config);
     // 32,767 bytes: the 33rd segment begins below.
     assert_eq!(acked_at_once(&mut script, 1, 33), 33);
@@ -113,7 +113,7 @@ fn an_unscaled_window_bounds_the_undelayed_start() {
 /// Kojo et al. 2005 (4): and with 256 KiB, as its Enhanced TCP had, 131,072 bytes.
 #[test]
 fn a_scaled_window_prolongs_the_undelayed_start() {
-    let config = TcpConfig { receive_buffer: Size(262_144), ..with(DelayedAcks::AfterSlowStart) };
+    let config = with(DelayedAcks::AfterSlowStart).with(|it| it.window.receive_buffer = Size(262_144));
     let mut script = Script::connected(&config, 100, syn_ack().sack_permitted().scale(0));
     assert_eq!(acked_at_once(&mut script, 1, 132), 132);
     assert_eq!(acked_at_once(&mut script, 132_001, 20), 10);
@@ -122,7 +122,7 @@ fn a_scaled_window_prolongs_the_undelayed_start() {
 /// Kojo et al. 2005 (4): it is the beginning of the connection, and no later pause or loss brings it back.
 #[test]
 fn the_undelayed_start_does_not_come_again() {
-    let config = TcpConfig { receive_buffer: Size(8000), ..with(DelayedAcks::AfterSlowStart) };
+    let config = with(DelayedAcks::AfterSlowStart).with(|it| it.window.receive_buffer = Size(8000));
     let mut script = Script::established(&config);
     assert_eq!(acked_at_once(&mut script, 1, 4), 4);
     script.at(5000);
@@ -144,7 +144,7 @@ fn the_first_sixteen_segments_are_acknowledged_quickly() {
 #[test]
 fn a_small_window_has_fewer_quick_acknowledgements() {
     for (buffer, quick) in [(6000, 3), (1500, 2)] {
-        let config = TcpConfig { receive_buffer: Size(buffer), ..with(DelayedAcks::QuickAcks) };
+        let config = with(DelayedAcks::QuickAcks).with(|it| it.window.receive_buffer = Size(buffer));
         let mut script = Script::established(&config);
         for at in 0..quick {
             script.inject(data(1 + 100 * at, 100));

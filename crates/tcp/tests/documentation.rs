@@ -1,17 +1,17 @@
 //! What `docs/tcp.md` says of the settings is what they are.
 
 use longhaul_tcp::TcpConfig;
-use longhaul_tcp::config::PRESETS;
+use longhaul_tcp::config::DIALECT;
 use toml::{Table, Value};
 
 const DOCUMENT: &str = include_str!("../../../docs/tcp.md");
 /// The columns of the table of presets; the other presets differ from `enhanced` in a key each.
-const COLUMNS: [&str; 4] = ["reference", "enhanced", "linux", "rfc"];
-/// Tables of parameters that matter to one value of another key only; presets leave them alone.
-const PARAMETERS: [&str; 4] = ["vegas", "fast", "hybla", "ensemble"];
+const COLUMNS: [&str; 5] = ["reference", "enhanced", "linux-2.4", "linux", "rfc"];
+/// Controllers that have parameters.
+const CONTROLLERS: [&str; 3] = ["congestion.vegas", "congestion.fast", "congestion.hybla"];
 
-/// Every key, in order: the complaint about an unknown one lists them.
-fn keys(table: &str) -> Vec<String> {
+/// Every key of a table, in order: the complaint about an unknown one lists them.
+fn keys_of(table: &str) -> Vec<String> {
     let text = if table.is_empty() { "?=0".to_owned() } else { format!("[{table}]\n?=0") };
     let text = text.replace('?', "nonsense");
     let complaint = base::config::parse::<TcpConfig>("t", &text).unwrap_err().to_string();
@@ -19,12 +19,34 @@ fn keys(table: &str) -> Vec<String> {
     listed.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
+/// The paths of all keys, those within tables included; controllers' parameters are not.
+fn keys() -> Vec<String> {
+    let is_table = |key: &String| DIALECT.tables.iter().any(|(table, _)| table == key);
+    let within = |key: String| match is_table(&key) {
+        true => keys_of(&key).into_iter().map(|inner| format!("{key}.{inner}")).collect(),
+        false => vec![key],
+    };
+    keys_of("").into_iter().flat_map(within).collect()
+}
+
+/// Whether a key is a parameter of what is shared: presets leave those alone.
+fn is_parameter(key: &str) -> bool {
+    key.starts_with("sharing.") && key != "sharing.policy"
+}
+
 fn settings(config: &TcpConfig) -> Table {
     Table::try_from(config).expect("plain data")
 }
 
+fn value<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        None => table.get(path),
+        Some((outer, inner)) => value(table.get(outer)?.as_table()?, inner),
+    }
+}
+
 fn cell(table: &Table, key: &str) -> String {
-    match table.get(key) {
+    match value(table, key) {
         None => "-".to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
@@ -36,8 +58,8 @@ fn presets() -> String {
     let default = settings(&TcpConfig::default());
     let columns = COLUMNS.map(|name| settings(&TcpConfig::preset(name).expect("a preset")));
     let mut lines = format!("| key | default | {} |\n", COLUMNS.map(|name| format!("`{name}`")).join(" | "));
-    lines += "|---|---|---|---|---|---|\n";
-    for key in keys("").iter().filter(|key| !PARAMETERS.contains(&key.as_str())) {
+    lines += "|---|---|---|---|---|---|---|\n";
+    for key in keys().iter().filter(|key| !is_parameter(key)) {
         let row: Vec<String> = columns.iter().map(|table| cell(table, key)).collect();
         lines += &format!("| `{key}` | {} | {} |\n", cell(&default, key), row.join(" | "));
     }
@@ -52,20 +74,68 @@ fn the_table_of_presets_is_the_data() {
 
 #[test]
 fn every_key_is_described() {
-    let mut all = keys("");
-    for table in PARAMETERS {
-        all.retain(|key| key != table);
-        all.extend(keys(table).iter().map(|key| format!("{table}.{key}")));
+    let mut all = keys();
+    for controller in CONTROLLERS {
+        all.extend(keys_of(controller).iter().map(|key| format!("{controller}.{key}")));
     }
     assert!(all.len() > 50, "{all:?}");
-    for key in all {
+    for key in &all {
         assert!(DOCUMENT.contains(&format!("\n| `{key}` | ")), "docs/tcp.md does not describe {key}");
+    }
+    // And nothing else.
+    for line in DOCUMENT.lines().filter(|line| line.starts_with("| `")) {
+        let key = line.split('`').nth(1).unwrap_or_default();
+        let known = all.iter().any(|known| known == key);
+        let is_old = DIALECT.moved.iter().any(|(old, _)| *old == key);
+        assert!(known || is_old, "docs/tcp.md describes {key}, which is no key");
+    }
+}
+
+#[test]
+fn every_table_and_its_short_form_is_described() {
+    for (table, short) in DIALECT.tables {
+        assert!(DOCUMENT.contains(&format!("`[tcp.{table}]`")), "docs/tcp.md does not name [tcp.{table}]");
+        if let Some(short) = short {
+            assert!(DOCUMENT.contains(&format!("`{table}.{short}`")), "{table}.{short}");
+        }
+    }
+}
+
+/// What an older file says is found by what it says.
+#[test]
+fn every_key_that_moved_is_listed() {
+    let lines: Vec<String> =
+        DIALECT.moved.iter().map(|(old, new)| format!("| `{old}` | `{new}` |\n")).collect();
+    let expected = lines.concat();
+    assert!(DOCUMENT.contains(&expected), "docs/tcp.md should have this table:\n{expected}");
+    let all = keys();
+    for (_, new) in DIALECT.moved {
+        let exists = all.iter().any(|key| key == new || key.starts_with(&format!("{new}.")));
+        assert!(exists || CONTROLLERS.contains(new), "{new}");
+    }
+}
+
+/// The example at the beginning and those of other documents are settings.
+#[test]
+fn examples_read() {
+    for document in [
+        DOCUMENT,
+        include_str!("../../../docs/congestion.md"),
+        include_str!("../../../docs/sharing.md"),
+        include_str!("../../../docs/scenarios.md"),
+        include_str!("../../../README.md"),
+    ] {
+        for block in document.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            let table: Table = block.parse().unwrap_or_else(|error| panic!("{error} in\n{block}"));
+            let Some(tcp) = table.get("tcp") else { continue };
+            tcp.clone().try_into::<TcpConfig>().unwrap_or_else(|error| panic!("{error} in\n{block}"));
+        }
     }
 }
 
 #[test]
 fn every_preset_is_described() {
-    for name in PRESETS.names() {
+    for name in DIALECT.names() {
         assert!(DOCUMENT.contains(&format!("\n- `{name}`")), "docs/tcp.md does not describe {name}");
     }
 }
@@ -74,10 +144,10 @@ fn every_preset_is_described() {
 #[test]
 fn presets_say_everything() {
     let default = settings(&TcpConfig::default());
-    for name in PRESETS.names() {
-        let table = PRESETS.table(name).expect("a preset");
-        for key in default.keys().filter(|key| !PARAMETERS.contains(&key.as_str())) {
-            assert!(table.contains_key(key), "crates/tcp/presets/{name}.toml leaves {key} open");
+    for name in DIALECT.names() {
+        let table = DIALECT.preset(name).expect("a preset");
+        for key in keys().iter().filter(|key| !is_parameter(key) && value(&default, key).is_some()) {
+            assert!(value(&table, key).is_some(), "crates/tcp/presets/{name}.toml leaves {key} open");
         }
     }
 }

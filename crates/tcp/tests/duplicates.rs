@@ -8,11 +8,17 @@ use longhaul_tcp::{ExitWindow, InitialWindow, PartialAcks, Recovery, TcpConfig};
 use script::*;
 
 fn reno() -> TcpConfig {
-    TcpConfig { recovery: Recovery::Reno, limited_transmit: false, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::Reno;
+        it.recovery.limited_transmit = false;
+    })
 }
 
 fn newreno() -> TcpConfig {
-    TcpConfig { recovery: Recovery::NewReno, limited_transmit: false, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::NewReno;
+        it.recovery.limited_transmit = false;
+    })
 }
 
 fn ten_out(config: &TcpConfig) -> Script {
@@ -162,7 +168,7 @@ fn newreno_is_impatient() {
 /// RFC 6582 (3.2, step 3), "slow but steady": every partial acknowledgement does.
 #[test]
 fn newreno_can_be_slow_but_steady() {
-    let mut script = ten_out(&TcpConfig { partial_acks: PartialAcks::SlowButSteady, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.partial_acks = PartialAcks::SlowButSteady));
     duplicates(&mut script, 1, 3);
     script.expect(data(1, 1000));
     for (at, acked) in [(300, 2001), (400, 3001), (500, 4001)] {
@@ -179,14 +185,13 @@ fn newreno_can_be_slow_but_steady() {
 #[test]
 fn thirty_losses_part_the_impatient_from_the_steady() {
     let took = |partial_acks| {
-        let config = TcpConfig {
-            recovery: Recovery::NewReno,
-            partial_acks,
-            initial_window: InitialWindow::Segments(64),
-            mss: Some(1000),
-            timestamps: false,
-            ..TcpConfig::default()
-        };
+        let config = TcpConfig::default().with(|it| {
+            it.recovery.scheme = Recovery::NewReno;
+            it.recovery.partial_acks = partial_acks;
+            it.window.initial = InitialWindow::Segments(64);
+            it.mss = Some(1000);
+            it.timestamps = false;
+        });
         let mut pair = pair::Pair::new(3, pair::Path::clean(250), &config);
         // The client's packets: SYN, ACK, and then data. Every other one of sixty is lost.
         pair.drop_if = Box::new(|side, _, count| side == 0 && (2..62).contains(&count) && count % 2 == 0);
@@ -205,7 +210,7 @@ fn thirty_losses_part_the_impatient_from_the_steady() {
 /// RFC 6582 (3.2, step 3), full acknowledgement, option 2.
 #[test]
 fn newreno_can_leave_with_ssthresh() {
-    let mut script = ten_out(&TcpConfig { exit_window: ExitWindow::Ssthresh, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.exit_window = ExitWindow::Ssthresh));
     duplicates(&mut script, 1, 3);
     script.expect(data(1, 1000));
     script.at(300);
@@ -216,7 +221,7 @@ fn newreno_can_leave_with_ssthresh() {
 /// RFC 6582 (4.1): after a time-out, duplicates that follow a small advance are a loss.
 #[test]
 fn the_acknowledgement_heuristic_finds_a_loss_after_a_timeout() {
-    let mut script = ten_out(&TcpConfig { ack_heuristic: true, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.ack_heuristic = true));
     script.expect_at(400, data(1, 1000));
     script.at(500);
     script.inject(ack(1, 2001));
@@ -229,7 +234,7 @@ fn the_acknowledgement_heuristic_finds_a_loss_after_a_timeout() {
 /// RFC 6582 (4.1): after an advance of more than four segments they are not.
 #[test]
 fn the_acknowledgement_heuristic_knows_echoes() {
-    let mut script = ten_out(&TcpConfig { ack_heuristic: true, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.ack_heuristic = true));
     script.expect_at(400, data(1, 1000));
     script.at(500);
     script.inject(ack(1, 7001));
@@ -295,7 +300,7 @@ fn a_timeout_sends_everything_again() {
 #[test]
 fn limited_transmit_answers_the_first_two_duplicates() {
     for config in [newreno(), reno()] {
-        let mut script = ten_out(&TcpConfig { limited_transmit: true, ..config });
+        let mut script = ten_out(&config.with(|it| it.recovery.limited_transmit = true));
         duplicates(&mut script, 1, 1);
         script.expect(data(10_001, 1000));
         duplicates(&mut script, 1, 1);
@@ -310,7 +315,7 @@ fn limited_transmit_answers_the_first_two_duplicates() {
 /// RFC 3042 (2): not beyond the peer's window.
 #[test]
 fn limited_transmit_keeps_to_the_peers_window() {
-    let mut script = Script::with_window(&TcpConfig { limited_transmit: true, ..newreno() }, 10);
+    let mut script = Script::with_window(&newreno().with(|it| it.recovery.limited_transmit = true), 10);
     script.peer_window = 11_000;
     script.inject(ack(1, 1));
     script.write(40_000);
@@ -322,7 +327,7 @@ fn limited_transmit_keeps_to_the_peers_window() {
 /// RFC 3042 (2): outstanding data never exceed the window by more than two segments.
 #[test]
 fn limited_transmit_sends_two_segments_at_most() {
-    let mut script = ten_out(&TcpConfig { limited_transmit: true, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.limited_transmit = true));
     script.expect_at(400, data(1, 1000));
     script.at(500);
     script.inject(ack(1, 10_001));
@@ -336,7 +341,7 @@ fn limited_transmit_sends_two_segments_at_most() {
 /// RFC 3042 (2): with nothing new to send, duplicates send nothing.
 #[test]
 fn limited_transmit_needs_new_data() {
-    let mut script = Script::with_window(&TcpConfig { limited_transmit: true, ..newreno() }, 10);
+    let mut script = Script::with_window(&newreno().with(|it| it.recovery.limited_transmit = true), 10);
     script.write(10_000);
     assert_eq!(script.take_count(), 10);
     duplicates(&mut script, 1, 2);
@@ -346,7 +351,7 @@ fn limited_transmit_needs_new_data() {
 /// RFC 3042: new acknowledgements take back what duplicates allowed.
 #[test]
 fn limited_transmit_ends_with_the_duplicates() {
-    let mut script = ten_out(&TcpConfig { limited_transmit: true, ..newreno() });
+    let mut script = ten_out(&newreno().with(|it| it.recovery.limited_transmit = true));
     duplicates(&mut script, 1, 2);
     assert_eq!(script.take_count(), 2);
     // A slow-start step of one segment: 11 are allowed and 10 are out after two were acknowledged.

@@ -28,8 +28,7 @@ fn agreed(config: &TcpConfig) -> Script {
 
 /// One with `segments` out since 100 ms, at 200 ms.
 fn flying(config: &TcpConfig, segments: u32) -> Script {
-    let mut script =
-        agreed(&TcpConfig { initial_window: InitialWindow::Segments(segments), ..config.clone() });
+    let mut script = agreed(&config.clone().with(|it| it.window.initial = InitialWindow::Segments(segments)));
     script.write(40_000);
     assert_eq!(script.take_count(), segments as usize);
     script.at(200);
@@ -280,7 +279,7 @@ fn without_an_agreement_nothing_is_echoed_or_heeded() {
 /// window may be small.
 #[test]
 fn marks_bring_quick_acknowledgements() {
-    let config = TcpConfig { delayed_acks: DelayedAcks::QuickAcks, ..with(EcnUse::On) };
+    let config = with(EcnUse::On).with(|it| it.acknowledgements.delay = DelayedAcks::QuickAcks);
     let mut script = agreed(&config);
     for at in 0..17 {
         script.inject(data(1 + 1000 * at, 1000));
@@ -435,7 +434,7 @@ fn a_timeout_lowers_the_window_if_only_marks_do() {
 /// RFC 3168 (6.1): a peer that refuses ECN gets the usual response to losses.
 #[test]
 fn a_loss_counts_where_the_peer_refuses() {
-    let config = TcpConfig { initial_window: InitialWindow::Segments(10), ..with(EcnUse::Only) };
+    let config = with(EcnUse::Only).with(|it| it.window.initial = InitialWindow::Segments(10));
     let mut script = Script::connecting(&config);
     script.take();
     script.at(100);

@@ -2,15 +2,22 @@
 
 mod script;
 
+use longhaul_tcp::config::VegasConfig;
 use longhaul_tcp::{Congestion, Recovery, TcpConfig};
 use script::*;
 
 fn vegas(recovery: Recovery) -> TcpConfig {
-    TcpConfig { recovery, fine_grained_expiry: Some(true), ..coarse() }
+    coarse().with(|it| {
+        it.recovery.scheme = recovery;
+        it.recovery.fine_grained_expiry = Some(true);
+    })
 }
 
 fn coarse() -> TcpConfig {
-    TcpConfig { recovery: Recovery::NewReno, limited_transmit: false, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::NewReno;
+        it.recovery.limited_transmit = false;
+    })
 }
 
 /// Six round trips of 100 ms have made the fine-grained time-out about 140 ms, where the coarse one is 300 ms; then
@@ -57,19 +64,24 @@ fn the_first_selective_acknowledgement_does_too() {
 #[test]
 fn vegas_looks_for_expiry_by_itself() {
     let sent = |fine_grained_expiry, congestion| {
-        let mut script = flight(&TcpConfig { fine_grained_expiry, congestion, ..coarse() });
+        let mut script = flight(&coarse().with(|it| {
+            it.recovery.fine_grained_expiry = fine_grained_expiry;
+            it.congestion = congestion;
+        }));
         script.at(960);
         script.inject(ack(1, 6001));
         script.take_count()
     };
-    assert_eq!(sent(None, Congestion::Vegas), 1);
-    assert_eq!(sent(Some(false), Congestion::Vegas), 0);
+    assert_eq!(sent(None, Congestion::Vegas(VegasConfig::default())), 1);
+    assert_eq!(sent(Some(false), Congestion::Vegas(VegasConfig::default())), 0);
     assert_eq!(sent(None, Congestion::Reno), 0);
     assert_eq!(sent(Some(true), Congestion::Reno), 1);
     for preset in ["linux", "rfc", "reference", "enhanced"] {
         let preset = TcpConfig::preset(preset).expect("a preset");
         assert!(!preset.expires_finely());
-        assert!(TcpConfig { congestion: Congestion::Vegas, ..preset }.expires_finely());
+        assert!(
+            TcpConfig { congestion: Congestion::Vegas(VegasConfig::default()), ..preset }.expires_finely()
+        );
     }
 }
 
@@ -121,7 +133,8 @@ fn three_duplicates_otherwise() {
     young.expect_nothing();
     young.inject(ack(1, 6001));
     assert_eq!(young.sent(), [6001]);
-    let mut coarse = flight(&TcpConfig { fine_grained_expiry: Some(false), ..vegas(Recovery::NewReno) });
+    let mut coarse =
+        flight(&vegas(Recovery::NewReno).with(|it| it.recovery.fine_grained_expiry = Some(false)));
     coarse.at(960);
     coarse.inject(ack(1, 6001));
     coarse.expect_nothing();

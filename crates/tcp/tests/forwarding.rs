@@ -6,7 +6,10 @@ use longhaul_tcp::{Recovery, TcpConfig};
 use script::*;
 
 fn fack() -> TcpConfig {
-    TcpConfig { recovery: Recovery::Fack, limited_transmit: false, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::Fack;
+        it.recovery.limited_transmit = false;
+    })
 }
 
 /// Mathis and Mahdavi 1996 (3.1): one selective acknowledgement more than three segments ahead starts recovery, where
@@ -17,7 +20,7 @@ fn a_forward_acknowledgement_starts_recovery() {
     script.inject(ack(1, 1).sack(&[(4001, 5001)]));
     assert!(script.connection().recovering());
     assert_eq!(script.sent()[0], 1);
-    let mut sack = Script::flying(&TcpConfig { recovery: Recovery::Sack, ..fack() }, 10);
+    let mut sack = Script::flying(&fack().with(|it| it.recovery.scheme = Recovery::Sack), 10);
     sack.inject(ack(1, 1).sack(&[(4001, 5001)]));
     assert!(!sack.connection().recovering());
 }
@@ -99,7 +102,7 @@ fn a_recovery_halves_once() {
 /// Kojo et al. 2005, Enhanced TCP: FACK with rate halving sends for every second acknowledgement of a recovery.
 #[test]
 fn it_goes_with_rate_halving() {
-    let config = TcpConfig { reduction: longhaul_tcp::Reduction::RateHalving, ..fack() };
+    let config = fack().with(|it| it.recovery.reduction = longhaul_tcp::Reduction::RateHalving);
     let mut script = Script::flying(&config, 10);
     let mut sent = Vec::new();
     for end in 2..=10 {

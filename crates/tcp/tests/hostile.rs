@@ -4,7 +4,7 @@ mod script;
 
 use base::units::Size;
 use base::wire::tcp::Flags;
-use longhaul_tcp::{State, TcpConfig};
+use longhaul_tcp::State;
 use proptest::prelude::*;
 use script::*;
 
@@ -34,7 +34,11 @@ proptest! {
     fn no_segment_breaks_a_connection(
         steps in proptest::collection::vec((anything(), 0_u64..400, 0_usize..3000), 1..80),
     ) {
-        let config = TcpConfig { receive_buffer: Size(5000), send_buffer: Size(9000), time_wait: base::Duration::from_secs(9000), ..plain() };
+        let config = plain().with(|it| {
+it.window.receive_buffer = Size(5000);
+it.window.send_buffer = Size(9000);
+it.limits.time_wait = base::Duration::from_secs(9000);
+});
         let mut script = Script::established(&config);
         let id = script.id.unwrap();
         let mut at = 100;

@@ -5,6 +5,7 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
+use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::{
     Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing, SlowStart, State,
     TcpConfig,
@@ -36,21 +37,21 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     let responses = [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::None];
     let names = (0..schemes.len(), 0..reductions.len(), 0..detections.len(), 0..responses.len());
     (names, any::<[bool; 8]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
-        TcpConfig {
-            f_rto: detections[detection],
-            spurious_response: responses[response],
-            eifel_detection: switches[6],
-            fine_grained_expiry: Some(switches[7]),
-            recovery: schemes[scheme],
-            reduction: reductions[reduction],
-            limited_transmit: switches[0],
-            dsack: switches[1],
-            partial_acks: if switches[2] { PartialAcks::Impatient } else { PartialAcks::SlowButSteady },
-            exit_window: if switches[3] { ExitWindow::FlightSize } else { ExitWindow::Ssthresh },
-            ack_heuristic: switches[4],
-            rto_estimator: if switches[5] { RtoEstimator::Rfc6298 } else { RtoEstimator::Linux },
-            ..TcpConfig::default()
-        }
+        TcpConfig::default().with(|it| {
+            it.recovery.f_rto = detections[detection];
+            it.recovery.spurious_response = responses[response];
+            it.recovery.eifel_detection = switches[6];
+            it.recovery.fine_grained_expiry = Some(switches[7]);
+            it.recovery.scheme = schemes[scheme];
+            it.recovery.reduction = reductions[reduction];
+            it.recovery.limited_transmit = switches[0];
+            it.acknowledgements.dsack = switches[1];
+            it.recovery.partial_acks =
+                if switches[2] { PartialAcks::Impatient } else { PartialAcks::SlowButSteady };
+            it.recovery.exit_window = if switches[3] { ExitWindow::FlightSize } else { ExitWindow::Ssthresh };
+            it.recovery.ack_heuristic = switches[4];
+            it.rto.estimator = if switches[5] { RtoEstimator::Rfc6298 } else { RtoEstimator::Linux };
+        })
     })
 }
 
@@ -59,11 +60,11 @@ fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
         Congestion::Reno,
         Congestion::Cubic,
         Congestion::Bbr,
-        Congestion::Vegas,
+        Congestion::Vegas(VegasConfig::default()),
         Congestion::WestwoodEre,
         Congestion::WestwoodPlus,
-        Congestion::Fast,
-        Congestion::Hybla,
+        Congestion::Fast(FastConfig::default()),
+        Congestion::Hybla(HyblaConfig::default()),
     ];
     let starts = [SlowStart::Standard, SlowStart::HyStartPlusPlus, SlowStart::HyStart];
     (0..controllers.len(), 0..starts.len(), any::<bool>())
@@ -82,31 +83,30 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         let (mss, receive, send, window, delay) = sizes;
         let (switches, from_flight, sharing) = switches;
         let (congestion, slow_start, pacing) = control;
-        TcpConfig {
-            congestion,
-            slow_start,
-            pacing,
-            timestamps: switches[0],
-            window_scaling: switches[1],
-            delayed_acks: ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])],
-            ecn: MARKS[usize::from(switches[6]) + 2 * usize::from(switches[7])],
-            nagle: switches[3],
-            reduce_from: if from_flight { ReduceFrom::FlightSize } else { ReduceFrom::Cwnd },
-            sharing: SHARING[sharing],
-            idle_restart: switches[4],
-            mss: Some(mss),
-            receive_buffer: Size(receive),
-            send_buffer: Size(send),
-            initial_window: match window {
+        recovery.with(|it| {
+            it.congestion = congestion;
+            it.window.slow_start = slow_start;
+            it.pacing = pacing;
+            it.timestamps = switches[0];
+            it.window.scaling = switches[1];
+            it.acknowledgements.delay = ACKS[usize::from(switches[2]) + 2 * usize::from(switches[5])];
+            it.ecn = MARKS[usize::from(switches[6]) + 2 * usize::from(switches[7])];
+            it.nagle = switches[3];
+            it.recovery.reduce_from = if from_flight { ReduceFrom::FlightSize } else { ReduceFrom::Cwnd };
+            it.sharing.policy = SHARING[sharing];
+            it.window.idle_restart = switches[4];
+            it.mss = Some(mss);
+            it.window.receive_buffer = Size(receive);
+            it.window.send_buffer = Size(send);
+            it.window.initial = match window {
                 0 => InitialWindow::Rfc3390,
                 segments => InitialWindow::Segments(segments),
-            },
-            delayed_ack_timeout: Duration::from_millis(delay),
-            data_retries: 100,
-            syn_retries: 100,
-            max_rto: Duration::from_secs(4),
-            ..recovery
-        }
+            };
+            it.acknowledgements.timeout = Duration::from_millis(delay);
+            it.limits.data_retries = 100;
+            it.limits.syn_retries = 100;
+            it.rto.max = Duration::from_secs(4);
+        })
     })
 }
 

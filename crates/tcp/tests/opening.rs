@@ -10,7 +10,10 @@ use script::*;
 /// RFC 9293, figure 6; RFC 7323 (2.2, 3.2); RFC 2018 (2); RFC 6691: what a SYN offers.
 #[test]
 fn an_active_open_offers_everything_and_settles_on_what_the_peer_has() {
-    let config = TcpConfig { timestamps: true, receive_buffer: Size(256 * 1024), ..plain() };
+    let config = plain().with(|it| {
+        it.timestamps = true;
+        it.window.receive_buffer = Size(256 * 1024);
+    });
     let mut script = Script::connecting(&config);
     let syn_sent = script.take();
     assert_eq!((syn_sent.flags, syn_sent.seq, syn_sent.window), (SYN, ISS, 65_535));
@@ -61,7 +64,7 @@ fn a_passive_open_answers_only_what_was_offered() {
 fn sack_is_used_only_if_both_want_it() {
     assert!(!Script::connected(&plain(), 10, syn_ack()).connection().uses_sack());
     assert!(Script::connected(&plain(), 10, syn_ack().sack_permitted()).connection().uses_sack());
-    let config = TcpConfig { recovery: Recovery::NewReno, ..plain() };
+    let config = plain().with(|it| it.recovery.scheme = Recovery::NewReno);
     let mut script = Script::connecting(&config);
     assert!(!script.take().options.sack_permitted);
 }
@@ -86,7 +89,7 @@ fn both_sides_can_open_at_once() {
 /// RFC 9293 (3.8.1), RFC 6298 (5.5): a SYN is sent again after 1, 2, 4 s and then the attempt fails.
 #[test]
 fn a_syn_is_repeated_with_back_off_and_given_up() {
-    let config = TcpConfig { syn_retries: 3, ..plain() };
+    let config = plain().with(|it| it.limits.syn_retries = 3);
     let mut script = Script::connecting(&config);
     script.expect(Seg { flags: SYN, ..Seg::default() });
     for at in [1000, 3000, 7000] {
@@ -196,7 +199,7 @@ fn a_lost_syn_ack_is_sent_again() {
 /// RFC 9293 (3.10.7.4, second): a reset of a half-open connection leaves no trace and frees its place.
 #[test]
 fn a_reset_half_open_connection_is_forgotten() {
-    let mut script = Script::listening(&TcpConfig { backlog: 1, ..plain() });
+    let mut script = Script::listening(&plain().with(|it| it.limits.backlog = 1));
     let answer = Seg { flags: SYN | ACK, ack: Some(1), ..Seg::default() };
     script.inject(syn());
     script.expect(answer.clone());
@@ -210,7 +213,10 @@ fn a_reset_half_open_connection_is_forgotten() {
 /// RFC 4987: the backlog is bounded and says so.
 #[test]
 fn a_full_backlog_drops_syns() {
-    let mut script = Script::listening(&TcpConfig { backlog: 1, syn_retries: 0, ..plain() });
+    let mut script = Script::listening(&plain().with(|it| {
+        it.limits.backlog = 1;
+        it.limits.syn_retries = 0;
+    }));
     script.inject(syn());
     script.expect(Seg { flags: SYN | ACK, ack: Some(1), ..Seg::default() });
     let mut other = script.packet(&syn());

@@ -6,7 +6,10 @@ use longhaul_tcp::{Recovery, TcpConfig};
 use script::*;
 
 fn rack() -> TcpConfig {
-    TcpConfig { recovery: Recovery::Rack, limited_transmit: false, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::Rack;
+        it.recovery.limited_transmit = false;
+    })
 }
 
 /// Segments of 1000 bytes, one every 10 ms from 100 ms on, the first ending at 1001; a round trip takes 100 ms.
@@ -210,7 +213,7 @@ fn the_last_segment_probes_the_tail() {
 /// RFC 8985 (7.2): one segment may wait for a delayed acknowledgement: 200 ms more, but never beyond the time-out.
 #[test]
 fn a_single_segment_is_given_the_delay_of_its_acknowledgement() {
-    let config = TcpConfig { rto_margin: base::Duration::from_millis(900), ..rack() };
+    let config = rack().with(|it| it.rto.margin = base::Duration::from_millis(900));
     let mut script = Script::with_window(&config, 4);
     script.write(1000);
     script.take_count();
@@ -390,7 +393,7 @@ fn no_probe_while_something_is_in_doubt() {
 /// Without selective acknowledgements there is neither RACK nor probe (RFC 8985, 4): NewReno.
 #[test]
 fn rack_needs_selective_acknowledgements() {
-    let config = TcpConfig { initial_window: longhaul_tcp::InitialWindow::Segments(10), ..rack() };
+    let config = rack().with(|it| it.window.initial = longhaul_tcp::InitialWindow::Segments(10));
     let mut script = Script::connected(&config, 100, syn_ack());
     script.write(10_000);
     assert_eq!(script.take_count(), 10);
@@ -407,7 +410,7 @@ fn rack_needs_selective_acknowledgements() {
 #[test]
 fn the_timer_waits_for_answers_to_older_segments() {
     for (recovery, timeouts) in [(Recovery::Sack, 1), (Recovery::Rack, 0)] {
-        let mut script = spaced(&TcpConfig { recovery, ..rack() }, 8);
+        let mut script = spaced(&rack().with(|it| it.recovery.scheme = recovery), 8);
         for (at, end) in [(210, 2001), (220, 3001), (230, 4001)] {
             script.at(at);
             script.inject(ack(1, 1).sack(&[(1001, end)]));

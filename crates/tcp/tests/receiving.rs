@@ -30,7 +30,7 @@ fn every_second_segment_is_acknowledged() {
 /// RFC 9293 (3.8.6.3): without delay, every segment is acknowledged.
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
-    let mut script = Script::established(&TcpConfig { delayed_acks: DelayedAcks::Off, ..plain() });
+    let mut script = Script::established(&plain().with(|it| it.acknowledgements.delay = DelayedAcks::Off));
     script.inject(data(1, 10));
     script.expect(ack(1, 11));
     script.inject(data(11, 10));
@@ -108,7 +108,7 @@ fn duplicates_are_answered_one_by_one() {
 /// RFC 9293 (3.10.7.4, first): old data are acknowledged and delivered once; overlaps are cut.
 #[test]
 fn repeated_and_overlapping_data_are_delivered_once() {
-    let mut script = Script::established(&TcpConfig { dsack: false, ..plain() });
+    let mut script = Script::established(&plain().with(|it| it.acknowledgements.dsack = false));
     script.inject(data(1, 500));
     script.inject(data(1, 500));
     script.expect(ack(1, 501));
@@ -131,7 +131,10 @@ fn urgent_data_are_delivered_in_band() {
 }
 
 fn small_buffer() -> TcpConfig {
-    TcpConfig { receive_buffer: Size(4000), delayed_acks: DelayedAcks::Off, ..plain() }
+    plain().with(|it| {
+        it.window.receive_buffer = Size(4000);
+        it.acknowledgements.delay = DelayedAcks::Off;
+    })
 }
 
 /// RFC 9293 (3.8.6.2.2): the window closes as the buffer fills, and opens by no less than a segment.
@@ -156,7 +159,7 @@ fn the_window_opens_by_whole_segments() {
 /// A small buffer opens by half of itself (RFC 9293, 3.8.6.2.2: Fr = 1/2).
 #[test]
 fn a_window_smaller_than_two_segments_opens_by_half_the_buffer() {
-    let mut script = Script::established(&TcpConfig { receive_buffer: Size(1200), ..small_buffer() });
+    let mut script = Script::established(&small_buffer().with(|it| it.window.receive_buffer = Size(1200)));
     script.inject(data(1, 1000));
     script.expect(ack(1, 1001).window(200));
     script.inject(data(1001, 200));
@@ -208,7 +211,10 @@ fn acknowledgements_count_while_the_window_is_closed() {
 /// RFC 7323 (2.3, 2.4): scaled windows, which never shrink by more than the scale's rounding.
 #[test]
 fn a_scaled_window_shows_the_whole_buffer() {
-    let config = TcpConfig { receive_buffer: Size(262_144), delayed_acks: DelayedAcks::Off, ..plain() };
+    let config = plain().with(|it| {
+        it.window.receive_buffer = Size(262_144);
+        it.acknowledgements.delay = DelayedAcks::Off;
+    });
     let mut script = Script::connected(&config, 10, syn_ack().scale(0));
     let mut edge = 0;
     let mut at = 1;
@@ -223,7 +229,10 @@ fn a_scaled_window_shows_the_whole_buffer() {
 }
 
 fn stamped() -> Script {
-    let config = TcpConfig { timestamps: true, delayed_acks: DelayedAcks::On, ..plain() };
+    let config = plain().with(|it| {
+        it.timestamps = true;
+        it.acknowledgements.delay = DelayedAcks::On;
+    });
     Script::connected(&config, 100, syn_ack().sack_permitted().ts(1000, 0))
 }
 

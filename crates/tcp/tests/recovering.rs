@@ -115,7 +115,7 @@ fn sack_uses_an_open_window_for_doubtful_segments() {
 #[test]
 fn no_rescue_before_a_partial_acknowledgement() {
     for recovery in [Recovery::Sack, Recovery::Fack] {
-        let mut script = Script::with_window(&TcpConfig { recovery, ..plain() }, 10);
+        let mut script = Script::with_window(&plain().with(|it| it.recovery.scheme = recovery), 10);
         script.write(10_000);
         assert_eq!(script.take_count(), 10);
         script.at(200);
@@ -134,7 +134,7 @@ fn no_rescue_before_a_partial_acknowledgement() {
 #[test]
 fn a_rescue_follows_a_partial_acknowledgement() {
     for recovery in [Recovery::Sack, Recovery::Fack] {
-        let mut script = Script::with_window(&TcpConfig { recovery, ..plain() }, 10);
+        let mut script = Script::with_window(&plain().with(|it| it.recovery.scheme = recovery), 10);
         script.write(10_000);
         assert_eq!(script.take_count(), 10);
         script.at(200);
@@ -277,7 +277,7 @@ fn each_recovery_halves_once() {
 /// RFC 6675 (5, step 3): limited transmit can be left out; then what was sacked opens no window before recovery.
 #[test]
 fn sack_can_do_without_limited_transmit() {
-    let mut script = ten_out(&TcpConfig { limited_transmit: false, ..plain() });
+    let mut script = ten_out(&plain().with(|it| it.recovery.limited_transmit = false));
     script.inject(ack(1, 1).sack(&[(1001, 2001)]));
     script.inject(ack(1, 1).sack(&[(1001, 3001)]));
     script.expect_nothing();

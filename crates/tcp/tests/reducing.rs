@@ -6,11 +6,11 @@ use longhaul_tcp::{Recovery, ReduceFrom, Reduction, TcpConfig};
 use script::*;
 
 fn prr() -> TcpConfig {
-    TcpConfig { reduction: Reduction::Prr, ..plain() }
+    plain().with(|it| it.recovery.reduction = Reduction::Prr)
 }
 
 fn halving() -> TcpConfig {
-    TcpConfig { reduction: Reduction::RateHalving, ..plain() }
+    plain().with(|it| it.recovery.reduction = Reduction::RateHalving)
 }
 
 /// Ten segments are out and the first is lost; each of the others arrives. What each acknowledgement let out.
@@ -94,7 +94,10 @@ fn prr_does_not_catch_up_while_losses_are_found() {
 /// RFC 9937 (6.2): whatever the computation says, the fast retransmit goes out.
 #[test]
 fn prr_always_lets_the_fast_retransmit_out() {
-    let config = TcpConfig { limited_transmit: false, recovery: Recovery::NewReno, ..prr() };
+    let config = prr().with(|it| {
+        it.recovery.limited_transmit = false;
+        it.recovery.scheme = Recovery::NewReno;
+    });
     let mut script = Script::flying(&config, 10);
     for _ in 0..3 {
         script.inject(ack(1, 1));
@@ -105,7 +108,10 @@ fn prr_always_lets_the_fast_retransmit_out() {
 /// RFC 9937 (6.2): without selective acknowledgements a duplicate stands for a segment.
 #[test]
 fn prr_counts_duplicates_where_nothing_else_tells() {
-    let config = TcpConfig { limited_transmit: false, recovery: Recovery::NewReno, ..prr() };
+    let config = prr().with(|it| {
+        it.recovery.limited_transmit = false;
+        it.recovery.scheme = Recovery::NewReno;
+    });
     let mut script = Script::flying(&config, 10);
     let mut sent = Vec::new();
     for _ in 0..9 {
@@ -166,7 +172,10 @@ fn rate_halving_sends_no_bursts() {
 /// NewReno and rate halving, as Linux 2.4 without selective acknowledgements.
 #[test]
 fn rate_halving_works_from_duplicates() {
-    let config = TcpConfig { limited_transmit: false, recovery: Recovery::NewReno, ..halving() };
+    let config = halving().with(|it| {
+        it.recovery.limited_transmit = false;
+        it.recovery.scheme = Recovery::NewReno;
+    });
     let mut script = Script::flying(&config, 10);
     let mut sent = Vec::new();
     for _ in 0..9 {
@@ -180,7 +189,7 @@ fn rate_halving_works_from_duplicates() {
 #[test]
 fn a_reduction_starts_from_flight_size_or_from_cwnd() {
     for (reduce_from, ssthresh) in [(ReduceFrom::FlightSize, 5000), (ReduceFrom::Cwnd, 10_000)] {
-        let mut script = Script::with_window(&TcpConfig { reduce_from, ..plain() }, 20);
+        let mut script = Script::with_window(&plain().with(|it| it.recovery.reduce_from = reduce_from), 20);
         script.write(10_000);
         assert_eq!(script.take_count(), 10);
         script.at(200);

@@ -85,9 +85,9 @@ fn the_duplicate_takes_the_place_of_a_run() {
 #[test]
 fn reports_can_be_switched_off() {
     for (config, answer) in [
-        (TcpConfig { dsack: false, ..plain() }, syn_ack().sack_permitted()),
+        (plain().with(|it| it.acknowledgements.dsack = false), syn_ack().sack_permitted()),
         (plain(), syn_ack()),
-        (TcpConfig { recovery: Recovery::NewReno, ..plain() }, syn_ack().sack_permitted()),
+        (plain().with(|it| it.recovery.scheme = Recovery::NewReno), syn_ack().sack_permitted()),
     ] {
         let mut script = Script::connected(&config, 100, answer);
         script.inject(data(1, 500));

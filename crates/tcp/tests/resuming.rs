@@ -90,7 +90,7 @@ fn the_window_jumps_to_half_of_what_was_saved() {
 #[test]
 fn another_round_trip_time_means_another_path() {
     for (rtt, jumps) in [(40, 0), (60, 1), (900, 1), (1100, 0)] {
-        let config = TcpConfig { initial_rto: Duration::from_secs(3), ..sharing(Sharing::CarefulResume) };
+        let config = sharing(Sharing::CarefulResume).with(|it| it.rto.initial = Duration::from_secs(3));
         let mut group = observed(&config);
         let two = resumed(&mut group, rtt);
         assert_eq!(saved(&group).jumps, jumps, "{rtt} ms");
@@ -196,7 +196,7 @@ fn only_one_connection_jumps_at_a_time() {
 #[test]
 fn saved_parameters_expire() {
     let mut config = sharing(Sharing::CarefulResume);
-    config.ensemble.lifetime = Duration::from_secs(30);
+    config.sharing.lifetime = Duration::from_secs(30);
     let mut group = observed(&config);
     group.after(31_000);
     let two = group.connect();

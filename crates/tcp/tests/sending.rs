@@ -68,7 +68,10 @@ fn half_of_the_largest_window_is_not_silly() {
 /// RFC 9293 (3.8.6.1): a closed window is probed with one byte, ever more rarely, for as long as the peer answers.
 #[test]
 fn a_closed_window_is_probed() {
-    let config = TcpConfig { data_retries: 2, max_rto: Duration::from_secs(2), ..plain() };
+    let config = plain().with(|it| {
+        it.limits.data_retries = 2;
+        it.rto.max = Duration::from_secs(2);
+    });
     let mut script = Script::established(&config);
     script.inject(ack(1, 1).window(0));
     script.write(3000);
@@ -116,7 +119,7 @@ fn a_fin_waits_for_a_closed_window() {
 /// R2 of RFC 1122 (4.2.3.5) holds for probes that nobody answers.
 #[test]
 fn unanswered_probes_fail_the_connection() {
-    let mut script = Script::established(&TcpConfig { data_retries: 2, ..plain() });
+    let mut script = Script::established(&plain().with(|it| it.limits.data_retries = 2));
     script.inject(ack(1, 1).window(0));
     script.write(10);
     script.expect_at(400, data(1, 1));
@@ -148,7 +151,7 @@ fn a_window_that_closes_over_data_is_probed_by_retransmission() {
 /// RFC 9293 (3.9.1): the application hears when there is room again, and only after it was told that there is none.
 #[test]
 fn writable_follows_a_short_write() {
-    let mut script = Script::with_window(&TcpConfig { send_buffer: Size(8000), ..plain() }, 4);
+    let mut script = Script::with_window(&plain().with(|it| it.window.send_buffer = Size(8000)), 4);
     script.write(4000);
     script.take_count();
     script.inject(ack(1, 2001));
@@ -240,7 +243,7 @@ fn slow_start_doubles() {
 /// ... or by two with the L of RFC 3465.
 #[test]
 fn byte_counting_can_open_by_two_segments() {
-    let mut script = Script::established(&TcpConfig { byte_counting_limit: 2, ..plain() });
+    let mut script = Script::established(&plain().with(|it| it.window.byte_counting_limit = 2));
     script.write(20_000);
     script.take_count();
     script.at(200);
@@ -253,7 +256,7 @@ fn byte_counting_can_open_by_two_segments() {
 #[test]
 fn an_idle_sender_restarts() {
     for (idle_restart, first) in [(true, 2), (false, 4)] {
-        let mut script = Script::established(&TcpConfig { idle_restart, ..plain() });
+        let mut script = Script::established(&plain().with(|it| it.window.idle_restart = idle_restart));
         script.write(6000);
         for (at, acked) in [(200, 2001), (300, 5001), (400, 6001)] {
             script.at(at);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use base::{Duration, Instant};
 use group::*;
 use longhaul_tcp::{
-    Congestion, EnsembleConfig, ForwardRto, Recovery, Reduction, Sharing, SpuriousResponse, TcpConfig,
+    Congestion, ForwardRto, Recovery, Reduction, Sharing, SharingConfig, SpuriousResponse, TcpConfig,
 };
 use pair::{Pair, Path};
 
@@ -80,20 +80,19 @@ fn one_member_equals_reno_byte_for_byte() {
             loss: [0.0, 0.01, 0.03, 0.08][seed % 4],
             ..Path::clean(40)
         };
-        let alone = TcpConfig {
-            recovery,
-            reduction,
-            congestion: Congestion::Reno,
-            f_rto: [ForwardRto::Basic, ForwardRto::Sack, ForwardRto::Off][seed % 3],
-            spurious_response: [SpuriousResponse::Halve, SpuriousResponse::Eifel][seed / 3 % 2],
-            idle_restart: seed % 2 == 0,
-            byte_counting_limit: 1 + (seed % 2) as u32,
-            ..TcpConfig::default()
-        };
+        let alone = TcpConfig::default().with(|it| {
+            it.recovery.scheme = recovery;
+            it.recovery.reduction = reduction;
+            it.congestion = Congestion::Reno;
+            it.recovery.f_rto = [ForwardRto::Basic, ForwardRto::Sack, ForwardRto::Off][seed % 3];
+            it.recovery.spurious_response = [SpuriousResponse::Halve, SpuriousResponse::Eifel][seed / 3 % 2];
+            it.window.idle_restart = seed % 2 == 0;
+            it.window.byte_counting_limit = 1 + (seed % 2) as u32;
+        });
         let reno = trace(seed as u64, path, &alone);
         for (idle_release, decay) in [(false, false), (true, true)] {
-            let ensemble = EnsembleConfig { idle_release, decay, ..EnsembleConfig::default() };
-            let shared = TcpConfig { sharing: Sharing::Stcp, ensemble, ..alone.clone() };
+            let mut shared = alone.clone();
+            shared.sharing = SharingConfig { policy: Sharing::Stcp, idle_release, decay, ..shared.sharing };
             let stcp = trace(seed as u64, path, &shared);
             let differs = reno.windows.iter().zip(&stcp.windows).find(|(one, other)| one != other);
             assert_eq!(differs, None, "seed {seed}, {recovery:?}");
@@ -128,7 +127,7 @@ fn a_prefix_shares() {
     for (bits, other, shares) in [(24, "10.0.1.77", true), (24, "10.0.2.2", false), (32, "10.0.1.77", false)]
     {
         let mut config = literal();
-        config.ensemble.prefix_v4 = bits;
+        config.sharing.prefix_v4 = bits;
         let mut group = Group::new(&config);
         let one = group.connect();
         group.write(one, 100);
@@ -144,7 +143,7 @@ fn a_prefix_shares() {
 #[test]
 fn the_destination_unused_longest_is_forgotten() {
     let mut config = literal();
-    config.ensemble.entries = 2;
+    config.sharing.entries = 2;
     let mut group = Group::new(&config);
     let first = group.open_to("10.0.0.11".parse().unwrap());
     group.after(10);
@@ -211,7 +210,7 @@ fn a_connection_without_losses_teaches_no_threshold() {
 #[test]
 fn a_cached_threshold_expires() {
     let mut config = sharing(Sharing::Cache);
-    config.ensemble.lifetime = Duration::from_secs(30);
+    config.sharing.lifetime = Duration::from_secs(30);
     let mut group = after_a_loss(&config);
     group.after(31_000);
     let two = group.connect();
@@ -224,7 +223,7 @@ fn a_cached_threshold_expires() {
 fn the_round_trip_time_is_shared_if_asked() {
     for (share_rtt, retransmitted_after) in [(false, 1000), (true, 300)] {
         let mut config = sharing(Sharing::Cache);
-        config.ensemble.share_rtt = share_rtt;
+        config.sharing.share_rtt = share_rtt;
         let mut group = after_a_loss(&config);
         let two = group.open();
         assert_eq!(group.connection(two).srtt().is_some(), share_rtt);

@@ -8,11 +8,14 @@ use longhaul_tcp::{ForwardRto, InitialWindow, Recovery, ReduceFrom, SpuriousResp
 use script::*;
 
 fn basic() -> TcpConfig {
-    TcpConfig { recovery: Recovery::NewReno, f_rto: ForwardRto::Basic, ..plain() }
+    plain().with(|it| {
+        it.recovery.scheme = Recovery::NewReno;
+        it.recovery.f_rto = ForwardRto::Basic;
+    })
 }
 
 fn sack() -> TcpConfig {
-    TcpConfig { f_rto: ForwardRto::Sack, ..plain() }
+    plain().with(|it| it.recovery.f_rto = ForwardRto::Sack)
 }
 
 /// Ten segments are out since 100 ms, and the timer has expired at 400 ms and sent the first again.
@@ -184,7 +187,7 @@ fn sack_enhanced_f_rto_ignores_window_updates() {
 /// RFC 5682 (3): without selective acknowledgements the SACK-enhanced setting means the basic algorithm.
 #[test]
 fn sack_enhanced_f_rto_falls_back() {
-    let config = TcpConfig { initial_window: InitialWindow::Segments(10), ..sack() };
+    let config = sack().with(|it| it.window.initial = InitialWindow::Segments(10));
     let mut script = Script::connected(&config, 100, syn_ack());
     script.write(40_000);
     script.take_count();
@@ -197,7 +200,7 @@ fn sack_enhanced_f_rto_falls_back() {
 /// RFC 5682: a time-out during fast recovery is taken as needed.
 #[test]
 fn f_rto_leaves_fast_recovery_alone() {
-    let mut script = Script::flying(&TcpConfig { limited_transmit: false, ..basic() }, 10);
+    let mut script = Script::flying(&basic().with(|it| it.recovery.limited_transmit = false), 10);
     for _ in 0..3 {
         script.inject(ack(1, 1));
     }
@@ -211,7 +214,7 @@ fn f_rto_leaves_fast_recovery_alone() {
 /// F-RTO goes with RACK, as in Linux: nothing else is deemed lost while it doubts.
 #[test]
 fn f_rto_goes_with_rack() {
-    let config = TcpConfig { recovery: Recovery::Rack, ..sack() };
+    let config = sack().with(|it| it.recovery.scheme = Recovery::Rack);
     let mut script = Script::flying(&config, 10);
     // The probe at two round trips; the time-out 300 ms later.
     script.at(310);
@@ -245,7 +248,7 @@ fn the_conservative_response_halves() {
 /// RFC 4015 (3.2, steps 0 and 6): the threshold as before, a window of what is in flight and what was acknowledged.
 #[test]
 fn the_eifel_response_restores() {
-    let config = TcpConfig { spurious_response: SpuriousResponse::Eifel, ..basic() };
+    let config = basic().with(|it| it.recovery.spurious_response = SpuriousResponse::Eifel);
     let mut script = timed_out(&config);
     script.inject(ack(1, 2001));
     assert_eq!(script.take_count(), 2);
@@ -264,12 +267,11 @@ fn a_response_goes_by_flight_size() {
     for (response, expected) in
         [(SpuriousResponse::Eifel, (10_000, Some(10_000))), (SpuriousResponse::Halve, (5000, Some(5000)))]
     {
-        let config = TcpConfig {
-            spurious_response: response,
-            reduce_from: ReduceFrom::Cwnd,
-            initial_ssthresh: Some(Size(6000)),
-            ..basic()
-        };
+        let config = basic().with(|it| {
+            it.recovery.spurious_response = response;
+            it.recovery.reduce_from = ReduceFrom::Cwnd;
+            it.window.initial_ssthresh = Some(Size(6000));
+        });
         let mut script = Script::with_window(&config, 20);
         script.write(10_000);
         assert_eq!(script.take_count(), 10);
@@ -286,7 +288,7 @@ fn a_response_goes_by_flight_size() {
 /// RFC 4015 (3.2, step 8): the first round trip of new data sets the timer.
 #[test]
 fn the_eifel_response_adapts_the_timer() {
-    let config = TcpConfig { spurious_response: SpuriousResponse::Eifel, ..basic() };
+    let config = basic().with(|it| it.recovery.spurious_response = SpuriousResponse::Eifel);
     let mut script = timed_out(&config);
     script.inject(ack(1, 2001));
     script.inject(ack(1, 3001));
@@ -305,7 +307,7 @@ fn the_eifel_response_adapts_the_timer() {
 /// RFC 5682: the response can be left out: no retransmissions, and the window as the time-out made it.
 #[test]
 fn there_need_be_no_response() {
-    let config = TcpConfig { spurious_response: SpuriousResponse::None, ..basic() };
+    let config = basic().with(|it| it.recovery.spurious_response = SpuriousResponse::None);
     let mut script = timed_out(&config);
     script.inject(ack(1, 2001));
     script.inject(ack(1, 3001));
@@ -341,12 +343,11 @@ fn a_loss_after_a_spurious_timeout_is_found() {
 }
 
 fn with_timestamps(config: &TcpConfig) -> (Script, u32) {
-    let config = TcpConfig {
-        timestamps: true,
-        initial_window: InitialWindow::Segments(10),
-        eifel_detection: true,
-        ..config.clone()
-    };
+    let config = config.clone().with(|it| {
+        it.timestamps = true;
+        it.window.initial = InitialWindow::Segments(10);
+        it.recovery.eifel_detection = true;
+    });
     let mut script = Script::connecting(&config);
     let offset = script.take().options.timestamps.unwrap().value;
     script.at(100);

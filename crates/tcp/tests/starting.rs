@@ -7,7 +7,7 @@ use longhaul_tcp::{InitialWindow, TcpConfig};
 use script::*;
 
 fn starting(initial_window: InitialWindow) -> TcpConfig {
-    TcpConfig { initial_window, ..plain() }
+    plain().with(|it| it.window.initial = initial_window)
 }
 
 fn preset(name: &str) -> TcpConfig {
@@ -67,7 +67,8 @@ fn a_lost_syn_leaves_one_segment() {
 /// RFC 5681 (3.1): at the initial threshold the window already grows by a segment a round trip.
 #[test]
 fn an_initial_threshold_ends_slow_start() {
-    let config = TcpConfig { initial_ssthresh: Some(Size(4000)), ..starting(InitialWindow::Segments(4)) };
+    let config =
+        starting(InitialWindow::Segments(4)).with(|it| it.window.initial_ssthresh = Some(Size(4000)));
     let mut script = Script::established(&config);
     assert_eq!(script.connection().ssthresh(), Some(4000));
     script.write(20_000);
@@ -122,7 +123,8 @@ fn a_restart_does_not_open_the_window() {
 /// RFC 5681 (4.1): the threshold stays, and slow start leads back to it.
 #[test]
 fn a_restart_leaves_the_threshold() {
-    let config = TcpConfig { initial_ssthresh: Some(Size(3000)), ..starting(InitialWindow::Segments(2)) };
+    let config =
+        starting(InitialWindow::Segments(2)).with(|it| it.window.initial_ssthresh = Some(Size(3000)));
     let mut script = Script::established(&config);
     script.write(2000);
     script.at(200);

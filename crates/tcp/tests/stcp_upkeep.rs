@@ -19,7 +19,7 @@ fn rounds_of(group: &mut Group, busy: usize, rounds: usize) {
 
 /// Two members of which the second has nothing more to send, with all of its window free.
 fn one_busy_one_idle(config: &TcpConfig) -> (Group, usize, usize) {
-    let mut group = Group::new(&TcpConfig { initial_window: InitialWindow::Segments(40), ..config.clone() });
+    let mut group = Group::new(&config.clone().with(|it| it.window.initial = InitialWindow::Segments(40)));
     let (one, two) = (group.open(), group.open());
     group.after(100);
     group.establish(one);
@@ -48,7 +48,7 @@ fn without_idle_release_an_idle_member_hoards() {
 
 fn releasing() -> TcpConfig {
     let mut config = literal();
-    config.ensemble.idle_release = true;
+    config.sharing.idle_release = true;
     config
 }
 
@@ -99,8 +99,8 @@ fn a_remembered_aggregate_decays() {
     ];
     for (idle, decay, halvings) in cases {
         let mut config = literal_from(4);
-        config.ensemble.decay = decay;
-        config.ensemble.half_life = Some(Duration::from_secs(1));
+        config.sharing.decay = decay;
+        config.sharing.half_life = Some(Duration::from_secs(1));
         let (mut group, before) = remembered(&config);
         group.after(idle);
         let two = group.connect();
@@ -126,7 +126,7 @@ fn remembered(config: &TcpConfig) -> (Group, u64) {
 #[test]
 fn the_half_life_is_a_retransmission_timeout() {
     let mut config = literal_from(4);
-    config.ensemble.decay = true;
+    config.sharing.decay = true;
     let (mut group, before) = remembered(&config);
     // RTT 100 ms, RTO 300 ms by its margin.
     group.after(650);
@@ -139,7 +139,7 @@ fn the_half_life_is_a_retransmission_timeout() {
 fn old_state_expires() {
     for (idle, known) in [(9_000, true), (11_000, false)] {
         let mut config = literal_from(4);
-        config.ensemble.lifetime = Duration::from_secs(10);
+        config.sharing.lifetime = Duration::from_secs(10);
         let (mut group, before) = remembered(&config);
         group.after(idle);
         let two = group.connect();
@@ -257,11 +257,11 @@ proptest! {
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut config = literal_from(segments);
-        config.ensemble.idle_release = idle_release;
-        config.ensemble.decay = decay;
+        config.sharing.idle_release = idle_release;
+        config.sharing.decay = decay;
         // Long enough for peers that a script leaves without an answer.
-        config.data_retries = 1000;
-        config.syn_retries = 1000;
+        config.limits.data_retries = 1000;
+        config.limits.syn_retries = 1000;
         let mut group = Group::new(&config);
         let mut roll = Roll::default();
         for step in &steps {

@@ -45,7 +45,10 @@ fn a_download_opens_delivers_and_closes() {
 fn both_directions_survive_a_bad_path() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
         for seed in 0..10 {
-            let config = TcpConfig { recovery, receive_buffer: Size(30_000), ..TcpConfig::default() };
+            let config = TcpConfig::default().with(|it| {
+                it.recovery.scheme = recovery;
+                it.window.receive_buffer = Size(30_000);
+            });
             let path =
                 Path { loss: 0.03, duplication: 0.02, jitter: Duration::from_millis(5), ..Path::clean(20) };
             let mut pair = Pair::new(seed, path, &config);

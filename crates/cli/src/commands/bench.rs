@@ -7,7 +7,7 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::{bench_faulkner, bench_gateway, bench_tcp};
+use super::{bench_faulkner, bench_gateway, bench_scale, bench_tcp};
 
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
@@ -23,6 +23,7 @@ enum Benchmark {
     Engine(Engine),
     Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
+    Scale(bench_scale::Arguments),
     Tcp(bench_tcp::Arguments),
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         }
         Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
+        Benchmark::Scale(scale) => bench_scale::execute(scale),
         Benchmark::Tcp(tcp) => bench_tcp::execute(tcp),
     }
 }
@@ -130,14 +132,14 @@ fn json(measured: &[Measured]) -> serde_json::Value {
 
 /// What `work` returns, and the seconds that it took.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the real clock")]
-fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
 /// The largest resident size of this process so far, where the system tells.
-fn peak_memory_mb() -> Option<f64> {
+pub(crate) fn peak_memory_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

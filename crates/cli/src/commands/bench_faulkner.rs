@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
-use gateway::bulk::{self, Case, Options, Run};
-use gateway::comparison::configuration::Configuration;
+use field::bulk::{self, Case, Options, Run};
+use field::comparison::configuration::Configuration;
+use field::emulator::CHANNEL_NAME;
+use field::testbed::{self, TestbedError};
 use gateway::config::{Link, PositiveRate};
-use gateway::emulator::CHANNEL_NAME;
 use gateway::signals::Signals;
-use gateway::testbed::{self, TestbedError};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::real_time::{self, DELAY, Figure, Outcome, Point, QUEUE, RATE, Scheme, Span};
 use lab::statistics::Spread;

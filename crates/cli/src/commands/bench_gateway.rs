@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use base::Duration;
-use gateway::bench::{self, Options, Report, Scheme};
+use field::bench::{self, Options, Report, Scheme};
+use field::testbed::TestbedError;
 use gateway::signals::Signals;
-use gateway::testbed::TestbedError;
 
 use super::outcome::failure;
 

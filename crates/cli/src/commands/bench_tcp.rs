@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use gateway::comparison::configuration::Configuration;
-use gateway::comparison::{self, Contender, Options, Run};
+use field::comparison::configuration::Configuration;
+use field::comparison::{self, Contender, Options, Run};
+use field::testbed::TestbedError;
 use gateway::signals::Signals;
-use gateway::testbed::TestbedError;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::statistics::Spread;
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
+use field::emulator::{Emulator, Options, Ports, Report, UdpPort};
 use gateway::config::{InterfaceName, Overhead};
-use gateway::emulator::{Emulator, Options, Ports, Report, UdpPort};
 use gateway::signals::Signals;
 
 use super::outcome::{failure, misconfigured, say};

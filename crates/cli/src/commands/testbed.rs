@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use base::Duration;
 use base::config::ConfigError;
+use field::testbed::namespaces::Room;
+use field::testbed::{self, Link, Name, Options, TestbedError};
 use gateway::config::{Overhead, PositiveRate};
 use gateway::signals::Signals;
-use gateway::testbed::namespaces::Room;
-use gateway::testbed::{self, Link, Name, Options, TestbedError};
 
 use super::emulate::ChannelArgs;
 use super::outcome::{failure, misconfigured};

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use base::units::Size;
 use base::{Duration, Rate};
 use clap::Subcommand;
+use field::traffic::request::{Congestion, Direction, Extent, Model};
+use field::traffic::{self, Distribution, Load, MOST_CONNECTIONS, Options, Report, Server};
 use gateway::signals::Signals;
-use gateway::traffic::request::{Congestion, Direction, Extent, Model};
-use gateway::traffic::{self, Distribution, Load, MOST_CONNECTIONS, Options, Report, Server};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::outcome::{failure, misconfigured, say};

@@ -7,7 +7,7 @@ use base::content::Content;
 use base::units::Probability;
 use base::{Duration, Rate, Rng};
 use channel::{ErrorModel, line};
-use gateway::stack::path::Impairments;
+use field::stack::path::Impairments;
 use tcp::TcpConfig;
 
 /// One transfer.
@@ -62,7 +62,7 @@ impl Case {
         let config: TcpConfig = base::config::parse("case", &settings).expect("settings that exist");
         let mut kernel = kernel(rng);
         let mut our_pace = pace(rng);
-        let smallest = config.receive_buffer.0.min(kernel.receive_buffer.unwrap_or(usize::MAX) as u64);
+        let smallest = config.window.receive_buffer.0.min(kernel.receive_buffer.unwrap_or(usize::MAX) as u64);
         // About a hundred round trips at most where a window is small.
         let most = (smallest * 50).clamp(20_000, 400_000);
         let mut size = || match rng.below(8) {
@@ -108,7 +108,7 @@ impl Case {
 
 /// Settings of ours and what they may be, one value drawn of each.
 const SETTINGS: [(&str, &[&str]); 19] = [
-    ("recovery", &["\"reno\"", "\"newreno\"", "\"sack\"", "\"fack\"", "\"rack\""]),
+    ("recovery.scheme", &["\"reno\"", "\"newreno\"", "\"sack\"", "\"fack\"", "\"rack\""]),
     (
         "congestion",
         &[
@@ -122,22 +122,22 @@ const SETTINGS: [(&str, &[&str]); 19] = [
             "\"hybla\"",
         ],
     ),
-    ("reduce-from", &["\"flight-size\"", "\"cwnd\""]),
-    ("f-rto", &["\"off\"", "\"basic\"", "\"sack\""]),
-    ("eifel-detection", &["true", "false"]),
-    ("reduction", &["\"immediate\"", "\"prr\"", "\"rate-halving\""]),
-    ("slow-start", &["\"standard\"", "\"hystart++\"", "\"hystart\""]),
-    ("partial-acks", &["\"impatient\"", "\"slow-but-steady\""]),
-    ("exit-window", &["\"flight-size\"", "\"ssthresh\""]),
-    ("rto-estimator", &["\"rfc6298\"", "\"linux\""]),
-    ("initial-window", &["1", "2", "\"rfc3390\"", "10"]),
-    ("delayed-acks", &["\"off\"", "\"on\"", "\"after-slow-start\"", "\"quick-acks\""]),
+    ("recovery.reduce-from", &["\"flight-size\"", "\"cwnd\""]),
+    ("recovery.f-rto", &["\"off\"", "\"basic\"", "\"sack\""]),
+    ("recovery.eifel-detection", &["true", "false"]),
+    ("recovery.reduction", &["\"immediate\"", "\"prr\"", "\"rate-halving\""]),
+    ("window.slow-start", &["\"standard\"", "\"hystart++\"", "\"hystart\""]),
+    ("recovery.partial-acks", &["\"impatient\"", "\"slow-but-steady\""]),
+    ("recovery.exit-window", &["\"flight-size\"", "\"ssthresh\""]),
+    ("rto.estimator", &["\"rfc6298\"", "\"linux\""]),
+    ("window.initial", &["1", "2", "\"rfc3390\"", "10"]),
+    ("acknowledgements.delay", &["\"off\"", "\"on\"", "\"after-slow-start\"", "\"quick-acks\""]),
     ("timestamps", &["true", "false"]),
-    ("window-scaling", &["true", "false"]),
-    ("limited-transmit", &["true", "false"]),
-    ("dsack", &["true", "false"]),
+    ("window.scaling", &["true", "false"]),
+    ("recovery.limited-transmit", &["true", "false"]),
+    ("acknowledgements.dsack", &["true", "false"]),
     ("pacing", &["true", "false"]),
-    ("ack-heuristic", &["true", "false"]),
+    ("recovery.ack-heuristic", &["true", "false"]),
     ("nagle", &["true", "false"]),
 ];
 
@@ -151,7 +151,7 @@ fn our_settings(rng: &mut Rng) -> String {
     if rng.chance(0.3) {
         set("mss", &(200 + rng.below(1200)).to_string());
     }
-    for key in ["receive-buffer", "send-buffer"] {
+    for key in ["window.receive-buffer", "window.send-buffer"] {
         if let Some(size) = buffer(rng) {
             set(key, &format!("\"{size} B\""));
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Duration, Instant};
+use field::stack::exchange::{End, Plan};
+use field::stack::{Application, Exchange, Hosts, Stack};
 use gateway::clock::Clock;
-use gateway::stack::exchange::{End, Plan};
-use gateway::stack::{Application, Exchange, Hosts, Stack};
 use tcp::{ConnectionId, Event, Failure};
 
 use super::case::{Case, Cut};

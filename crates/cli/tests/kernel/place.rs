@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use gateway::stack::Options;
-use gateway::testbed::namespaces::{Namespace, check_namespaces};
+use field::stack::Options;
+use field::testbed::namespaces::{Namespace, check_namespaces};
 
 use super::case::Case;
 

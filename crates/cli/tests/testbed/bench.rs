@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::requirements::skipped;
 use base::{Duration, Instant};
+use field::testbed::namespaces::{Namespace, Room, check_namespaces};
+use field::testbed::processes::Process;
+use field::testbed::{self, Name};
 use gateway::clock::{Clock, sleep};
-use gateway::testbed::namespaces::{Namespace, Room, check_namespaces};
-use gateway::testbed::processes::Process;
-use gateway::testbed::{self, Name};
 use serde_json::Value;
 
 pub(crate) struct Testbed {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use base::Duration;
-use gateway::testbed::namespaces::Namespace;
-use gateway::testbed::null_modem::NullModem;
+use field::testbed::namespaces::Namespace;
+use field::testbed::null_modem::NullModem;
 use serde_json::Value;
 
 use super::bench::{fresh_name, wait_until};

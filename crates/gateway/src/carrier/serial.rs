@@ -143,8 +143,11 @@ impl AsFd for SerialCarrier {
     }
 }
 
-/// Raw mode at any baud rate: the kernel's own structure takes rates that the C library has no constant for.
-pub(crate) fn make_raw(device: &File, baud: u32) -> io::Result<()> {
+/// Raw mode at any baud rate (bit/s): the kernel's own structure takes rates that the C library has no constant for.
+///
+/// # Errors
+/// It is no terminal, or cannot have the rate.
+pub fn make_raw(device: &File, baud: u32) -> io::Result<()> {
     // SAFETY: the structure is plain old data, and both requests take a pointer to it that is valid for the call.
     let result = unsafe {
         let mut settings: libc::termios2 = std::mem::zeroed();
@@ -162,79 +165,4 @@ pub(crate) fn make_raw(device: &File, baud: u32) -> io::Result<()> {
         libc::ioctl(device.as_raw_fd(), libc::TCSETS2, &raw const settings)
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use crate::testbed::null_modem::NullModem;
-
-    fn open(modem: &NullModem, end: usize, key: &str) -> SerialCarrier {
-        let device = modem.device(end).display();
-        let text = format!(
-            "[tun]\nname = \"sat0\"\n[carrier.serial]\ndevice = \"{device}\"\nbaud = 1000000\n{key}\n\
-             [link]\nprotocol = \"plain\"\n[session]\nkey-file = \"k\"\n"
-        );
-        let config = Config::parse("site.toml", &text).unwrap();
-        let config::Carrier::Serial(serial) = &config.carrier else { panic!("a serial line") };
-        SerialCarrier::open(serial).unwrap()
-    }
-
-    /// Carries until nothing moves, and what arrives at the end 1.
-    fn arrived(modem: &mut NullModem, now: Instant, to: &mut SerialCarrier) -> Vec<Vec<u8>> {
-        let mut found = Vec::new();
-        loop {
-            let mut carried = 0;
-            modem.carry(Duration::from_millis(5), |_, bytes| carried += bytes.len()).unwrap();
-            to.receive(now, |datagram| found.push(datagram.to_vec())).unwrap();
-            if carried == 0 {
-                return found;
-            }
-        }
-    }
-
-    #[test]
-    fn datagrams_cross_and_noise_costs_little() {
-        for key in ["", "efl-key = \"000102030405060708090a0b0c0d0e0f\""] {
-            let mut modem = NullModem::open().unwrap();
-            let (mut a, mut b) = (open(&modem, 0, key), open(&modem, 1, key));
-            let mut now = Instant::ZERO + Duration::from_secs(1);
-            let mut found = 0;
-            for n in 0..200_u8 {
-                let datagram: Vec<u8> = (0..400).map(|at: u32| (at as u8).wrapping_mul(n)).collect();
-                assert_eq!(a.send(&datagram), Sent::Yes);
-                let got = arrived(&mut modem, now, &mut b);
-                found += got.iter().filter(|got| **got == datagram).count();
-                if n % 10 == 9 {
-                    // All values of a byte, those that a terminal would act upon among them.
-                    (&a.device).write_all(&(0..=n).collect::<Vec<u8>>()).unwrap();
-                }
-                now += Duration::from_millis(10);
-            }
-            // An unfinished header may take up to a frame behind the noise along, until the line is silent.
-            arrived(&mut modem, now, &mut b);
-            b.receive(now + Duration::from_secs(1), |_| ()).unwrap();
-            let counters = b.deframer.counters();
-            assert!(found >= 160 && counters.frames >= 178, "{found} {counters:?}");
-            assert!(counters.hunts >= 19 && counters.bits_skipped > 0, "{counters:?}");
-        }
-    }
-
-    #[test]
-    fn a_full_line_makes_wait_and_a_lost_one_is_told() {
-        let mut modem = NullModem::open().unwrap();
-        let (mut a, mut b) = (open(&modem, 0, ""), open(&modem, 1, ""));
-        assert_eq!(a.send(&[0; 512]), Sent::Refused);
-        let sent = (0..1000).take_while(|_| a.send(&[7; 500]) == Sent::Yes).count();
-        assert!((2..999).contains(&sent) && a.has_unsent() && !a.flush(), "{sent}");
-        let mut found = Vec::new();
-        while found.len() < sent {
-            found.extend(arrived(&mut modem, Instant::ZERO, &mut b));
-            a.flush();
-        }
-        assert!(found.iter().all(|datagram| *datagram == [7; 500]) && !a.has_unsent());
-        drop(modem);
-        assert!(b.receive(Instant::ZERO, |_| ()).is_err());
-    }
 }

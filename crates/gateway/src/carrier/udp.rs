@@ -113,7 +113,7 @@ impl AsFd for UdpCarrier {
 }
 
 /// Asks for large socket buffers; the kernel may allow less.
-pub(crate) fn enlarge(socket: &UdpSocket) {
+pub fn enlarge(socket: &UdpSocket) {
     let socket = SockRef::from(socket);
     // Smaller buffers only mean earlier drops, which the link counts.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
@@ -121,7 +121,8 @@ pub(crate) fn enlarge(socket: &UdpSocket) {
 }
 
 /// Datagrams that found the receive buffer full, as far as the kernel tells.
-pub(crate) fn overflows(socket: &UdpSocket) -> u64 {
+#[must_use]
+pub fn overflows(socket: &UdpSocket) -> u64 {
     let mut info = [0_u32; MEMINFO_DROPS + 1];
     let mut len = size_of_val(&info) as libc::socklen_t;
     // SAFETY: the value is writable memory of the given length, and both outlive the call.

@@ -71,7 +71,10 @@ fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
 }
 
 /// Gives `file` a new content, so that a reader sees all of the old or all of the new.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// What the kernel says.
+pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
     fs::write(&new, content)?;

@@ -152,8 +152,8 @@ pub(super) fn operate(operator: Arithmetic, left: &Value, right: &Value) -> Eval
     })
 }
 
-/// The quotient rounded down and the remainder, which has the divisor's sign: as CPython's `float_divmod`, which takes the exact
-/// remainder first, so that 1 // 0.1 is 9.
+/// The quotient rounded down and the remainder, which has the divisor's sign. As Python's reference implementation does, the exact
+/// remainder comes first, so that 1 // 0.1 is 9.
 fn divide(a: f64, b: f64) -> (f64, f64) {
     let mut remainder = a % b;
     let mut quotient = (a - remainder) / b;

@@ -1,14 +1,14 @@
-//! One deadline per node, in a tournament tree: setting one costs a comparison per level, finding the first nothing.
+//! One deadline per node, or per application of a host, in a tournament tree: setting one costs a comparison per
+//! level, finding the first nothing.
 //!
 //! Every match of the tournament keeps its winner's time, so a walk to the root touches one small array.
 //! Ties go to the deadline that was set first.
 
 use base::Instant;
 
-use super::NodeId;
-
+/// The deadlines of nodes that are numbered from zero.
 #[derive(Debug)]
-pub(super) struct Deadlines {
+pub(crate) struct Deadlines {
     /// Matches from the root at 1; the leaves are the second half.
     matches: Vec<Winner>,
     /// When each node's deadline was set, for ties.
@@ -28,37 +28,37 @@ struct Winner {
 const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
 
 impl Deadlines {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { matches: vec![NOBODY; 2], set_at: Vec::new(), room: 1, sequence: 0 }
     }
 
     /// Adds the next node.
-    pub(super) fn add(&mut self, deadline: Option<Instant>) {
+    pub(crate) fn add(&mut self, deadline: Option<Instant>) {
         if self.set_at.len() == self.room {
             self.grow();
         }
-        let id = NodeId(self.set_at.len() as u32);
+        let id = self.set_at.len() as u32;
         self.set_at.push(0);
-        self.matches[self.room + id.0 as usize].node = id.0;
+        self.matches[self.room + id as usize].node = id;
         self.set(id, deadline);
     }
 
     /// The earliest deadline and whose it is.
-    pub(super) fn first(&self) -> Option<(Instant, NodeId)> {
+    pub(crate) fn first(&self) -> Option<(Instant, u32)> {
         let winner = self.matches[1];
-        (winner.due != Instant::MAX).then_some((winner.due, NodeId(winner.node)))
+        (winner.due != Instant::MAX).then_some((winner.due, winner.node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
-    pub(super) fn set(&mut self, id: NodeId, deadline: Option<Instant>) {
+    pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX);
-        let mut at = self.room + id.0 as usize;
+        let mut at = self.room + id as usize;
         if self.matches[at].due == due {
             return;
         }
         self.sequence += 1;
-        self.set_at[id.0 as usize] = self.sequence;
-        let mut winner = Winner { due, node: id.0 };
+        self.set_at[id as usize] = self.sequence;
+        let mut winner = Winner { due, node: id };
         self.matches[at] = winner;
         while at > 1 {
             let rival = self.matches[at ^ 1];
@@ -68,7 +68,7 @@ impl Deadlines {
             at /= 2;
             let slot = &mut self.matches[at];
             // Above a match that someone else had won and still wins, nothing changes.
-            if *slot == winner && winner.node != id.0 {
+            if *slot == winner && winner.node != id {
                 return;
             }
             *slot = winner;
@@ -113,12 +113,12 @@ mod tests {
             (0..nodes).for_each(|_| deadlines.add(None));
             for (sequence, (node, due)) in steps.into_iter().enumerate() {
                 let node = node % nodes;
-                deadlines.set(NodeId(node as u32), due.map(Instant::from_nanos));
+                deadlines.set(node as u32, due.map(Instant::from_nanos));
                 if model[node].map(|(at, _)| at) != due {
                     model[node] = due.map(|due| (due, sequence as u64));
                 }
                 let first = (0..nodes).filter_map(|n| model[n].map(|key| (key, n))).min();
-                let expected = first.map(|((due, _), n)| (Instant::from_nanos(due), NodeId(n as u32)));
+                let expected = first.map(|((due, _), n)| (Instant::from_nanos(due), n as u32));
                 prop_assert_eq!(deadlines.first(), expected);
             }
         }

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use tcp::{ConnectionId, Event, TcpConfig};
 
 use super::earlier;
-use crate::engine::{Context, Input, Node, Port};
+use crate::engine::{Context, Deadlines, Input, Node, Port};
 use crate::observe::WindowTrace;
 use crate::observe::events::SenderWatch;
-use crate::traffic::{Application, Progress};
+use crate::traffic::{Application, Progress, Turn, Turns};
 
 /// A host with one address.
 #[derive(Debug)]
@@ -19,14 +19,20 @@ pub struct Host {
     address: IpAddr,
     tcp: tcp::Host,
     applications: Vec<Application>,
-    /// Which application a connection belongs to.
-    owners: FxHashMap<ConnectionId, usize>,
-    /// Which application receives at a UDP port; few enough to look through.
-    udp_ports: Vec<(u16, usize)>,
+    /// Which application a connection belongs to, by the connection's place.
+    owners: Vec<Option<(ConnectionId, u32)>>,
+    /// Which application waits at a TCP port.
+    tcp_ports: FxHashMap<u16, u32>,
+    /// Which application receives at a UDP port.
+    udp_ports: FxHashMap<u16, u32>,
+    /// Which applications wait for others.
+    turns: Turns,
     /// Datagrams that applications have sent and the network has not had yet; empty between inputs.
     datagrams: Vec<Packet>,
     discarded: u64,
-    /// When the first application wants to act; kept, since the engine asks after every packet.
+    /// When each application wants to act.
+    deadlines: Deadlines,
+    /// When the first application wants to act, or earlier.
     applications_due: Option<Instant>,
     /// The windows of its connections, where they are watched.
     windows: Option<Box<WindowTrace>>,
@@ -38,13 +44,18 @@ impl Host {
     /// A host at `address` with its applications.
     #[must_use]
     pub fn new(address: IpAddr, tcp: tcp::Host, applications: Vec<Application>) -> Self {
+        let mut deadlines = Deadlines::new();
+        applications.iter().for_each(|application| deadlines.add(application.poll_timeout()));
         Self {
             address,
             tcp,
-            applications_due: due(&applications),
-            udp_ports: udp_ports(&applications),
+            applications_due: deadlines.first().map(|(due, _)| due),
+            deadlines,
+            tcp_ports: by_port(&applications, Application::listens_at),
+            udp_ports: by_port(&applications, Application::receives_at),
             applications,
-            owners: FxHashMap::default(),
+            owners: Vec::new(),
+            turns: Turns::default(),
             datagrams: Vec::new(),
             discarded: 0,
             windows: None,
@@ -58,6 +69,16 @@ impl Host {
             // Err is a port that is taken.
             let _ = self.tcp.listen(port, config);
         }
+    }
+
+    /// Lets applications wait for others before they open their connections.
+    pub fn take_turns(&mut self, turns: Vec<Turn>) {
+        for &application in turns.iter().flat_map(|turn| &turn.behind) {
+            self.applications[application].hold();
+            self.note_deadline(application);
+        }
+        self.turns = Turns::new(turns);
+        self.applications_due = self.deadlines.first().map(|(due, _)| due);
     }
 
     /// The host's address.
@@ -105,18 +126,33 @@ impl Host {
         self.discarded
     }
 
-    fn handle_timeouts(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now();
+    fn note_deadline(&mut self, application: usize) {
+        self.deadlines.set(application as u32, self.applications[application].poll_timeout());
+    }
+
+    fn handle_timeouts(&mut self, now: Instant) {
         if self.tcp.poll_timeout().is_some_and(|due| due <= now) {
             self.tcp.handle_timeout(now);
         }
-        for (index, application) in self.applications.iter_mut().enumerate() {
-            while application.poll_timeout().is_some_and(|due| due <= now) {
-                let connection = application.handle_timeout(now, &mut self.tcp, &mut self.datagrams);
-                self.owners.extend(connection.map(|connection| (connection, index)));
-            }
+        let mut due = Vec::new();
+        while let Some((_, application)) = self.deadlines.first().filter(|&(due, _)| due <= now) {
+            self.deadlines.set(application, None);
+            due.push(application);
         }
-        self.applications_due = due(&self.applications);
+        // Those that are due at once act in the order in which they were given.
+        due.sort_unstable();
+        for place in due {
+            let application = &mut self.applications[place as usize];
+            let mut left = MOST_ACTS;
+            while left > 0 && application.poll_timeout().is_some_and(|due| due <= now) {
+                left -= 1;
+                if let Some(id) = application.handle_timeout(now, &mut self.tcp, &mut self.datagrams) {
+                    own(&mut self.owners, id, place);
+                }
+            }
+            self.note_deadline(place as usize);
+        }
+        self.applications_due = self.deadlines.first().map(|(due, _)| due);
     }
 
     /// Lets the applications act on TCP's events and TCP on the applications, until both are quiet.
@@ -125,25 +161,34 @@ impl Host {
         self.sample(now);
         while let Some((connection, event)) = self.tcp.poll_event() {
             if let Event::Accepted { local_port } = event
-                && let Some(index) = self.applications.iter().position(|a| a.listens_at() == Some(local_port))
+                && let Some(&application) = self.tcp_ports.get(&local_port)
             {
-                self.owners.insert(connection, index);
+                own(&mut self.owners, connection, application);
             }
-            let Some(&owner) = self.owners.get(&connection) else { continue };
+            let Some(Some((_, owner))) =
+                self.owners.get(connection.place()).filter(|it| it.is_some_and(|(id, _)| id == connection))
+            else {
+                continue;
+            };
+            let owner = *owner as usize;
             let progress = self.applications[owner].on_event(now, &mut self.tcp, connection, event);
             // What happened may let it act sooner; that it may act later shows when it is asked.
             let due_now = self.applications[owner].poll_timeout();
+            self.deadlines.set(owner as u32, due_now);
             self.applications_due = earlier(self.applications_due, due_now);
             if matches!(event, Event::Closed | Event::Failed(_)) {
                 // The last that is heard of it.
-                self.owners.remove(&connection);
+                self.owners[connection.place()] = None;
             }
             if progress == Progress::Finished {
                 cx.reach_goal();
             }
             if progress != Progress::Going {
-                self.applications.iter_mut().for_each(|application| application.on_ended(now, owner));
-                self.applications_due = due(&self.applications);
+                for application in self.turns.on_ended(owner) {
+                    self.applications[application].release(now);
+                    self.note_deadline(application);
+                }
+                self.applications_due = self.deadlines.first().map(|(due, _)| due);
             }
         }
         self.datagrams.drain(..).for_each(|packet| cx.send(Port(0), packet));
@@ -156,8 +201,8 @@ impl Host {
     /// Hands a datagram to the application at its port; whether there was one.
     fn receive_datagram(&mut self, now: Instant, packet: &[u8]) -> bool {
         let Some((port, payload)) = datagram(self.address, packet) else { return false };
-        let Some(&(_, index)) = self.udp_ports.iter().find(|(taken, _)| *taken == port) else { return false };
-        if let Application::DatagramReceiver(receiver) = &mut self.applications[index] {
+        let Some(&application) = self.udp_ports.get(&port) else { return false };
+        if let Application::DatagramReceiver(receiver) = &mut self.applications[application as usize] {
             receiver.on_datagram(now, payload);
         }
         true
@@ -182,7 +227,7 @@ impl Node for Host {
                     self.discarded += 1;
                 }
             }
-            Input::Wake => self.handle_timeouts(cx),
+            Input::Wake => self.handle_timeouts(cx.now()),
         }
         self.drain(cx);
     }
@@ -192,15 +237,30 @@ impl Node for Host {
     }
 }
 
-/// When the first of them wants to act.
-fn due(applications: &[Application]) -> Option<Instant> {
-    applications.iter().filter_map(Application::poll_timeout).min()
+/// Notes that a connection is an application's.
+fn own(owners: &mut Vec<Option<(ConnectionId, u32)>>, connection: ConnectionId, application: u32) {
+    if owners.len() <= connection.place() {
+        owners.resize(connection.place() + 1, None);
+    }
+    owners[connection.place()] = Some((connection, application));
 }
 
-fn udp_ports(applications: &[Application]) -> Vec<(u16, usize)> {
-    let port = |(index, application): (usize, &Application)| Some((application.receives_at()?, index));
-    applications.iter().enumerate().filter_map(port).collect()
+/// The first application at each port.
+fn by_port(
+    applications: &[Application],
+    port: impl Fn(&Application) -> Option<u16>,
+) -> FxHashMap<u16, u32> {
+    let mut ports = FxHashMap::default();
+    for (application, port) in applications.iter().map(port).enumerate() {
+        if let Some(port) = port {
+            ports.entry(port).or_insert(application as u32);
+        }
+    }
+    ports
 }
+
+/// What an application does in one wake, at most; the engine stops one that goes on and on. Ours.
+const MOST_ACTS: u32 = 1 << 20;
 
 /// Destination port and payload of a whole UDP datagram for `address`.
 fn datagram(address: IpAddr, packet: &[u8]) -> Option<(u16, &[u8])> {

@@ -14,6 +14,8 @@ use crate::engine::{Context, Input, Node, Port};
 #[derive(Debug, Default)]
 pub struct Router {
     routes: FxHashMap<IpAddr, Port>,
+    /// Where packets for all other destinations go.
+    otherwise: Option<Port>,
     counters: Counters,
 }
 
@@ -31,10 +33,10 @@ pub struct Counters {
 }
 
 impl Router {
-    /// A router without routes.
+    /// A router that sends all packets out of the port `otherwise`, or drops them if there is none.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(otherwise: Option<Port>) -> Self {
+        Self { otherwise, ..Self::default() }
     }
 
     /// Sends packets for `destination` out of `port`.
@@ -69,7 +71,7 @@ impl Node for Router {
             self.counters.malformed += 1;
             return;
         };
-        let Some(&port) = self.routes.get(&view.dst()) else {
+        let Some(port) = self.routes.get(&view.dst()).copied().or(self.otherwise) else {
             self.counters.no_route += 1;
             return;
         };

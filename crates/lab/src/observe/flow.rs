@@ -3,6 +3,7 @@
 use base::wire::ip::{self, Protocol};
 use base::wire::tcp::{self, Flags};
 use base::{Instant, Packet, SeqNum};
+use rustc_hash::FxHashMap;
 
 use crate::engine::{Direction, Observer};
 
@@ -45,6 +46,8 @@ const KEPT: usize = 200_000;
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
     flows: Vec<Flow>,
+    /// The place of each flow among them, by its ports.
+    places: FxHashMap<(u16, u16), usize>,
     /// Packets that the host sent.
     sent: u64,
 }
@@ -57,12 +60,11 @@ impl FlowTrace {
     }
 
     fn flow(&mut self, ports: (u16, u16)) -> &mut Flow {
-        let known = self.flows.iter().position(|flow| flow.ports == ports);
-        let index = known.unwrap_or_else(|| {
+        let place = *self.places.entry(ports).or_insert(self.flows.len());
+        if place == self.flows.len() {
             self.flows.push(Flow { ports, ..Flow::default() });
-            self.flows.len() - 1
-        });
-        &mut self.flows[index]
+        }
+        &mut self.flows[place]
     }
 
     fn note(&mut self, now: Instant, direction: Direction, packet: &[u8]) -> Option<()> {

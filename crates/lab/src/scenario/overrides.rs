@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use base::config::Settings as _;
+use tcp::TcpConfig;
 use toml::{Table, Value};
 
 /// One `key=value` of the command line: a dotted path and a TOML value.
@@ -76,12 +78,19 @@ pub(super) fn lay_over(base: &mut Table, over: &Table) {
 fn merge<'a>(base: &mut Table, over: &'a Table, path: &mut Vec<&'a str>) {
     for (key, value) in over {
         path.push(key);
-        if let (Some(Value::Table(below)), Value::Table(above)) = (base.get_mut(key), value)
-            && (!is_choice(path) || below.keys().eq(above.keys()))
-        {
-            merge(below, above, path);
-        } else {
-            base.insert(key.clone(), value.clone());
+        match (base.get_mut(key), value) {
+            // Its tables have short forms.
+            (Some(Value::Table(below)), Value::Table(above)) if path[..] == ["tcp"] => {
+                TcpConfig::DIALECT.lay_over(below, above);
+            }
+            (Some(Value::Table(below)), Value::Table(above))
+                if !is_choice(path) || below.keys().eq(above.keys()) =>
+            {
+                merge(below, above, path);
+            }
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
         }
         path.pop();
     }
@@ -131,5 +140,25 @@ mod tests {
         assert_eq!(base, table(&expected));
         lay_over(&mut base, &table("link.a.channel.errors.bit-errors.ber = 1e-6"));
         assert_eq!(base["link"]["a"]["channel"]["errors"]["bit-errors"]["ber"].as_float(), Some(1e-6));
+    }
+
+    #[test]
+    fn a_tables_short_form_is_one_of_its_keys() {
+        let mut base =
+            table("[tcp]\nrecovery = \"sack\"\ncongestion = { vegas = { alpha = 1 } }\nrto.min = \"1 s\"");
+        for change in [
+            "tcp.recovery.reduction=prr",
+            "tcp.rto.max=9 s",
+            "tcp.congestion.fast.alpha=7",
+            "tcp.recovery=rack",
+            "tcp.sharing=stcp",
+            "tcp.sharing.decay=false",
+        ] {
+            lay_over(&mut base, &change.parse::<Override>().unwrap().set);
+        }
+        let expected = "[tcp]\nrecovery = { scheme = \"rack\", reduction = \"prr\" }\n\
+            congestion = { fast = { alpha = 7 } }\nrto = { min = \"1 s\", max = \"9 s\" }\n\
+            sharing = { policy = \"stcp\", decay = false }";
+        assert_eq!(base, table(expected));
     }
 }

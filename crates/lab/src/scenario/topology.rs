@@ -1,18 +1,15 @@
-//! What a scenario's network looks like: names, neighbours, paths, and whether it all makes sense.
+//! What a scenario's network looks like: nodes, neighbours, and the ways between its hosts.
+//!
+//! Packets take a shortest path, the first by link name among equals at every node. Hosts do not forward. Routers that
+//! hang on a single other one, as the arms of a star or the twigs of a tree, have one way to the rest of the
+//! network; what is left when they are taken off, one after the other, is the core. Only routers of the core need to
+//! know a way to every host, so that a tree of n hosts costs n times its depth instead of n times n.
 
+use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
-use base::Duration;
-use channel::ErrorModel;
-
-use super::{Bulk, Framing, Link, Scenario, Traffic};
-
-/// Something in a scenario that cannot be, with the value to look for in the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nonsense {
-    pub(super) value: String,
-    pub(super) message: String,
-}
+use super::{Link, Scenario, Traffic};
 
 impl Traffic {
     /// The hosts that it runs between.
@@ -32,240 +29,260 @@ impl Scenario {
     pub fn node_names(&self) -> BTreeSet<&str> {
         self.link.values().flat_map(|link| &link.ends).map(String::as_str).collect()
     }
+}
 
-    /// The nodes that links join to `node`, and those links' names, in the order of the links' names.
-    pub fn neighbours<'a>(&'a self, node: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.link.iter().filter_map(move |(name, link)| match &link.ends {
-            [a, b] if a == node => Some((b.as_str(), name.as_str())),
-            [a, b] if b == node => Some((a.as_str(), name.as_str())),
-            _ => None,
-        })
+/// A link on the way between two hosts: its name, the link, and whether it is crossed from its first end to its second.
+pub type Crossing<'a> = (&'a str, &'a Link, bool);
+
+/// The nodes of a scenario, numbered in the order of their names, and how they hang together.
+#[derive(Debug)]
+pub struct Topology<'a> {
+    names: Vec<&'a str>,
+    links: Vec<(&'a str, &'a Link)>,
+    /// By node: where its ports lead, in the order of the links' names.
+    ports: Vec<Vec<Hop>>,
+    /// By node: whether traffic starts or ends there.
+    hosts: Vec<bool>,
+    /// By router outside the core: the port that leads to the core.
+    uplinks: Vec<Option<usize>>,
+    /// By router: the connected part of the network that it is in.
+    parts: Vec<usize>,
+    /// By router of the core, as far as somebody asked: for each router of the core the port that leads there.
+    towards: RefCell<BTreeMap<usize, Rc<BTreeMap<usize, usize>>>>,
+}
+
+/// Where a port leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hop {
+    node: usize,
+    link: usize,
+}
+
+/// Where one router sends packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// Ports, by the number of the destination host.
+    pub to: Vec<(usize, usize)>,
+    /// The port for all other hosts.
+    pub otherwise: Option<usize>,
+}
+
+impl<'a> Topology<'a> {
+    /// The topology of `scenario`, in O(n log n) of its nodes and links.
+    #[must_use]
+    pub fn new(scenario: &'a Scenario) -> Self {
+        let names: Vec<&str> = scenario.node_names().into_iter().collect();
+        let number = |name: &str| names.binary_search(&name);
+        let mut hosts = vec![false; names.len()];
+        for host in scenario.traffic.values().flat_map(Traffic::hosts) {
+            if let Ok(host) = number(host) {
+                hosts[host] = true;
+            }
+        }
+        let mut ports: Vec<Vec<Hop>> = vec![Vec::new(); names.len()];
+        for (link, ends) in scenario.link.values().map(|link| &link.ends).enumerate() {
+            if let [Ok(a), Ok(b)] = [number(&ends[0]), number(&ends[1])] {
+                ports[a].push(Hop { node: b, link });
+                ports[b].push(Hop { node: a, link });
+            }
+        }
+        let links = scenario.link.iter().map(|(name, link)| (name.as_str(), link)).collect();
+        let uplinks = vec![None; names.len()];
+        let parts = vec![usize::MAX; names.len()];
+        let mut topology =
+            Self { names, links, ports, hosts, uplinks, parts, towards: RefCell::default() };
+        topology.find_parts();
+        topology.find_uplinks();
+        topology
     }
 
-    /// The links of a shortest path, each with whether it is crossed from its first end to its second.
+    /// The nodes' names, by number.
     #[must_use]
-    pub fn path<'a>(&'a self, from: &'a str, to: &'a str) -> Option<Vec<(&'a str, &'a Link, bool)>> {
-        let mut came_by: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-        let mut frontier = VecDeque::from([from]);
-        while let Some(node) = frontier.pop_front() {
-            if node != from && self.is_host(node) {
-                continue;
-            }
-            for (neighbour, link) in self.neighbours(node) {
-                if neighbour != from && !came_by.contains_key(neighbour) {
-                    came_by.insert(neighbour, (node, link));
-                    frontier.push_back(neighbour);
-                }
-            }
+    pub fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    /// The number of the node called `name`.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.names.binary_search(&name).ok()
+    }
+
+    /// The numbers of the hosts, in order.
+    pub fn hosts(&self) -> impl Iterator<Item = usize> {
+        self.hosts.iter().enumerate().filter_map(|(node, &is_host)| is_host.then_some(node))
+    }
+
+    /// Links of a node.
+    #[must_use]
+    pub fn degree(&self, node: usize) -> usize {
+        self.ports[node].len()
+    }
+
+    /// Whether packets of one host, which has one link, reach another one.
+    #[must_use]
+    pub fn reaches(&self, from: usize, to: usize) -> bool {
+        match (self.access(from), self.access(to)) {
+            (Some(first), Some(last)) => self.parts[first] == self.parts[last],
+            _ => self.ports[from].first().is_some_and(|hop| hop.node == to),
         }
-        let mut path = Vec::new();
-        let mut at = to;
-        while at != from {
-            let &(before, name) = came_by.get(at)?;
-            let link = &self.link[name];
-            path.push((name, link, link.ends[0] == before));
-            at = before;
+    }
+
+    /// The links between two hosts, each of which has one link, in the order of the way.
+    #[must_use]
+    pub fn path(&self, from: &str, to: &str) -> Option<Vec<Crossing<'a>>> {
+        let (from, to) = (self.number(from)?, self.number(to)?);
+        if !self.reaches(from, to) {
+            return None;
         }
-        path.reverse();
+        let first = self.ports[from].first()?;
+        let mut path = vec![self.crossing(from, first.link)];
+        let (Some(access), Some(last)) = (self.access(from), self.access(to)) else { return Some(path) };
+        let (mut up, mut down) = (self.climb(access), self.climb(last));
+        let (top, root) = (*up.last()?, *down.last()?);
+        // Where both climb through the same routers, the way turns at the lowest of these.
+        while up.len() > 1 && down.len() > 1 && up[up.len() - 2] == down[down.len() - 2] {
+            up.pop();
+            down.pop();
+        }
+        path.extend(up.windows(2).map(|pair| self.crossing(pair[0], self.uplink(pair[0]).link)));
+        let mut at = top;
+        while at != root {
+            let hop = self.ports[at][*self.towards(root).get(&at)?];
+            path.push(self.crossing(at, hop.link));
+            at = hop.node;
+        }
+        let descent = down.windows(2).rev();
+        path.extend(descent.map(|pair| self.crossing(pair[1], self.uplink(pair[0]).link)));
+        path.push(self.crossing(last, self.ports[to].first()?.link));
         Some(path)
     }
 
-    fn is_host(&self, node: &str) -> bool {
-        self.traffic.values().any(|traffic| traffic.hosts().contains(&node))
+    /// Where each router sends packets for each host, by the number of the node; hosts have no routes.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Routes> {
+        let otherwise = |&otherwise: &Option<usize>| Routes { to: Vec::new(), otherwise };
+        let mut routes: Vec<Routes> = self.uplinks.iter().map(otherwise).collect();
+        for host in self.hosts() {
+            let Some(access) = self.access(host) else { continue };
+            let way = self.climb(access);
+            let below = core::iter::once(host).chain(way.iter().copied());
+            for (below, &router) in below.zip(&way) {
+                let hop = if below == host { self.ports[host][0] } else { self.uplink(below) };
+                routes[router].to.push((host, self.port_of(router, hop.link)));
+            }
+            let Some(&root) = way.last() else { continue };
+            for (&router, &port) in &*self.towards(root) {
+                routes[router].to.push((host, port));
+            }
+        }
+        routes
     }
 
-    /// Looks for what the types could not refuse.
-    pub(super) fn check(&self) -> Result<(), Nonsense> {
-        if !(1..=MAX_SEEDS).contains(&self.seeds) {
-            return nonsense("", format!("{} seeds; allowed are 1 to {MAX_SEEDS}", self.seeds));
-        }
-        if self.duration.is_zero() || self.duration > MAX_DURATION {
-            let value = self.duration;
-            return nonsense("", format!("a duration of {value}; allowed are more than 0 s, up to 87600 h"));
-        }
-        self.check_links()?;
-        if self.traffic.is_empty() {
-            return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
-        }
-        self.check_connections()?;
-        self.check_order()?;
-        self.traffic.iter().try_for_each(|(name, traffic)| self.check_hosts(name, traffic))
+    /// The router that a host's first link leads to.
+    fn access(&self, host: usize) -> Option<usize> {
+        self.ports[host].first().map(|hop| hop.node).filter(|&node| !self.hosts[node])
     }
 
-    fn check_links(&self) -> Result<(), Nonsense> {
-        let names = self.link.keys().chain(self.traffic.keys()).map(String::as_str);
-        for name in names.chain(self.node_names()) {
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
-                return nonsense(name, format!("the name \"{name}\"; allowed are letters, digits, - and _"));
-            }
-        }
-        for (name, link) in &self.link {
-            if link.ends[0] == link.ends[1] {
-                return nonsense(
-                    &link.ends[0],
-                    format!("link \"{name}\" joins a node to itself; its ends must differ"),
-                );
-            }
-            check_framing(name, link)?;
-            if link.protocol.is_none() && !link.once_dscp.is_empty() {
-                let message = format!(
-                    "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
-                );
-                return nonsense("", message);
-            }
-            if link.channel.delay > MAX_DELAY {
-                let delay = link.channel.delay;
-                return nonsense(
-                    "",
-                    format!("link \"{name}\" has a delay of {delay}; allowed are up to 1 h"),
-                );
-            }
-        }
-        Ok(())
+    fn uplink(&self, router: usize) -> Hop {
+        let port = self.uplinks[router].unwrap_or_else(|| unreachable!("a router of the core has no uplink"));
+        self.ports[router][port]
     }
 
-    fn check_connections(&self) -> Result<(), Nonsense> {
-        let mut all = 0_u64;
-        for (name, traffic) in &self.traffic {
-            let complain =
-                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
-            // Transactions share one port; their requests and replies are two streams.
-            let (count, last_opens) = match traffic {
-                Traffic::Bulk(bulk) => {
-                    let last = bulk.opens_after(bulk.connections.saturating_sub(1));
-                    (bulk.connections, last.saturating_add(bulk.jitter))
+    /// The routers from this one up to the core.
+    fn climb(&self, router: usize) -> Vec<usize> {
+        let up = |&router: &usize| self.uplinks[router].map(|port| self.ports[router][port].node);
+        core::iter::successors(Some(router), up).collect()
+    }
+
+    fn crossing(&self, from: usize, link: usize) -> Crossing<'a> {
+        let (name, link) = self.links[link];
+        (name, link, link.ends[0] == self.names[from])
+    }
+
+    /// The port of a node that `link` is attached to.
+    fn port_of(&self, node: usize, link: usize) -> usize {
+        // A node's links are in order.
+        self.ports[node].partition_point(|hop| hop.link < link)
+    }
+
+    /// The routers that a router's ports lead to, with the ports.
+    fn routers(&self, router: usize) -> impl Iterator<Item = (usize, usize)> {
+        let hops = self.ports[router].iter().enumerate();
+        hops.filter(|(_, hop)| !self.hosts[hop.node]).map(|(port, hop)| (port, hop.node))
+    }
+
+    fn find_parts(&mut self) {
+        for first in 0..self.names.len() {
+            if self.hosts[first] || self.parts[first] != usize::MAX {
+                continue;
+            }
+            let mut found = vec![first];
+            self.parts[first] = first;
+            while let Some(router) = found.pop() {
+                let near: Vec<usize> = self.routers(router).map(|(_, node)| node).collect();
+                for node in near {
+                    if self.parts[node] == usize::MAX {
+                        self.parts[node] = first;
+                        found.push(node);
+                    }
                 }
-                Traffic::Rate(source) => {
-                    let last = source.opens_after(source.connections.saturating_sub(1));
-                    (source.connections, last.saturating_add(source.jitter))
-                }
-                Traffic::Transactions(transactions) => (2, transactions.start),
-            };
-            all += u64::from(count);
-            if count == 0 || all > MAX_CONNECTIONS {
-                return complain(
-                    "",
-                    &format!("has {count} connections; allowed are 1 to {MAX_CONNECTIONS} in all"),
-                );
-            }
-            let complaint = match traffic {
-                Traffic::Bulk(bulk) if bulk.size.is_some_and(|size| size.0 == 0) => {
-                    return complain("0 B", "has no bytes; allowed are 1 B and more");
-                }
-                Traffic::Bulk(_) => None,
-                Traffic::Rate(source) => source.complaint(self.network),
-                Traffic::Transactions(transactions) => transactions.complaint(),
-            };
-            if let Some(complaint) = complaint {
-                return complain("", &complaint);
-            }
-            if last_opens >= self.duration {
-                return complain("", &format!("opens after the run's end at {}", self.duration));
             }
         }
-        Ok(())
     }
 
-    /// What waits must know what it waits for, and that must end.
-    fn check_order(&self) -> Result<(), Nonsense> {
-        for (name, traffic) in &self.traffic {
-            let Traffic::Bulk(bulk) = traffic else { continue };
-            let complain =
-                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
-            if bulk.in_turn && bulk.size.is_none() {
-                return complain("", "has connections in turn that never end; give it a size");
+    /// Takes routers with one other router off, and then those that have one left.
+    fn find_uplinks(&mut self) {
+        let near = |router| self.routers(router).map(|(_, node)| node).collect::<BTreeSet<_>>().len();
+        let mut left: Vec<usize> = (0..self.names.len()).map(near).collect();
+        // From the outside in, so that the core is in the middle.
+        let mut twigs: VecDeque<usize> =
+            (0..self.names.len()).filter(|&node| !self.hosts[node] && left[node] == 1).collect();
+        while let Some(router) = twigs.pop_front() {
+            // Of two that have only each other, the second stays.
+            if left[router] != 1 {
+                continue;
             }
-            let Some(after) = &bulk.after else { continue };
-            let Some(Traffic::Bulk(before)) = self.traffic.get(after) else {
-                let others = self.traffic.iter().filter(|(other, _)| *other != name);
-                let bulk = others.filter(|(_, other)| matches!(other, Traffic::Bulk(_)));
-                let known = bulk.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(", ");
-                return complain(after, &format!("waits for no bulk transfer; allowed are {known}"));
+            // Several links may join the two: the first is taken. What was taken off below hangs on this router.
+            let is_above = |node: usize| {
+                self.uplinks[node].is_none_or(|port| self.ports[node][port].node != router)
             };
-            if before.size.is_none() {
-                return complain(after, "waits for one that never ends; give that a size");
-            }
-            if ![&before.from, &before.to].contains(&&bulk.opener().to_owned()) {
-                let opener = bulk.opener();
-                return complain(
-                    after,
-                    &format!("waits for one that \"{opener}\", which opens it, has no part in"),
-                );
-            }
-            // As many steps as there are transfers lead out of any chain, but not out of a circle.
-            let step = |at: &Bulk| match self.traffic.get(at.after.as_ref()?)? {
-                Traffic::Bulk(before) => Some(before),
-                Traffic::Rate(_) | Traffic::Transactions(_) => None,
-            };
-            let mut at = Some(before);
-            for _ in 0..self.traffic.len() {
-                at = at.and_then(step);
-            }
-            if at.is_some() {
-                return complain(after, "waits, in the end, for itself");
+            let Some((port, above)) = self.routers(router).find(|&(_, node)| is_above(node)) else { continue };
+            self.uplinks[router] = Some(port);
+            left[router] = 0;
+            left[above] -= 1;
+            if left[above] == 1 {
+                twigs.push_back(above);
             }
         }
-        Ok(())
     }
 
-    fn check_hosts(&self, name: &str, traffic: &Traffic) -> Result<(), Nonsense> {
-        let nodes = self.node_names();
-        let listed = nodes.iter().copied().collect::<Vec<_>>().join(", ");
-        let [from, to] = traffic.hosts();
-        for host in [from, to] {
-            if !nodes.contains(host) {
-                return nonsense(
-                    host,
-                    format!("traffic \"{name}\" names no node of a link; allowed are {listed}"),
-                );
+    /// For each router of the core that `root`, one of them, can be reached from, the port that leads there.
+    fn towards(&self, root: usize) -> Rc<BTreeMap<usize, usize>> {
+        if let Some(known) = self.towards.borrow().get(&root) {
+            return Rc::clone(known);
+        }
+        let is_core = |&(_, node): &(usize, usize)| self.uplinks[node].is_none();
+        let mut distances = BTreeMap::from([(root, 0_u32)]);
+        let mut frontier = VecDeque::from([(root, 0)]);
+        while let Some((router, distance)) = frontier.pop_front() {
+            for (_, node) in self.routers(router).filter(is_core) {
+                distances.entry(node).or_insert_with(|| {
+                    frontier.push_back((node, distance + 1));
+                    distance + 1
+                });
             }
-            if self.neighbours(host).count() != 1 {
-                return nonsense(host, format!("host \"{host}\" must have exactly one link"));
-            }
         }
-        if from == to {
-            return nonsense(from, format!("traffic \"{name}\" needs two different hosts"));
-        }
-        if self.path(from, to).is_none() {
-            return nonsense(from, format!("no path from \"{from}\" to \"{to}\""));
-        }
-        Ok(())
+        let nearer = |(&router, &distance): (&usize, &u32)| {
+            let mut ways = self.routers(router).filter(is_core);
+            let (port, _) = ways.find(|(_, node)| distances.get(node).is_some_and(|&d| d + 1 == distance))?;
+            Some((router, port))
+        };
+        let ports = Rc::new(distances.iter().filter_map(nearer).collect::<BTreeMap<_, _>>());
+        self.towards.borrow_mut().insert(root, Rc::clone(&ports));
+        ports
     }
 }
 
-/// Frames on a stream of bits need a protocol that makes them, and errors that are wrong bits.
-fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
-    let framing = match link.framing {
-        Framing::Ideal => return Ok(()),
-        Framing::Efl => "efl",
-        Framing::EncryptedEfl => "encrypted-efl",
-    };
-    if link.protocol.is_none() {
-        let message =
-            format!("link \"{name}\" has a framing and no protocol; allowed is \"ideal\", or a protocol");
-        return nonsense(framing, message);
-    }
-    let channel = &link.channel;
-    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors);
-    if errors.any(|errors| matches!(errors, ErrorModel::Erasure { .. })) {
-        let message = format!(
-            "link \"{name}\" loses whole frames, which a stream of bits does not have; allowed are other errors, or \
-             framing = \"ideal\""
-        );
-        return nonsense(framing, message);
-    }
-    Ok(())
-}
-
-fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
-    Err(Nonsense { value: value.to_owned(), message })
-}
-
-/// Replications. Ours: more are better run as several scenarios.
-const MAX_SEEDS: u32 = 100_000;
-/// Ten years: times well inside the clock's range.
-const MAX_DURATION: Duration = Duration::from_secs(87_600 * 3600);
-/// The light takes an hour to Jupiter.
-const MAX_DELAY: Duration = Duration::from_secs(3600);
-/// One port each, from 5001 upwards.
-const MAX_CONNECTIONS: u64 = 60_000;
+#[cfg(test)]
+mod tests;

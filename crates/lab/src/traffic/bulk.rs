@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use tcp::{ConnectionId, Event, Statistics};
+use tcp::{ConnectionId, Event, Source, Statistics};
 
 use super::progress::ProgressTrace;
 use super::sending::{self, Counted};
@@ -14,8 +14,7 @@ use base::content::Content;
 #[derive(Debug)]
 pub struct BulkSender {
     role: Role,
-    content: Arc<Content>,
-    stream: u32,
+    stream: Arc<dyn Source>,
     size: u64,
     written: u64,
     counted: Counted,
@@ -25,8 +24,9 @@ pub struct BulkSender {
 impl BulkSender {
     /// A sender of the first `size` bytes of `stream`.
     #[must_use]
-    pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
-        Self { role, content, stream, size, written: 0, counted: Counted::new(), failed: false }
+    pub fn new(role: Role, content: &Arc<Content>, stream: u32, size: u64) -> Self {
+        let stream = sending::stream(content, stream);
+        Self { role, stream, size, written: 0, counted: Counted::new(), failed: false }
     }
 
     /// How it comes by its connection.
@@ -93,7 +93,7 @@ impl BulkSender {
         if self.written == self.size {
             return;
         }
-        sending::write(now, host, id, &self.content, (self.stream, self.size), &mut self.written);
+        sending::write(now, host, id, &self.stream, self.size, &mut self.written);
         if self.written == self.size {
             // Err is a connection that has ended already.
             let _ = host.finish(now, id);

@@ -1,6 +1,7 @@
 //! How an application comes by its connection: it waits at a port, or opens one, at a time or when others have ended.
 
 use core::net::SocketAddr;
+use std::sync::Arc;
 
 use base::{Duration, Instant};
 use tcp::{ConnectionId, TcpConfig};
@@ -18,11 +19,9 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Opening {
     remote: SocketAddr,
-    config: TcpConfig,
+    config: Arc<TcpConfig>,
     /// After the start of the run, or after the last end that it waits for.
     delay: Duration,
-    /// Applications of the same host that have to end first.
-    waits_for: Vec<usize>,
     /// When it will open; `None` while it waits, and once it has opened.
     due: Option<Instant>,
     opened_at: Option<Instant>,
@@ -31,9 +30,9 @@ pub struct Opening {
 impl Opening {
     /// Opens a connection to `remote` with these settings `delay` after the start of the run.
     #[must_use]
-    pub const fn new(remote: SocketAddr, config: TcpConfig, delay: Duration) -> Self {
+    pub const fn new(remote: SocketAddr, config: Arc<TcpConfig>, delay: Duration) -> Self {
         let due = Some(Instant::ZERO.saturating_add(delay));
-        Self { remote, config, delay, waits_for: Vec::new(), due, opened_at: None }
+        Self { remote, config, delay, due, opened_at: None }
     }
 }
 
@@ -65,22 +64,16 @@ impl Role {
         }
     }
 
-    /// Lets the opening wait for the ends of these applications of the same host.
-    pub(super) fn wait_for(&mut self, applications: Vec<usize>) {
-        if let Self::Opens(opening) = self
-            && !applications.is_empty()
-        {
+    /// Lets the opening wait until it is [released](Role::release).
+    pub(super) fn hold(&mut self) {
+        if let Self::Opens(opening) = self {
             opening.due = None;
-            opening.waits_for = applications;
         }
     }
 
-    /// An application of the same host has ended.
-    pub(super) fn on_ended(&mut self, now: Instant, application: usize) {
-        let Self::Opens(opening) = self else { return };
-        let Some(place) = opening.waits_for.iter().position(|&waited| waited == application) else { return };
-        opening.waits_for.swap_remove(place);
-        if opening.waits_for.is_empty() {
+    /// What the opening waited for has happened.
+    pub(super) fn release(&mut self, now: Instant) {
+        if let Self::Opens(opening) = self {
             opening.due = Some(now.saturating_add(opening.delay));
         }
     }

@@ -1,8 +1,10 @@
 //! What applications that send have in common.
 
+use std::sync::Arc;
+
 use base::Instant;
 use base::content::Content;
-use tcp::{ConnectionId, Statistics};
+use tcp::{ConnectionId, Source, Statistics};
 
 /// A sender's connection, and what its TCP counted.
 #[derive(Debug, Default)]
@@ -41,20 +43,36 @@ impl Counted {
     }
 }
 
+/// One of the streams of a run's content.
+#[derive(Debug)]
+struct Stream {
+    content: Arc<Content>,
+    number: u32,
+}
+
+impl Source for Stream {
+    fn slice(&self, offset: u64, len: usize) -> &[u8] {
+        self.content.slice(self.number, offset, len)
+    }
+}
+
+/// The stream of `content` with this number, for TCP to have its bytes from.
+pub(super) fn stream(content: &Arc<Content>, number: u32) -> Arc<dyn Source> {
+    Arc::new(Stream { content: Arc::clone(content), number })
+}
+
 /// Writes what TCP takes of the first `size` bytes of `stream`, from `written` on.
 pub(super) fn write(
     now: Instant,
     host: &mut tcp::Host,
     id: ConnectionId,
-    content: &Content,
-    (stream, size): (u32, u64),
+    stream: &Arc<dyn Source>,
+    size: u64,
     written: &mut u64,
 ) {
-    while *written < size {
-        let left = usize::try_from(size - *written).unwrap_or(usize::MAX);
-        match host.write(now, id, content.slice(stream, *written, left)) {
-            Ok(0) | Err(_) => return,
-            Ok(taken) => *written += taken as u64,
-        }
+    let left = usize::try_from(size - *written).unwrap_or(usize::MAX);
+    if left > 0 {
+        // Err is a connection that has ended already.
+        *written += host.write_from(now, id, stream, *written, left).unwrap_or(0) as u64;
     }
 }

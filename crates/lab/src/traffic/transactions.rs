@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::content::Content;
 use base::{Duration, Instant, Rng};
-use tcp::{ConnectionId, Event, TcpConfig};
+use tcp::{ConnectionId, Event, Source, TcpConfig};
 
 use super::latency::Latencies;
 use super::{Progress, sending};
@@ -17,29 +17,25 @@ use super::{Progress, sending};
 #[derive(Clone, Debug)]
 pub struct Exchange {
     content: Arc<Content>,
-    /// The stream that requests carry; replies carry the next.
-    stream: u32,
-    request: u64,
-    reply: u64,
+    request: Message,
+    reply: Message,
+}
+
+/// All requests, or all replies: the first bytes of a stream.
+#[derive(Clone, Debug)]
+struct Message {
+    number: u32,
+    stream: Arc<dyn Source>,
+    size: u64,
 }
 
 impl Exchange {
     /// Requests and replies of so many bytes, which carry the content of `stream` and of the one after it.
     #[must_use]
-    pub const fn new(content: Arc<Content>, stream: u32, request: u64, reply: u64) -> Self {
-        Self { content, stream, request, reply }
-    }
-
-    /// Writes what TCP takes of a message from `written` on.
-    fn write(
-        &self,
-        now: Instant,
-        host: &mut tcp::Host,
-        id: ConnectionId,
-        message: (u32, u64),
-        written: &mut u64,
-    ) {
-        sending::write(now, host, id, &self.content, message, written);
+    pub fn new(content: &Arc<Content>, stream: u32, request: u64, reply: u64) -> Self {
+        let message = |number, size| Message { number, stream: sending::stream(content, number), size };
+        let (request, reply) = (message(stream, request), message(stream + 1, reply));
+        Self { content: Arc::clone(content), request, reply }
     }
 
     /// Reads what has come of the message of `size` bytes of `stream`; whether it was the right bytes.
@@ -48,25 +44,24 @@ impl Exchange {
         now: Instant,
         host: &mut tcp::Host,
         id: ConnectionId,
-        (stream, size): (u32, u64),
+        message: &Message,
         received: &mut u64,
     ) -> bool {
         let mut intact = true;
         // Err is a connection that broke and has nothing left to read.
         let _ = host.read_with(now, id, |bytes| {
-            intact &= *received + bytes.len() as u64 <= size;
-            intact &= self.content.matches(stream, *received, bytes);
+            intact &= *received + bytes.len() as u64 <= message.size;
+            intact &= self.content.matches(message.number, *received, bytes);
             *received += bytes.len() as u64;
         });
         intact
     }
+}
 
-    const fn request(&self) -> (u32, u64) {
-        (self.stream, self.request)
-    }
-
-    const fn reply(&self) -> (u32, u64) {
-        (self.stream + 1, self.reply)
+impl Message {
+    /// Writes what TCP takes of the message from `written` on.
+    fn write(&self, now: Instant, host: &mut tcp::Host, id: ConnectionId, written: &mut u64) {
+        sending::write(now, host, id, &self.stream, self.size, written);
     }
 }
 
@@ -99,7 +94,7 @@ struct UnderWay {
 #[derive(Debug)]
 pub struct Client {
     server: SocketAddr,
-    config: TcpConfig,
+    config: Arc<TcpConfig>,
     exchange: Exchange,
     pace: Pace,
     rng: Rng,
@@ -121,7 +116,7 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Client {
     /// A client of the server at this address; `rng` is for exponential pauses.
     #[must_use]
-    pub fn new(server: SocketAddr, config: TcpConfig, exchange: Exchange, pace: Pace, rng: Rng) -> Self {
+    pub fn new(server: SocketAddr, config: Arc<TcpConfig>, exchange: Exchange, pace: Pace, rng: Rng) -> Self {
         let first = Reverse(Instant::ZERO.saturating_add(pace.start));
         let users = if pace.from_start { 1 } else { pace.most_at_once as usize };
         Self {
@@ -176,7 +171,7 @@ impl Client {
     #[must_use]
     pub fn received(&self) -> u64 {
         let under_way: u64 = self.under_way.values().map(|one| one.received).sum();
-        self.times.count() * self.exchange.reply + under_way
+        self.times.count() * self.exchange.reply.size + under_way
     }
 
     /// Whether every byte so far was the right one.
@@ -246,14 +241,14 @@ impl Client {
         let exchange = &self.exchange;
         match event {
             Event::Connected | Event::Writable => {
-                exchange.write(now, host, id, exchange.request(), &mut one.written);
+                exchange.request.write(now, host, id, &mut one.written);
                 return Progress::Going;
             }
             Event::Readable | Event::PeerFinished => {
-                self.damaged |= !exchange.read(now, host, id, exchange.reply(), &mut one.received);
-                if one.received >= exchange.reply {
+                self.damaged |= !exchange.read(now, host, id, &exchange.reply, &mut one.received);
+                if one.received >= exchange.reply.size {
                     let opened_at = one.opened_at;
-                    let bytes = u32::try_from(exchange.reply).unwrap_or(u32::MAX);
+                    let bytes = u32::try_from(exchange.reply.size).unwrap_or(u32::MAX);
                     self.times.sample(now, opened_at, bytes);
                 } else if event == Event::PeerFinished {
                     self.failed += 1;
@@ -325,11 +320,11 @@ impl Server {
         }
         let exchange = &self.exchange;
         let (received, written) = self.open.entry(id).or_default();
-        self.damaged |= !exchange.read(now, host, id, exchange.request(), received);
-        if *received >= exchange.request && *written < exchange.reply {
-            exchange.write(now, host, id, exchange.reply(), written);
+        self.damaged |= !exchange.read(now, host, id, &exchange.request, received);
+        if *received >= exchange.request.size && *written < exchange.reply.size {
+            exchange.reply.write(now, host, id, written);
         }
-        if *written >= exchange.reply || event == Event::PeerFinished {
+        if *written >= exchange.reply.size || event == Event::PeerFinished {
             // Err is a connection that has ended already.
             let _ = host.finish(now, id);
         }

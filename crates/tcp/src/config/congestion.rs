@@ -1,10 +1,15 @@
 //! Which congestion controller a connection has, and what a user may set about it.
 
-use base::Duration;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use core::fmt;
 
-/// A congestion controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use base::Duration;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A congestion controller, and what may be set about it. In TOML its name, or a table of its name and parameters:
+/// `congestion = "vegas"`, `congestion = { vegas = { alpha = 1 } }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// RFC 5681.
@@ -18,11 +23,71 @@ pub enum Congestion {
     /// Westwood+ (Grieco and Mascolo, 2004).
     WestwoodPlus,
     /// Vegas (Brakmo and Peterson, 1995).
-    Vegas,
+    Vegas(VegasConfig),
     /// FAST (Wei, Jin, Low and Hegde, 2006).
-    Fast,
+    Fast(FastConfig),
     /// Hybla (Caini and Firrincieli, 2004).
+    Hybla(HyblaConfig),
+}
+
+/// A controller's name alone.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Name {
+    Reno,
+    Cubic,
+    Bbr,
+    WestwoodEre,
+    WestwoodPlus,
+    Vegas,
+    Fast,
     Hybla,
+}
+
+/// A controller's name and parameters.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Table {
+    Vegas(VegasConfig),
+    Fast(FastConfig),
+    Hybla(HyblaConfig),
+}
+
+impl<'de> Deserialize<'de> for Congestion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = Congestion;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a controller's name, or a table of one name and its parameters")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Congestion, E> {
+        Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
+            Name::Reno => Congestion::Reno,
+            Name::Cubic => Congestion::Cubic,
+            Name::Bbr => Congestion::Bbr,
+            Name::WestwoodEre => Congestion::WestwoodEre,
+            Name::WestwoodPlus => Congestion::WestwoodPlus,
+            Name::Vegas => Congestion::Vegas(VegasConfig::default()),
+            Name::Fast => Congestion::Fast(FastConfig::default()),
+            Name::Hybla => Congestion::Hybla(HyblaConfig::default()),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Congestion, A::Error> {
+        Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
+            Table::Vegas(config) => Congestion::Vegas(config),
+            Table::Fast(config) => Congestion::Fast(config),
+            Table::Hybla(config) => Congestion::Hybla(config),
+        })
+    }
 }
 
 /// How slow start ends.
@@ -124,24 +189,36 @@ mod tests {
 
     #[test]
     fn controllers_and_their_parameters_read_as_written() {
-        let text = "congestion = \"westwood-ere\"\nslow-start = \"hystart++\"\npacing = true\n\
-                    [vegas]\nalpha = 1\nbeta = 3\n[fast]\nalpha = 20\ngamma = 0.8\n[hybla]\nrtt0 = \"50 ms\"";
-        let read: TcpConfig = config::parse("t", text).unwrap();
-        assert_eq!(
-            (read.congestion, read.slow_start, read.pacing),
-            (Congestion::WestwoodEre, SlowStart::HyStartPlusPlus, true)
-        );
-        assert_eq!(read.vegas, VegasConfig { alpha: 1, beta: 3, gamma: 1 });
-        assert_eq!(read.fast, FastConfig { alpha: 20, gamma: 0.8 });
-        assert_eq!(read.hybla.rtt0, Duration::from_millis(50));
+        let of = |text: &str| config::parse::<TcpConfig>("t", text).unwrap().congestion;
+        assert_eq!(of("congestion = \"westwood-ere\""), Congestion::WestwoodEre);
+        assert_eq!(of("congestion = \"vegas\""), Congestion::Vegas(VegasConfig::default()));
+        let vegas = Congestion::Vegas(VegasConfig { alpha: 1, beta: 3, gamma: 1 });
+        assert_eq!(of("[congestion.vegas]\nalpha = 1\nbeta = 3"), vegas);
+        let fast = Congestion::Fast(FastConfig { alpha: 20, gamma: 0.8 });
+        assert_eq!(of("congestion = { fast = { alpha = 20, gamma = 0.8 } }"), fast);
+        let hybla = Congestion::Hybla(HyblaConfig { rtt0: Duration::from_millis(50) });
+        assert_eq!(of("congestion.hybla.rtt0 = \"50 ms\""), hybla);
+        // One beside a preset replaces that one's whole.
+        assert_eq!(of("preset = \"linux\"\n[congestion.vegas]\nalpha = 1\nbeta = 3"), vegas);
     }
 
     #[test]
     fn a_parameter_out_of_range_is_refused() {
         for (text, complaint) in [
-            ("[vegas]\nalpha = 0", "t:2: alpha = 0: 0 segments; allowed are 1 to 10000"),
-            ("[fast]\ngamma = 1.5", "t:2: gamma = 1.5: a step of 1.5; allowed are above 0 and at most 1"),
-            ("[hybla]\nrtt0 = \"0 s\"", "t:2: rtt0 = \"0 s\": a round trip of 0 s; allowed are 1 ms to 10 s"),
+            ("[congestion.vegas]\nalpha = 0", "t:2: alpha = 0: 0 segments; allowed are 1 to 10000"),
+            (
+                "[congestion.fast]\ngamma = 1.5",
+                "t:2: gamma = 1.5: a step of 1.5; allowed are above 0 and at most 1",
+            ),
+            (
+                "[congestion.hybla]\nrtt0 = \"0 s\"",
+                "t:2: rtt0 = \"0 s\": a round trip of 0 s; allowed are 1 ms to 10 s",
+            ),
+            (
+                "congestion = 3",
+                "t:1: congestion = 3: invalid type: integer `3`, expected a controller's name, or a table of one \
+                 name and its parameters",
+            ),
         ] {
             assert_eq!(config::parse::<TcpConfig>("t", text).unwrap_err().to_string(), complaint);
         }

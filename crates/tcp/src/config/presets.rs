@@ -1,28 +1,76 @@
 //! Named settings: the TCPs of the papers, of today's Linux and of the RFCs. Their data are in `presets/`.
 
-use base::config::Presets;
+use base::config::{self, Dialect, Settings};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::TcpConfig;
 
-/// The presets of [`TcpConfig`].
-pub const PRESETS: Presets = Presets(&[
-    ("reference", include_str!("../../presets/reference.toml")),
-    ("enhanced", include_str!("../../presets/enhanced.toml")),
-    ("enhanced-cbi", include_str!("../../presets/enhanced-cbi.toml")),
-    ("enhanced-no-daass", include_str!("../../presets/enhanced-no-daass.toml")),
-    ("linux", include_str!("../../presets/linux.toml")),
-    ("rfc", include_str!("../../presets/rfc.toml")),
-]);
+/// How a `[tcp]` table may be written.
+pub const DIALECT: Dialect = Dialect {
+    presets: &[
+        ("reference", include_str!("../../presets/reference.toml")),
+        ("enhanced", include_str!("../../presets/enhanced.toml")),
+        ("enhanced-cbi", include_str!("../../presets/enhanced-cbi.toml")),
+        ("enhanced-no-daass", include_str!("../../presets/enhanced-no-daass.toml")),
+        ("linux-2.4", include_str!("../../presets/linux-2.4.toml")),
+        ("linux", include_str!("../../presets/linux.toml")),
+        ("rfc", include_str!("../../presets/rfc.toml")),
+    ],
+    tables: &[
+        ("recovery", Some("scheme")),
+        ("window", None),
+        ("acknowledgements", Some("delay")),
+        ("rto", None),
+        ("limits", None),
+        ("sharing", Some("policy")),
+    ],
+    moved: &[
+        ("dsack", "acknowledgements.dsack"),
+        ("delayed-acks", "acknowledgements.delay"),
+        ("delayed-ack-timeout", "acknowledgements.timeout"),
+        ("limited-transmit", "recovery.limited-transmit"),
+        ("partial-acks", "recovery.partial-acks"),
+        ("exit-window", "recovery.exit-window"),
+        ("ack-heuristic", "recovery.ack-heuristic"),
+        ("reduction", "recovery.reduction"),
+        ("reduce-from", "recovery.reduce-from"),
+        ("fine-grained-expiry", "recovery.fine-grained-expiry"),
+        ("f-rto", "recovery.f-rto"),
+        ("eifel-detection", "recovery.eifel-detection"),
+        ("spurious-response", "recovery.spurious-response"),
+        ("vegas", "congestion.vegas"),
+        ("fast", "congestion.fast"),
+        ("hybla", "congestion.hybla"),
+        ("initial-window", "window.initial"),
+        ("initial-ssthresh", "window.initial-ssthresh"),
+        ("slow-start", "window.slow-start"),
+        ("byte-counting-limit", "window.byte-counting-limit"),
+        ("idle-restart", "window.idle-restart"),
+        ("window-scaling", "window.scaling"),
+        ("receive-buffer", "window.receive-buffer"),
+        ("send-buffer", "window.send-buffer"),
+        ("initial-rto", "rto.initial"),
+        ("min-rto", "rto.min"),
+        ("max-rto", "rto.max"),
+        ("rto-margin", "rto.margin"),
+        ("rto-estimator", "rto.estimator"),
+        ("syn-retries", "limits.syn-retries"),
+        ("data-retries", "limits.data-retries"),
+        ("user-timeout", "limits.user-timeout"),
+        ("time-wait", "limits.time-wait"),
+        ("backlog", "limits.backlog"),
+        ("ensemble", "sharing"),
+    ],
+};
 
 impl TcpConfig {
-    /// The preset with this name, one of [`PRESETS`], if there is one.
+    /// The preset with this name, one of those of [`DIALECT`], if there is one.
     ///
     /// # Panics
     /// If the preset's data are broken.
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
-        let table = PRESETS.table(name)?;
+        let table = DIALECT.preset(name)?;
         // The derived reading, for the table is whole.
         Some(Self::deserialize(table).unwrap_or_else(|error| panic!("preset {name}: {error}")))
     }
@@ -31,7 +79,15 @@ impl TcpConfig {
 impl<'de> Deserialize<'de> for TcpConfig {
     /// The key `preset` names what the keys that the table lacks are taken from.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(PRESETS.beneath(deserializer))
+        config::read(deserializer)
+    }
+}
+
+impl Settings for TcpConfig {
+    const DIALECT: Dialect = DIALECT;
+
+    fn read_plain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
     }
 }
 
@@ -44,7 +100,10 @@ impl Serialize for TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Congestion, DelayedAcks, InitialWindow, Recovery};
+    use crate::config::{
+        Congestion, DelayedAcks, ForwardRto, InitialWindow, Recovery, ReduceFrom, Reduction, RtoEstimator,
+        SpuriousResponse,
+    };
     use base::Duration;
     use base::config;
 
@@ -54,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_preset_reads() {
-        for name in PRESETS.names() {
+        for name in DIALECT.names() {
             let read = config::parse::<TcpConfig>("t", &format!("preset = \"{name}\""));
             assert_eq!(read, Ok(preset(name)));
         }
@@ -66,39 +125,65 @@ mod tests {
     fn reference_and_enhanced_are_the_papers() {
         let (reference, enhanced) = (preset("reference"), preset("enhanced"));
         assert_eq!(
-            (reference.initial_window, enhanced.initial_window),
+            (reference.window.initial, enhanced.window.initial),
             (InitialWindow::Segments(1), InitialWindow::Segments(4))
         );
-        assert_eq!((reference.window_scaling, enhanced.window_scaling), (false, true));
-        assert_eq!((reference.recovery.uses_sack(), enhanced.recovery.uses_sack()), (false, true));
-        assert_eq!((reference.limited_transmit, enhanced.limited_transmit), (false, true));
+        assert_eq!((reference.window.scaling, enhanced.window.scaling), (false, true));
         assert_eq!(
-            (reference.delayed_acks, enhanced.delayed_acks),
+            (reference.recovery.scheme.uses_sack(), enhanced.recovery.scheme.uses_sack()),
+            (false, true)
+        );
+        assert_eq!((reference.recovery.limited_transmit, enhanced.recovery.limited_transmit), (false, true));
+        assert_eq!(
+            (reference.acknowledgements.delay, enhanced.acknowledgements.delay),
             (DelayedAcks::On, DelayedAcks::AfterSlowStart)
         );
         for config in [&reference, &enhanced] {
-            assert_eq!(config.delayed_ack_timeout, Duration::from_millis(200));
+            assert_eq!(config.acknowledgements.timeout, Duration::from_millis(200));
             assert_eq!((config.mss, config.timestamps), (Some(1410), false));
-            assert_eq!(config.initial_rto, Duration::from_secs(3));
+            assert_eq!(config.rto.initial, Duration::from_secs(3));
         }
     }
 
     #[test]
     fn enhanceds_variants_differ_in_one_thing() {
         let enhanced = preset("enhanced");
-        let no_daass = TcpConfig { delayed_acks: DelayedAcks::On, ..enhanced.clone() };
+        let no_daass = enhanced.clone().with(|it| it.acknowledgements.delay = DelayedAcks::On);
         assert_eq!(preset("enhanced-no-daass"), no_daass);
-        let cbi = TcpConfig { sharing: crate::ensemble::Sharing::Cache, ..enhanced };
+        let cbi = enhanced.with(|it| it.sharing.policy = crate::ensemble::Sharing::Cache);
         assert_eq!(preset("enhanced-cbi"), cbi);
+    }
+
+    /// Sarolahti and Kuznetsov 2002: what sets 2.4 apart from what the RFCs say, and what came after it.
+    #[test]
+    fn linux_2_4_is_the_kernel_of_its_day() {
+        let config = preset("linux-2.4");
+        assert_eq!(
+            (config.recovery.scheme, config.recovery.reduction),
+            (Recovery::Fack, Reduction::RateHalving)
+        );
+        assert_eq!((config.recovery.f_rto, config.recovery.eifel_detection), (ForwardRto::Off, true));
+        assert_eq!(config.recovery.spurious_response, SpuriousResponse::Eifel);
+        assert_eq!((config.congestion, config.recovery.reduce_from), (Congestion::Reno, ReduceFrom::Cwnd));
+        assert_eq!(config.window.initial, InitialWindow::Segments(2));
+        assert_eq!(config.acknowledgements.delay, DelayedAcks::QuickAcks);
+        let timers = [config.rto.initial, config.rto.min, config.rto.max].map(Duration::as_millis);
+        assert_eq!((timers, config.rto.estimator), ([3000, 200, 120_000], RtoEstimator::Linux));
+        assert_eq!((config.timestamps, config.window.scaling), (true, true));
+        assert_eq!(config.window.receive_buffer.0, 65_535);
     }
 
     #[test]
     fn own_keys_go_before_the_presets() {
-        let text = "congestion = \"reno\"\npreset = \"linux\"\nmin-rto = \"1 s\"";
+        let text = "congestion = \"reno\"\nrecovery = \"fack\"\npreset = \"linux\"\nrto.min = \"1 s\"";
         let read: TcpConfig = config::parse("t", text).unwrap();
-        assert_eq!((read.congestion, read.recovery), (Congestion::Reno, Recovery::Rack));
-        assert_eq!(read.min_rto, Duration::from_secs(1));
-        let rest = TcpConfig { congestion: Congestion::Cubic, min_rto: Duration::from_millis(200), ..read };
+        assert_eq!((read.congestion, read.recovery.scheme), (Congestion::Reno, Recovery::Fack));
+        assert_eq!(read.rto.min, Duration::from_secs(1));
+        let rest = read.with(|it| {
+            it.congestion = Congestion::Cubic;
+            it.recovery.scheme = Recovery::Rack;
+            it.rto.min = Duration::from_millis(200);
+        });
         assert_eq!(rest, preset("linux"));
     }
 
@@ -108,7 +193,7 @@ mod tests {
             (
                 "preset = \"solaris\"",
                 "t:1: preset = \"solaris\": no preset \"solaris\"; allowed are \"reference\", \"enhanced\", \
-                 \"enhanced-cbi\", \"enhanced-no-daass\", \"linux\", \"rfc\"",
+                 \"enhanced-cbi\", \"enhanced-no-daass\", \"linux-2.4\", \"linux\", \"rfc\"",
             ),
             ("preset = \"linux\"\nmss = 10", "t:2: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
         ] {
@@ -119,7 +204,7 @@ mod tests {
     /// What is stored with results names no preset and reads as the same.
     #[test]
     fn a_preset_is_stored_as_all_its_keys() {
-        for name in PRESETS.names() {
+        for name in DIALECT.names() {
             let stored = toml::to_string(&preset(name)).unwrap();
             assert!(!stored.contains("preset"), "{stored}");
             assert_eq!(config::parse::<TcpConfig>("t", &stored), Ok(preset(name)));

@@ -18,16 +18,24 @@ enum Event {
     Restart,
 }
 
-const CONTROLLERS: [config::Congestion; 8] = [
-    config::Congestion::Reno,
-    config::Congestion::Cubic,
-    config::Congestion::Bbr,
-    config::Congestion::WestwoodEre,
-    config::Congestion::WestwoodPlus,
-    config::Congestion::Vegas,
-    config::Congestion::Fast,
-    config::Congestion::Hybla,
-];
+/// Every controller, those that have parameters with these.
+const fn controllers(vegas: VegasConfig, fast: FastConfig, hybla: HyblaConfig) -> [config::Congestion; 8] {
+    [
+        config::Congestion::Reno,
+        config::Congestion::Cubic,
+        config::Congestion::Bbr,
+        config::Congestion::WestwoodEre,
+        config::Congestion::WestwoodPlus,
+        config::Congestion::Vegas(vegas),
+        config::Congestion::Fast(fast),
+        config::Congestion::Hybla(hybla),
+    ]
+}
+
+fn with_defaults() -> [TcpConfig; 8] {
+    controllers(VegasConfig::default(), FastConfig::default(), HyblaConfig::default())
+        .map(|congestion| TcpConfig { congestion, ..TcpConfig::default() })
+}
 
 /// Spans from nothing to ten minutes.
 fn span() -> impl Strategy<Value = Duration> {
@@ -84,7 +92,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn beginning() -> impl Strategy<Value = (TcpConfig, Start)> {
+fn beginning() -> impl Strategy<Value = ([config::Congestion; 8], Start)> {
     let slow_start =
         prop_oneof![Just(SlowStart::Standard), Just(SlowStart::HyStartPlusPlus), Just(SlowStart::HyStart)];
     let ssthresh = prop_oneof![bytes(), Just(u64::MAX)];
@@ -92,12 +100,11 @@ fn beginning() -> impl Strategy<Value = (TcpConfig, Start)> {
     let shape = (64_u64..65_496, 1_u64..200, 1_u64..10, any::<bool>());
     (slow_start, ssthresh, proptest::option::of(span()), parameters, shape).prop_map(
         |(slow_start, ssthresh, srtt, (alpha, beta, gamma, rtt0), (mss, segments, limit, paced))| {
-            let config = TcpConfig {
-                vegas: VegasConfig { alpha, beta, ..VegasConfig::default() },
-                fast: FastConfig { alpha, gamma },
-                hybla: HyblaConfig { rtt0: Duration::from_millis(rtt0) },
-                ..TcpConfig::default()
-            };
+            let controllers = controllers(
+                VegasConfig { alpha, beta, ..VegasConfig::default() },
+                FastConfig { alpha, gamma },
+                HyblaConfig { rtt0: Duration::from_millis(rtt0) },
+            );
             let start = Start {
                 mss,
                 initial_window: mss * segments,
@@ -107,7 +114,7 @@ fn beginning() -> impl Strategy<Value = (TcpConfig, Start)> {
                 slow_start,
                 paced,
             };
-            (config, start)
+            (controllers, start)
         },
     )
 }
@@ -122,9 +129,9 @@ proptest! {
         beginning in beginning(),
         events in proptest::collection::vec((event(), span()), 1..200),
     ) {
-        let (config, start) = beginning;
-        for congestion in CONTROLLERS {
-            let config = TcpConfig { congestion, ..config.clone() };
+        let (controllers, start) = beginning;
+        for congestion in controllers {
+            let config = TcpConfig { congestion, ..TcpConfig::default() };
             let mut controller = build(&config, &start);
             let (mut now, mut round) = (Instant::ZERO, 0);
             for (event, pause) in &events {
@@ -154,8 +161,8 @@ proptest! {
 /// Every controller that has a threshold begins with the one that it is given (RFC 9040, 6).
 #[test]
 fn a_given_threshold_is_taken() {
-    for congestion in CONTROLLERS {
-        let config = TcpConfig { congestion, ..TcpConfig::default() };
+    for config in with_defaults() {
+        let congestion = config.congestion;
         let controller = build(&config, &Start { ssthresh: 7000, ..start(2) });
         let expected = (congestion != config::Congestion::Bbr).then_some(7000);
         assert_eq!(controller.ssthresh(), expected, "{congestion:?}");
@@ -165,8 +172,8 @@ fn a_given_threshold_is_taken() {
 /// A controller's window and threshold after a spurious time-out are those that the response allows.
 #[test]
 fn the_response_to_a_spurious_timeout_is_taken() {
-    for congestion in CONTROLLERS {
-        let config = TcpConfig { congestion, ..TcpConfig::default() };
+    for config in with_defaults() {
+        let congestion = config.congestion;
         let mut controller = build(&config, &start(20));
         let timeout = Congestion { resent: false, ..super::samples::congestion(20_000, Cause::Timeout) };
         controller.on_congestion(&timeout);
@@ -180,8 +187,8 @@ fn the_response_to_a_spurious_timeout_is_taken() {
 /// Every controller but BBR starts again from its initial window after an idle time (RFC 5681, 4.1).
 #[test]
 fn an_idle_time_costs_the_window() {
-    for congestion in CONTROLLERS {
-        let config = TcpConfig { congestion, ..TcpConfig::default() };
+    for config in with_defaults() {
+        let congestion = config.congestion;
         let mut controller = build(&config, &start(4));
         controller.on_spurious_timeout(Instant::ZERO, 50_000, 50_000);
         controller.on_restart(Instant::ZERO);

@@ -65,7 +65,7 @@ impl Connection {
         }
         if news.acked > 0 {
             self.after_advance(now);
-        } else if self.config.recovery == Recovery::Rack && self.head_is_still_young(&news) {
+        } else if self.config.recovery.scheme == Recovery::Rack && self.head_is_still_young(&news) {
             let wait = self.sender.rto();
             self.restart_retransmit(now, wait);
         }

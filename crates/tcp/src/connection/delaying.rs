@@ -69,12 +69,12 @@ impl Connection {
     /// `len` bytes came in order, before which the next expected was `before`: the acknowledgement goes at once, or
     /// waits for a second segment or the timer.
     pub(super) fn schedule_ack(&mut self, now: Instant, before: u64) {
-        self.receiver.ack_now |= match self.config.delayed_acks {
+        self.receiver.ack_now |= match self.config.acknowledgements.delay {
             DelayedAcks::Off => true,
             DelayedAcks::On => false,
             DelayedAcks::AfterSlowStart => before - FIRST_BYTE < self.receiver.widest() / 2,
             DelayedAcks::QuickAcks => {
-                let (least, rto) = (self.config.delayed_ack_timeout, self.sender.rto());
+                let (least, rto) = (self.config.acknowledgements.timeout, self.sender.rto());
                 let quick = self.receiver.segments_of_half_the_window();
                 let state = &mut self.receiver.quick_acks;
                 state.on_data(now, least, rto, quick);
@@ -87,8 +87,8 @@ impl Connection {
     }
 
     fn ack_delay(&self) -> Duration {
-        let least = self.config.delayed_ack_timeout;
-        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+        let least = self.config.acknowledgements.timeout;
+        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
             return least;
         }
         let wait = self.receiver.quick_acks.wait();
@@ -106,14 +106,14 @@ impl Connection {
         let rto = self.sender.rto();
         let state = &mut self.receiver.quick_acks;
         let wait =
-            if state.answering { self.config.delayed_ack_timeout } else { (state.wait() * 2).min(rto) };
+            if state.answering { self.config.acknowledgements.timeout } else { (state.wait() * 2).min(rto) };
         state.set_wait(wait);
         state.answering = false;
     }
 
     /// A segment with an acknowledgement, and with `len` bytes of data, is sent now.
     pub(super) fn note_ack_sent(&mut self, now: Instant, len: u32) {
-        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
             return;
         }
         let owed = self.receiver.owes_ack();
@@ -121,7 +121,7 @@ impl Connection {
         if owed && state.left > 0 {
             state.left -= 1;
             if state.left == 0 {
-                state.set_wait(self.config.delayed_ack_timeout);
+                state.set_wait(self.config.acknowledgements.timeout);
             }
         }
         if len > 0 && now.saturating_since(state.received_at) < state.wait() {
@@ -131,14 +131,14 @@ impl Connection {
 
     /// The sender is in trouble or its window small: `tcp_enter_quickack_mode`.
     pub(super) fn hurry_acks(&mut self, most: u8) {
-        if self.config.delayed_acks != DelayedAcks::QuickAcks {
+        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
             return;
         }
         let quick = self.receiver.segments_of_half_the_window().min(most);
         let state = &mut self.receiver.quick_acks;
         state.allow(quick);
         state.answering = false;
-        state.set_wait(self.config.delayed_ack_timeout);
+        state.set_wait(self.config.acknowledgements.timeout);
     }
 }
 

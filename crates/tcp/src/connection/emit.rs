@@ -39,11 +39,12 @@ impl Connection {
             options: Options { timestamps: self.timestamps(now), sack, ..Options::default() },
         };
         let at = (segment.start - self.sender.una) as usize;
-        let (first, second) = match segment.len {
-            0 => (&[][..], &[][..]),
-            len => self.sender.buffer.slices(at, len as usize),
-        };
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), segment.ecn, (first, second));
+        let (buffer, len) = (&self.sender.buffer, segment.len as usize);
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), segment.ecn, len, |out| {
+            if len > 0 {
+                buffer.copy_to(at, len, out);
+            }
+        });
         self.statistics.segments_sent += 1;
     }
 
@@ -80,7 +81,7 @@ impl Connection {
             urgent: 0,
             options,
         };
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, (&[], &[]));
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, 0, |_| {});
         self.statistics.segments_sent += 1;
     }
 
@@ -97,7 +98,7 @@ impl Connection {
             urgent: 0,
             options: Options::default(),
         };
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, (&[], &[]));
+        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, 0, |_| {});
         self.statistics.segments_sent += 1;
     }
 
@@ -116,22 +117,21 @@ impl Connection {
 /// Bytes of the timestamps option and its padding.
 pub(super) const TIMESTAMPS_LEN: usize = 12;
 
-/// Writes a whole IP packet to `out`, whose former content goes.
+/// Writes a whole IP packet to `out`, whose former content goes; `append` adds the `len` bytes of its data.
 pub(crate) fn write_packet(
     out: &mut Packet,
     repr: &tcp::Repr,
     (src, dst): (IpAddr, IpAddr),
     ecn: Ecn,
-    payload: (&[u8], &[u8]),
+    len: usize,
+    append: impl FnOnce(&mut Packet),
 ) {
     let tcp_header = repr.header_len();
-    let segment_len = tcp_header + payload.0.len() + payload.1.len();
-    let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, segment_len);
+    let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, tcp_header + len);
     let ip_header = header.header_len();
     out.clear();
     out.resize(ip_header + tcp_header);
-    out.extend_from_slice(payload.0);
-    out.extend_from_slice(payload.1);
+    append(out);
     header.emit(out);
     repr.emit(&mut out[ip_header..], src, dst);
 }

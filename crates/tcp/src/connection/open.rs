@@ -47,8 +47,8 @@ impl Connection {
             // Until the peer's SYN comes: what this side offers.
             negotiated: Negotiated {
                 timestamps: config.timestamps,
-                sack: config.recovery.uses_sack(),
-                scaling: config.window_scaling,
+                sack: config.recovery.scheme.uses_sack(),
+                scaling: config.window.scaling,
             },
             marking: Marking::new(),
             sender,

@@ -51,8 +51,8 @@ pub(super) struct Intake {
 
 impl Receiver {
     pub(super) fn new(config: &TcpConfig, mss: u16) -> Self {
-        let limit = config.receive_buffer.0;
-        let window_shift = if config.window_scaling { shift_for(limit) } else { 0 };
+        let limit = config.window.receive_buffer.0;
+        let window_shift = if config.window.scaling { shift_for(limit) } else { 0 };
         Self {
             space: SeqSpace::starting_at(SeqNum(0)),
             reassembly: Reassembly::new(ORIGIN, limit as usize),
@@ -68,7 +68,7 @@ impl Receiver {
             ack_now: false,
             unacked_segments: 0,
             quick_acks: QuickAcks::new(),
-            dsack: config.dsack,
+            dsack: config.acknowledgements.dsack,
             reports: Reports::default(),
         }
     }

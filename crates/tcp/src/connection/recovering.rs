@@ -82,13 +82,13 @@ impl Connection {
             mss: u64::from(sender.mss),
         };
         if !sender.controller.steers_recovery() {
-            sender.reduction = Reduction::begin(self.config.reduction, &outset);
+            sender.reduction = Reduction::begin(self.config.recovery.reduction, &outset);
         }
     }
 
     /// What the controller is told to have been in flight.
     pub(super) fn reduced_from(&self, flight_size: u64) -> u64 {
-        match self.config.reduce_from {
+        match self.config.recovery.reduce_from {
             ReduceFrom::FlightSize => flight_size,
             ReduceFrom::Cwnd => self.sender.controller.window(),
         }

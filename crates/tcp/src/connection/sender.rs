@@ -82,7 +82,7 @@ impl Sender {
             fin_queued: false,
             fin_sent: false,
             nagle: config.nagle,
-            buffer: SendBuffer::new(config.send_buffer.0 as usize),
+            buffer: SendBuffer::new(config.window.send_buffer.0 as usize),
             board: Scoreboard::default(),
             recovery: Machine::new(config, false, ORIGIN + 1),
             prior: None,
@@ -254,11 +254,11 @@ fn start(config: &TcpConfig, mss: u32, syn_lost: bool, srtt: Option<Duration>) -
     let mss = u64::from(mss);
     Start {
         mss,
-        initial_window: if syn_lost { mss } else { config.initial_window.bytes(mss) },
-        byte_counting_limit: u64::from(config.byte_counting_limit),
-        ssthresh: config.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
+        initial_window: if syn_lost { mss } else { config.window.initial.bytes(mss) },
+        byte_counting_limit: u64::from(config.window.byte_counting_limit),
+        ssthresh: config.window.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         srtt,
-        slow_start: config.slow_start,
+        slow_start: config.window.slow_start,
         paced: config.pacing,
     }
 }

@@ -30,14 +30,14 @@ impl Connection {
     pub(super) fn detection(&self) -> Methods {
         let sender = &self.sender;
         let doubtful = sender.recovery.phase() == Phase::Open;
-        let forward = match self.config.f_rto {
+        let forward = match self.config.recovery.f_rto {
             ForwardRto::Off => None,
             ForwardRto::Basic => Some(false),
             ForwardRto::Sack => Some(self.negotiated.sack),
         };
         Methods {
             forward: forward.filter(|_| doubtful),
-            eifel: self.config.eifel_detection && self.negotiated.timestamps && doubtful,
+            eifel: self.config.recovery.eifel_detection && self.negotiated.timestamps && doubtful,
         }
     }
 
@@ -61,7 +61,7 @@ impl Connection {
         (sender.backoff, sender.timeout_at) = (0, 0);
         let Some(prior) = &mut sender.prior else { return };
         let mss = u64::from(sender.mss);
-        match self.config.spurious_response {
+        match self.config.recovery.spurious_response {
             SpuriousResponse::None => sender.prior = None,
             SpuriousResponse::Halve => {
                 let half = (prior.flight_size / 2).max(2 * mss);
@@ -71,7 +71,7 @@ impl Connection {
             SpuriousResponse::Eifel => {
                 // Steps 0, 5 and 6: `pipe_prev`, and a window that lets out no burst.
                 prior.spurious = true;
-                let initial_window = self.config.initial_window.bytes(mss);
+                let initial_window = self.config.window.initial.bytes(mss);
                 let window = sender.nxt - sender.una + acked.min(initial_window);
                 let pipe_prev = prior.flight_size.max(prior.ssthresh);
                 sender.controller.on_spurious_timeout(now, window, pipe_prev);
@@ -82,7 +82,7 @@ impl Connection {
     /// Whether the acknowledgement that meant this has set the window already by what it acknowledged (RFC 4015, 3.2,
     /// step 6).
     pub(super) fn restores_window(&self, change: Change) -> bool {
-        change == Change::Spurious && self.config.spurious_response == SpuriousResponse::Eifel
+        change == Change::Spurious && self.config.recovery.spurious_response == SpuriousResponse::Eifel
     }
 
     /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.2,

@@ -136,7 +136,7 @@ impl Connection {
     /// Starts the retransmission timer anew; the user time-out may be earlier.
     pub(super) fn restart_retransmit(&mut self, now: Instant, after: Duration) {
         let deadline = now.saturating_add(after);
-        self.timers.retransmit = match self.config.user_timeout {
+        self.timers.retransmit = match self.config.limits.user_timeout {
             Some(limit) => deadline.min(self.timers.progress_at.saturating_add(limit)).max(now),
             None => deadline,
         };
@@ -144,7 +144,7 @@ impl Connection {
 
     /// The connection is over; it stays for questions for a while.
     pub(super) fn linger(&mut self, now: Instant) {
-        self.timers.linger = now.saturating_add(self.config.time_wait);
+        self.timers.linger = now.saturating_add(self.config.limits.time_wait);
     }
 
     fn on_retransmit_timer(&mut self, now: Instant) {
@@ -158,16 +158,16 @@ impl Connection {
     }
 
     fn user_timed_out(&self, now: Instant) -> bool {
-        self.sender.retries >= self.config.data_retries || self.is_progress_overdue(now)
+        self.sender.retries >= self.config.limits.data_retries || self.is_progress_overdue(now)
     }
 
     fn is_progress_overdue(&self, now: Instant) -> bool {
         let waited = now.saturating_since(self.timers.progress_at);
-        self.config.user_timeout.is_some_and(|limit| waited >= limit)
+        self.config.limits.user_timeout.is_some_and(|limit| waited >= limit)
     }
 
     fn on_handshake_timer(&mut self, now: Instant) {
-        if self.sender.retries >= self.config.syn_retries || self.is_progress_overdue(now) {
+        if self.sender.retries >= self.config.limits.syn_retries || self.is_progress_overdue(now) {
             return self.fail(now, Failure::TimedOut);
         }
         self.sender.retries += 1;

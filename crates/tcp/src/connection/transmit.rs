@@ -88,7 +88,7 @@ impl Connection {
     fn send_new_within_window(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) -> bool {
         let sender = &mut self.sender;
         if sender.board.is_empty()
-            && self.config.idle_restart
+            && self.config.window.idle_restart
             && now.saturating_since(sender.last_sent_at) > sender.rtt.rto()
         {
             sender.controller.on_restart(now);

@@ -37,7 +37,7 @@ pub(super) struct Cache {
 
 impl Cache {
     pub(super) fn new(opening: &Opening<'_>) -> Self {
-        let settings = &opening.config.ensemble;
+        let settings = &opening.config.sharing;
         Self {
             lifetime: settings.lifetime,
             share_rtt: settings.share_rtt,

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use base::{Duration, Instant, Rate};
 
-use super::{Closing, EnsembleConfig, Opening, Policy, Shared, Ticket, lock};
+use super::{Closing, Opening, Policy, Shared, SharingConfig, Ticket, lock};
 use crate::congestion::{self, AckSample, Cause, Congestion, Controller};
 
 /// Where a connection stands, in the terms of RFC 9959. Its Observing Phase goes on beside Normal.
@@ -64,7 +64,7 @@ pub(super) struct CarefulResume {
 }
 
 impl CarefulResume {
-    pub(super) fn new(settings: &EnsembleConfig) -> Self {
+    pub(super) fn new(settings: &SharingConfig) -> Self {
         Self { lifetime: settings.lifetime, saved: Arc::default() }
     }
 }

@@ -3,6 +3,8 @@
 use base::Duration;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::config::range;
+
 /// What the connections of a host to one destination share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -14,16 +16,18 @@ pub enum Sharing {
     /// "CBI" of Kojo et al. 2005.
     Cache,
     /// One congestion window and one threshold for all: STCP (Peng et al. 2001). Growth is Reno's, whatever
-    /// `congestion` and `slow-start` say.
+    /// `congestion` and `window.slow-start` say.
     Stcp,
     /// A new connection cautiously jumps to half of the window that an earlier one had: RFC 9959.
     CarefulResume,
 }
 
-/// The parameters of [`Sharing`]. In TOML every key may be left out.
+/// Sharing and its parameters. In TOML `sharing = "stcp"` is short for `policy` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
-pub struct EnsembleConfig {
+pub struct SharingConfig {
+    /// What is shared.
+    pub policy: Sharing,
     /// Bits of an IPv4 destination that tell groups apart, 0 to 32; with 24, a subnet shares.
     #[serde(deserialize_with = "bits_of_ipv4")]
     pub prefix_v4: u8,
@@ -33,7 +37,7 @@ pub struct EnsembleConfig {
     /// How long state is kept that no connection uses.
     pub lifetime: Duration,
     /// Destinations that a host remembers, 1 or more; beyond that the one unused longest is forgotten.
-    #[serde(deserialize_with = "one_or_more")]
+    #[serde(deserialize_with = "range::one_or_more")]
     pub entries: u32,
     /// `cache`: whether a new connection also starts with the smoothed round-trip time and its variation.
     pub share_rtt: bool,
@@ -47,9 +51,10 @@ pub struct EnsembleConfig {
     pub half_life: Option<Duration>,
 }
 
-impl Default for EnsembleConfig {
+impl Default for SharingConfig {
     fn default() -> Self {
         Self {
+            policy: Sharing::None,
             prefix_v4: 32,
             prefix_v6: 128,
             lifetime: Duration::from_secs(600),
@@ -82,13 +87,6 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D, most: u8) -> Result<u8, D:
     }
 }
 
-fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),
-        count => Ok(count),
-    }
-}
-
 fn half_life_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     match Option::<Duration>::deserialize(deserializer)? {
         Some(time) if time < MIN_HALF_LIFE => {
@@ -106,13 +104,13 @@ mod tests {
 
     #[test]
     fn values_read_as_written() {
-        let text = "sharing = \"careful-resume\"\n[ensemble]\nprefix-v4 = 24\nlifetime = \"10 min\"\nhalf-life = \"5 s\"\n\
+        let text = "[sharing]\npolicy = \"careful-resume\"\nprefix-v4 = 24\nlifetime = \"10 min\"\nhalf-life = \"5 s\"\n\
                     idle-release = false";
         let read: TcpConfig = config::parse("t", text).unwrap();
-        assert_eq!(read.sharing, Sharing::CarefulResume);
-        assert_eq!((read.ensemble.prefix_v4, read.ensemble.prefix_v6), (24, 128));
-        assert_eq!(read.ensemble.half_life, Some(Duration::from_secs(5)));
-        assert!(!read.ensemble.idle_release && read.ensemble.decay);
+        assert_eq!(read.sharing.policy, Sharing::CarefulResume);
+        assert_eq!((read.sharing.prefix_v4, read.sharing.prefix_v6), (24, 128));
+        assert_eq!(read.sharing.half_life, Some(Duration::from_secs(5)));
+        assert!(!read.sharing.idle_release && read.sharing.decay);
     }
 
     /// The example of the description is what is there by default.
@@ -120,8 +118,9 @@ mod tests {
     fn the_description_names_the_defaults() {
         let text = include_str!("../../../../docs/sharing.md");
         let example = text.split("```").nth(1).and_then(|block| block.strip_prefix("toml\n")).unwrap();
-        let read: TcpConfig = config::parse("t", example).unwrap();
-        let expected = TcpConfig { sharing: Sharing::Stcp, ..TcpConfig::default() };
+        let scenario: toml::Table = example.parse().unwrap();
+        let read: TcpConfig = scenario["tcp"].clone().try_into().unwrap();
+        let expected = TcpConfig::default().with(|it| it.sharing.policy = Sharing::Stcp);
         assert_eq!(read, expected);
         for key in ["prefix-v4", "share-rtt", "idle-release", "decay", "half-life"] {
             assert!(example.contains(key), "{key}");
@@ -136,7 +135,7 @@ mod tests {
             ("entries = 0", "0 is too few; allowed are 1 and more"),
             ("half-life = \"0 s\"", "a half-life of 0 s; allowed are 1 ms and more"),
         ] {
-            let error = config::parse::<TcpConfig>("t", &format!("[ensemble]\n{line}")).unwrap_err();
+            let error = config::parse::<TcpConfig>("t", &format!("[sharing]\n{line}")).unwrap_err();
             assert_eq!(error.to_string(), format!("t:2: {line}: {complaint}"));
         }
         let unknown = config::parse::<TcpConfig>("t", "sharing = \"some\"").unwrap_err().to_string();

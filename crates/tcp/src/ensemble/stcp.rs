@@ -25,7 +25,7 @@ pub(super) struct Stcp(Arc<Mutex<Ecb>>);
 impl Stcp {
     pub(super) fn new(network: IpAddr, opening: &Opening<'_>) -> Self {
         let rtt = RttEstimator::new(opening.config);
-        Self(Arc::new(Mutex::new(Ecb::new(network, opening.config.ensemble, rtt, &opening.start))))
+        Self(Arc::new(Mutex::new(Ecb::new(network, opening.config.sharing, rtt, &opening.start))))
     }
 }
 

@@ -42,13 +42,13 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Self { config: Arc::new(config.clone()), half_open: 0 }
+    pub(super) const fn new(config: Arc<TcpConfig>) -> Self {
+        Self { config, half_open: 0 }
     }
 
     /// Takes a place in the backlog, if there is one.
     pub(super) fn admit(&mut self) -> bool {
-        let room = self.half_open < self.config.backlog;
+        let room = self.half_open < self.config.limits.backlog;
         self.half_open += u32::from(room);
         room
     }

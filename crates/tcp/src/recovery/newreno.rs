@@ -29,9 +29,9 @@ impl NewReno {
             inflation: 0,
             partial_acks: 0,
             last_advance: 0,
-            timer: config.partial_acks,
-            exit: config.exit_window,
-            heuristic: config.ack_heuristic,
+            timer: config.recovery.partial_acks,
+            exit: config.recovery.exit_window,
+            heuristic: config.recovery.ack_heuristic,
         }
     }
 

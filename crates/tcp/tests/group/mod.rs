@@ -8,9 +8,7 @@ use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, Rng, SeqNum};
 use longhaul_tcp::ensemble::EcbState;
-use longhaul_tcp::{
-    Connection, ConnectionId, EnsembleConfig, Event, Host, InitialWindow, Sharing, TcpConfig,
-};
+use longhaul_tcp::{Connection, ConnectionId, Event, Host, InitialWindow, Sharing, TcpConfig};
 
 pub const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));
@@ -28,29 +26,27 @@ pub fn ms(ms: u64) -> Instant {
 
 /// STCP as the paper has it: no idle release, no decay. No delayed surprises from timestamps or Nagle.
 pub fn literal() -> TcpConfig {
-    let ensemble = EnsembleConfig { idle_release: false, decay: false, ..EnsembleConfig::default() };
-    TcpConfig { ensemble, ..sharing(Sharing::Stcp) }
+    sharing(Sharing::Stcp).with(|it| (it.sharing.idle_release, it.sharing.decay) = (false, false))
 }
 
 pub fn sharing(sharing: Sharing) -> TcpConfig {
-    TcpConfig {
-        mss: Some(MSS as u16),
-        timestamps: false,
-        nagle: false,
-        initial_sequence: Some(ISS),
-        sharing,
-        ..TcpConfig::default()
-    }
+    TcpConfig::default().with(|it| {
+        it.mss = Some(MSS as u16);
+        it.timestamps = false;
+        it.nagle = false;
+        it.initial_sequence = Some(ISS);
+        it.sharing.policy = sharing;
+    })
 }
 
 /// The paper's rules, and members that start with this many segments each.
 pub fn literal_from(segments: u32) -> TcpConfig {
-    TcpConfig { initial_window: InitialWindow::Segments(segments), ..literal() }
+    literal().with(|it| it.window.initial = InitialWindow::Segments(segments))
 }
 
 /// Two members with 20 segments each in congestion avoidance, all in flight; the aggregate is 40.
 pub fn pair_of_twenties(config: &TcpConfig) -> (Group, usize, usize) {
-    let mut group = Group::new(&TcpConfig { initial_window: InitialWindow::Segments(40), ..config.clone() });
+    let mut group = Group::new(&config.clone().with(|it| it.window.initial = InitialWindow::Segments(40)));
     let one = group.connect();
     group.write(one, 400);
     let two = group.open();

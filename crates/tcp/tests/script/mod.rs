@@ -192,7 +192,7 @@ impl Script {
 
     /// An established connection whose initial window is `segments`, all written data unsent so far.
     pub fn with_window(config: &TcpConfig, segments: u32) -> Self {
-        Self::established(&TcpConfig { initial_window: InitialWindow::Segments(segments), ..config.clone() })
+        Self::established(&config.clone().with(|it| it.window.initial = InitialWindow::Segments(segments)))
     }
 
     /// As [`Script::with_window`], with `segments` segments out since 100 ms, at 200 ms; the first ends at 1001.

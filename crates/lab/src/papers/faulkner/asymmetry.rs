@@ -73,9 +73,12 @@ impl Acks {
 
     fn settings(self) -> Vec<String> {
         match self {
-            Self::PerSegment => vec!["tcp.delayed-acks=off".to_owned()],
+            Self::PerSegment => vec!["tcp.acknowledgements.delay=off".to_owned()],
             Self::Delayed => {
-                vec!["tcp.delayed-acks=on".to_owned(), "tcp.delayed-ack-timeout=200 ms".to_owned()]
+                vec![
+                    "tcp.acknowledgements.delay=on".to_owned(),
+                    "tcp.acknowledgements.timeout=200 ms".to_owned(),
+                ]
             }
         }
     }

@@ -49,7 +49,7 @@ impl Window {
     }
 
     fn setting(self) -> String {
-        format!("tcp.receive-buffer={}", self.name())
+        format!("tcp.window.receive-buffer={}", self.name())
     }
 }
 

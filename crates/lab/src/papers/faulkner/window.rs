@@ -71,9 +71,9 @@ const LEAST: f64 = 300.0;
 /// What is changed from the baseline, and the key that does it. The first is the other latency of section 4.3.1.
 const CHANGES: [(&str, &str); 5] = [
     ("one-way delay 500 ms", "link.satellite.channel.delay=500 ms"),
-    ("receive window 64 KiB", "tcp.receive-buffer=64 KiB"),
-    ("initial RTO 1 s", "tcp.initial-rto=1 s"),
-    ("minimum RTO 1 s", "tcp.min-rto=1 s"),
+    ("receive window 64 KiB", "tcp.window.receive-buffer=64 KiB"),
+    ("initial RTO 1 s", "tcp.rto.initial=1 s"),
+    ("minimum RTO 1 s", "tcp.rto.min=1 s"),
     ("IP queue of 10 packets", "link.satellite.queue={ drop-tail = { packets = 10 } }"),
 ];
 /// Its place among the changes.

@@ -70,7 +70,7 @@ fn first_rtt_bytes(traced: &Traced, group: &str) -> Option<f64> {
 /// The sums of the first group's windows, round by round, and over which rounds they can be compared.
 fn measure_rounds(measured: &mut Measurements, scenario: &Scenario, all: [&Traced; 3]) {
     let [_, stcp, single] = all;
-    let window = scenario.tcp.receive_buffer.0 as f64;
+    let window = scenario.tcp.window.receive_buffer.0 as f64;
     let mut rounds = Vec::new();
     for round in 0.. {
         let at = |traced: &Traced| round_at(traced, round).filter(|&time| is_undisturbed(traced, time));

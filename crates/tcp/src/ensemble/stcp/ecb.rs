@@ -12,7 +12,7 @@
 //!   whoever calls next;
 //! - simultaneous joins queue: each has a quota of its own, and a newcomer that waits pays those that came later;
 //! - a member whose window was released, and that wants more, is paid like a newcomer (`handover`);
-//! - idle release and decay are not in the paper; see the fields of [`EnsembleConfig`].
+//! - idle release and decay are not in the paper; see the fields of [`SharingConfig`].
 
 mod handover;
 mod response;
@@ -22,7 +22,7 @@ use base::Instant;
 use core::net::IpAddr;
 
 use crate::congestion::{AckSample, Start};
-use crate::ensemble::{EnsembleConfig, Ticket};
+use crate::ensemble::{SharingConfig, Ticket};
 use crate::rtt::RttEstimator;
 use handover::{Joiner, Joiners};
 pub use state::{EcbState, EcbStatistics};
@@ -84,12 +84,12 @@ pub(super) struct Ecb {
     period_end: Instant,
     /// When the last member left.
     vacant_since: Instant,
-    settings: EnsembleConfig,
+    settings: SharingConfig,
     statistics: EcbStatistics,
 }
 
 impl Ecb {
-    pub(super) fn new(rem_addr: IpAddr, settings: EnsembleConfig, rtt: RttEstimator, start: &Start) -> Self {
+    pub(super) fn new(rem_addr: IpAddr, settings: SharingConfig, rtt: RttEstimator, start: &Start) -> Self {
         Self {
             rem_addr,
             n_ssthresh: start.ssthresh,

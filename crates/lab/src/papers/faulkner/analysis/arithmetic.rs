@@ -72,8 +72,10 @@ const DELAYED: [(&str, &str); 2] = [("every segment", "40 ms"), ("every second s
 fn clear_cases(effort: Effort) -> Result<Vec<Case>, ConfigError> {
     let case = |(name, delay)| {
         // A window that the queue has room for: no packet is lost, no acknowledgement carries SACK blocks.
-        let set =
-            ["tcp.receive-buffer=\"96 KiB\"".to_owned(), format!("tcp.delayed-ack-timeout=\"{delay}\"")];
+        let set = [
+            "tcp.window.receive-buffer=\"96 KiB\"".to_owned(),
+            format!("tcp.acknowledgements.timeout=\"{delay}\""),
+        ];
         let scenario = scenario(Scheme::TcpLl, &Channel::Clear, effort.choose(60.0, 300.0), &set)?;
         Ok(Case::new(name, scenario, 1))
     };

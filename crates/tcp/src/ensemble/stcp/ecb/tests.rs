@@ -66,7 +66,7 @@ struct Model {
 impl Model {
     fn new(initial_window: u64, idle_release: bool, decay: bool) -> Self {
         let config = Arc::new(TcpConfig::default());
-        let settings = EnsembleConfig { idle_release, decay, ..EnsembleConfig::default() };
+        let settings = SharingConfig { idle_release, decay, ..SharingConfig::default() };
         let start = start(MSS, initial_window);
         let ecb = Ecb::new("10.0.0.1".parse().unwrap(), settings, RttEstimator::new(&config), &start);
         Self { ecb, now: Instant::ZERO, members: Vec::new(), initial_window }

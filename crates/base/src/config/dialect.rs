@@ -1,0 +1,265 @@
+//! Tables that start from a named one: what a table does not say comes from its preset.
+
+mod entries;
+
+use serde::de::{self, Deserializer};
+use serde::ser::Serialize;
+use toml::{Table, Value};
+
+use entries::Written;
+
+/// What one kind of table may look like, beyond what its type says.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// Named tables: each a name and its TOML, which may start from another one in turn.
+    pub presets: &'static [(&'static str, &'static str)],
+    /// The tables within it. Where a key is named, the table may be written as that key's value alone, a text:
+    /// `("recovery", Some("scheme"))` makes `recovery = "sack"` the same as `recovery.scheme = "sack"`.
+    pub tables: &'static [(&'static str, Option<&'static str>)],
+    /// Keys of earlier versions, and what to write instead.
+    pub moved: &'static [(&'static str, &'static str)],
+}
+
+/// A type that is read in a [`Dialect`]. Its key `preset` names the preset that the keys which its table lacks come
+/// from, also within the tables of that table; what neither has is the type's default. Complaints about the table's own
+/// keys keep their place in the file.
+pub trait Settings: Serialize + Sized {
+    /// How it may be written.
+    const DIALECT: Dialect;
+
+    /// Reads it where all keys are its own.
+    ///
+    /// # Errors
+    /// A key or a value that is not allowed.
+    fn read_plain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// Reads settings, and from their preset what they lack.
+///
+/// # Errors
+/// A key, a value or a preset that is not allowed.
+pub fn read<'de, T: Settings, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let dialect = T::DIALECT;
+    let mut said = Said::default();
+    let own = T::read_plain(Written { deserializer, dialect, said: &mut said })?;
+    let Some(mut table) = said.preset else { return Ok(own) };
+    // What the table says was read, so it is well-formed; laid over the preset it is read once more.
+    let mut over = Table::try_from(&own).map_err(de::Error::custom)?;
+    over.retain(|key, value| {
+        let within = said.keys.iter().find(|(said, _)| said == key).map(|(_, within)| within);
+        if let (Some(Some(within)), Value::Table(table)) = (within, value) {
+            table.retain(|key, _| within.iter().any(|said| said == key));
+        }
+        within.is_some()
+    });
+    dialect.lay_over(&mut table, &over);
+    T::read_plain(table).map_err(de::Error::custom)
+}
+
+/// What a table says.
+#[derive(Debug, Default)]
+struct Said {
+    preset: Option<Table>,
+    /// Its keys, and those of the tables among them.
+    keys: Vec<(String, Option<Vec<String>>)>,
+}
+
+/// The key that names a preset.
+const KEY: &str = "preset";
+
+impl Dialect {
+    /// The presets' names, in order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        self.presets.iter().map(|&(name, _)| name)
+    }
+
+    /// All keys of the preset with this name, if there is one.
+    ///
+    /// # Panics
+    /// If a preset is not TOML, or starts from one that does not exist.
+    #[must_use]
+    pub fn preset(self, name: &str) -> Option<Table> {
+        let &(_, text) = self.presets.iter().find(|&&(known, _)| known == name)?;
+        let mut table: Table = text.parse().unwrap_or_else(|error| panic!("preset {name}: {error}"));
+        let Some(below) = table.remove(KEY) else {
+            self.expand(&mut table);
+            return Some(table);
+        };
+        let below = below.as_str().and_then(|below| self.preset(below));
+        let mut whole = below.unwrap_or_else(|| panic!("preset {name} starts from no preset"));
+        self.lay_over(&mut whole, &table);
+        Some(whole)
+    }
+
+    /// Lays `over` over `base`: tables within them merge, however they are written, and anything else is replaced.
+    pub fn lay_over(self, base: &mut Table, over: &Table) {
+        let mut over = over.clone();
+        self.expand(base);
+        self.expand(&mut over);
+        for (key, value) in over {
+            match (base.get_mut(&key), value) {
+                (Some(Value::Table(below)), Value::Table(above)) if self.table(&key).is_some() => {
+                    below.extend(above);
+                }
+                (_, value) => {
+                    base.insert(key, value);
+                }
+            }
+        }
+    }
+
+    /// Writes short forms out.
+    fn expand(self, table: &mut Table) {
+        for &(name, short) in self.tables {
+            if let (Some(short), Some(value @ Value::String(_))) = (short, table.get_mut(name)) {
+                let text = core::mem::replace(value, Value::Boolean(false));
+                *value = Value::Table(Table::from_iter([(short.to_owned(), text)]));
+            }
+        }
+    }
+
+    /// The table within it that has this name.
+    fn table(self, name: &str) -> Option<(&'static str, Option<&'static str>)> {
+        self.tables.iter().copied().find(|&(known, _)| known == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Duration;
+    use crate::config;
+
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(remote = "Self", default, deny_unknown_fields)]
+    struct Link {
+        delay: Duration,
+        count: u32,
+        tail: Tail,
+    }
+
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Tail {
+        kind: String,
+        length: u32,
+        width: Option<u32>,
+    }
+
+    impl Default for Tail {
+        fn default() -> Self {
+            Self { kind: "long".to_owned(), length: 2, width: None }
+        }
+    }
+
+    impl Default for Link {
+        fn default() -> Self {
+            Self { delay: Duration::ZERO, count: 1, tail: Tail::default() }
+        }
+    }
+
+    impl serde::Serialize for Link {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            Self::serialize(self, serializer)
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Link {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            read(deserializer)
+        }
+    }
+
+    impl Settings for Link {
+        const DIALECT: Dialect = Dialect {
+            presets: &[
+                ("quick", "delay = \"1 ms\"\ncount = 7\ntail = { length = 3, width = 4 }"),
+                ("slow", "preset = \"quick\"\ndelay = \"1 s\"\ntail = \"short\""),
+            ],
+            tables: &[("tail", Some("kind"))],
+            moved: &[("tail-length", "tail.length")],
+        };
+
+        fn read_plain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Self::deserialize(deserializer)
+        }
+    }
+
+    fn of(text: &str) -> Result<Link, String> {
+        config::parse::<Link>("t", text).map_err(|error| error.to_string())
+    }
+
+    fn link(delay: u64, count: u32, kind: &str, length: u32, width: Option<u32>) -> Link {
+        let tail = Tail { kind: kind.to_owned(), length, width };
+        Link { delay: Duration::from_millis(delay), count, tail }
+    }
+
+    #[test]
+    fn own_keys_go_before_the_presets_and_these_before_the_defaults() {
+        assert_eq!(of(""), Ok(Link::default()));
+        assert_eq!(of("preset = \"quick\""), Ok(link(1, 7, "long", 3, Some(4))));
+        // Wherever it stands.
+        assert_eq!(of("count = 3\npreset = \"quick\""), Ok(link(1, 3, "long", 3, Some(4))));
+        assert_eq!(of("preset = \"quick\"\ncount = 3"), Ok(link(1, 3, "long", 3, Some(4))));
+        // A value that is the default's is one that was said.
+        assert_eq!(of("preset = \"quick\"\ncount = 1"), Ok(link(1, 1, "long", 3, Some(4))));
+    }
+
+    #[test]
+    fn a_preset_may_start_from_another() {
+        assert_eq!(of("preset = \"slow\""), Ok(link(1000, 7, "short", 3, Some(4))));
+    }
+
+    #[test]
+    fn tables_within_merge_with_the_presets() {
+        for text in [
+            "tail = { length = 9 }\npreset = \"slow\"",
+            "preset = \"slow\"\ntail.length = 9",
+            "preset = \"slow\"\n[tail]\nlength = 9",
+        ] {
+            assert_eq!(of(text), Ok(link(1000, 7, "short", 9, Some(4))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_short_form() {
+        assert_eq!(of("tail = \"curly\""), Ok(link(0, 1, "curly", 2, None)));
+        for text in ["tail = \"curly\"\npreset = \"slow\"", "preset = \"slow\"\ntail = \"curly\""] {
+            assert_eq!(of(text), Ok(link(1000, 7, "curly", 3, Some(4))), "{text}");
+        }
+        // Short over long and long over short: one key each.
+        let mut table: Table = "tail = { length = 9 }".parse().unwrap();
+        Link::DIALECT.lay_over(&mut table, &"tail = \"curly\"".parse().unwrap());
+        assert_eq!(table, "tail = { length = 9, kind = \"curly\" }".parse().unwrap());
+        let mut table: Table = "tail = \"curly\"".parse().unwrap();
+        Link::DIALECT.lay_over(&mut table, &"tail.length = 9\ncount = 2".parse().unwrap());
+        assert_eq!(table, "count = 2\ntail = { length = 9, kind = \"curly\" }".parse().unwrap());
+    }
+
+    #[test]
+    fn complaints_keep_their_place() {
+        for (text, complaint) in [
+            (
+                "count = 3\npreset = \"fast\"",
+                "t:2: preset = \"fast\": no preset \"fast\"; allowed are \"quick\", \"slow\"",
+            ),
+            ("preset = \"quick\"\ncount = -1", "t:2: count = -1: invalid value: integer `-1`, expected u32"),
+            (
+                "preset = \"quick\"\n\nwidth = 3",
+                "t:3: width = 3: unknown field `width`, expected one of `delay`, `count`, `tail`",
+            ),
+            ("preset = 3", "t:1: preset = 3: invalid type: integer `3`, expected a string"),
+            (
+                "preset = \"quick\"\n[tail]\nlength = -1",
+                "t:3: length = -1: invalid value: integer `-1`, expected u32",
+            ),
+            ("tail = 3", "t:1: tail = 3: invalid type: integer `3`, expected a table, or its `kind` alone"),
+            (
+                "count = 3\ntail-length = 3",
+                "t:2: tail-length = 3: `tail-length` has moved; write `tail.length` instead",
+            ),
+        ] {
+            assert_eq!(of(text).unwrap_err(), complaint);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A transfer between sockets of the kernel that goes on until a given time.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time;
+
+use base::{Duration, Instant};
+
+use crate::comparison::configuration::Controller;
+use crate::comparison::transfer::{changed, panicked, retransmissions, socket};
+use crate::testbed::namespaces::Namespace;
+use gateway::clock::{Clock, sleep};
+
+/// When to do what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) controller: Controller,
+    /// When the sender sends its SYN.
+    pub(super) opens: Instant,
+    /// What is received later does not count.
+    pub(super) ends: Instant,
+    pub(super) clock: Clock,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    pub(super) bytes: u64,
+    pub(super) retransmissions: u64,
+}
+
+/// Where the receiver listens, the host at the terminal.
+const RECEIVER: ([u8; 4], u16) = ([10, 77, 1, 2], 7_000);
+/// How often to look whether everything is to stop.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Sends `content` from the first of the `rooms` to the second.
+///
+/// # Errors
+/// What a socket says; a byte that changed; the kind `Interrupted` when it was told to `stop`.
+pub(super) fn carry_out(
+    rooms: &[Namespace; 2],
+    plan: &Plan,
+    content: &Arc<[u8]>,
+    stop: &AtomicBool,
+) -> io::Result<Outcome> {
+    let told = Arc::new(AtomicBool::new(false));
+    let plan = *plan;
+    let receiver = {
+        let (told, content) = (Arc::clone(&told), Arc::clone(content));
+        rooms[1].enter(move || receive(&plan, &content, &told))?
+    };
+    let sender = {
+        let (told, content) = (Arc::clone(&told), Arc::clone(content));
+        rooms[0].enter(move || send(&plan, &content, &told))?
+    };
+    while !sender.is_finished() || !receiver.is_finished() {
+        if stop.load(Ordering::Relaxed) {
+            told.store(true, Ordering::Relaxed);
+        }
+        sleep(LOOK);
+    }
+    let retransmissions = sender.join().map_err(|_| panicked())???;
+    let bytes = receiver.join().map_err(|_| panicked())???;
+    if stop.load(Ordering::Relaxed) {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    Ok(Outcome { bytes, retransmissions })
+}
+
+/// How long to wait for a socket, at most; `None` when the transfer has ended.
+fn patience(plan: &Plan, told: &AtomicBool) -> Option<time::Duration> {
+    let left = plan.ends.saturating_since(plan.clock.now()).min(LOOK);
+    (left > Duration::ZERO && !told.load(Ordering::Relaxed))
+        .then(|| time::Duration::from_nanos(left.as_nanos()))
+}
+
+/// Bytes that arrived in time.
+fn receive(plan: &Plan, expected: &[u8], told: &AtomicBool) -> io::Result<u64> {
+    let at = SocketAddr::from(RECEIVER);
+    let socket = socket(at, plan.controller.name())?;
+    socket.bind(&at.into())?;
+    socket.listen(1)?;
+    socket.set_nonblocking(true)?;
+    let socket = loop {
+        // A transfer may end before it has begun: every SYN met a blockage.
+        if patience(plan, told).is_none() {
+            return Ok(0);
+        }
+        match socket.accept() {
+            Ok((socket, _)) => break socket,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) => sleep(Duration::from_millis(1)),
+        }
+    };
+    socket.set_nonblocking(false)?;
+    let mut stream = TcpStream::from(socket);
+    let (mut chunk, mut received) = (vec![0; 256 * 1024], 0);
+    while let Some(patience) = patience(plan, told) {
+        stream.set_read_timeout(Some(patience))?;
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => {
+                if expected.get(received..received + len) != Some(&chunk[..len]) {
+                    return Err(changed(received));
+                }
+                received += len;
+            }
+            Err(error) if waits(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(received as u64)
+}
+
+/// Segments that were sent again.
+fn send(plan: &Plan, content: &[u8], told: &AtomicBool) -> io::Result<u64> {
+    let to = SocketAddr::from(RECEIVER);
+    let socket = socket(to, plan.controller.name())?;
+    sleep(plan.opens.saturating_since(plan.clock.now()));
+    // Also the handshake's patience: writes go on waiting for it.
+    socket.set_write_timeout(Some(time::Duration::from_nanos(LOOK.as_nanos())))?;
+    match socket.connect(&to.into()) {
+        Err(error) if !waits(&error) => return Err(error),
+        _ => {}
+    }
+    let mut stream = TcpStream::from(socket);
+    let mut written = 0;
+    while patience(plan, told).is_some() {
+        match stream.write(&content[written..]) {
+            Ok(len) => written += len,
+            Err(error) if waits(&error) => {}
+            // The kernel has given up, on the handshake after two minutes: no more will arrive.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
+            Err(error) => return Err(error),
+        }
+    }
+    // Closed before the receiver has counted, it would end the receiver's stream too.
+    while !told.load(Ordering::Relaxed) && plan.clock.now() < plan.ends + LOOK {
+        sleep(LOOK);
+    }
+    retransmissions(&stream)
+}
+
+/// Whether nothing has happened in the time given.
+fn waits(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EINPROGRESS)
+}

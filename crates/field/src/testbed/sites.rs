@@ -1,0 +1,180 @@
+//! The testbed's addresses, devices, routes and configuration files.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::namespaces::{Room, ip};
+use super::{Options, TestbedError};
+use gateway::config::{self, PositiveRate};
+use gateway::key::PresharedKey;
+
+/// The gateways' and the emulator's UDP port.
+pub const GATEWAY_PORT: u16 = 51_900;
+/// The TUN device of a gateway.
+pub(super) const TUN: &str = "sat0";
+/// The emulator's second TUN device, before it moves to the other gateway.
+pub(super) const TUN_B: &str = "sat1";
+/// MTU of an Ethernet, in bytes.
+pub const ETHERNET_MTU: u32 = 1500;
+
+/// The link between the two gateways.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// All but its rate.
+    pub config: config::Link,
+    /// Rate of the terminal's gateway: the channel's up rate.
+    pub up: PositiveRate,
+    /// Rate of the hub's gateway: the channel's down rate.
+    pub down: PositiveRate,
+}
+
+/// A part of a gateway's configuration file.
+#[derive(Serialize)]
+struct Site {
+    link: config::Link,
+}
+
+/// Devices and addresses, all but the TUN devices.
+pub(super) fn connect(options: &Options) -> Result<(), TestbedError> {
+    let ns = |room| options.name.namespace(room);
+    for (left, right, device, peer) in [
+        (Room::Host1, Room::Gateway1, "eth0", "lan0"),
+        (Room::Gateway1, Room::Satellite, "wan0", "gw1"),
+        (Room::Satellite, Room::Gateway2, "gw2", "wan0"),
+        (Room::Gateway2, Room::Host2, "lan0", "eth0"),
+    ] {
+        let (left, right) = (ns(left), ns(right));
+        ip([
+            "-n",
+            left.name(),
+            "link",
+            "add",
+            device,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            peer,
+            "netns",
+            right.name(),
+        ])?;
+    }
+    // Hosts know what the link carries from the start, as path MTU discovery would tell them.
+    let lan = |name, net, host| device(name, net, host, options.mtu);
+    let wan = |name, net, host| device(name, net, host, options.carrier_mtu);
+    ns(Room::Host1).ip_batch(&lan("eth0", "1", 2))?;
+    ns(Room::Gateway1).ip_batch(&(lan("lan0", "1", 1) + &wan("wan0", "10", 1)))?;
+    ns(Room::Satellite).ip_batch(&(wan("gw1", "10", 2) + &wan("gw2", "20", 2)))?;
+    ns(Room::Gateway2).ip_batch(&(wan("wan0", "20", 1) + &lan("lan0", "2", 1)))?;
+    ns(Room::Host2).ip_batch(&lan("eth0", "2", 2))?;
+    ns(Room::Gateway1).enable_forwarding()?;
+    ns(Room::Gateway2).enable_forwarding()
+}
+
+fn device(device: &str, net: &str, host: u8, mtu: u32) -> String {
+    format!(
+        "address add 10.77.{net}.{host}/24 dev {device}\n\
+         address add fd77:{net}::{host}/64 dev {device} nodad\n\
+         link set {device} mtu {mtu} up\n"
+    )
+}
+
+pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
+    let mut arguments = vec!["emulate".to_owned()];
+    arguments.extend(emulator_ports(options));
+    arguments.extend(options.channel.iter().cloned());
+    arguments
+}
+
+/// The emulator's arguments that name its ports: A is the hub's side, B the terminal's.
+fn emulator_ports(options: &Options) -> Vec<String> {
+    match &options.link {
+        Some(_) => vec![
+            "--udp-a".to_owned(),
+            format!("10.77.20.2:{GATEWAY_PORT}"),
+            "--peer-a".to_owned(),
+            format!("10.77.20.1:{GATEWAY_PORT}"),
+            "--udp-b".to_owned(),
+            format!("10.77.10.2:{GATEWAY_PORT}"),
+            "--peer-b".to_owned(),
+            format!("10.77.10.1:{GATEWAY_PORT}"),
+        ],
+        None => vec!["--tun-a".to_owned(), TUN_B.to_owned(), "--tun-b".to_owned(), TUN.to_owned()],
+    }
+}
+
+pub(super) fn gateway_arguments(directory: &Path, room: Room) -> Vec<String> {
+    let config = directory.join(format!("{}.toml", room.name()));
+    vec!["gateway".to_owned(), "--config".to_owned(), config.display().to_string()]
+}
+
+pub(super) fn write_configurations(
+    options: &Options,
+    link: &Link,
+    directory: &Path,
+) -> Result<(), TestbedError> {
+    let key = PresharedKey::generate().to_base64();
+    for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
+        // The terminal calls the hub.
+        let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
+        let site = Site { link: config::Link { rate: Some(rate), ..link.config } };
+        let site = toml::to_string(&site).map_err(io::Error::other)?;
+        let status = directory.join(format!("{}.status", room.name()));
+        let text = format!(
+            "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
+             routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
+             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {carrier_mtu}\n{peer}\n\
+             {site}\n[session]\nkey = \"{key}\"\n\n\
+             [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
+            far = 3 - host,
+            mtu = options.mtu,
+            carrier_mtu = options.carrier_mtu,
+        );
+        let path = directory.join(format!("{}.toml", room.name()));
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?
+            .write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Moves the emulator's TUN devices to the gateways' namespaces and sets them up there.
+pub(super) fn adopt_devices(options: &Options) -> Result<(), TestbedError> {
+    let satellite = options.name.namespace(Room::Satellite);
+    for (room, from, host) in [(Room::Gateway1, TUN, 1), (Room::Gateway2, TUN_B, 2)] {
+        let namespace = options.name.namespace(room);
+        satellite.ip_batch(&format!("link set {from} netns {}\n", namespace.name()))?;
+        let rename = if from == TUN { String::new() } else { format!("link set {from} name {TUN}\n") };
+        namespace.ip_batch(&format!(
+            "{rename}link set {TUN} mtu {mtu} up\n\
+             address add 10.77.30.{host}/30 dev {TUN}\n\
+             address add fd77:30::{host}/64 dev {TUN} nodad\n",
+            mtu = options.mtu,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Routes from each host to its gateway and, where no daemon sets them, on to the other side.
+pub(super) fn route(options: &Options) -> Result<(), TestbedError> {
+    for (host, gateway, near, far) in
+        [(Room::Host1, Room::Gateway1, 1, 2), (Room::Host2, Room::Gateway2, 2, 1)]
+    {
+        options.name.namespace(host).ip_batch(&format!(
+            "route add default via 10.77.{near}.1\nroute add default via fd77:{near}::1\n"
+        ))?;
+        if options.link.is_none() {
+            options.name.namespace(gateway).ip_batch(&format!(
+                "route add 10.77.{far}.0/24 dev {TUN}\nroute add fd77:{far}::/64 dev {TUN}\n"
+            ))?;
+        }
+    }
+    Ok(())
+}

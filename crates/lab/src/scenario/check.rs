@@ -1,0 +1,260 @@
+//! Whether a scenario makes sense as a whole: what its types could not refuse.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::Duration;
+use channel::ErrorModel;
+
+use super::topology::Topology;
+use super::{Bulk, Framing, Link, Opener, PORTS, Scenario, Traffic, Transport};
+
+/// Something in a scenario that cannot be, with the value to look for in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Nonsense {
+    pub(super) value: String,
+    pub(super) message: String,
+}
+
+impl Traffic {
+    /// The host that waits for its connections, or receives its datagrams.
+    fn waiting_host(&self) -> &str {
+        let [from, to] = self.hosts();
+        let opener = match self {
+            Self::Bulk(bulk) => bulk.opened_by,
+            Self::Rate(source) if source.transport == Transport::Udp => Opener::Sender,
+            Self::Rate(source) => source.opened_by.unwrap_or_default(),
+            Self::Transactions(_) => Opener::Receiver,
+        };
+        match opener {
+            Opener::Receiver => from,
+            Opener::Sender => to,
+        }
+    }
+}
+
+impl Scenario {
+    /// Looks for what the types could not refuse.
+    pub(super) fn check(&self) -> Result<(), Nonsense> {
+        if !(1..=MAX_SEEDS).contains(&self.seeds) {
+            return nonsense("", format!("{} seeds; allowed are 1 to {MAX_SEEDS}", self.seeds));
+        }
+        if self.duration.is_zero() || self.duration > MAX_DURATION {
+            let value = self.duration;
+            return nonsense("", format!("a duration of {value}; allowed are more than 0 s, up to 87600 h"));
+        }
+        self.check_links()?;
+        if self.traffic.is_empty() {
+            return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
+        }
+        self.check_connections()?;
+        self.check_order()?;
+        self.check_hosts()
+    }
+
+    fn check_links(&self) -> Result<(), Nonsense> {
+        let names = self.link.keys().chain(self.traffic.keys()).map(String::as_str);
+        for name in names.chain(self.node_names()) {
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+                return nonsense(name, format!("the name \"{name}\"; allowed are letters, digits, - and _"));
+            }
+        }
+        for (name, link) in &self.link {
+            if link.ends[0] == link.ends[1] {
+                return nonsense(
+                    &link.ends[0],
+                    format!("link \"{name}\" joins a node to itself; its ends must differ"),
+                );
+            }
+            check_framing(name, link)?;
+            if link.protocol.is_none() && !link.once_dscp.is_empty() {
+                let message = format!(
+                    "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
+                );
+                return nonsense("", message);
+            }
+            if link.channel.delay > MAX_DELAY {
+                let delay = link.channel.delay;
+                return nonsense(
+                    "",
+                    format!("link \"{name}\" has a delay of {delay}; allowed are up to 1 h"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_connections(&self) -> Result<(), Nonsense> {
+        let mut all = 0_u64;
+        // By host: the number of the first connection that it waits for.
+        let mut waits: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, traffic) in &self.traffic {
+            let complain =
+                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
+            // Transactions share one port; their requests and replies are two streams.
+            let (count, last_opens) = match traffic {
+                Traffic::Bulk(bulk) => {
+                    let last = bulk.opens_after(bulk.connections.saturating_sub(1));
+                    (bulk.connections, last.saturating_add(bulk.jitter))
+                }
+                Traffic::Rate(source) => {
+                    let last = source.opens_after(source.connections.saturating_sub(1));
+                    (source.connections, last.saturating_add(source.jitter))
+                }
+                Traffic::Transactions(transactions) => (2, transactions.start),
+            };
+            let waiting = traffic.waiting_host();
+            let first = *waits.entry(waiting).or_insert(all);
+            all += u64::from(count);
+            if count == 0 || all > MAX_CONNECTIONS {
+                return complain(
+                    "",
+                    &format!("has {count} connections; allowed are 1 to {MAX_CONNECTIONS} in all"),
+                );
+            }
+            if all - first > u64::from(PORTS) {
+                return complain(
+                    waiting,
+                    &format!(
+                        "is connection {} from the first that \"{waiting}\" waits for; allowed are {PORTS}",
+                        all - first
+                    ),
+                );
+            }
+            let complaint = match traffic {
+                Traffic::Bulk(bulk) if bulk.size.is_some_and(|size| size.0 == 0) => {
+                    return complain("0 B", "has no bytes; allowed are 1 B and more");
+                }
+                Traffic::Bulk(_) => None,
+                Traffic::Rate(source) => source.complaint(self.network),
+                Traffic::Transactions(transactions) => transactions.complaint(),
+            };
+            if let Some(complaint) = complaint {
+                return complain("", &complaint);
+            }
+            if last_opens >= self.duration {
+                return complain("", &format!("opens after the run's end at {}", self.duration));
+            }
+        }
+        Ok(())
+    }
+
+    /// What waits must know what it waits for, and that must end.
+    fn check_order(&self) -> Result<(), Nonsense> {
+        let mut known = BTreeSet::new();
+        for (name, traffic) in &self.traffic {
+            let Traffic::Bulk(bulk) = traffic else { continue };
+            let complain =
+                |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
+            if bulk.in_turn && bulk.size.is_none() {
+                return complain("", "has connections in turn that never end; give it a size");
+            }
+            let Some(after) = &bulk.after else { continue };
+            let Some(Traffic::Bulk(before)) = self.traffic.get(after) else {
+                let others = self.traffic.iter().filter(|(other, _)| *other != name);
+                let bulk = others.filter(|(_, other)| matches!(other, Traffic::Bulk(_)));
+                let known = bulk.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(", ");
+                return complain(after, &format!("waits for no bulk transfer; allowed are {known}"));
+            };
+            if before.size.is_none() {
+                return complain(after, "waits for one that never ends; give that a size");
+            }
+            if ![&before.from, &before.to].contains(&&bulk.opener().to_owned()) {
+                let opener = bulk.opener();
+                return complain(
+                    after,
+                    &format!("waits for one that \"{opener}\", which opens it, has no part in"),
+                );
+            }
+            if !self.waits_end(bulk, &mut known) {
+                return complain(after, "waits, in the end, for itself");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the chain of transfers that `bulk` waits for ends; those `known` to be on one that does are added to.
+    fn waits_end<'a>(&'a self, bulk: &'a Bulk, known: &mut BTreeSet<&'a str>) -> bool {
+        let mut chain = BTreeSet::new();
+        let mut at = bulk;
+        while let Some(after) = at.after.as_deref().filter(|after| !known.contains(after)) {
+            let Some(Traffic::Bulk(before)) = self.traffic.get(after) else { break };
+            if !chain.insert(after) {
+                return false;
+            }
+            at = before;
+        }
+        known.append(&mut chain);
+        true
+    }
+
+    fn check_hosts(&self) -> Result<(), Nonsense> {
+        let topology = Topology::new(self);
+        for (name, traffic) in &self.traffic {
+            let mut numbers = [0; 2];
+            for (host, number) in traffic.hosts().into_iter().zip(&mut numbers) {
+                let Some(found) = topology.number(host) else {
+                    let listed = topology.names().join(", ");
+                    return nonsense(
+                        host,
+                        format!("traffic \"{name}\" names no node of a link; allowed are {listed}"),
+                    );
+                };
+                *number = found;
+                if topology.degree(found) != 1 {
+                    return nonsense(host, format!("host \"{host}\" must have exactly one link"));
+                }
+            }
+            let [from, to] = traffic.hosts();
+            if from == to {
+                return nonsense(from, format!("traffic \"{name}\" needs two different hosts"));
+            }
+            if !topology.reaches(numbers[0], numbers[1]) {
+                return nonsense(from, format!("no path from \"{from}\" to \"{to}\""));
+            }
+        }
+        let crowded = (0..topology.names().len()).find(|&node| topology.degree(node) > MAX_LINKS);
+        crowded.map_or(Ok(()), |node| {
+            let (name, links) = (topology.names()[node], topology.degree(node));
+            nonsense(name, format!("node \"{name}\" has {links} links; allowed are up to {MAX_LINKS}"))
+        })
+    }
+}
+
+/// Frames on a stream of bits need a protocol that makes them, and errors that are wrong bits.
+fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
+    let framing = match link.framing {
+        Framing::Ideal => return Ok(()),
+        Framing::Efl => "efl",
+        Framing::EncryptedEfl => "encrypted-efl",
+    };
+    if link.protocol.is_none() {
+        let message =
+            format!("link \"{name}\" has a framing and no protocol; allowed is \"ideal\", or a protocol");
+        return nonsense(framing, message);
+    }
+    let channel = &link.channel;
+    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors);
+    if errors.any(|errors| matches!(errors, ErrorModel::Erasure { .. })) {
+        let message = format!(
+            "link \"{name}\" loses whole frames, which a stream of bits does not have; allowed are other errors, or \
+             framing = \"ideal\""
+        );
+        return nonsense(framing, message);
+    }
+    Ok(())
+}
+
+fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
+    Err(Nonsense { value: value.to_owned(), message })
+}
+
+/// Replications. Ours: more are better run as several scenarios.
+const MAX_SEEDS: u32 = 100_000;
+/// Ten years: times well inside the clock's range.
+const MAX_DURATION: Duration = Duration::from_secs(87_600 * 3600);
+/// The light takes an hour to Jupiter.
+const MAX_DELAY: Duration = Duration::from_secs(3600);
+/// Ours: more than any machine has the memory for.
+const MAX_CONNECTIONS: u64 = 10_000_000;
+/// As many ports as a node can number.
+const MAX_LINKS: usize = u16::MAX as usize;

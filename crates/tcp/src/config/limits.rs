@@ -1,0 +1,37 @@
+//! `[tcp.limits]`: when a connection, an attempt or a listener gives up.
+
+use base::Duration;
+use serde::{Deserialize, Serialize};
+
+use super::range;
+
+/// Patience and its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Retransmissions of a SYN or SYN-ACK before the attempt fails. 6 in Linux (127 s).
+    pub syn_retries: u32,
+    /// Consecutive time-outs without progress before the connection fails; R2 of RFC 1122 (4.2.3.5). 15 in Linux.
+    pub data_retries: u32,
+    /// Time without progress on sent data before the connection fails (RFC 9293, 3.8.3); by default only
+    /// `data_retries` counts.
+    pub user_timeout: Option<Duration>,
+    /// How long TIME-WAIT lasts, and how long any connection can be asked for statistics after it ended.
+    /// 2 MSL is 4 min in RFC 9293; 60 s in Linux.
+    pub time_wait: Duration,
+    /// Half-open connections that a listener holds; further SYNs are dropped and counted.
+    #[serde(deserialize_with = "range::one_or_more")]
+    pub backlog: u32,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            syn_retries: 6,
+            data_retries: 15,
+            user_timeout: None,
+            time_wait: Duration::from_secs(60),
+            backlog: 128,
+        }
+    }
+}
