@@ -1,6 +1,7 @@
 //! The papers that are reproduced: each is a study under `scenarios/`, and has here only the probes that the instrument
 //! does not have.
 
+mod faulkner;
 mod peng;
 
 use base::config::ConfigError;
@@ -37,13 +38,21 @@ macro_rules! files {
 }
 
 /// Every paper.
-pub const ALL: &[Paper] = &[Paper {
-    name: "peng",
-    folder: "scenarios/peng",
-    files: files!("peng": "experiments.toml", "claims.toml", "ftp.toml", "pages.toml", "delays.toml", "figure-2.toml",
+pub const ALL: &[Paper] = &[
+    Paper {
+        name: "peng",
+        folder: "scenarios/peng",
+        files: files!("peng": "experiments.toml", "claims.toml", "ftp.toml", "pages.toml", "delays.toml", "figure-2.toml",
                   "losses.toml"),
-    probes: peng::PROBES,
-}];
+        probes: peng::PROBES,
+    },
+    Paper {
+        name: "faulkner",
+        folder: "scenarios/faulkner",
+        files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml"),
+        probes: faulkner::PROBES,
+    },
+];
 
 /// The paper with this short name.
 #[must_use]

@@ -399,7 +399,10 @@ name = "TCP over COTMLL"
         let complaint = |changes: &[&str]| load(SCENARIO, changes).unwrap_err();
         for (change, want) in [
             ("traffic.download.bulk.connections=0", "0 connections; allowed are 1 to 10000000 in all"),
-            ("traffic.download.bulk.connections=60001", "connection 60001 from the first that \"hub\" waits for; allowed are 60000"),
+            (
+                "traffic.download.bulk.connections=60001",
+                "connection 60001 from the first that \"hub\" waits for; allowed are 60000",
+            ),
             ("traffic.download.bulk.size=0 B", "allowed are 1 B and more"),
             ("traffic.download.bulk.start=61 s", "opens after the run's end"),
             ("seeds=0", "0 seeds; allowed are 1 to 100000"),

@@ -56,12 +56,14 @@ impl Files {
             Self::Embedded(folder, files) => {
                 let path = format!("{folder}/{name}");
                 let found = files.iter().find(|(known, _)| *known == name);
-                let (_, text) = found.ok_or_else(|| ConfigError::about(&path, "no such file in the study"))?;
+                let (_, text) =
+                    found.ok_or_else(|| ConfigError::about(&path, "no such file in the study"))?;
                 Ok((path, Cow::Borrowed(text)))
             }
             Self::Folder(folder) => {
                 let path = folder.join(name).display().to_string();
-                let text = std::fs::read_to_string(&path).map_err(|error| ConfigError::about(&path, error))?;
+                let text =
+                    std::fs::read_to_string(&path).map_err(|error| ConfigError::about(&path, error))?;
                 Ok((path, Cow::Owned(text)))
             }
         }
@@ -95,6 +97,8 @@ pub struct Study {
     figures: Vec<FigureForm>,
     tables: Vec<TableForm>,
     constants: Scope,
+    /// Axes that experiments share.
+    axes: Table,
     quick: QuickForm,
     readings_form: ReadingsForm,
     files: Files,
@@ -153,12 +157,7 @@ impl Study {
     }
 
     /// Reads a study from the text of its first file, which complaints call `file`.
-    fn parse(
-        files: Files,
-        file: &str,
-        text: &str,
-        probes: &[&'static Probe],
-    ) -> Result<Self, ConfigError> {
+    fn parse(files: Files, file: &str, text: &str, probes: &[&'static Probe]) -> Result<Self, ConfigError> {
         let form: StudyForm = config::parse(file, text)?;
         let wrong = |message: String| ConfigError::about(file, message);
         let mut constants = Scope::default();
@@ -176,6 +175,7 @@ impl Study {
             figures: Vec::new(),
             tables: Vec::new(),
             constants,
+            axes: form.axes,
             quick: form.quick,
             readings_form: form.readings,
             files,
@@ -290,4 +290,3 @@ fn read_reading(file: &str, text: &str, spanned: Spanned<ReadingForm>) -> Result
     }
     Ok(Reading { axis, default, reason: form.reason, set: form.set })
 }
-

@@ -37,7 +37,9 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     match parsed {
         Some((part, of)) if (1..=of).contains(&part) && of <= 10_000 => Ok((part, of)),
-        _ => Err(format!("\"{text}\" is not a part of a whole, as in 2/5; allowed are 1/1 to N/N, N up to 10000")),
+        _ => Err(format!(
+            "\"{text}\" is not a part of a whole, as in 2/5; allowed are 1/1 to N/N, N up to 10000"
+        )),
     }
 }
 

@@ -59,6 +59,12 @@ impl Check {
         &self.source
     }
 
+    /// Whether it is prose, which no expression decides.
+    #[must_use]
+    pub fn is_prose(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// What all have to hold; none if it is prose.
     #[must_use]
     pub fn parts(&self) -> &[Formula] {

@@ -246,10 +246,7 @@ fn own(owners: &mut Vec<Option<(ConnectionId, u32)>>, connection: ConnectionId, 
 }
 
 /// The first application at each port.
-fn by_port(
-    applications: &[Application],
-    port: impl Fn(&Application) -> Option<u16>,
-) -> FxHashMap<u16, u32> {
+fn by_port(applications: &[Application], port: impl Fn(&Application) -> Option<u16>) -> FxHashMap<u16, u32> {
     let mut ports = FxHashMap::default();
     for (application, port) in applications.iter().map(port).enumerate() {
         if let Some(port) = port {

@@ -89,8 +89,7 @@ impl<'a> Topology<'a> {
         let links = scenario.link.iter().map(|(name, link)| (name.as_str(), link)).collect();
         let uplinks = vec![None; names.len()];
         let parts = vec![usize::MAX; names.len()];
-        let mut topology =
-            Self { names, links, ports, hosts, uplinks, parts, towards: RefCell::default() };
+        let mut topology = Self { names, links, ports, hosts, uplinks, parts, towards: RefCell::default() };
         topology.find_parts();
         topology.find_uplinks();
         topology
@@ -244,10 +243,11 @@ impl<'a> Topology<'a> {
                 continue;
             }
             // Several links may join the two: the first is taken. What was taken off below hangs on this router.
-            let is_above = |node: usize| {
-                self.uplinks[node].is_none_or(|port| self.ports[node][port].node != router)
+            let is_above =
+                |node: usize| self.uplinks[node].is_none_or(|port| self.ports[node][port].node != router);
+            let Some((port, above)) = self.routers(router).find(|&(_, node)| is_above(node)) else {
+                continue;
             };
-            let Some((port, above)) = self.routers(router).find(|&(_, node)| is_above(node)) else { continue };
             self.uplinks[router] = Some(port);
             left[router] = 0;
             left[above] -= 1;

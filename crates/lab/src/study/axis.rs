@@ -49,7 +49,9 @@ impl Axis {
                 })
                 .collect::<Result<Vec<_>, String>>()?,
             other => {
-                return Err(format!("axis \"{name}\" is {other}; write a list, or a table of labels and keys"));
+                return Err(format!(
+                    "axis \"{name}\" is {other}; write a list, or a table of labels and keys"
+                ));
             }
         };
         if values.is_empty() {

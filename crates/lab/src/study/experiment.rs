@@ -73,7 +73,10 @@ impl Experiment {
             axes.push(Axis { name: "scheme".to_owned(), values, quick: None });
         }
         for (name, written) in &form.axes {
-            axes.push(Axis::read(name, written)?);
+            let shared = written.as_str().map(|shared| {
+                study.axes.get(shared).ok_or_else(|| format!("the study has no axis \"{shared}\" to share"))
+            });
+            axes.push(Axis::read(name, shared.transpose()?.unwrap_or(written))?);
         }
         for (name, written) in &form.quick.axes {
             let place = axes.iter().position(|axis| axis.name == *name);
@@ -154,7 +157,8 @@ impl Experiment {
             }));
         }
         // A combination that does not run need not make sense.
-        let cases = all.into_iter().filter_map(|at| self.case(study, &plan, &study.default_reading(), at).ok());
+        let cases =
+            all.into_iter().filter_map(|at| self.case(study, &plan, &study.default_reading(), at).ok());
         cases.flat_map(|case| case.scenarios).map(|(_, scenario)| scenario).collect()
     }
 
@@ -319,7 +323,7 @@ fn reading(study: &Study, name: &str) -> Result<usize, String> {
 }
 
 fn find_probe(name: &str, own: &[&'static Probe]) -> Result<&'static Probe, String> {
-    let all = || own.iter().copied().chain(probe::INSTRUMENT);
+    let all = || own.iter().chain(probe::INSTRUMENT).copied();
     all().find(|probe| probe.name == name).ok_or_else(|| {
         let known: Vec<&str> = all().map(|probe| probe.name).collect();
         format!("no probe \"{name}\"; there are {}", known.join(", "))

@@ -35,7 +35,8 @@ pub(super) fn figures(outcome: &Outcome<'_>) -> Result<Vec<Figure>, StudyError> 
 /// Checks that every figure asks only for what its experiment has.
 pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
     for form in &study.figures {
-        let complain = |message: String| ConfigError::about(&study.name, format!("figure {}: {message}", form.id));
+        let complain =
+            |message: String| ConfigError::about(&study.name, format!("figure {}: {message}", form.id));
         let place = study.experiment(&form.from);
         let place = place.ok_or_else(|| complain(format!("no experiment \"{}\"", form.from)))?;
         let experiment = &study.experiments[place];
@@ -79,7 +80,9 @@ pub(super) fn check_axes(experiment: &Experiment, shown: &[&str], at: &Table) ->
                 let value = plain(value)?;
                 axis.place(&value).ok_or_else(|| axis.unknown(&value))?;
             }
-            (false, None) => return Err(format!("axis \"{}\" is neither shown nor fixed by `at`", axis.name)),
+            (false, None) => {
+                return Err(format!("axis \"{}\" is neither shown nor fixed by `at`", axis.name));
+            }
             (true, Some(_)) => return Err(format!("axis \"{}\" is both shown and fixed by `at`", axis.name)),
         }
     }
@@ -247,9 +250,8 @@ impl<'a> Drawing<'a> {
 pub(super) fn told(value: &Value) -> Option<Told> {
     match value {
         Value::Sample(sample) => told(&sample.mean_value()),
-        Value::Estimate(estimate) => {
-            Some((estimate.point, estimate.interval(claims::LEVEL).ok())).filter(|(point, _)| point.is_finite())
-        }
+        Value::Estimate(estimate) => Some((estimate.point, estimate.interval(claims::LEVEL).ok()))
+            .filter(|(point, _)| point.is_finite()),
         other => other.as_number().filter(|number| number.is_finite()).map(|number| (number, None)),
     }
 }

@@ -21,6 +21,9 @@ pub(super) struct StudyForm {
     /// Constants that every expression knows.
     #[serde(default, rename = "let")]
     pub(super) constants: Table,
+    /// Axes that experiments may name, as `axes.scheme = "scheme"`.
+    #[serde(default)]
+    pub(super) axes: Table,
     /// What `--quick` changes unless an experiment says otherwise.
     #[serde(default)]
     pub(super) quick: QuickForm,

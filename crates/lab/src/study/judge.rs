@@ -46,6 +46,9 @@ pub(super) fn judge(
 ) -> Result<Judgement, StudyError> {
     let mut judged = Vec::new();
     for (place, claim) in study.claims.iter().enumerate() {
+        if claim.check.is_prose() {
+            continue;
+        }
         let needs = &study.claim_experiments[place];
         let ran = |experiment: &usize| {
             experiments.contains(experiment) || study.experiments[*experiment].is_skipped(plan)
@@ -78,7 +81,8 @@ fn judge_claim(
 ) -> Result<Judged, String> {
     let experiments = in_view(study, &claim.from)?;
     let verdict = |reading: &[usize]| {
-        let view = View { study, plan, results, reading, experiments: &experiments, scope: None, single: false };
+        let view =
+            View { study, plan, results, reading, experiments: &experiments, scope: None, single: false };
         claim.check.decide(&view).map_err(|error| error.to_string())
     };
     let [default, others @ ..] = points else { return Err("no reading runs".to_owned()) };

@@ -72,14 +72,16 @@ fn setting(outcome: &Outcome<'_>) -> String {
         );
     }
     if outcome.plan.quick {
-        text += " <b>Quick: few seeds, short runs and coarse axes; verdicts may differ from a full run's.</b>";
+        text +=
+            " <b>Quick: few seeds, short runs and coarse axes; verdicts may differ from a full run's.</b>";
     }
     text + " Intervals are 95 % over channel realisations."
 }
 
 /// The readings' defaults, and why.
 fn defaults(outcome: &Outcome<'_>) -> String {
-    let mut text = String::from("<details><summary>What the paper leaves unsaid, and our default</summary>\n");
+    let mut text =
+        String::from("<details><summary>What the paper leaves unsaid, and our default</summary>\n");
     text += "<table><tbody>\n";
     for reading in &outcome.study.readings {
         let values: Vec<String> = reading.axis.values.iter().map(super::AxisValue::label).collect();

@@ -101,7 +101,9 @@ impl Trial<'_> {
         }
         match run.log.unkept() {
             0 => Ok(run),
-            unkept => Err(io::Error::other(format!("\"{name}\", seed {seed}: {unkept} events too many to keep"))),
+            unkept => {
+                Err(io::Error::other(format!("\"{name}\", seed {seed}: {unkept} events too many to keep")))
+            }
         }
     }
 
@@ -134,5 +136,11 @@ impl Trial<'_> {
 }
 
 /// The instrument's own probes.
-pub(super) const INSTRUMENT: &[Probe] =
-    &[throughput::THROUGHPUT, throughput::TRANSFERS, throughput::PROGRESS, sources::LATENCY, links::COUNTERS];
+pub(super) const INSTRUMENT: &[&Probe] = &[
+    &throughput::THROUGHPUT,
+    &throughput::TRANSFERS,
+    &throughput::PROGRESS,
+    &sources::LATENCY,
+    &links::COUNTERS,
+    &links::AIR,
+];

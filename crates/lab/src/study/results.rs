@@ -311,8 +311,11 @@ impl Vocabulary for Words<'_> {
         options: &[(String, Option<Value>)],
     ) -> Result<(), String> {
         let (places, quantity) = candidates(self.study, self.experiments, name);
-        let measuring: Vec<usize> =
-            places.iter().copied().filter(|&place| self.study.experiments[place].measures(quantity)).collect();
+        let measuring: Vec<usize> = places
+            .iter()
+            .copied()
+            .filter(|&place| self.study.experiments[place].measures(quantity))
+            .collect();
         let place = match measuring[..] {
             [place] => place,
             [] => {
@@ -332,7 +335,8 @@ impl Vocabulary for Words<'_> {
         };
         self.used.borrow_mut().insert(place);
         let axes = &self.study.experiments[place].axes;
-        if let Some((option, _)) = options.iter().find(|(name, _)| axes.iter().all(|axis| axis.name != *name)) {
+        if let Some((option, _)) = options.iter().find(|(name, _)| axes.iter().all(|axis| axis.name != *name))
+        {
             return Err(format!("{name} has no coordinate {option}"));
         }
         let mut by_place = arguments.iter();

@@ -120,7 +120,8 @@ mod tests {
     fn what_was_kept_is_there_again_until_its_stamp_is_old() {
         let scratch = std::env::temp_dir().join(format!("longhaul-store-{}", std::process::id()));
         let [here, there] = ["here", "there"].map(|name| scratch.join(name));
-        let open = |folder: &Path, beside: &[PathBuf], stamp| Store::open(folder, beside, "e", stamp).unwrap();
+        let open =
+            |folder: &Path, beside: &[PathBuf], stamp| Store::open(folder, beside, "e", stamp).unwrap();
         open(&here, &[], 1).keep(7, &measured(0.1)).unwrap();
         open(&there, &[], 1).keep(8, &measured(0.2)).unwrap();
         // A run that was cut off in the middle of a line.

@@ -289,7 +289,8 @@ fn stamp(study: &Study, experiment: &Experiment) -> io::Result<u64> {
 
 /// What tells scenarios with different machines apart: the settings of TCP and of the links' protocols and queues.
 fn shape(scenario: &Scenario) -> String {
-    let links: Vec<_> = scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing)).collect();
+    let links: Vec<_> =
+        scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing)).collect();
     format!("{:?} {links:?}", scenario.tcp)
 }
 
@@ -313,8 +314,9 @@ fn chosen(study: &Study, plan: &Plan) -> Result<Vec<usize>, StudyError> {
     let of_figure = study.figures.iter().filter(|figure| figure.id == *asked).map(|figure| &figure.from);
     let of_table = study.tables.iter().filter(|table| table.id == *asked).map(|table| &table.from);
     let names: Vec<&String> = of_figure.chain(of_table).chain([asked]).collect();
-    let chosen: Vec<usize> =
-        (0..study.experiments.len()).filter(|&place| names.contains(&&study.experiments[place].name)).collect();
+    let chosen: Vec<usize> = (0..study.experiments.len())
+        .filter(|&place| names.contains(&&study.experiments[place].name))
+        .collect();
     if chosen.is_empty() {
         let known = study.figures.iter().map(|figure| &figure.id);
         let known = known.chain(study.tables.iter().map(|table| &table.id));
@@ -330,7 +332,8 @@ fn chosen(study: &Study, plan: &Plan) -> Result<Vec<usize>, StudyError> {
 /// Every axis that the plan names has to be one of the study's, with these values.
 fn check_axes(study: &Study, plan: &Plan) -> Result<(), String> {
     for (name, values) in &plan.axes {
-        let mut axes = study.experiments.iter().flat_map(|e| &e.axes).filter(|axis| axis.name == *name).peekable();
+        let mut axes =
+            study.experiments.iter().flat_map(|e| &e.axes).filter(|axis| axis.name == *name).peekable();
         if axes.peek().is_none() {
             let mut known: Vec<&str> =
                 study.experiments.iter().flat_map(|e| &e.axes).map(|axis| axis.name.as_str()).collect();

@@ -33,7 +33,8 @@ fn columns(form: &TableForm) -> Result<Vec<(String, String)>, String> {
 /// Checks that every table asks only for what its experiment has.
 pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
     for form in &study.tables {
-        let complain = |message: String| ConfigError::about(&study.name, format!("table {}: {message}", form.id));
+        let complain =
+            |message: String| ConfigError::about(&study.name, format!("table {}: {message}", form.id));
         let place = study.experiment(&form.from);
         let place = place.ok_or_else(|| complain(format!("no experiment \"{}\"", form.from)))?;
         let experiment = &study.experiments[place];
@@ -43,7 +44,8 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
         let words = Words::new(study, core::slice::from_ref(&place), &names);
         let columns = columns(form).map_err(complain)?;
         let paper = form.paper.iter().filter(|paper| !paper.contains(".csv"));
-        let expressions = columns.iter().map(|(_, text)| text).chain(&form.bound).chain(&form.only).chain(paper);
+        let expressions =
+            columns.iter().map(|(_, text)| text).chain(&form.bound).chain(&form.only).chain(paper);
         for expression in expressions {
             let text = spelled_out(experiment, expression);
             verify(&text, &words).map_err(complain)?;
@@ -155,7 +157,8 @@ fn printed(files: &Files, form: &TableForm) -> Result<Printed, String> {
     let fields = |line: &str| line.split(',').map(|field| field.trim().to_owned()).collect::<Vec<_>>();
     let names = fields(lines.next().ok_or_else(|| format!("{path}: it is empty"))?);
     let place = names.iter().position(|name| name == column.trim());
-    let place = place.ok_or_else(|| format!("{path}: no column \"{column}\"; there are {}", names.join(", ")))?;
+    let place =
+        place.ok_or_else(|| format!("{path}: no column \"{column}\"; there are {}", names.join(", ")))?;
     let mut rows = Vec::new();
     for line in lines {
         let fields = fields(line);

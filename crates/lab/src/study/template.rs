@@ -160,10 +160,9 @@ mod tests {
         )
         .unwrap();
         let filled = scope.fill(&table).unwrap();
-        let expected: Table = toml::from_str(
-            "a = 0.3\nb = 66\nc = '0.3 s'\nd = true\ne = { x = ['-132 of latest-'] }\ng = 7",
-        )
-        .unwrap();
+        let expected: Table =
+            toml::from_str("a = 0.3\nb = 66\nc = '0.3 s'\nd = true\ne = { x = ['-132 of latest-'] }\ng = 7")
+                .unwrap();
         assert_eq!(filled, expected);
     }
 

@@ -40,7 +40,12 @@ fn read(trial: &Trial<'_>, run: &Run, names: [&str; 3], measured: &mut Measureme
     let [transfer, quantity, bound] = names;
     let transfers = run.transfers.iter().filter(|result| result.name == transfer);
     for (number, result) in (1_u32..).zip(transfers) {
-        measured.set_or(quantity, &[f64::from(number).into()], result.seconds, "it did not arrive within the run");
+        measured.set_or(
+            quantity,
+            &[f64::from(number).into()],
+            result.seconds,
+            "it did not arrive within the run",
+        );
     }
     measured.note(bound, bound_of_one(trial.scenario().clone(), transfer, trial.seed));
 }

@@ -60,7 +60,8 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
 
 /// Bytes that the group sent before its first acknowledgement of data: in the first round trip of data.
 fn first_rtt_bytes(traced: &Traced, group: &str) -> Option<f64> {
-    let flows: Vec<_> = traced.group(group).into_iter().filter_map(|transfer| traced.flow(transfer)).collect();
+    let flows: Vec<_> =
+        traced.group(group).into_iter().filter_map(|transfer| traced.flow(transfer)).collect();
     let first_ack = flows.iter().filter_map(|flow| flow.acks.first()).map(|(at, _)| *at).min()?;
     let segments = flows.iter().flat_map(|flow| &flow.segments);
     let sent = segments.filter(|segment| segment.at < first_ack && !segment.again);
@@ -159,7 +160,8 @@ fn measure_sharing(measured: &mut Measurements, stcp: &Traced) {
 
 /// Jain's index of the bytes acknowledged to the members when the first of them has all of its own.
 fn jain(traced: &Traced, group: &str) -> Option<f64> {
-    let flows: Vec<_> = traced.group(group).into_iter().filter_map(|transfer| traced.flow(transfer)).collect();
+    let flows: Vec<_> =
+        traced.group(group).into_iter().filter_map(|transfer| traced.flow(transfer)).collect();
     let last_acks: Option<Vec<Instant>> =
         flows.iter().map(|flow| flow.acks.last().map(|(at, _)| *at)).collect();
     let first_end = last_acks?.into_iter().min()?;

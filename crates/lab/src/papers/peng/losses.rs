@@ -93,7 +93,8 @@ fn measure_timeout(measured: &mut Measurements, traced: Option<&Traced>) {
     });
     let reason = "no member found the loss by its timer while all three were there";
     for member in MEMBERS {
-        let window = found.and_then(|(traced, after)| around(traced, member, after.at)).map(|(_, after)| after);
+        let window =
+            found.and_then(|(traced, after)| around(traced, member, after.at)).map(|(_, after)| after);
         measured.set_or("X", &["cwnd_after_timeout".into(), member.into()], window, reason);
     }
     let n_cwnd = found.map(|(_, after)| after.n_cwnd as f64);

@@ -18,7 +18,9 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
         });
         let reading = experiment.projected(drawing.outcome.study, drawing.reading);
         let place = Place { reading, experiment: drawing.experiment, coordinates: coordinates.collect() };
-        let Some(record) = drawing.outcome.results.cell(&place).and_then(|cell| cell.first()) else { continue };
+        let Some(record) = drawing.outcome.results.cell(&place).and_then(|cell| cell.first()) else {
+            continue;
+        };
         let called = |series: &str| match (curve.name.is_empty(), names.len() + form.points.len()) {
             (true, _) => series.replace('_', " "),
             (false, 1) => curve.name.clone(),

@@ -22,3 +22,28 @@ pub(super) const COUNTERS: Probe = Probe {
         },
     },
 };
+
+/// `air(direction, kind)`: the share of the run in which the line of a direction, such as `'satellite/down'`, carries frames
+/// of a kind: `new`, `retransmission`, `filler`, `repair` or `control`.
+pub(super) const AIR: Probe = Probe {
+    name: "air",
+    version: 1,
+    quantities: &["air"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |trial, run, measured| {
+            for (direction, counters) in &run.links {
+                let (name, down) = direction.split_once('/').unwrap_or((direction, "down"));
+                let Some(link) = trial.scenario().link.get(name) else { continue };
+                let line = if down == "up" { link.channel.up() } else { link.channel.down() };
+                let most = line.rate.as_bps() as f64 * run.seconds;
+                for (counter, bits) in counters {
+                    let Some(kind) = counter.strip_prefix("bits-").filter(|_| most > 0.0) else { continue };
+                    measured.set("air", &[direction.as_str().into(), kind.into()], *bits as f64 / most);
+                }
+            }
+            Ok(())
+        },
+    },
+};

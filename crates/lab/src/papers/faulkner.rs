@@ -1,0 +1,8 @@
+//! E. A. Faulkner, "Interactions Between TCP and Link Layer Protocols on Mobile Satellite Links", MIT 2004: COTMLL, a link
+//! layer that never stops sending, under TCP on a channel that is blocked now and then. The study is in
+//! `scenarios/faulkner`.
+
+use crate::study::probe::Probe;
+
+/// The probes of this study.
+pub(super) const PROBES: &[&Probe] = &[];
