@@ -74,6 +74,9 @@ pub enum EvaluateError {
 /// Parts that one evaluation looks at, at most.
 const MAX_STEPS: usize = 1_000_000;
 
+/// Steps that an uncertain value takes beyond those of a number: about a thousand operations.
+const STEPS_OF_UNCERTAINTY: usize = 16;
+
 pub(super) type Evaluated = Result<Value, EvaluateError>;
 
 /// One evaluation of one check.
@@ -129,6 +132,14 @@ impl<'a> Evaluator<'a> {
         if self.steps > MAX_STEPS { Err(EvaluateError::TooLong) } else { Ok(()) }
     }
 
+    /// Counts the work of bringing values together: where one is uncertain, all of them for each resample.
+    fn charge_together(&mut self, values: &[&Value]) -> Result<(), EvaluateError> {
+        let extents = values.iter().map(|value| value.extent());
+        let (count, uncertain) = extents.fold((0, false), |(a, b), (c, d)| (a + c, b || d));
+        self.charge(values.iter().map(|value| value.weight()).sum())?;
+        self.charge(if uncertain { count * STEPS_OF_UNCERTAINTY } else { 0 })
+    }
+
     fn part(&mut self, expression: &Expression) -> Evaluated {
         match expression {
             Expression::Literal(value) => Ok(value.clone()),
@@ -177,7 +188,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn operate(&mut self, operator: Arithmetic, left: &Value, right: &Value) -> Evaluated {
-        self.charge(left.weight() + right.weight())?;
+        self.charge_together(&[left, right])?;
         arithmetic::operate(operator, left, right)
     }
 
@@ -213,7 +224,7 @@ impl<'a> Evaluator<'a> {
             .iter()
             .map(|(option, value)| Ok((option.clone(), self.evaluate(value)?)))
             .collect::<Result<Vec<_>, EvaluateError>>()?;
-        self.charge(arguments.iter().map(Value::weight).sum())?;
+        self.charge_together(&arguments.iter().collect::<Vec<_>>())?;
         if options.is_empty()
             && let Some(result) = builtin::call(name, &arguments, self.level)
         {
@@ -239,10 +250,9 @@ impl<'a> Evaluator<'a> {
     ) -> Evaluated {
         let mut values = Vec::new();
         for (text, operand) in operands {
-            let value = self.aside(operand)?;
-            self.charge(value.weight())?;
-            values.push((text.clone(), value));
+            values.push((text.clone(), self.aside(operand)?));
         }
+        self.charge_together(&values.iter().map(|(_, value)| value).collect::<Vec<_>>())?;
         let mut comparing = Comparing::at(self.level);
         let mut truths = Vec::new();
         for (pair, comparator) in values.windows(2).zip(comparators) {

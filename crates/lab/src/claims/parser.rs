@@ -23,10 +23,13 @@ pub struct ParseError {
 /// How deep brackets may stand in each other.
 const MAX_DEPTH: u32 = 64;
 
+/// Operators of arithmetic and indices of one check, at most: each is a step down when it is evaluated.
+const MAX_OPERATORS: u32 = 500;
+
 /// The expression that `source` says.
 pub(super) fn parse(source: &str) -> Result<Expression, ParseError> {
     let tokens = lexer::tokens(source)?;
-    let mut parser = Parser { source, tokens, at: 0, depth: 0 };
+    let mut parser = Parser { source, tokens, at: 0, depth: 0, operators: 0 };
     let expression = parser.choice()?;
     match parser.peek() {
         Kind::End => Ok(expression),
@@ -39,6 +42,7 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
+    operators: u32,
 }
 
 type Parsed = Result<Expression, ParseError>;
@@ -85,6 +89,15 @@ impl Parser<'_> {
 
     fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
         if self.take_word(word) { Ok(()) } else { Err(self.unexpected(&format!("\"{word}\""))) }
+    }
+
+    fn count_operator(&mut self) -> Result<(), ParseError> {
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            let message = format!("more than {MAX_OPERATORS} operators and indices");
+            return Err(ParseError { at: self.start(), message });
+        }
+        Ok(())
     }
 
     fn choice(&mut self) -> Parsed {
@@ -134,7 +147,8 @@ impl Parser<'_> {
             negations += 1;
         }
         let mut expression = self.comparison()?;
-        for _ in 0..negations {
+        // Two of them make a truth of what is none; more than that take each other away.
+        for _ in 0..if negations > 2 { 2 - negations % 2 } else { negations } {
             expression = Expression::Not(Box::new(expression));
         }
         Ok(expression)
@@ -199,6 +213,7 @@ impl Parser<'_> {
     fn chain(&mut self, operators: &[(&str, Arithmetic)], operand: impl Fn(&mut Self) -> Parsed) -> Parsed {
         let mut left = operand(self)?;
         while let Some((_, operator)) = operators.iter().find(|(sign, _)| self.take_sign(sign)) {
+            self.count_operator()?;
             let right = Box::new(operand(self)?);
             left = Expression::Arithmetic { operator: *operator, left: Box::new(left), right };
         }
@@ -220,6 +235,7 @@ impl Parser<'_> {
         if !self.take_sign("**") {
             return Ok(base);
         }
+        self.count_operator()?;
         let right = Box::new(self.signed()?);
         Ok(Expression::Arithmetic { operator: Arithmetic::Power, left: Box::new(base), right })
     }
@@ -228,6 +244,7 @@ impl Parser<'_> {
         let mut expression = self.atom()?;
         loop {
             if self.take_sign("[") {
+                self.count_operator()?;
                 expression = self.subscript(expression)?;
             } else if matches!(self.peek(), Kind::Sign("(")) {
                 let Expression::Name { name, at } = expression else {
@@ -406,6 +423,13 @@ mod tests {
         }
         let deep = "(".repeat(100) + "1" + &")".repeat(100);
         assert!(complaint(&deep).contains("more than 64 brackets"));
+        for step in ["1+", "2**", "[0]"] {
+            let (before, after) = if step == "[0]" { ("", step) } else { (step, "") };
+            let long = before.repeat(501) + "1" + &after.repeat(501);
+            assert!(complaint(&long).contains("more than 500 operators and indices"), "{step}");
+        }
+        let Ok(Expression::Not(of)) = parse(&("not ".repeat(9999) + "x")) else { panic!("a negation") };
+        assert!(matches!(*of, Expression::Name { .. }));
     }
 
     #[test]

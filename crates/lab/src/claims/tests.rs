@@ -146,6 +146,7 @@ fn mistakes_are_no_verdicts() {
         ("P.x == 3", "no such name: P.x"),
         ("abs(P) > 1", "abs does not go with (0, 10, 20)"),
         ("all(1 for a in range(100000) for b in range(100000))", "more than 1000000 steps"),
+        ("all(len(range(100000)) for a in range(100000))", "more than 1000000 steps"),
     ] {
         let error = Check::parse(check).unwrap().decide(&World).unwrap_err();
         assert_eq!(error.to_string(), want, "{check}");
@@ -325,6 +326,15 @@ fn an_interval_on_one_side_decides_and_a_threshold_inside_does_not() {
     assert_eq!(reason("single > 4"), "single: one seed has no interval");
     assert_eq!(reason("unsure > 1"), "it has no end");
     assert_eq!(reason("lost > 0"), "no loss (4 of 10 seeds have a value)");
+}
+
+#[test]
+fn work_with_uncertain_values_is_bounded() {
+    for check in ["x in range(90000)", "sum(x for k in range(90000)) > 0", "all(x > k for k in range(90000))"]
+    {
+        assert_eq!(Check::parse(check).unwrap().decide(&Seeds), Err(EvaluateError::TooLong), "{check}");
+    }
+    assert_eq!(over_seeds("sum(t(k) + x for k in range(2000)) > 0").verdict, Verdict::Holds);
 }
 
 /// Unpaired, a difference of 1 between means of standard error 0.7 cannot be told.

@@ -81,9 +81,19 @@ impl Value {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::List(items) => 1 + items.iter().map(Self::weight).sum::<usize>(),
-            Self::Sample(sample) => 1 + sample.values().len(),
+            Self::Sample(sample) => 1 + sample.values().len() / 16,
             Self::Estimate(_) => 4,
             _ => 1,
+        }
+    }
+
+    /// How many values a function of it goes through, and whether one of them is uncertain.
+    pub(super) fn extent(&self) -> (usize, bool) {
+        match self {
+            Self::List(items) => {
+                items.iter().map(Self::extent).fold((0, false), |(a, b), (c, d)| (a + c, b || d))
+            }
+            other => (1, other.is_uncertain()),
         }
     }
 
