@@ -16,6 +16,7 @@ use base::SeqNum;
 use base::wire::{ip, tcp};
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::Factory;
 use crate::ensemble::{Sharing, SharingConfig};
 pub use acknowledgements::{AcknowledgementConfig, DelayedAcks};
 pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
@@ -60,6 +61,9 @@ pub struct TcpConfig {
     pub limits: LimitsConfig,
     /// What connections to one destination share.
     pub sharing: SharingConfig,
+    /// A controller that is not of this crate, in place of `congestion`; not in TOML, and not stored.
+    #[serde(skip)]
+    pub controller: Option<Factory>,
     /// The initial sequence number, for tests of its wrap; by default chosen as in RFC 6528.
     #[serde(skip)]
     pub initial_sequence: Option<SeqNum>,
@@ -80,6 +84,7 @@ impl Default for TcpConfig {
             rto: RtoConfig::default(),
             limits: LimitsConfig::default(),
             sharing: SharingConfig::default(),
+            controller: None,
             initial_sequence: None,
         }
     }
@@ -103,7 +108,8 @@ impl TcpConfig {
     /// part of, is the controller. Where STCP is, `congestion` is not.
     #[must_use]
     pub fn expires_finely(&self) -> bool {
-        let vegas = matches!(self.congestion, Congestion::Vegas(_)) && self.sharing.policy != Sharing::Stcp;
+        let named = self.controller.is_none() && self.sharing.policy != Sharing::Stcp;
+        let vegas = named && matches!(self.congestion, Congestion::Vegas(_));
         self.recovery.fine_grained_expiry.unwrap_or(vegas)
     }
 }

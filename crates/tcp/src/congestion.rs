@@ -16,7 +16,8 @@ pub mod slow_start;
 pub mod vegas;
 pub mod westwood;
 
-use core::fmt::Debug;
+use core::fmt::{self, Debug};
+use std::sync::Arc;
 
 use base::{Duration, Instant, Rate};
 
@@ -134,8 +135,8 @@ pub trait Controller: Debug + Send {
     /// New data wait, and `in_flight` bytes are out: the window is about to be asked for.
     fn on_send_opportunity(&mut self, _now: Instant, _in_flight: u64) {}
 
-    /// Fast recovery ended; recovery itself asks for at most `limit` bytes of window at first (RFC 6582, 3.2, 3).
-    fn on_recovery_exit(&mut self, _now: Instant, _limit: u64) {}
+    /// Fast recovery ended.
+    fn on_recovery_exit(&mut self, _now: Instant) {}
 
     /// Whether it moves its window through fast recovery itself, so that nothing else should.
     fn steers_recovery(&self) -> bool {
@@ -143,13 +144,20 @@ pub trait Controller: Debug + Send {
     }
 
     /// The last time-out was found to be spurious; the response allows this window and threshold, in bytes.
-    fn on_spurious_timeout(&mut self, _now: Instant, _window: u64, _ssthresh: u64) {}
+    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
+        self.set_window(window, Some(ssthresh));
+    }
 
     /// The first data after an idle time longer than the retransmission time-out (RFC 5681, 4.1).
     fn on_restart(&mut self, _now: Instant) {}
 
     /// The window in bytes.
     fn window(&self) -> u64;
+
+    /// Somebody who knows better sets the window, in bytes, and perhaps the slow start threshold of those that have
+    /// one: recovery when it ends (RFC 6582, 3.2, step 3), Careful Resume, the response to a spurious time-out. It goes
+    /// on from there with what it knows otherwise. A window below a segment counts as one.
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>);
 
     /// The slow start threshold in bytes, for those that have one.
     fn ssthresh(&self) -> Option<u64> {
@@ -197,8 +205,45 @@ pub(crate) fn burst_quantum(rate: Rate, mss: u64) -> u64 {
 /// Bytes; the same section.
 const MAX_QUANTUM: u64 = 64 * 1024;
 
-/// The controller that `config` names.
+/// Makes controllers that are not of this crate; [`TcpConfig::controller`] takes one.
+///
+/// Two are equal if one is a clone of the other.
+#[derive(Clone)]
+pub struct Factory {
+    name: &'static str,
+    build: Arc<Build>,
+}
+
+/// From what a controller knows when it begins to the controller.
+type Build = dyn Fn(&Start) -> Box<dyn Controller> + Send + Sync;
+
+impl Factory {
+    /// One whose controllers are called `name` in settings that are shown.
+    pub fn new<C: Controller + 'static>(
+        name: &'static str,
+        build: impl Fn(&Start) -> C + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, build: Arc::new(move |start| Box::new(build(start))) }
+    }
+}
+
+impl Debug for Factory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Factory {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.build, &other.build)
+    }
+}
+
+/// The controller that `config` names or brings along.
 pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
+    if let Some(factory) = &config.controller {
+        return (factory.build)(start);
+    }
     match config.congestion {
         config::Congestion::Reno => Box::new(Reno::new(start)),
         config::Congestion::Cubic => Box::new(Cubic::new(start)),

@@ -1,8 +1,9 @@
 //! Loss recovery: which segments are lost, and which to send next. One scheme a file.
 //!
-//! A scheme reads and marks the [`Scoreboard`] and says what goes out next; how much may go out is the
-//! congestion controller's word, which [`reduction`] may soften during fast recovery. The schemes share an
-//! [`Episode`]: the phase that recovery is in.
+//! A [`Scheme`] reads and marks the [`Scoreboard`] and says what goes out next; how much may go out is the
+//! congestion controller's word, which [`reduction`] may soften during fast recovery. A [`Machine`] has one scheme,
+//! chosen when the connection is established, and what is the same for all: the [`Episode`], which is the phase that
+//! recovery is in, doubts about time-outs, limited transmit and fine-grained expiry.
 
 mod episode;
 mod fack;
@@ -12,13 +13,14 @@ mod rack;
 pub(crate) mod reduction;
 mod reno;
 mod sack;
+mod scheme;
 pub(crate) mod scoreboard;
 pub(crate) mod spurious;
 mod tail_loss_probe;
 
 use base::{Duration, Instant};
 
-use crate::config::{self, TcpConfig};
+use crate::config::TcpConfig;
 use episode::Episode;
 pub(crate) use episode::{Arrival, Change, Lost, Next, Phase};
 use fack::Fack;
@@ -27,6 +29,7 @@ use newreno::NewReno;
 pub(crate) use rack::Rack;
 use reno::Reno;
 use sack::Sack;
+use scheme::Scheme;
 use scoreboard::Scoreboard;
 use spurious::{Methods, Suspicion, Verdict};
 use tail_loss_probe::TailLossProbe;
@@ -37,57 +40,28 @@ pub(crate) const DUP_THRESH: u32 = 3;
 /// Segments that limited transmit lets out for duplicates (RFC 3042, 2).
 const LIMITED_TRANSMIT: u32 = 2;
 
-/// The scheme of one connection.
+/// The recovery of one connection.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    scheme: Scheme,
+    scheme: Box<dyn Scheme>,
+    episode: Episode,
     limited_transmit: bool,
     /// Whether the last time-out was needed is not decided.
     suspicion: Option<Box<Suspicion>>,
     fine_grained: Option<Box<FineGrained>>,
 }
 
-#[derive(Debug)]
-enum Scheme {
-    Reno(Reno),
-    NewReno(NewReno),
-    Sack(Sack),
-    Fack(Fack),
-    Rack(Box<Rack>),
-}
-
 impl Machine {
     /// The scheme for a connection whose first unacknowledged offset is `una`; `sack` says whether the peer
     /// acknowledges selectively.
     pub(crate) fn new(config: &TcpConfig, sack: bool, una: u64) -> Self {
-        let scheme = match config.recovery.scheme {
-            config::Recovery::Reno => Scheme::Reno(Reno::new(una)),
-            config::Recovery::Sack if sack => Scheme::Sack(Sack::new(una)),
-            config::Recovery::Fack if sack => Scheme::Fack(Fack::new(una)),
-            config::Recovery::Rack if sack => Scheme::Rack(Box::new(Rack::new(una))),
-            _ => Scheme::NewReno(NewReno::new(config, una)),
-        };
-        let fine_grained = config.expires_finely().then(Box::default);
-        Self { scheme, limited_transmit: config.recovery.limited_transmit, suspicion: None, fine_grained }
-    }
-
-    const fn episode(&self) -> &Episode {
-        match &self.scheme {
-            Scheme::Reno(scheme) => &scheme.episode,
-            Scheme::NewReno(scheme) => &scheme.episode,
-            Scheme::Sack(scheme) => &scheme.episode,
-            Scheme::Fack(scheme) => &scheme.sack.episode,
-            Scheme::Rack(scheme) => &scheme.episode,
-        }
-    }
-
-    const fn episode_mut(&mut self) -> &mut Episode {
-        match &mut self.scheme {
-            Scheme::Reno(scheme) => &mut scheme.episode,
-            Scheme::NewReno(scheme) => &mut scheme.episode,
-            Scheme::Sack(scheme) => &mut scheme.episode,
-            Scheme::Fack(scheme) => &mut scheme.sack.episode,
-            Scheme::Rack(scheme) => &mut scheme.episode,
+        let scheme = scheme::choose(&config.recovery, sack);
+        Self {
+            episode: Episode::new(scheme.first_recover(una)),
+            scheme,
+            limited_transmit: config.recovery.limited_transmit,
+            suspicion: None,
+            fine_grained: config.expires_finely().then(Box::default),
         }
     }
 
@@ -106,10 +80,9 @@ impl Machine {
             Verdict::Spurious => {
                 self.suspicion = None;
                 board.unmark_lost();
-                let episode = self.episode_mut();
-                episode.end();
+                self.episode.end();
                 // A loss of what is outstanding may be found anew (RFC 6582, 3.2, step 2).
-                episode.recover = arrival.una - 1;
+                self.episode.recover = arrival.una - 1;
                 self.on_undisputed_ack(board, arrival);
                 Change::Spurious
             }
@@ -119,10 +92,9 @@ impl Machine {
     /// The time-out was needed: all that was outstanding then is lost after all.
     fn stop_doubting(&mut self, board: &mut Scoreboard) {
         if self.suspicion.take().is_some_and(|suspicion| suspicion.holds()) {
-            let recover = self.episode().recover;
-            board.mark_rest_lost(recover);
+            board.mark_rest_lost(self.episode.recover);
             // RFC 5682 (2.1, step 3a): the first segment that was not sent again goes out at once.
-            self.episode_mut().forced = board.is_due_again(board.head());
+            self.episode.forced = board.is_due_again(board.head());
         }
     }
 
@@ -130,19 +102,13 @@ impl Machine {
         let holds = self.holds();
         if arrival.acked > 0 && self.phase() == Phase::Open {
             // An overdue segment was acknowledged before it could go out again.
-            self.episode_mut().forced = false;
+            self.episode.forced = false;
         }
-        let duplicates = self.episode().dup_acks;
-        let change = match &mut self.scheme {
-            Scheme::Reno(scheme) => scheme.on_ack(board, arrival),
-            Scheme::NewReno(scheme) => scheme.on_ack(board, arrival),
-            Scheme::Sack(scheme) => scheme.on_ack(board, arrival),
-            Scheme::Fack(scheme) => scheme.on_ack(board, arrival),
-            Scheme::Rack(scheme) => scheme.on_ack(board, arrival, holds),
-        };
+        let duplicates = self.episode.dup_acks;
+        let change = self.scheme.on_ack(&mut self.episode, board, arrival, holds);
         if self.fine_grained.is_some() && !holds {
             // This arrival raised the count to one; one that advances SND.UNA has set it back first.
-            let first_duplicate = self.episode().dup_acks == 1 && (duplicates == 0 || arrival.acked > 0);
+            let first_duplicate = self.episode.dup_acks == 1 && (duplicates == 0 || arrival.acked > 0);
             self.look_for_expiry(board, arrival, change, first_duplicate)
         } else {
             change
@@ -166,30 +132,21 @@ impl Machine {
         }
         let (lost, flight_size) = (Lost::head(board), board.pipe());
         if expiry == Expiry::News && self.phase() == Phase::Open {
-            return match &mut self.scheme {
-                Scheme::Reno(scheme) => scheme.enter(board, arrival),
-                Scheme::NewReno(scheme) => scheme.enter(board, arrival),
-                Scheme::Sack(scheme) => scheme.enter(board, arrival),
-                Scheme::Fack(scheme) => scheme.sack.enter(board, arrival),
-                Scheme::Rack(scheme) => scheme.enter(board, arrival),
-            };
+            return self.scheme.enter(&mut self.episode, board, arrival);
         }
         board.mark_head_lost();
-        self.episode_mut().forced = true;
+        self.episode.forced = true;
         if expiry == Expiry::News { Change::Again { flight_size, lost } } else { change }
     }
 
     /// When [`Machine::on_timer`] wants to be called; [`Instant::MAX`] for never.
     pub(crate) fn deadline(&self) -> Instant {
-        self.rack().map_or(Instant::MAX, Rack::deadline)
+        self.scheme.deadline()
     }
 
     /// The deadline has passed; `arrival` is an acknowledgement of nothing.
     pub(crate) fn on_timer(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        match &mut self.scheme {
-            Scheme::Rack(scheme) => scheme.judge_and_respond(board, arrival),
-            _ => Change::None,
-        }
+        self.scheme.on_timer(&mut self.episode, board, arrival)
     }
 
     /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1), or
@@ -200,10 +157,10 @@ impl Machine {
             None if board.is_head_sacked() => {}
             None => self.suspicion = Suspicion::new(methods, arrival.nxt),
         }
-        match &mut self.scheme {
-            _ if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.holds()) => board.mark_head_lost(),
-            Scheme::Rack(scheme) => scheme.mark_losses_on_timeout(board, arrival),
-            _ => board.mark_all_lost(),
+        if self.holds() {
+            board.mark_head_lost();
+        } else {
+            self.scheme.mark_losses_on_timeout(&self.episode, board, arrival);
         }
         self.begin_timeout(arrival);
     }
@@ -216,20 +173,14 @@ impl Machine {
     }
 
     fn begin_timeout(&mut self, arrival: &Arrival) {
-        match &mut self.scheme {
-            Scheme::Reno(scheme) => scheme.on_timeout(),
-            Scheme::NewReno(scheme) => scheme.on_timeout(),
-            Scheme::Sack(_) | Scheme::Fack(_) => {}
-            Scheme::Rack(scheme) => scheme.on_timeout(arrival.now),
-        }
+        self.scheme.on_timeout(arrival.now);
         if let Some(fine_grained) = &mut self.fine_grained {
             fine_grained.on_response(arrival.now);
         }
-        let episode = self.episode_mut();
-        episode.begin(Phase::Timeout, arrival.nxt);
+        self.episode.begin(Phase::Timeout, arrival.nxt);
         // RFC 6298 (5.4): the first segment goes out, whatever is still in the network.
-        episode.forced = true;
-        episode.dup_acks = 0;
+        self.episode.forced = true;
+        self.episode.dup_acks = 0;
     }
 
     /// What to send next; `new_data` says whether there is new data that the peer's window allows.
@@ -247,18 +198,13 @@ impl Machine {
                 false => Next::Nothing,
             };
         }
-        match &mut self.scheme {
-            Scheme::Reno(_) | Scheme::NewReno(_) => Next::lost_or_new(board, new_data),
-            Scheme::Sack(scheme) => scheme.next(board, new_data),
-            Scheme::Fack(scheme) => scheme.sack.next(board, new_data),
-            Scheme::Rack(scheme) => scheme.next(board, new_data),
-        }
+        self.scheme.next(&self.episode, board, new_data)
     }
 
     /// What `next` said was sent `now`, with this timestamp.
     pub(crate) fn on_sent(&mut self, sent: Next, now: Instant, timestamp: u32) {
         if matches!(sent, Next::Retransmit(_)) {
-            self.episode_mut().forced = false;
+            self.episode.forced = false;
             if let Some(fine_grained) = &mut self.fine_grained {
                 fine_grained.on_resent();
             }
@@ -268,38 +214,29 @@ impl Machine {
             (Some(suspicion), Next::New) => suspicion.on_new_sent(),
             _ => {}
         }
-        match (&mut self.scheme, sent) {
-            (Scheme::Sack(scheme), Next::Rescue(_)) => scheme.on_rescue(),
-            (Scheme::Fack(scheme), Next::Rescue(_)) => scheme.sack.on_rescue(),
-            (Scheme::Rack(scheme), Next::Retransmit(index) | Next::Probe(index)) => {
-                scheme.on_resent(now, index);
-            }
-            _ => {}
-        }
+        self.scheme.on_sent(&self.episode, sent, now);
     }
 
     /// Bytes to add to the window because duplicates tell more, or shall allow less, than `pipe` does (RFC 5681, 3.2;
     /// RFC 6582, 3.2; RFC 3042).
     pub(crate) fn inflation(&self, board: &Scoreboard, mss: u64) -> i64 {
-        let episode = self.episode();
-        let cumulative = matches!(self.scheme, Scheme::Reno(_) | Scheme::NewReno(_));
-        if episode.phase == Phase::Open {
-            return match (episode.dup_acks, self.limited_transmit, cumulative) {
-                (0, ..) | (_, true, false) | (_, false, true) => 0,
-                (_, false, false) => -(board.arrived_early() as i64),
-                (duplicates, true, true) => i64::from(duplicates.min(LIMITED_TRANSMIT)) * mss as i64,
-            };
+        let (phase, dup_acks) = (self.episode.phase, self.episode.dup_acks);
+        if phase != Phase::Open {
+            return self.scheme.inflation();
         }
-        match &self.scheme {
-            Scheme::Reno(scheme) => scheme.inflation(),
-            Scheme::NewReno(scheme) => scheme.inflation(),
-            Scheme::Sack(_) | Scheme::Fack(_) | Scheme::Rack(_) => 0,
+        if dup_acks == 0 {
+            return 0;
+        }
+        match (self.limited_transmit, self.scheme.is_cumulative()) {
+            (true, false) | (false, true) => 0,
+            (false, false) => -(board.arrived_early() as i64),
+            (true, true) => i64::from(dup_acks.min(LIMITED_TRANSMIT)) * mss as i64,
         }
     }
 
     /// Whether the next retransmission goes out whatever the window says.
     pub(crate) const fn forced(&self) -> bool {
-        self.episode().forced
+        self.episode.forced
     }
 
     /// Whether a time-out is in doubt, so that only the first segment counts as lost.
@@ -319,7 +256,7 @@ impl Machine {
 
     /// Where recovery stands.
     pub(crate) const fn phase(&self) -> Phase {
-        self.episode().phase
+        self.episode.phase
     }
 
     /// Whether it may have something to send.
@@ -329,73 +266,61 @@ impl Machine {
 
     /// `FlightSize` of RFC 5681 (2), without what limited transmit sent.
     pub(crate) const fn flight_size(&self, una: u64, nxt: u64) -> u64 {
-        self.episode().outstanding(una, nxt)
+        self.episode.outstanding(una, nxt)
     }
 
     /// Whether an acknowledgement that advances SND.UNA restarts the retransmission timer.
     pub(crate) fn restarts_timer(&self) -> bool {
-        match &self.scheme {
-            Scheme::NewReno(scheme) => scheme.restarts_timer(),
-            _ => true,
-        }
-    }
-
-    fn rack(&self) -> Option<&Rack> {
-        match &self.scheme {
-            Scheme::Rack(scheme) => Some(scheme),
-            _ => None,
-        }
+        self.scheme.restarts_timer(&self.episode)
     }
 
     /// Whether the order in which segments arrive matters.
-    pub(crate) const fn asks_for_order(&self) -> bool {
-        matches!(self.scheme, Scheme::Fack(_) | Scheme::Rack(_))
+    pub(crate) fn asks_for_order(&self) -> bool {
+        self.scheme.asks_for_order()
     }
 
     /// Whether segments' times decide what is lost.
-    pub(crate) const fn is_timed(&self) -> bool {
-        matches!(self.scheme, Scheme::Rack(_))
+    pub(crate) fn is_timed(&self) -> bool {
+        self.scheme.probe().is_some()
     }
 
     /// How long to wait for an acknowledgement before a tail loss probe, if one may be sent (RFC 8985, 7.2).
     pub(crate) fn probe_timeout(&self, board: &Scoreboard, srtt: Option<Duration>) -> Option<Duration> {
-        let rack = self.rack()?;
-        let may = rack.episode.phase == Phase::Open
-            && !board.is_empty()
-            && board.sacked() == 0
-            && !rack.probe.is_pending();
+        let probe = self.scheme.probe()?;
+        let may =
+            self.phase() == Phase::Open && !board.is_empty() && board.sacked() == 0 && !probe.is_pending();
         may.then(|| TailLossProbe::timeout(srtt, board.len()))
     }
 
     /// The probe's time has come; `measured` says whether the connection has a round-trip time.
     pub(crate) fn expire_probe(&mut self, measured: bool) {
-        if let Scheme::Rack(scheme) = &mut self.scheme {
-            scheme.probe.expire(measured);
+        if let Some(probe) = self.scheme.probe_mut() {
+            probe.expire(measured);
         }
     }
 
     /// The round-trip time was measured.
     pub(crate) fn on_rtt_sample(&mut self) {
-        if let Scheme::Rack(scheme) = &mut self.scheme {
-            scheme.probe.on_rtt_sample();
+        if let Some(probe) = self.scheme.probe_mut() {
+            probe.on_rtt_sample();
         }
     }
 
     /// Whether a probe is to be sent now.
     pub(crate) fn is_probe_due(&self) -> bool {
-        self.rack().is_some_and(|rack| rack.probe.is_due())
+        self.scheme.probe().is_some_and(TailLossProbe::is_due)
     }
 
     /// Whether a probe's answer is awaited.
     pub(crate) fn is_probe_pending(&self) -> bool {
-        self.rack().is_some_and(|rack| rack.probe.is_pending())
+        self.scheme.probe().is_some_and(TailLossProbe::is_pending)
     }
 
     /// A probe went out when `flight_size` bytes were outstanding; SND.NXT is `nxt` now; `again` says when the segment
     /// that it repeats had been sent, if it is not new.
     pub(crate) fn on_probe_sent(&mut self, nxt: u64, flight_size: u64, again: Option<Instant>) {
-        if let Scheme::Rack(scheme) = &mut self.scheme {
-            scheme.probe.on_sent(nxt, flight_size, again);
+        if let Some(probe) = self.scheme.probe_mut() {
+            probe.on_sent(nxt, flight_size, again);
         }
     }
 }

@@ -4,6 +4,7 @@ mod script;
 
 use base::units::Size;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
+use longhaul_tcp::congestion::{AckSample, Congestion as Congested, Controller, Factory, Start};
 use longhaul_tcp::{Congestion, Recovery, SlowStart, TcpConfig};
 use script::*;
 
@@ -406,4 +407,36 @@ fn bbr_keeps_its_window_over_an_idle_time() {
         script.write(1000);
         assert_eq!(script.connection().cwnd(), after, "{congestion:?}");
     }
+}
+
+/// Two segments in flight, whatever happens.
+#[derive(Debug)]
+struct Fixed(u64);
+
+impl Controller for Fixed {
+    fn on_ack(&mut self, _ack: &AckSample) {}
+    fn on_congestion(&mut self, _event: &Congested) {}
+    fn window(&self) -> u64 {
+        self.0
+    }
+    fn set_window(&mut self, window: u64, _ssthresh: Option<u64>) {
+        self.0 = window;
+    }
+}
+
+/// RFC 5681 (3): a window, whoever decides about it, is what is in flight at most. Here a user of the crate does, and
+/// what a settings file names does not count.
+#[test]
+fn a_user_brings_a_controller_along() {
+    let factory = Factory::new("two segments", |start: &Start| Fixed(2 * start.mss));
+    let config = with(Congestion::Bbr).with(|it| it.controller = Some(factory));
+    let mut script = Script::with_window(&config, 10);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 2);
+    script.inject(ack(1, 2001));
+    assert_eq!((script.take_count(), script.connection().cwnd()), (2, 2000));
+    assert!(script.connection().ssthresh().is_none() && script.connection().pacing_rate().is_none());
+    assert!(format!("{config:?}").contains("two segments"));
+    assert_ne!(config, with(Congestion::Bbr));
+    assert_eq!(config, config.clone());
 }

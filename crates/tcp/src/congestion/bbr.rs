@@ -354,7 +354,7 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: Instant, _limit: u64) {
+    fn on_recovery_exit(&mut self, _now: Instant) {
         if !matches!(self.repair, Repair::TimedOut { .. }) {
             self.repair = Repair::None;
             self.restore_window();
@@ -365,13 +365,13 @@ impl Controller for Bbr {
         true
     }
 
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, _ssthresh: u64) {
-        self.repair = Repair::None;
-        self.window = window.max(self.mss).min(MAX_WINDOW);
-    }
-
     fn window(&self) -> u64 {
         self.window
+    }
+
+    fn set_window(&mut self, window: u64, _ssthresh: Option<u64>) {
+        self.repair = Repair::None;
+        self.window = window.max(self.mss).min(MAX_WINDOW);
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -106,10 +106,6 @@ impl Cubic {
         self.cwnd = self.cwnd.min(super::MAX_WINDOW as f64);
         self.epoch = Some(epoch);
     }
-
-    fn set_threshold(&mut self, bytes: f64, timeout: bool) {
-        self.slow_start.set_threshold(bytes as u64, timeout);
-    }
 }
 
 impl Controller for Cubic {
@@ -144,7 +140,7 @@ impl Controller for Cubic {
         // 4.6.
         let reduced = BETA * (event.flight_size as f64).min(self.cwnd.max(self.mss));
         let threshold = reduced.max(2.0 * self.mss);
-        self.set_threshold(threshold, timeout);
+        self.slow_start.set_threshold(threshold as u64, timeout);
         self.cwnd = match event.cause {
             Cause::Loss => threshold,
             Cause::Ecn => reduced.max(self.mss),
@@ -158,13 +154,8 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.cwnd = self.cwnd.min((limit as f64).max(self.mss));
-    }
-
     fn on_spurious_timeout(&mut self, now: Instant, window: u64, ssthresh: u64) {
-        self.set_threshold(ssthresh as f64, false);
-        self.cwnd = (window as f64).max(self.mss).min(super::MAX_WINDOW as f64);
+        self.set_window(window, Some(ssthresh));
         let Some(undo) = self.undo.take() else { return };
         (self.w_max, self.cwnd_prior, self.after_timeout) = (undo.w_max, undo.cwnd_prior, false);
         self.epoch = undo.epoch.filter(|_| self.cwnd >= undo.cwnd);
@@ -180,6 +171,13 @@ impl Controller for Cubic {
 
     fn window(&self) -> u64 {
         self.cwnd as u64
+    }
+
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            self.slow_start.set_threshold(ssthresh, false);
+        }
+        self.cwnd = (window as f64).max(self.mss).min(super::MAX_WINDOW as f64);
     }
 
     fn ssthresh(&self) -> Option<u64> {
@@ -336,6 +334,18 @@ mod tests {
         cubic.on_ack(&AckSample { now: at_ms(1600), ..ack(MSS, 35 * MSS) });
         let expected = libm::cbrt(65.0 / 0.4);
         assert!((cubic.epoch.unwrap().k - expected).abs() < 1e-9);
+    }
+
+    /// RFC 9438 (4.8): whoever sets the window after a time-out that was needed does not undo it.
+    #[test]
+    fn a_window_that_is_set_keeps_what_a_timeout_taught() {
+        let mut cubic = reduced();
+        cubic.on_congestion(&congestion(70 * MSS, Cause::Timeout));
+        cubic.set_window(8 * MSS, Some(8 * MSS));
+        assert_eq!((cubic.window(), cubic.ssthresh()), (8 * MSS, Some(8 * MSS)));
+        cubic.on_ack(&ack(MSS, 8 * MSS));
+        let epoch = cubic.epoch.unwrap();
+        assert!(epoch.k == 0.0 && (cubic.w_max - 8000.0).abs() < 1e-6);
     }
 
     /// RFC 9438 (4.2 and 5.8): time in which the application did not use the window does not count.

@@ -14,7 +14,7 @@
 
 use base::{Duration, Instant};
 
-use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, Start};
+use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, SlowStart, Start};
 use crate::config::FastConfig;
 
 /// A window that heads for a queue of a given length.
@@ -23,7 +23,8 @@ pub struct Fast {
     mss: u64,
     window: u64,
     restart_window: u64,
-    ssthresh: u64,
+    /// By a segment an acknowledgement, while the queue is short.
+    slow_start: SlowStart,
     config: FastConfig,
     base_rtt: Duration,
     /// The average round trip in seconds; zero before the first sample.
@@ -39,7 +40,7 @@ impl Fast {
             mss: start.mss,
             window: start.initial_window,
             restart_window: start.initial_window,
-            ssthresh: start.ssthresh,
+            slow_start: SlowStart::plain(start, 1),
             config,
             base_rtt: Duration::MAX,
             rtt: 0.0,
@@ -60,7 +61,7 @@ impl Fast {
 
     /// Whether the queue is so short that the window grows with every acknowledgement.
     fn is_path_empty(&self) -> bool {
-        self.window < self.ssthresh && self.rtt - self.base_rtt.as_secs_f64() < SHORT_QUEUE
+        self.slow_start.active(self.window) && self.rtt - self.base_rtt.as_secs_f64() < SHORT_QUEUE
     }
 
     /// The update law.
@@ -88,9 +89,7 @@ impl Controller for Fast {
             return;
         }
         if self.is_path_empty() {
-            if ack.prior_in_flight >= self.window / 2 {
-                self.window += ack.bytes.min(self.mss);
-            }
+            self.window = self.slow_start.on_ack(self.window, ack);
         } else if new_round {
             self.update(ack.prior_in_flight + self.mss > self.window);
         }
@@ -99,20 +98,11 @@ impl Controller for Fast {
 
     fn on_congestion(&mut self, event: &Congestion) {
         let half = (self.window / 2).max(2 * self.mss);
-        self.ssthresh = half;
+        self.slow_start.set_threshold(half, false);
         self.window = match event.cause {
             Cause::Loss | Cause::Ecn => half,
             Cause::Timeout => 2 * self.mss,
         };
-    }
-
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.window = self.window.min(limit.max(self.mss));
-    }
-
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
-        self.window = window.max(self.mss).min(MAX_WINDOW);
-        self.ssthresh = ssthresh;
     }
 
     fn on_restart(&mut self, _now: Instant) {
@@ -123,8 +113,15 @@ impl Controller for Fast {
         self.window
     }
 
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            self.slow_start.set_threshold(ssthresh, false);
+        }
+        self.window = window.max(self.mss).min(MAX_WINDOW);
+    }
+
     fn ssthresh(&self) -> Option<u64> {
-        Some(self.ssthresh)
+        Some(self.slow_start.threshold())
     }
 }
 
@@ -182,7 +179,7 @@ mod tests {
         assert_eq!(queued.window(), 10 * MSS);
         // A cached threshold ends it.
         let mut cached = fast(10, 100, 0.1);
-        cached.ssthresh = 10 * MSS;
+        cached.slow_start.set_threshold(10 * MSS, false);
         cached.on_ack(&ack(MSS, 10 * MSS));
         assert_eq!(cached.window(), 10 * MSS);
     }

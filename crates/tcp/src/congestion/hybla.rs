@@ -12,7 +12,7 @@
 
 use base::{Duration, Instant};
 
-use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, Start};
+use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, SlowStart, Start};
 use crate::config::HyblaConfig;
 
 /// Reno with the growth of a shorter round trip.
@@ -22,9 +22,8 @@ pub struct Hybla {
     /// Bytes; the fraction is what growth has earned below a byte.
     cwnd: f64,
     initial_window: f64,
-    ssthresh: u64,
-    /// Bytes that one acknowledgement counts for in slow start.
-    limit: u64,
+    /// Byte counting is not stricter after a time-out.
+    slow_start: SlowStart,
     rtt0: Duration,
     srtt_min: Duration,
     /// At least 1: no connection is slower than Reno.
@@ -39,8 +38,7 @@ impl Hybla {
             mss: start.mss as f64,
             cwnd: start.initial_window as f64,
             initial_window: start.initial_window as f64,
-            ssthresh: start.ssthresh,
-            limit: start.mss.saturating_mul(start.byte_counting_limit),
+            slow_start: SlowStart::plain(start, start.byte_counting_limit),
             rtt0: config.rtt0,
             srtt_min: Duration::MAX,
             rho: 1.0,
@@ -64,10 +62,11 @@ impl Hybla {
         (self.initial_window * self.rho).min(MAX_WINDOW as f64)
     }
 
-    fn slow_start(&mut self, bytes: u64) {
+    /// Each byte that counts opens the window by several, up to the threshold.
+    fn open(&mut self, bytes: u64) {
         let step = libm::exp2(self.rho.min(MAX_EXPONENT)) - 1.0;
-        let grown = self.cwnd + step * bytes.min(self.limit) as f64;
-        self.cwnd = grown.min(self.ssthresh as f64);
+        let grown = self.cwnd + step * bytes as f64;
+        self.cwnd = grown.min(self.slow_start.threshold() as f64);
     }
 }
 
@@ -80,10 +79,8 @@ impl Controller for Hybla {
             return;
         }
         let window = self.window();
-        if window < self.ssthresh {
-            if ack.prior_in_flight >= window / 2 {
-                self.slow_start(ack.bytes);
-            }
+        if self.slow_start.active(window) {
+            self.open(self.slow_start.counted(window, ack));
         } else if ack.prior_in_flight as f64 + self.mss > self.cwnd {
             self.cwnd += self.rho * self.rho * self.mss * ack.bytes as f64 / self.cwnd;
         }
@@ -93,20 +90,11 @@ impl Controller for Hybla {
     fn on_congestion(&mut self, event: &Congestion) {
         // RFC 5681, equation 4.
         let half = (event.flight_size as f64 / 2.0).max(2.0 * self.mss).min(MAX_WINDOW as f64);
-        self.ssthresh = half as u64;
+        self.slow_start.set_threshold(half as u64, false);
         self.cwnd = match event.cause {
             Cause::Loss | Cause::Ecn => half,
             Cause::Timeout => self.mss,
         };
-    }
-
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.cwnd = self.cwnd.min((limit as f64).max(self.mss));
-    }
-
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
-        self.ssthresh = ssthresh;
-        self.cwnd = (window as f64).max(self.mss).min(MAX_WINDOW as f64);
     }
 
     fn on_restart(&mut self, _now: Instant) {
@@ -117,8 +105,15 @@ impl Controller for Hybla {
         self.cwnd as u64
     }
 
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            self.slow_start.set_threshold(ssthresh, false);
+        }
+        self.cwnd = (window as f64).max(self.mss).min(MAX_WINDOW as f64);
+    }
+
     fn ssthresh(&self) -> Option<u64> {
-        Some(self.ssthresh)
+        Some(self.slow_start.threshold())
     }
 }
 

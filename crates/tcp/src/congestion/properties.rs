@@ -13,7 +13,8 @@ enum Event {
     Ack(AckSample),
     Congestion { cause: Cause, flight_size: u64, age: Option<Duration>, resent: bool },
     Send { in_flight: u64 },
-    RecoveryExit { limit: u64 },
+    RecoveryExit,
+    Set { window: u64, ssthresh: Option<u64> },
     Spurious { window: u64, ssthresh: u64 },
     Restart,
 }
@@ -85,7 +86,9 @@ fn event() -> impl Strategy<Value = Event> {
         12 => acknowledgement(),
         3 => congestion,
         1 => bytes().prop_map(|in_flight| Event::Send { in_flight }),
-        1 => prop_oneof![bytes(), Just(u64::MAX)].prop_map(|limit| Event::RecoveryExit { limit }),
+        1 => Just(Event::RecoveryExit),
+        1 => (bytes(), proptest::option::of(prop_oneof![bytes(), Just(u64::MAX)]))
+            .prop_map(|(window, ssthresh)| Event::Set { window, ssthresh }),
         1 => (bytes(), prop_oneof![bytes(), Just(u64::MAX)])
             .prop_map(|(window, ssthresh)| Event::Spurious { window, ssthresh }),
         1 => Just(Event::Restart),
@@ -146,7 +149,8 @@ proptest! {
                         controller.on_congestion(&Congestion { now, flight_size, cause, sent_at, resent });
                     }
                     Event::Send { in_flight } => controller.on_send_opportunity(now, in_flight),
-                    Event::RecoveryExit { limit } => controller.on_recovery_exit(now, limit),
+                    Event::RecoveryExit => controller.on_recovery_exit(now),
+                    Event::Set { window, ssthresh } => controller.set_window(window, ssthresh),
                     Event::Spurious { window, ssthresh } => controller.on_spurious_timeout(now, window, ssthresh),
                     Event::Restart => controller.on_restart(now),
                 }

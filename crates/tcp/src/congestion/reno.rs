@@ -70,21 +70,19 @@ impl Controller for Reno {
         self.reduce(window, threshold, event.cause == Cause::Timeout);
     }
 
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.window = self.window.min(limit.max(self.slow_start.mss()));
-    }
-
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
-        self.slow_start.set_threshold(ssthresh, false);
-        self.window = window.max(self.slow_start.mss());
-    }
-
     fn on_restart(&mut self, _now: Instant) {
         self.window = self.window.min(self.restart_window);
     }
 
     fn window(&self) -> u64 {
         self.window
+    }
+
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            self.slow_start.set_threshold(ssthresh, false);
+        }
+        self.window = window.max(self.slow_start.mss());
     }
 
     fn ssthresh(&self) -> Option<u64> {

@@ -1,6 +1,8 @@
 //! Slow start: RFC 5681 (3.1) with the byte counting of RFC 3465.
 //!
-//! It ends at the threshold; a way of ending it earlier may be named.
+//! It ends at the threshold; a way of ending it earlier may be named. Every controller's growth below its threshold is
+//! here; what a paper adds (Vegas grows every other round, FAST while the queue is short, Hybla by several bytes for each
+//! that counts) is in its controller's file.
 //!
 //! Deviations: the window grows only while at least half of it is used (RFC 5681 leaves that open; Linux asks for it).
 
@@ -49,6 +51,13 @@ impl SlowStart {
             config::SlowStart::HyStartPlusPlus => hystart_plus_plus::L,
             _ => start.byte_counting_limit,
         };
+        Self { search: search.map(Box::new), ..Self::plain(start, segments) }
+    }
+
+    /// Slow start up to the threshold that `start` names and nothing else, where one acknowledgement opens the window by
+    /// at most this many segments.
+    #[must_use]
+    pub const fn plain(start: &Start, segments: u64) -> Self {
         Self {
             threshold: start.ssthresh,
             limit: start.mss.saturating_mul(segments),
@@ -56,7 +65,7 @@ impl SlowStart {
             after_timeout: false,
             found: false,
             paced: start.paced,
-            search: search.map(Box::new),
+            search: None,
         }
     }
 
@@ -99,16 +108,22 @@ impl SlowStart {
         self.mss as u64
     }
 
+    /// Bytes that an acknowledgement counts for.
+    #[must_use]
+    pub const fn counted(&self, window: u64, ack: &AckSample) -> u64 {
+        let limit = if self.after_timeout { self.mss() } else { self.limit };
+        counted(ack.bytes, limit, ack.prior_in_flight, window)
+    }
+
     /// The window after an acknowledgement of new data; the threshold comes down to it if slow start is to end.
     #[must_use]
     pub fn on_ack(&mut self, window: u64, ack: &AckSample) -> u64 {
-        let limit = if self.after_timeout { self.mss() } else { self.limit };
+        let counted = self.counted(window, ack);
         let growth = match self.search.as_deref() {
-            _ if ack.prior_in_flight < window / 2 => 0,
             Some(Search::PlusPlus(search)) if search.is_conservative() => {
-                ack.bytes.min(limit) / hystart_plus_plus::CSS_GROWTH_DIVISOR
+                counted / hystart_plus_plus::CSS_GROWTH_DIVISOR
             }
-            _ => ack.bytes.min(limit),
+            _ => counted,
         };
         let window = window.saturating_add(growth);
         let found = match self.search.as_deref_mut() {
@@ -122,6 +137,18 @@ impl SlowStart {
             self.search = None;
         }
         window
+    }
+}
+
+/// Of `bytes` that were acknowledged, those that open a window: at most `limit`, and none unless at least half of the
+/// window had been in flight.
+pub(crate) const fn counted(bytes: u64, limit: u64, prior_in_flight: u64, window: u64) -> u64 {
+    if prior_in_flight < window / 2 {
+        0
+    } else if bytes < limit {
+        bytes
+    } else {
+        limit
     }
 }
 

@@ -15,7 +15,7 @@
 
 use base::{Duration, Instant};
 
-use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, Start};
+use super::{AckSample, Cause, Congestion, Controller, MAX_WINDOW, SlowStart, Start};
 use crate::config::VegasConfig;
 
 /// A window that keeps a few segments in the path's queues.
@@ -24,9 +24,8 @@ pub struct Vegas {
     mss: u64,
     window: u64,
     restart_window: u64,
-    ssthresh: u64,
-    /// Bytes that one acknowledgement can open the window by in slow start.
-    limit: u64,
+    /// Byte counting is not stricter after a time-out.
+    slow_start: SlowStart,
     config: VegasConfig,
     base_rtt: Duration,
     round: u64,
@@ -47,8 +46,7 @@ impl Vegas {
             mss: start.mss,
             window: start.initial_window,
             restart_window: start.initial_window,
-            ssthresh: start.ssthresh,
-            limit: start.mss.saturating_mul(start.byte_counting_limit),
+            slow_start: SlowStart::plain(start, start.byte_counting_limit),
             config,
             base_rtt: Duration::MAX,
             round: 0,
@@ -70,12 +68,12 @@ impl Vegas {
     fn on_round(&mut self, used: bool) {
         let Some(queue) = self.queue() else { return };
         let mss = self.mss;
-        if self.window < self.ssthresh {
+        if self.slow_start.active(self.window) {
             if self.grows {
                 self.grows = false;
             } else if queue > u64::from(self.config.gamma) * mss {
                 self.window = (self.window - self.window / 8).max(2 * mss);
-                self.ssthresh = 2 * mss;
+                self.slow_start.set_threshold(2 * mss, false);
             } else {
                 self.grows = true;
             }
@@ -95,7 +93,7 @@ impl Vegas {
             self.window - self.window / 4
         };
         self.window = window.max(2 * self.mss);
-        self.ssthresh = 2 * self.mss;
+        self.slow_start.set_threshold(2 * self.mss, false);
         self.reduced_at = Some(now);
     }
 }
@@ -114,9 +112,8 @@ impl Controller for Vegas {
             self.rtt_sum = self.rtt_sum.saturating_add(rtt.as_nanos());
             self.rtt_count += 1;
         }
-        let used = ack.prior_in_flight >= self.window / 2;
-        if !ack.recovering && self.window < self.ssthresh && self.grows && used {
-            self.window += ack.bytes.min(self.limit);
+        if !ack.recovering && self.slow_start.active(self.window) && self.grows {
+            self.window = self.slow_start.on_ack(self.window, ack);
         }
         self.window = self.window.min(MAX_WINDOW);
     }
@@ -130,7 +127,7 @@ impl Controller for Vegas {
                 }
             }
             Cause::Timeout => {
-                self.ssthresh = (event.flight_size / 2).max(2 * self.mss);
+                self.slow_start.set_threshold((event.flight_size / 2).max(2 * self.mss), false);
                 self.window = self.mss;
                 self.grows = true;
                 self.reduced_at = Some(event.now);
@@ -138,19 +135,10 @@ impl Controller for Vegas {
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        self.window = self.window.min(limit.max(self.mss));
-    }
-
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
-        self.window = window.max(self.mss).min(MAX_WINDOW);
-        self.ssthresh = ssthresh;
-    }
-
     fn on_restart(&mut self, _now: Instant) {
         if self.window > self.restart_window {
             // Slow start leads back to where the window was.
-            self.ssthresh = self.ssthresh.max(self.window);
+            self.slow_start.set_threshold(self.slow_start.threshold().max(self.window), false);
             self.window = self.restart_window;
             self.grows = true;
         }
@@ -160,8 +148,15 @@ impl Controller for Vegas {
         self.window
     }
 
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            self.slow_start.set_threshold(ssthresh, false);
+        }
+        self.window = window.max(self.mss).min(MAX_WINDOW);
+    }
+
     fn ssthresh(&self) -> Option<u64> {
-        Some(self.ssthresh)
+        Some(self.slow_start.threshold())
     }
 }
 

@@ -79,20 +79,16 @@ impl<E: Estimator + Default> Controller for Westwood<E> {
         }
     }
 
-    fn on_recovery_exit(&mut self, now: Instant, limit: u64) {
-        self.reno.on_recovery_exit(now, limit);
-    }
-
-    fn on_spurious_timeout(&mut self, now: Instant, window: u64, ssthresh: u64) {
-        self.reno.on_spurious_timeout(now, window, ssthresh);
-    }
-
     fn on_restart(&mut self, now: Instant) {
         self.reno.on_restart(now);
     }
 
     fn window(&self) -> u64 {
         self.reno.window()
+    }
+
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        self.reno.set_window(window, ssthresh);
     }
 
     fn ssthresh(&self) -> Option<u64> {

@@ -6,7 +6,6 @@ use base::{Duration, Instant};
 
 use super::recovering::Before;
 use super::{Connection, Discard, Events};
-use crate::config::Recovery;
 use crate::congestion::AckSample;
 use crate::recovery::scoreboard::{Delivered, Record};
 use crate::recovery::{Arrival, Phase};
@@ -65,7 +64,7 @@ impl Connection {
         }
         if news.acked > 0 {
             self.after_advance(now);
-        } else if self.config.recovery.scheme == Recovery::Rack && self.head_is_still_young(&news) {
+        } else if self.sender.recovery.is_timed() && self.head_is_still_young(&news) {
             let wait = self.sender.rto();
             self.restart_retransmit(now, wait);
         }

@@ -99,7 +99,11 @@ impl Connection {
         let limit = if self.ignores_losses() { u64::MAX } else { limit };
         let sender = &mut self.sender;
         let limit = sender.reduction.take().map_or(limit, |reduction| reduction.exit_limit());
-        sender.controller.on_recovery_exit(now, limit);
+        sender.controller.on_recovery_exit(now);
+        let window = limit.max(u64::from(sender.mss));
+        if !sender.controller.steers_recovery() && window <= sender.controller.window() {
+            sender.controller.set_window(window, None);
+        }
     }
 
     /// Moves the reduction on by what was delivered.

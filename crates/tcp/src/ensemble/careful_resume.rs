@@ -3,8 +3,7 @@
 //!
 //! Deviations and choices:
 //! - the jump and what follows are kept apart from the controller that `congestion` names: a controller is handed the
-//!   window when there is one to hand over, as after a spurious time-out. One that has no such window (it ignores
-//!   that call) goes on with its own, and a search for the end of slow start ends with it;
+//!   window when there is one to hand over; a search for the end of slow start ends with it;
 //! - packets are told apart by bytes delivered, not by number: the first unvalidated byte is the one after all that was
 //!   outstanding at the jump;
 //! - `saved_cwnd` is the most that was in the network since the last congestion. It is saved once a round trip, while it
@@ -181,9 +180,9 @@ impl Resuming {
     }
 
     /// Gives the controller this window; the threshold stays.
-    fn hand_over(&mut self, now: Instant, window: u64) {
+    fn hand_over(&mut self, window: u64) {
         let ssthresh = self.inner.ssthresh().unwrap_or(u64::MAX);
-        self.inner.on_spurious_timeout(now, window, ssthresh);
+        self.inner.set_window(window, Some(ssthresh));
     }
 
     /// The end of Reconnaissance: the initial window has arrived and more waits than the window lets out.
@@ -200,13 +199,13 @@ impl Resuming {
     }
 
     /// The end of Unvalidated: the window falls to what is in the network.
-    fn begin_validation(&mut self, now: Instant, in_flight: u64) {
+    fn begin_validation(&mut self, in_flight: u64) {
         if in_flight <= self.pipe_size {
-            self.hand_over(now, self.pipe_size);
+            self.hand_over(self.pipe_size);
             return self.enter(Phase::Normal);
         }
         self.mark = self.delivered + in_flight;
-        self.hand_over(now, in_flight);
+        self.hand_over(in_flight);
         self.enter(Phase::Validating);
     }
 
@@ -220,7 +219,7 @@ impl Resuming {
             Cause::Timeout => self.inner.window(),
             Cause::Loss | Cause::Ecn => half,
         };
-        self.inner.on_spurious_timeout(event.now, window, half.max(2 * self.mss));
+        self.inner.set_window(window, Some(half.max(2 * self.mss)));
         self.enter(Phase::SafeRetreat);
     }
 
@@ -233,7 +232,7 @@ impl Resuming {
                 self.pipe_size += ack.delivered_bytes;
                 let late = ack.now.saturating_since(self.jumped_at) > self.rtt;
                 if self.delivered > self.mark || late {
-                    self.begin_validation(ack.now, ack.in_flight);
+                    self.begin_validation(ack.in_flight);
                 }
             }
             Phase::Validating => {
@@ -247,7 +246,7 @@ impl Resuming {
                 if self.delivered >= self.mark {
                     let ssthresh = (self.pipe_size / 2).max(2 * self.mss);
                     let window = self.inner.window();
-                    self.inner.on_spurious_timeout(ack.now, window, ssthresh);
+                    self.inner.set_window(window, Some(ssthresh));
                     self.enter(Phase::Normal);
                 }
             }
@@ -308,14 +307,14 @@ impl Controller for Resuming {
                 self.confirm_path(now, in_flight);
             }
             Phase::Unvalidated if full(self.jump_cwnd) || now.saturating_since(self.jumped_at) > self.rtt => {
-                self.begin_validation(now, in_flight);
+                self.begin_validation(in_flight);
             }
             _ => {}
         }
     }
 
-    fn on_recovery_exit(&mut self, now: Instant, limit: u64) {
-        self.inner.on_recovery_exit(now, limit);
+    fn on_recovery_exit(&mut self, now: Instant) {
+        self.inner.on_recovery_exit(now);
     }
 
     fn steers_recovery(&self) -> bool {
@@ -337,6 +336,10 @@ impl Controller for Resuming {
 
     fn window(&self) -> u64 {
         if self.phase == Phase::Unvalidated { self.jump_cwnd } else { self.inner.window() }
+    }
+
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        self.inner.set_window(window, ssthresh);
     }
 
     fn ssthresh(&self) -> Option<u64> {

@@ -92,20 +92,20 @@ impl Controller for Member {
         lock(&self.ecb).on_send_opportunity(now, self.ticket, in_flight);
     }
 
-    fn on_recovery_exit(&mut self, _now: Instant, limit: u64) {
-        lock(&self.ecb).on_recovery_exit(self.ticket, limit);
-    }
-
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
-        lock(&self.ecb).on_spurious_timeout(self.ticket, window, ssthresh);
-    }
-
     fn on_restart(&mut self, now: Instant) {
         lock(&self.ecb).on_restart(now, self.ticket, self.restart_window);
     }
 
     fn window(&self) -> u64 {
         lock(&self.ecb).cwnd(self.ticket, self.mss)
+    }
+
+    fn set_window(&mut self, window: u64, ssthresh: Option<u64>) {
+        let mut ecb = lock(&self.ecb);
+        match ssthresh {
+            None => ecb.set_window(self.ticket, window),
+            Some(ssthresh) => ecb.restore(self.ticket, window, ssthresh),
+        }
     }
 
     fn ssthresh(&self) -> Option<u64> {

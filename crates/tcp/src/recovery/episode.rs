@@ -136,9 +136,9 @@ pub(crate) enum Phase {
     Timeout,
 }
 
-/// The state that schemes after RFC 5681 share.
-#[derive(Clone, Debug)]
-pub(super) struct Episode {
+/// The state that all schemes share; a [`super::Machine`] keeps it.
+#[derive(Debug)]
+pub(crate) struct Episode {
     pub(super) phase: Phase,
     /// SND.NXT when the phase began: `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
     pub(super) recover: u64,

@@ -11,33 +11,53 @@
 //! - as in Linux, reordering by more than the three segments ends all this for the connection, and the tests of
 //!   RFC 6675 are left; Linux raises its threshold besides.
 
+use base::Instant;
+
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Change, DUP_THRESH, Sack};
+use super::{Arrival, Change, DUP_THRESH, Episode, Next, Sack, Scheme};
 
 /// Recovery that trusts the network to keep the order.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fack {
-    pub(super) sack: Sack,
+    sack: Sack,
     /// The network does not keep the order.
     reordered: bool,
 }
 
-impl Fack {
-    pub(super) fn new(una: u64) -> Self {
-        Self { sack: Sack::new(una), reordered: false }
-    }
-
-    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+impl Scheme for Fack {
+    fn on_ack(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+        holds: bool,
+    ) -> Change {
         let distance = u64::from(DUP_THRESH) * arrival.mss;
         self.reordered |= arrival.reordered_by > distance;
         if self.reordered {
-            return self.sack.on_ack(board, arrival);
+            return self.sack.on_ack(episode, board, arrival, holds);
         }
         if arrival.sacked > 0
             && let Some(fack) = board.highest_sacked()
         {
             board.mark_lost_below(fack.saturating_sub(distance));
         }
-        self.sack.judge(board, arrival)
+        self.sack.judge(episode, board, arrival)
+    }
+
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        self.sack.enter(episode, board, arrival)
+    }
+
+    fn next(&mut self, episode: &Episode, board: &mut Scoreboard, new_data: bool) -> Next {
+        self.sack.next(episode, board, new_data)
+    }
+
+    fn on_sent(&mut self, episode: &Episode, sent: Next, now: Instant) {
+        self.sack.on_sent(episode, sent, now);
+    }
+
+    fn asks_for_order(&self) -> bool {
+        true
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! Deviations: the timestamp heuristic of section 4.2 is left out.
 
+use base::Instant;
+
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Phase};
-use crate::config::{ExitWindow, PartialAcks, TcpConfig};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Phase, Scheme};
+use crate::config::{ExitWindow, PartialAcks, RecoveryConfig};
 
 /// Recovery from cumulative acknowledgements alone.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct NewReno {
-    pub(super) episode: Episode,
     /// What duplicates and partial acknowledgements add to the window during fast recovery.
     inflation: i64,
     partial_acks: u32,
@@ -22,63 +23,32 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
-    pub(super) fn new(config: &TcpConfig, una: u64) -> Self {
+    pub(super) const fn new(config: &RecoveryConfig) -> Self {
         Self {
-            // RFC 6582 (3.2): `recover` starts at the initial send sequence number, one below the first data byte.
-            episode: Episode::new(una - 1),
             inflation: 0,
             partial_acks: 0,
             last_advance: 0,
-            timer: config.recovery.partial_acks,
-            exit: config.recovery.exit_window,
-            heuristic: config.recovery.ack_heuristic,
+            timer: config.partial_acks,
+            exit: config.exit_window,
+            heuristic: config.ack_heuristic,
         }
-    }
-
-    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        if arrival.acked > 0 {
-            self.episode.dup_acks = 0;
-            self.last_advance = u32::try_from(arrival.acked).unwrap_or(u32::MAX);
-            return self.on_advance(board, arrival);
-        }
-        if !arrival.duplicate {
-            return Change::None;
-        }
-        self.episode.count_duplicate(arrival.nxt);
-        if self.episode.phase == Phase::FastRecovery {
-            self.inflation += arrival.mss as i64;
-        } else if self.episode.dup_acks == DUP_THRESH && self.means_loss(arrival) {
-            return self.enter(board, arrival);
-        }
-        Change::None
     }
 
     /// Step 2: the acknowledgement covers more than `recover`; or, after a time-out, so little was acknowledged before
     /// the duplicates that these are no echo of segments sent twice (4.1).
-    fn means_loss(&self, arrival: &Arrival) -> bool {
-        let covers = self.episode.phase == Phase::Open && arrival.una > self.episode.recover;
+    fn means_loss(&self, episode: &Episode, arrival: &Arrival) -> bool {
+        let covers = episode.phase == Phase::Open && arrival.una > episode.recover;
         covers
             || (self.heuristic
                 && arrival.cwnd > arrival.mss
                 && u64::from(self.last_advance) <= ACKED_AT_MOST * arrival.mss)
     }
 
-    /// Steps 2 and 3 of RFC 5681 (3.2).
-    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let flight_size = self.episode.flight_size(board, arrival);
-        self.episode.begin(Phase::FastRecovery, arrival.nxt);
-        self.inflation = i64::from(self.episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;
-        self.partial_acks = 0;
-        let lost = Lost::head(board);
-        board.mark_head_lost();
-        Change::Entered { flight_size, lost }
-    }
-
-    fn on_advance(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let full = arrival.una >= self.episode.recover;
-        match self.episode.phase {
+    fn on_advance(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let full = arrival.una >= episode.recover;
+        match episode.phase {
             Phase::FastRecovery if full => {
-                self.episode.end();
+                episode.end();
                 self.inflation = 0;
                 let flight_size = arrival.nxt - arrival.una;
                 let limit = match self.exit {
@@ -91,7 +61,7 @@ impl NewReno {
                 // A partial acknowledgement: the next hole, and the window deflates by what was acknowledged.
                 self.partial_acks += 1;
                 board.mark_head_lost();
-                self.episode.forced = true;
+                episode.forced = true;
                 self.inflation -= arrival.acked as i64;
                 if arrival.acked >= arrival.mss {
                     self.inflation += arrival.mss as i64;
@@ -99,24 +69,70 @@ impl NewReno {
                 Change::None
             }
             Phase::Timeout if full => {
-                self.episode.end();
+                episode.end();
                 Change::None
             }
             Phase::Timeout | Phase::Open => Change::None,
         }
     }
+}
 
-    pub(super) fn on_timeout(&mut self) {
+impl Scheme for NewReno {
+    /// RFC 6582 (3.2): the initial send sequence number, one below the first data byte.
+    fn first_recover(&self, una: u64) -> u64 {
+        una - 1
+    }
+
+    fn on_ack(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+        _holds: bool,
+    ) -> Change {
+        if arrival.acked > 0 {
+            episode.dup_acks = 0;
+            self.last_advance = u32::try_from(arrival.acked).unwrap_or(u32::MAX);
+            return self.on_advance(episode, board, arrival);
+        }
+        if !arrival.duplicate {
+            return Change::None;
+        }
+        episode.count_duplicate(arrival.nxt);
+        if episode.phase == Phase::FastRecovery {
+            self.inflation += arrival.mss as i64;
+        } else if episode.dup_acks == DUP_THRESH && self.means_loss(episode, arrival) {
+            return self.enter(episode, board, arrival);
+        }
+        Change::None
+    }
+
+    /// Steps 2 and 3 of RFC 5681 (3.2).
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = episode.flight_size(board, arrival);
+        episode.begin(Phase::FastRecovery, arrival.nxt);
+        self.inflation = i64::from(episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;
+        self.partial_acks = 0;
+        let lost = Lost::head(board);
+        board.mark_head_lost();
+        Change::Entered { flight_size, lost }
+    }
+
+    fn on_timeout(&mut self, _now: Instant) {
         self.inflation = 0;
     }
 
-    pub(super) const fn inflation(&self) -> i64 {
+    fn inflation(&self) -> i64 {
         self.inflation
     }
 
+    fn is_cumulative(&self) -> bool {
+        true
+    }
+
     /// Step 3: "impatient" lets the first partial acknowledgement alone restart the timer, "slow but steady" each.
-    pub(super) fn restarts_timer(&self) -> bool {
-        self.episode.phase != Phase::FastRecovery
+    fn restarts_timer(&self, episode: &Episode) -> bool {
+        episode.phase != Phase::FastRecovery
             || self.partial_acks <= 1
             || self.timer == PartialAcks::SlowButSteady
     }

@@ -17,13 +17,12 @@ use base::{Duration, Instant};
 
 use super::scoreboard::Scoreboard;
 use super::tail_loss_probe::{Outcome, TailLossProbe};
-use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase, Scheme};
 
 /// Recovery by time.
 #[derive(Debug)]
 pub(crate) struct Rack {
-    pub(super) episode: Episode,
-    pub(super) probe: TailLossProbe,
+    probe: TailLossProbe,
     /// `RACK.xmit_ts` and `RACK.end_seq`: of all delivered segments, the one sent last.
     latest: (Instant, u64),
     /// `RACK.rtt`.
@@ -62,9 +61,8 @@ struct Found {
 }
 
 impl Rack {
-    pub(super) fn new(una: u64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            episode: Episode::new(una),
             probe: TailLossProbe::default(),
             latest: (Instant::ZERO, 0),
             rtt: Duration::ZERO,
@@ -78,44 +76,18 @@ impl Rack {
         }
     }
 
-    /// When [`Rack::judge_and_respond`] wants to be called.
-    pub(super) const fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    /// An acknowledgement arrived; while a time-out is in doubt, `holds`, nothing further is judged.
-    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival, holds: bool) -> Change {
-        if let Some(newest) = arrival.newest {
-            // Step 2.
-            self.rtt = arrival.now.saturating_since(newest.0);
-            self.latest = self.latest.max(newest);
-        }
-        self.reordering_seen |= arrival.reordered_by > 0; // Step 3.
-        let ended = self.on_advance(arrival);
-        self.adapt(arrival, ended.is_some()); // Step 4.
-        if arrival.sacked > 0 && self.episode.phase == Phase::Open {
-            self.episode.count_duplicate(arrival.nxt);
-        }
-        let probed = self.probe.on_ack(arrival);
-        let change = if holds { Change::None } else { self.judge_and_respond(board, arrival) };
-        match (change, probed, ended) {
-            (Change::None, Outcome::Repaired { flight_size, lost }, None) => {
-                self.responded_at = arrival.now;
-                Change::Repaired { flight_size, lost }
-            }
-            (Change::None, _, Some(Phase::FastRecovery)) => Change::Left { limit: u64::MAX },
-            // A recovery that begins where another ends takes its place.
-            (change, ..) => change,
-        }
-    }
-
     /// The reordering timer expired, or an acknowledgement came (step 5).
-    pub(super) fn judge_and_respond(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let (flight_size, in_network) = (self.episode.flight_size(board, arrival), board.pipe());
-        let found = self.judge(board, arrival);
-        let change = match (self.episode.phase, found.first, found.again) {
+    fn judge_and_respond(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+    ) -> Change {
+        let (flight_size, in_network) = (episode.flight_size(board, arrival), board.pipe());
+        let found = self.judge(episode, board, arrival);
+        let change = match (episode.phase, found.first, found.again) {
             (Phase::Open, Some(lost), _) | (Phase::Timeout, _, Some(lost)) => {
-                self.episode.begin(Phase::FastRecovery, arrival.nxt);
+                episode.begin(Phase::FastRecovery, arrival.nxt);
                 Change::Entered { flight_size, lost }
             }
             (Phase::FastRecovery, _, Some(lost)) => Change::Again { flight_size: in_network, lost },
@@ -127,27 +99,17 @@ impl Rack {
         change
     }
 
-    /// The first segment is lost for another reason than its time.
-    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let flight_size = self.episode.flight_size(board, arrival);
-        let lost = Lost::head(board);
-        self.episode.begin(Phase::FastRecovery, arrival.nxt);
-        self.responded_at = arrival.now;
-        board.mark_head_lost();
-        Change::Entered { flight_size, lost }
-    }
-
     /// Ends what `arrival` has got over; what that was.
-    fn on_advance(&mut self, arrival: &Arrival) -> Option<Phase> {
+    fn on_advance(&mut self, episode: &mut Episode, arrival: &Arrival) -> Option<Phase> {
         if arrival.acked == 0 {
             return None;
         }
-        self.episode.dup_acks = 0;
-        if self.episode.phase == Phase::Open || arrival.una < self.episode.recover {
+        episode.dup_acks = 0;
+        if episode.phase == Phase::Open || arrival.una < episode.recover {
             return None;
         }
-        let ended = self.episode.phase;
-        self.episode.end();
+        let ended = episode.phase;
+        episode.end();
         self.resends = None;
         Some(ended)
     }
@@ -171,8 +133,8 @@ impl Rack {
     }
 
     /// `RACK_update_reo_wnd`, the part that tells.
-    fn reo_wnd(&self, board: &Scoreboard, arrival: &Arrival) -> Duration {
-        let urgent = self.episode.phase != Phase::Open || board.sacked_segments() >= DUP_THRESH;
+    fn reo_wnd(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival) -> Duration {
+        let urgent = episode.phase != Phase::Open || board.sacked_segments() >= DUP_THRESH;
         if !self.reordering_seen && urgent {
             return Duration::ZERO;
         }
@@ -181,15 +143,15 @@ impl Rack {
     }
 
     /// How old a segment may get.
-    fn patience(&self, board: &Scoreboard, arrival: &Arrival) -> Duration {
+    fn patience(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival) -> Duration {
         // Before anything was delivered, the handshake's round trip.
         let rtt = if self.latest.1 == 0 { arrival.srtt } else { self.rtt };
-        rtt + self.reo_wnd(board, arrival)
+        rtt + self.reo_wnd(episode, board, arrival)
     }
 
     /// `RACK_detect_loss`.
-    fn judge(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Found {
-        let patience = self.patience(board, arrival);
+    fn judge(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival) -> Found {
+        let patience = self.patience(episode, board, arrival);
         let (latest, now) = (self.latest, arrival.now);
         let (mut deadline, mut found) = (Instant::MAX, Found::default());
         board.mark_lost_while(|record| {
@@ -232,14 +194,56 @@ impl Rack {
         self.deadline = deadline;
         found
     }
+}
+
+impl Scheme for Rack {
+    fn on_ack(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+        holds: bool,
+    ) -> Change {
+        if let Some(newest) = arrival.newest {
+            // Step 2.
+            self.rtt = arrival.now.saturating_since(newest.0);
+            self.latest = self.latest.max(newest);
+        }
+        self.reordering_seen |= arrival.reordered_by > 0; // Step 3.
+        let ended = self.on_advance(episode, arrival);
+        self.adapt(arrival, ended.is_some()); // Step 4.
+        if arrival.sacked > 0 && episode.phase == Phase::Open {
+            episode.count_duplicate(arrival.nxt);
+        }
+        let probed = self.probe.on_ack(arrival);
+        let change = if holds { Change::None } else { self.judge_and_respond(episode, board, arrival) };
+        match (change, probed, ended) {
+            (Change::None, Outcome::Repaired { flight_size, lost }, None) => {
+                self.responded_at = arrival.now;
+                Change::Repaired { flight_size, lost }
+            }
+            (Change::None, _, Some(Phase::FastRecovery)) => Change::Left { limit: u64::MAX },
+            // A recovery that begins where another ends takes its place.
+            (change, ..) => change,
+        }
+    }
+
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = episode.flight_size(board, arrival);
+        let lost = Lost::head(board);
+        episode.begin(Phase::FastRecovery, arrival.nxt);
+        self.responded_at = arrival.now;
+        board.mark_head_lost();
+        Change::Entered { flight_size, lost }
+    }
 
     /// `RACK_mark_losses_on_RTO` (6.3): the first segment, and those whose time is up.
-    pub(super) fn mark_losses_on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
-        let patience = self.patience(board, arrival);
+    fn mark_losses_on_timeout(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival) {
+        let patience = self.patience(episode, board, arrival);
         board.mark_expired(|record| record.sent_at.saturating_add(patience) <= arrival.now);
     }
 
-    pub(super) fn on_timeout(&mut self, now: Instant) {
+    fn on_timeout(&mut self, now: Instant) {
         self.deadline = Instant::MAX;
         self.responded_at = now;
         self.probe.cancel();
@@ -248,12 +252,13 @@ impl Rack {
         }
     }
 
-    /// The record with this index was sent again.
-    pub(super) fn on_resent(&mut self, at: Instant, index: u64) {
-        self.resends.get_or_insert_default().sent.push_back((at, index));
+    fn on_sent(&mut self, _episode: &Episode, sent: Next, now: Instant) {
+        if let Next::Retransmit(index) | Next::Probe(index) = sent {
+            self.resends.get_or_insert_default().sent.push_back((now, index));
+        }
     }
 
-    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
+    fn next(&mut self, _episode: &Episode, board: &mut Scoreboard, new_data: bool) -> Next {
         if let Some(resends) = &mut self.resends {
             while let Some(&index) = resends.lost.front() {
                 if board.is_due_again(index) {
@@ -263,6 +268,26 @@ impl Rack {
             }
         }
         Next::lost_or_new(board, new_data)
+    }
+
+    fn asks_for_order(&self) -> bool {
+        true
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    fn on_timer(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        self.judge_and_respond(episode, board, arrival)
+    }
+
+    fn probe(&self) -> Option<&TailLossProbe> {
+        Some(&self.probe)
+    }
+
+    fn probe_mut(&mut self) -> Option<&mut TailLossProbe> {
+        Some(&mut self.probe)
     }
 }
 

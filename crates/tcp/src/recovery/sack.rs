@@ -7,57 +7,67 @@
 //!   has reneged and the scoreboard is cleared (RFC 2018, 8);
 //! - the rescue of rule 4 is left out while the segment's copy from rule 1 or 3 is under way.
 
+use base::Instant;
+
 use super::scoreboard::{Record, Scoreboard};
-use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase};
+use super::{Arrival, Change, DUP_THRESH, Episode, Lost, Next, Phase, Scheme};
 
 /// Recovery from the scoreboard.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sack {
-    pub(super) episode: Episode,
     /// `RescueRxt`, as the offset after it: a rescue retransmission needs an acknowledgement of more.
     rescue_rxt: u64,
 }
 
 impl Sack {
-    pub(super) fn new(una: u64) -> Self {
-        Self { episode: Episode::new(una), rescue_rxt: 0 }
-    }
-
-    pub(super) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        if arrival.sacked > 0 {
-            board.mark_losses(DUP_THRESH, arrival.mss);
-        }
-        self.judge(board, arrival)
-    }
-
     /// What the marks on the scoreboard mean.
-    pub(super) fn judge(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    pub(super) fn judge(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+    ) -> Change {
         let mut change = Change::None;
         if arrival.acked > 0 {
-            self.episode.dup_acks = 0;
-            if self.episode.phase != Phase::Open && arrival.una >= self.episode.recover {
-                if self.episode.phase == Phase::FastRecovery {
+            episode.dup_acks = 0;
+            if episode.phase != Phase::Open && arrival.una >= episode.recover {
+                if episode.phase == Phase::FastRecovery {
                     change = Change::Left { limit: u64::MAX };
                 }
-                self.episode.end();
+                episode.end();
             }
         }
         // Section 2: a duplicate is what carries new selective acknowledgements, whatever else it does.
-        if arrival.sacked == 0 || self.episode.phase != Phase::Open {
+        if arrival.sacked == 0 || episode.phase != Phase::Open {
             return change;
         }
-        self.episode.count_duplicate(arrival.nxt);
+        episode.count_duplicate(arrival.nxt);
         // Section 5, steps 1 and 2.
-        if self.episode.dup_acks >= DUP_THRESH || board.is_due_again(board.head()) {
-            return self.enter(board, arrival);
+        if episode.dup_acks >= DUP_THRESH || board.is_due_again(board.head()) {
+            return self.enter(episode, board, arrival);
         }
         change
     }
+}
+
+impl Scheme for Sack {
+    fn on_ack(
+        &mut self,
+        episode: &mut Episode,
+        board: &mut Scoreboard,
+        arrival: &Arrival,
+        _holds: bool,
+    ) -> Change {
+        if arrival.sacked > 0 {
+            board.mark_losses(DUP_THRESH, arrival.mss);
+        }
+        self.judge(episode, board, arrival)
+    }
 
     /// Section 5, step 4.
-    pub(super) fn enter(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let flight_size = self.episode.flight_size(board, arrival);
-        self.episode.begin(Phase::FastRecovery, arrival.nxt);
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+        let flight_size = episode.flight_size(board, arrival);
+        episode.begin(Phase::FastRecovery, arrival.nxt);
         // Step 4.3: to the end of the first retransmission, lest a rescue be premature.
         self.rescue_rxt = board.first().map_or(arrival.nxt, Record::end);
         let lost = Lost::head(board);
@@ -66,19 +76,21 @@ impl Sack {
     }
 
     /// Rule 4 allows one rescue a recovery: nothing beyond `RecoveryPoint` is acknowledged in it.
-    pub(super) const fn on_rescue(&mut self) {
-        self.rescue_rxt = self.episode.recover;
+    fn on_sent(&mut self, episode: &Episode, sent: Next, _now: Instant) {
+        if matches!(sent, Next::Rescue(_)) {
+            self.rescue_rxt = episode.recover;
+        }
     }
 
     /// `NextSeg` (section 4).
-    pub(super) fn next(&mut self, board: &mut Scoreboard, new_data: bool) -> Next {
+    fn next(&mut self, episode: &Episode, board: &mut Scoreboard, new_data: bool) -> Next {
         if let Some(index) = board.next_lost() {
             return Next::Retransmit(index); // Rule 1.
         }
         if new_data {
             return Next::New; // Rule 2.
         }
-        if self.episode.phase != Phase::FastRecovery {
+        if episode.phase != Phase::FastRecovery {
             return Next::Nothing;
         }
         if let Some(index) = board.next_below_highest_sacked() {

@@ -161,7 +161,7 @@ fn recovery_conserves_packets_and_restores_the_window() {
     assert_eq!(bbr.window(), 81 * MSS);
     bbr.on_ack(&recovering(6, 80 * MSS));
     assert_eq!(bbr.window(), 82 * MSS);
-    bbr.on_recovery_exit(at_ms(700), u64::MAX);
+    bbr.on_recovery_exit(at_ms(700));
     assert_eq!(bbr.window(), window);
 }
 

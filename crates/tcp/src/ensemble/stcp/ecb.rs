@@ -21,6 +21,7 @@ mod state;
 use base::Instant;
 use core::net::IpAddr;
 
+use crate::congestion::slow_start::counted;
 use crate::congestion::{AckSample, Start};
 use crate::ensemble::{SharingConfig, Ticket};
 use crate::rtt::RttEstimator;
@@ -313,9 +314,8 @@ impl Ecb {
         let (cwnd, mss, bytes) = (share.cwnd, share.mss, ack.bytes - stale);
         self.learned = true;
         if self.n_cwnd < self.n_ssthresh {
-            if ack.prior_in_flight >= cwnd / 2 {
-                self.n_cwnd += bytes.min(if self.after_timeout { mss } else { limit });
-            }
+            let limit = if self.after_timeout { mss } else { limit };
+            self.n_cwnd += counted(bytes, limit, ack.prior_in_flight, cwnd);
         } else if ack.prior_in_flight + mss > cwnd {
             self.acked += bytes;
             if self.acked >= self.n_cwnd {

@@ -70,15 +70,20 @@ impl Ecb {
         share.stale > 0 && (before || event.cause == Cause::Ecn)
     }
 
-    /// Recovery ended and asks for at most `limit` bytes at first: a member gives up the rest.
-    pub(in super::super) fn on_recovery_exit(&mut self, id: Ticket, limit: u64) {
+    /// Somebody sets this member's window: the aggregate loses what it gives up, or grows by what it gains.
+    pub(in super::super) fn set_window(&mut self, id: Ticket, window: u64) {
         let Some(share) = self.share(id) else { return };
-        self.cut_to(id, limit.max(share.mss));
+        let (cwnd, new) = (share.cwnd, window.max(share.mss));
+        if new <= cwnd {
+            return self.cut_to(id, new);
+        }
+        self.n_cwnd += new - cwnd;
+        self.set_cwnd(id, new);
     }
 
     /// The time-out was spurious: this member's window is back. The others find the aggregate's old threshold and
     /// grow towards it.
-    pub(in super::super) fn on_spurious_timeout(&mut self, id: Ticket, window: u64, ssthresh: u64) {
+    pub(in super::super) fn restore(&mut self, id: Ticket, window: u64, ssthresh: u64) {
         let Some(share) = self.share(id) else { return };
         let (cwnd, new) = (share.cwnd, window.max(share.mss));
         // Beside others, a member's own threshold may be less than the aggregate's is now.

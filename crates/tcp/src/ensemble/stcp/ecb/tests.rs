@@ -136,9 +136,12 @@ impl Model {
                 ecb.on_timeout(&Congestion { now, ..samples::congestion(member.flight, Cause::Timeout) }, id);
                 member.flight = 0;
             }
-            Step::RecoveryExit { limit, .. } if member.started => ecb.on_recovery_exit(id, limit),
+            Step::RecoveryExit { limit, .. } if member.started => {
+                let cwnd = ecb.cwnd(id, MSS);
+                ecb.set_window(id, limit.min(cwnd));
+            }
             Step::SpuriousTimeout { window, .. } if member.started => {
-                ecb.on_spurious_timeout(id, window, 20 * MSS);
+                ecb.restore(id, window, 20 * MSS);
             }
             Step::Restart { .. } if member.started && member.flight == 0 => {
                 ecb.on_restart(now, id, self.initial_window);
