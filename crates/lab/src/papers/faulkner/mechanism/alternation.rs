@@ -8,8 +8,8 @@ use std::io;
 
 use base::config::ConfigError;
 use base::{Instant, Rng};
-use link::Endpoint;
 use link::cotmll::{Ack, Config, Cotmll, SubProtocol, Trailer};
+use link::{Endpoint, LineLimits};
 
 use super::FIGURE;
 use crate::claims::Measurements;
@@ -119,7 +119,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let endpoint = Cotmll::new(Config::default());
+        let endpoint = Cotmll::new(Config::default(), &LineLimits::default());
         Self { endpoint, next: 0, beyond: BTreeSet::new(), told_block: false }
     }
 
@@ -151,7 +151,7 @@ impl Pair {
     fn look(&mut self, trailers: u32, seen: &mut Seen) {
         for _ in 0..trailers {
             let mut frame = Vec::new();
-            self.endpoint.poll_frame(NOW, usize::MAX, &mut frame);
+            self.endpoint.poll_frame(NOW, &mut frame);
             self.endpoint.seal_frame(NOW, &mut frame);
             let told = Trailer::parse(&frame).ok().map(|(trailer, _)| trailer.ack);
             seen.trailers += 1;

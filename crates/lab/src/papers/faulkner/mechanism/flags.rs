@@ -126,7 +126,7 @@ impl Flags {
     }
 
     fn note(&mut self, flagged: &FramesFlagged, now: Instant, sent: &mut [Sent; SPACE]) {
-        let TrailerMark { ack, ack_count, .. } = flagged.trailer;
+        let Some(TrailerMark { ack, ack_count, .. }) = flagged.trailer else { return };
         let mut block = (0..usize::from(ack_count)).map(|k| (usize::from(ack) + k) % SPACE);
         let is_fresh = block.all(|number| sent[number].times <= 1);
         for &number in &flagged.frames {

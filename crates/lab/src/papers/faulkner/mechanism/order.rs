@@ -8,7 +8,7 @@ use std::io;
 use base::config::ConfigError;
 use base::{Instant, Packet, Rng};
 use link::cotmll::{Ack, Config, Cotmll, SubProtocol, Trailer};
-use link::{Class, Endpoint, FrameKind};
+use link::{Endpoint, FrameKind, LineLimits, Treatment};
 
 use super::FIGURE;
 use crate::claims::Measurements;
@@ -64,13 +64,13 @@ fn endpoint(window: u32) -> Cotmll {
         frame_payload: PAYLOAD.try_into().unwrap_or_default(),
         ..Config::default()
     };
-    Cotmll::new(config)
+    Cotmll::new(config, &LineLimits::default())
 }
 
 /// What goes next: its kind, and its sequence number if it carries data.
 fn poll(endpoint: &mut Cotmll) -> (FrameKind, Option<u16>) {
     let mut frame = Vec::new();
-    let info = endpoint.poll_frame(NOW, usize::MAX, &mut frame);
+    let info = endpoint.poll_frame(NOW, &mut frame);
     let trailer = Trailer::parse(&frame).ok().map(|(trailer, _)| trailer);
     let kind = info.map_or(FrameKind::Control, |info| info.kind);
     (kind, trailer.filter(|trailer| trailer.protocol == SubProtocol::Reliable).map(|trailer| trailer.tx))
@@ -78,7 +78,7 @@ fn poll(endpoint: &mut Cotmll) -> (FrameKind, Option<u16>) {
 
 fn offer(endpoint: &mut Cotmll, frames: u32) -> bool {
     let packet = Packet::from_slice(&vec![0; (frames * PAYLOAD) as usize]);
-    endpoint.offer(NOW, packet, Class::Reliable).is_ok()
+    endpoint.offer(NOW, packet, Treatment::UNTIL_DELIVERED).is_ok()
 }
 
 /// A bare acknowledgement arrives.
@@ -251,7 +251,7 @@ mod tests {
     fn another_rule_is_noticed() {
         let mut walk = Walk::default();
         let config = Config { flag_against: link::cotmll::FlagAgainst::First, ..Config::default() };
-        let mut pair = Pair { endpoint: Cotmll::new(config), model: Model::new(512) };
+        let mut pair = Pair { endpoint: Cotmll::new(config, &LineLimits::default()), model: Model::new(512) };
         walk.run(&mut pair, &mut Rng::named(1, NAME));
         assert!(walk.wrong > 0, "{walk:?}");
     }
