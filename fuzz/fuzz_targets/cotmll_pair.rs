@@ -9,7 +9,7 @@ extern crate link as longhaul_link;
 
 use base::Duration;
 use libfuzzer_sys::fuzz_target;
-use link::Class;
+use link::Treatment;
 use link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
 use link::limit::Limit;
 
@@ -73,8 +73,8 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
     let lost = Fate { lost: true, ..Fate::default() };
     match op & 7 {
         0 => {
-            let class = if argument & 1 == 1 { Class::Unreliable } else { Class::Reliable };
-            pair.offer(side, argument as u8 >> 1, input.byte().into(), class);
+            let treatment = if argument & 1 == 1 { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+            pair.offer(side, argument as u8 >> 1, input.byte().into(), treatment);
             0
         }
         1 => {
@@ -102,7 +102,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
             let fate = if op & 7 == 4 { lost } else { Fate::default() };
             for _ in 0..count {
                 if side == 1 {
-                    pair.offer(argument & 1, argument as u8, argument * 16, Class::Reliable);
+                    pair.offer(argument & 1, argument as u8, argument * 16, Treatment::UNTIL_DELIVERED);
                 }
                 pair.transfer(0, fate);
                 pair.transfer(1, fate);
@@ -113,7 +113,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
         6 => {
             let count = usize::from(input.byte()) + 1;
             for n in 0..count {
-                pair.offer(side, n as u8 & 7, 8, Class::Reliable);
+                pair.offer(side, n as u8 & 7, 8, Treatment::UNTIL_DELIVERED);
                 pair.transfer(side, Fate { lost: n % (argument + 1) == argument, ..Fate::default() });
             }
             count

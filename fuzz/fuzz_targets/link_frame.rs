@@ -4,7 +4,7 @@
 
 use base::{Duration, Instant, Packet};
 use libfuzzer_sys::fuzz_target;
-use link::{Class, Protocol};
+use link::{LineLimits, Protocol, Treatment};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut now = Instant::ZERO;
@@ -21,24 +21,24 @@ fuzz_target!(|bytes: &[u8]| {
         p: Protocol,
     }
     let settings: Settings = base::config::parse("fuzz", text).expect("a known protocol");
-    let mut endpoint = settings.p.build();
+    let mut endpoint = settings.p.build(&LineLimits::new(1500, None));
     let mut frame = Vec::new();
     while let Some((&len, tail)) = rest.split_first() {
         let (head, tail) = tail.split_at(usize::from(len).min(tail.len()));
         rest = tail;
-        if endpoint.has_room(Class::Reliable) {
-            endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Class::Reliable).expect("it has room");
+        if endpoint.has_room(Treatment::UNTIL_DELIVERED) {
+            endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Treatment::UNTIL_DELIVERED).expect("it has room");
         }
         // A second at most from frame to frame, so that packets are overdue now and then.
         now += Duration::from_millis(u64::from(len) * 4);
         frame.clear();
-        if let Some(info) = endpoint.poll_frame(now, 1500, &mut frame)
+        if let Some(info) = endpoint.poll_frame(now, &mut frame)
             && info.late_len > 0
         {
             endpoint.seal_frame(now, &mut frame);
         }
         let _ = endpoint.handle_frame(now, head);
         while endpoint.poll_packet().is_some() {}
-        let _ = endpoint.demand();
+        let _ = endpoint.demand(now);
     }
 });

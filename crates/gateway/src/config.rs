@@ -132,8 +132,7 @@ impl Link {
     }
 
     fn check(&self, places: &LinkPlaces) -> Result<(), Complaint> {
-        let recovers = self.protocol.repeats();
-        if recovers && self.fillers == 0 {
+        if self.protocol.capabilities().wants_fillers && self.fillers == 0 {
             let message = format!(
                 "no fillers, without which {} cannot recover the last frames; allowed are 1 and more",
                 self.protocol.name()
@@ -146,8 +145,7 @@ impl Link {
     /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
     #[must_use]
     pub fn super_segment(&self, mtu: usize) -> Option<u32> {
-        let recovers = self.protocol.repeats();
-        if !recovers && !self.clean {
+        if !self.protocol.capabilities().carries_super_segments && !self.clean {
             return None;
         }
         let bytes = self.rate.map_or(u64::MAX, |rate| rate.0.bits_in(SUPER_SEGMENT_TIME) / 8);

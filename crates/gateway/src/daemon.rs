@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
-use link::{Endpoint, Entry, Protocol};
+use link::{Endpoint, Entry, LineLimits, Protocol};
 
 use crate::carrier::batch::Batch;
 use crate::carrier::{Address, Carrier};
@@ -146,7 +146,20 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
+        let rate = config.link.rate.map(|rate| rate.0);
+        let line = LineLimits::new(config.carrier.frame_limit(), rate);
+        let endpoint = config.link.protocol.build(&line);
+        Self::with_endpoint(config, endpoint)
+    }
+
+    /// The same, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the
+    /// carrier ([`Carrier::frame_limit`](crate::config::Carrier::frame_limit)), and the peer must have one like it.
+    ///
+    /// # Errors
+    /// As [`Gateway::new`].
+    pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
+        let capabilities = endpoint.capabilities();
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
@@ -155,12 +168,12 @@ impl Gateway {
         let gateway = Self {
             clock: Clock::start(),
             session,
-            endpoint: link.protocol.build(),
-            entry: Entry::new(&link.queue, link.once_dscp, &link.protocol),
+            entry: Entry::new(&link.queue, link.once_dscp, capabilities),
+            endpoint,
             pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
             batch: Batch::default(),
             blocked: false,
-            needs_order: link.protocol.repeats(),
+            needs_order: capabilities.needs_order,
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
             traffic: Traffic::default(),
@@ -192,9 +205,7 @@ impl Gateway {
             }
             let now = self.clock.now();
             self.session.handle_timeout(now);
-            if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
-                self.endpoint.handle_timeout(now);
-            }
+            self.handle_timeout(now);
             if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
                 self.receive(now)?;
             }
@@ -244,7 +255,7 @@ impl Gateway {
 
     /// When something is due, if nothing arrives before.
     fn next_wake(&self, now: Instant) -> Instant {
-        let transmit = match (self.session.is_heard(now) && !self.blocked, self.endpoint.demand()) {
+        let transmit = match (self.session.is_heard(now) && !self.blocked, self.endpoint.demand(now)) {
             (false, _) | (_, link::Demand::Nothing) => None,
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),

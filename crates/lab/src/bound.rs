@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet};
-use link::{Class, Demand, FrameInfo, FrameKind, Protocol};
+use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
 use crate::scenario::topology::Topology;
 use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
@@ -267,16 +267,16 @@ const TIMESTAMPS_LEN: usize = 12;
 
 /// Bits on the line of the frames that first carry a packet of `len` bytes: what an endpoint that has nothing else makes of it.
 fn frame_bits(protocol: &Protocol, len: usize) -> u64 {
-    let mut endpoint = protocol.build();
+    let mut endpoint = protocol.build(&LineLimits::default());
     let mut packet = Packet::with_capacity(len);
     packet.resize(len);
     packet[0] = 0x45;
-    let taken = endpoint.offer(Instant::ZERO, packet, Class::Reliable);
+    let taken = endpoint.offer(Instant::ZERO, packet, Treatment::UNTIL_DELIVERED);
     debug_assert!(taken.is_ok(), "a fresh endpoint has room");
     let mut frame = Vec::new();
     let mut bits = 0;
-    while endpoint.demand() == Demand::Fresh
-        && let Some(FrameInfo { kind, .. }) = endpoint.poll_frame(Instant::ZERO, usize::MAX, &mut frame)
+    while endpoint.demand(Instant::ZERO) == Demand::Fresh
+        && let Some(FrameInfo { kind, .. }) = endpoint.poll_frame(Instant::ZERO, &mut frame)
     {
         // Other sessions have their turns in between.
         if kind == FrameKind::New {

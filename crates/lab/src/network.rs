@@ -6,8 +6,8 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 use base::Rng;
-use channel::Channel;
-use link::Entry;
+use channel::{Channel, Line};
+use link::{Entry, LineLimits, efl};
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
@@ -180,9 +180,11 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
             WireEnd::new(queue(), backward),
         ]))),
         Some(protocol) => {
-            let end = |line, direction| {
-                let entry = Entry::new(&link.queue, link.once_dscp, protocol);
-                let end = LinkEnd::new(entry, protocol.build(), line, protocol.framing_bits());
+            let end = |line: Line, direction| {
+                let frame_limit = if link.framing == Framing::Ideal { usize::MAX } else { efl::MAX_BODY };
+                let endpoint = protocol.build(&LineLimits::new(frame_limit, Some(line.rate())));
+                let entry = Entry::new(&link.queue, link.once_dscp, protocol.capabilities());
+                let end = LinkEnd::new(entry, endpoint, line, protocol.framing_bits());
                 match link.framing {
                     Framing::Ideal => end,
                     Framing::Efl => end.with_stream(Stream::clear()),

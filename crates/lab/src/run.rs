@@ -161,7 +161,7 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
         (keeps, path) => Some(record_hosts(&mut network, keeps, path.as_deref())?),
     };
     if let Some(recorder) = recorder.as_ref().filter(|_| watch.events || watch.log.is_some()) {
-        record_links(&mut network, scenario, recorder);
+        record_links(&mut network, recorder);
     }
     if watch.progress {
         watch_progress(&mut network);
@@ -222,7 +222,7 @@ fn record_hosts(
     let recorder = Rc::new(RefCell::new(Recorder::new(keeps, out)));
     for (name, &node) in &network.nodes {
         if let Element::Host(host) = network.engine.node_mut(node) {
-            let probe = Recorder::probe(&recorder, name, false);
+            let probe = Recorder::probe(&recorder, name);
             host.watch_senders(SenderWatch::new(probe.clone()));
             network.engine.observe(node, probe);
         }
@@ -231,10 +231,9 @@ fn record_hosts(
 }
 
 /// Has every link report to a recorder as well.
-fn record_links(network: &mut Network, scenario: &Scenario, recorder: &Rc<RefCell<Recorder>>) {
+fn record_links(network: &mut Network, recorder: &Rc<RefCell<Recorder>>) {
     for (name, &node) in &network.links {
-        let trailers = matches!(scenario.link[name].protocol, Some(link::Protocol::Cotmll(_)));
-        let probe = |direction: LinkDirection| Recorder::probe(recorder, &direction.of(name), trailers);
+        let probe = |direction: LinkDirection| Recorder::probe(recorder, &direction.of(name));
         let probes = [probe(LinkDirection::Down), probe(LinkDirection::Up)];
         match network.engine.node_mut(node) {
             Element::Wire(wire) => wire.log_events(probes),

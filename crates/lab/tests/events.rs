@@ -78,7 +78,7 @@ fn flags_are_those_of_the_counters() {
         let mut logged = 0;
         for event in run.log.link_events("satellite", direction) {
             if let What::FramesFlagged(flagged) = &event.what {
-                assert!(flagged.trailer.ack_count > 0, "{flagged:?}");
+                assert!(flagged.trailer.unwrap().ack_count > 0, "{flagged:?}");
                 logged += flagged.frames.len() as u64;
             }
         }

@@ -28,10 +28,16 @@
 //!
 //! Deviations: none known.
 
+use std::collections::BTreeSet;
+
 use base::{Instant, Packet};
 
-use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::event::{Event, Events, Header};
+use crate::line::LineLimits;
 use crate::ready::Ready;
+use crate::treatment::Treatment;
 
 mod by_age;
 mod config;
@@ -52,6 +58,8 @@ pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 #[derive(Debug)]
 pub struct Cotmll {
     config: Config,
+    /// Bytes of a packet in a frame at most.
+    room: usize,
     sender: sender::Sender,
     receiver: receiver::Receiver,
     unreliable_sender: unreliable::Sender,
@@ -61,6 +69,7 @@ pub struct Cotmll {
     /// The latest frame was a skip message.
     has_just_skipped: bool,
     ready: Ready,
+    events: Events,
     counters: Counters,
 }
 
@@ -82,9 +91,11 @@ struct Counters {
 impl Cotmll {
     /// An endpoint with nothing said yet.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, line: &LineLimits) -> Self {
+        let room = line.frame_limit() - TRAILER_LEN;
         Self {
             config,
+            room: room.min(config.frame_payload.get() as usize),
             sender: sender::Sender::new(&config),
             receiver: receiver::Receiver::new(config.ordered, config.block),
             unreliable_sender: unreliable::Sender::default(),
@@ -92,6 +103,7 @@ impl Cotmll {
             unreliable_run: 0,
             has_just_skipped: false,
             ready: Ready::default(),
+            events: Events::default(),
             counters: Counters::default(),
         }
     }
@@ -102,10 +114,10 @@ impl Cotmll {
         self.sender.in_flight()
     }
 
-    /// A skip message of at most `room` bytes, if there is one and it is its turn.
-    fn poll_skip(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+    /// A skip message, if there is one and it is its turn.
+    fn poll_skip(&mut self, out: &mut Vec<u8>) -> Option<FrameKind> {
         let just_skipped = core::mem::take(&mut self.has_just_skipped);
-        if just_skipped || room < SKIP_LEN {
+        if just_skipped {
             return None;
         }
         let skip = self.sender.next_skip()?;
@@ -116,7 +128,7 @@ impl Cotmll {
     }
 
     /// A frame of class 010, if there is one and it is its turn.
-    fn poll_unreliable(&mut self, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+    fn poll_unreliable(&mut self, out: &mut Vec<u8>) -> Option<FrameKind> {
         let longest_run = if self.sender.is_urgent() {
             1
         } else if self.sender.has_outstanding() {
@@ -124,7 +136,7 @@ impl Cotmll {
         } else {
             u32::MAX
         };
-        if self.unreliable_run >= longest_run || !self.unreliable_sender.poll(room, out) {
+        if self.unreliable_run >= longest_run || !self.unreliable_sender.poll(self.room, out) {
             self.unreliable_run = 0;
             return None;
         }
@@ -133,8 +145,8 @@ impl Cotmll {
         Some(FrameKind::New)
     }
 
-    fn poll_reliable(&mut self, now: Instant, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
-        let kind = self.sender.poll(now, room, out)?;
+    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let kind = self.sender.poll(now, self.room, out)?;
         match kind {
             FrameKind::Retransmission => self.counters.retransmissions += 1,
             FrameKind::Filler => self.counters.fillers += 1,
@@ -157,14 +169,13 @@ impl Cotmll {
         self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.sender.has_new_skips()
     }
 
-    /// A bare acknowledgement, whatever else there is to send; `None` if `max_len` has no room for it.
-    fn poll_acknowledgement(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        max_len.checked_sub(TRAILER_LEN)?;
+    /// A bare acknowledgement, whatever else there is to send.
+    fn poll_acknowledgement(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
         self.sender.give_up_overdue(now);
         self.has_just_skipped = false;
         self.unreliable_run = 0;
         let kind = self.bare_ack(out);
-        Some(self.started(kind, out))
+        self.started(kind, out)
     }
 
     /// A frame of this kind was appended to `out`.
@@ -172,21 +183,40 @@ impl Cotmll {
         let late_len = match self.config.acknowledge {
             Acknowledge::Trailer => TRAILER_LEN,
             Acknowledge::Start => {
-                trailer::seal(out, self.receiver.next_ack());
+                self.complete(out);
                 0
             }
         };
         FrameInfo { kind, late_len }
     }
 
+    /// Fills in the acknowledgement at the end of `frame`.
+    fn complete(&mut self, frame: &mut [u8]) {
+        trailer::seal(frame, self.receiver.next_ack());
+        self.events.push(|| Event::Sent(header(frame)));
+    }
+
     /// Takes a frame's payload and its last bytes.
     fn handle_parts(&mut self, payload: &[u8], trailer: &[u8]) -> Result<(), Discard> {
         self.counters.received += 1;
         let (trailer, _) = Trailer::parse(trailer).inspect_err(|_| self.counters.malformed += 1)?;
+        self.events.push(|| Event::Received(Header::Cotmll(trailer)));
+        let known = self.events.is_observed().then(|| self.sender.flagged().collect::<BTreeSet<_>>());
         if !self.sender.handle_ack(trailer.ack) {
             self.counters.acks_invalid += 1;
         }
+        if let Some(known) = known {
+            self.tell_flags(&known);
+        }
         self.handle_payload(&trailer, payload)
+    }
+
+    /// Tells which frames are flagged besides the `known` ones.
+    fn tell_flags(&mut self, known: &BTreeSet<u16>) {
+        let flagged: Box<[u16]> = self.sender.flagged().filter(|frame| !known.contains(frame)).collect();
+        if !flagged.is_empty() {
+            self.events.push(|| Event::TakenForLost(flagged));
+        }
     }
 
     fn handle_payload(&mut self, trailer: &Trailer, payload: &[u8]) -> Result<(), Discard> {
@@ -204,23 +234,25 @@ impl Cotmll {
 }
 
 impl Endpoint for Cotmll {
-    fn offer(&mut self, _now: Instant, packet: Packet, class: Class) -> Result<(), Full> {
-        if !self.has_room(class) {
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities()
+    }
+
+    fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_room(treatment) {
             return Err(Full(packet));
         }
-        match class {
-            Class::Reliable => self.sender.offer(packet),
-            Class::Unreliable => self.unreliable_sender.offer(packet),
+        if treatment.is_once() {
+            self.unreliable_sender.offer(packet);
+        } else {
+            self.sender.offer(packet);
         }
         Ok(())
     }
 
     /// One packet of each class waits at most; others should wait where they can be managed.
-    fn has_room(&self, class: Class) -> bool {
-        match class {
-            Class::Reliable => !self.sender.is_pending(),
-            Class::Unreliable => !self.unreliable_sender.is_pending(),
-        }
+    fn has_room(&self, treatment: Treatment) -> bool {
+        if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
@@ -230,16 +262,13 @@ impl Endpoint for Cotmll {
 
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Never idle, if `max_len` has room for a trailer; a frame that was cut for a larger `max_len` waits until that is
-    /// allowed again.
-    fn poll_frame(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let longest = max_len.checked_sub(TRAILER_LEN)?;
-        let room = longest.min(self.config.frame_payload.get() as usize);
+    /// Never idle.
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.sender.give_up_overdue(now);
         let kind = self
-            .poll_skip(longest, out)
-            .or_else(|| self.poll_unreliable(room, out))
-            .or_else(|| self.poll_reliable(now, room, out))
+            .poll_skip(out)
+            .or_else(|| self.poll_unreliable(out))
+            .or_else(|| self.poll_reliable(now, out))
             .unwrap_or_else(|| self.bare_ack(out));
         Some(self.started(kind, out))
     }
@@ -247,7 +276,7 @@ impl Endpoint for Cotmll {
     /// Fills in the acknowledgement, if it is not there. `frame` may be the whole frame or its late bytes.
     fn seal_frame(&mut self, _now: Instant, frame: &mut [u8]) {
         if self.config.acknowledge == Acknowledge::Trailer {
-            trailer::seal(frame, self.receiver.next_ack());
+            self.complete(frame);
         }
     }
 
@@ -261,19 +290,23 @@ impl Endpoint for Cotmll {
     }
 
     /// Never nothing.
-    fn demand(&self) -> Demand {
+    fn demand(&self, _now: Instant) -> Demand {
         if self.has_data() || self.receiver.has_news() { Demand::Fresh } else { Demand::Filler }
     }
 
-    fn is_at_rest(&self) -> bool {
-        self.demand() == Demand::Filler
+    fn is_at_rest(&self, now: Instant) -> bool {
+        self.demand(now) == Demand::Filler
             && !self.sender.has_outstanding()
             && !self.sender.has_skips()
             && !self.has_just_skipped
     }
 
-    fn suspects(&self) -> Vec<u16> {
-        self.sender.flagged().collect()
+    fn observe(&mut self) {
+        self.events.observe();
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
     }
 
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
@@ -289,7 +322,7 @@ impl Endpoint for Cotmll {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let c = &self.counters;
-        vec![
+        let mut counters = vec![
             ("frames-new", c.new),
             ("frames-retransmitted", c.retransmissions),
             ("frames-filler", c.fillers),
@@ -310,8 +343,19 @@ impl Endpoint for Cotmll {
             ("skips-sent", c.skips_sent),
             ("skips-received", c.skips_received),
             ("frames-skipped", self.receiver.skipped()),
-        ]
+        ];
+        // Only an observer that does not read them has any.
+        if self.events.dropped() > 0 {
+            counters.push(("events-dropped", self.events.dropped()));
+        }
+        counters
     }
+}
+
+/// What the trailer at the end of a frame of ours says.
+fn header(frame: &[u8]) -> Header {
+    let trailer = Trailer::parse(frame).map(|(trailer, _)| trailer);
+    Header::Cotmll(trailer.expect("our own frames end with a trailer"))
 }
 
 /// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to

@@ -1,25 +1,20 @@
 //! The shape that every link-layer protocol has.
 //!
-//! Drain order, for the owner of an endpoint: hand in packets with [`Endpoint::offer`] while
-//! [`Endpoint::has_room`]; whenever the line is free and [`Endpoint::demand`] is not
+//! An endpoint is built for one line ([`LineLimits`](crate::LineLimits)). Drain order, for its owner: hand in packets with
+//! [`Endpoint::offer`] while [`Endpoint::has_room`]; whenever the line is free and [`Endpoint::demand`] is not
 //! [`Demand::Nothing`], take a frame with [`Endpoint::poll_frame`], and when its last
 //! [`FrameInfo::late_len`] bytes are about to leave, complete it with [`Endpoint::seal_frame`]. After
 //! [`Endpoint::handle_frame`] or [`Endpoint::handle_timeout`], take packets with [`Endpoint::poll_packet`]
-//! until there are none, and read [`Endpoint::poll_timeout`] again.
+//! until there are none, and read [`Endpoint::poll_timeout`] again. An observer takes events with
+//! [`Endpoint::poll_event`] after each of these calls.
 
 use core::fmt::Debug;
 
 use base::{Instant, Packet};
 
-/// How a packet wants to be treated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Class {
-    /// Sent again until it arrives, as far as the protocol can.
-    #[default]
-    Reliable,
-    /// Sent once; late is worse than lost.
-    Unreliable,
-}
+use crate::capabilities::Capabilities;
+use crate::event::Event;
+use crate::treatment::Treatment;
 
 /// The endpoint has no room: the packet is handed back.
 #[derive(Debug)]
@@ -82,14 +77,17 @@ pub enum Demand {
 
 /// One end of a link-layer protocol.
 pub trait Endpoint: Debug + Send {
+    /// What the protocol does and needs.
+    fn capabilities(&self) -> Capabilities;
+
     /// Takes a packet to carry.
     ///
     /// # Errors
     /// [`Full`] hands the packet back if there is no room.
-    fn offer(&mut self, now: Instant, packet: Packet, class: Class) -> Result<(), Full>;
+    fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full>;
 
-    /// Whether [`Endpoint::offer`] would take a packet of this class now.
-    fn has_room(&self, class: Class) -> bool;
+    /// Whether [`Endpoint::offer`] would take a packet with this treatment now.
+    fn has_room(&self, treatment: Treatment) -> bool;
 
     /// Takes a frame that arrived intact.
     ///
@@ -101,8 +99,8 @@ pub trait Endpoint: Debug + Send {
     /// Lets time-outs due by `now` happen.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Starts a frame of at most `max_len` bytes, appended to `out`; `None` leaves the line idle.
-    fn poll_frame(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo>;
+    /// Starts a frame, appended to `out`; `None` leaves the line idle.
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo>;
 
     /// Fills the last [`FrameInfo::late_len`] bytes of a started frame with the state as of `now`.
     fn seal_frame(&mut self, _now: Instant, _frame: &mut [u8]) {}
@@ -113,18 +111,21 @@ pub trait Endpoint: Debug + Send {
     /// When [`Endpoint::handle_timeout`] wants to be called.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// What [`Endpoint::poll_frame`] would do now.
-    fn demand(&self) -> Demand;
+    /// What [`Endpoint::poll_frame`] would do at `now`. Unless something is called meanwhile, it changes only
+    /// when [`Endpoint::poll_timeout`] says so.
+    fn demand(&self, now: Instant) -> Demand;
 
     /// Whether all frames from now on would be the same, neither data nor message, until a packet or a frame comes.
-    fn is_at_rest(&self) -> bool {
-        self.demand() == Demand::Filler
+    fn is_at_rest(&self, now: Instant) -> bool {
+        self.demand(now) == Demand::Filler
     }
 
-    /// Sequence numbers, as they are on the air, of the frames that are taken for lost and wait to be sent again; in the
-    /// order of the window. For observers: it costs a search.
-    fn suspects(&self) -> Vec<u16> {
-        Vec::new()
+    /// From now on there are events to poll, if the protocol has any.
+    fn observe(&mut self) {}
+
+    /// The next event, once somebody [observes](Endpoint::observe).
+    fn poll_event(&mut self) -> Option<Event> {
+        None
     }
 
     /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.

@@ -3,15 +3,16 @@
 //!
 //! A voice packet that is repeated comes too late to be heard, and holds up those behind it. Its sender says so by its
 //! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
-//! such packets in a class of their own ([`Class::Unreliable`]).
+//! such packets apart from the others ([`Treatment::ONCE`]).
 
 use base::{Instant, Packet};
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Class, Endpoint};
+use crate::capabilities::Capabilities;
+use crate::endpoint::Endpoint;
 use crate::flow;
-use crate::protocol::Protocol;
 use crate::queue::{self, Queue, Refusal};
+use crate::treatment::Treatment;
 
 /// The queues in front of an endpoint.
 #[derive(Debug)]
@@ -23,37 +24,37 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Empty queues, each as `queue` says, in front of an endpoint of `protocol`; packets with `marks` are sent once. A
-    /// protocol that repeats nothing sends all packets once, so that there is one queue for all.
+    /// Empty queues, each as `queue` says, in front of an endpoint with these capabilities; packets with `marks` are sent
+    /// once. A protocol that recovers no losses sends all packets once, so that there is one queue for all.
     #[must_use]
-    pub fn new(queue: &queue::Config, marks: OnceDscp, protocol: &Protocol) -> Self {
-        let apart = protocol.repeats() && !marks.is_empty();
+    pub fn new(queue: &queue::Config, marks: OnceDscp, capabilities: Capabilities) -> Self {
+        let apart = capabilities.recovers_losses && !marks.is_empty();
         Self { marks, queue: queue.build(), once: apart.then(|| queue.build()) }
     }
 
-    /// Appends a packet to the queue of its class.
+    /// Appends a packet to the queue that its marks ask for.
     ///
     /// # Errors
     /// Hands the packet back, with the reason, if that queue will not have it; it is counted as dropped.
     pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
         match &mut self.once {
-            Some(once) if self.marks.class_of(&packet) == Class::Unreliable => once.push(now, packet),
+            Some(once) if self.marks.treatment_of(&packet).is_once() => once.push(now, packet),
             _ => self.queue.push(now, packet),
         }
     }
 
-    /// Takes the next packet that `endpoint` has room for, with its class: those that are sent once go first.
-    pub fn pop_for(&mut self, now: Instant, endpoint: &dyn Endpoint) -> Option<(Packet, Class)> {
+    /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first.
+    pub fn pop_for(&mut self, now: Instant, endpoint: &dyn Endpoint) -> Option<(Packet, Treatment)> {
         if let Some(once) = &mut self.once
-            && endpoint.has_room(Class::Unreliable)
+            && endpoint.has_room(Treatment::ONCE)
             && let Some(packet) = once.pop(now)
         {
-            return Some((packet, Class::Unreliable));
+            return Some((packet, Treatment::ONCE));
         }
-        if !endpoint.has_room(Class::Reliable) {
+        if !endpoint.has_room(Treatment::UNTIL_DELIVERED) {
             return None;
         }
-        Some((self.queue.pop(now)?, Class::Reliable))
+        Some((self.queue.pop(now)?, Treatment::UNTIL_DELIVERED))
     }
 
     /// Packets that wait.
@@ -93,12 +94,13 @@ impl OnceDscp {
         self.0 == 0
     }
 
-    /// The class of a packet. What is not a single IP packet is sent until it has come: a super-segment is too much to lose.
+    /// What a packet asks for. What is not a single IP packet is sent until it has come: a super-segment is too much to
+    /// lose.
     #[must_use]
-    pub fn class_of(self, packet: &[u8]) -> Class {
+    pub fn treatment_of(self, packet: &[u8]) -> Treatment {
         match flow::dscp(packet) {
-            Some(dscp) if self.0 >> dscp & 1 == 1 => Class::Unreliable,
-            _ => Class::Reliable,
+            Some(dscp) if self.0 >> dscp & 1 == 1 => Treatment::ONCE,
+            _ => Treatment::UNTIL_DELIVERED,
         }
     }
 }
@@ -126,6 +128,8 @@ impl From<OnceDscp> for Vec<u32> {
 mod tests {
     use super::*;
     use crate::endpoint::Full;
+    use crate::line::LineLimits;
+    use crate::protocol::Protocol;
 
     const NOW: Instant = Instant::ZERO;
 
@@ -145,17 +149,29 @@ mod tests {
         Protocol::Cotmll(crate::cotmll::Config::default())
     }
 
+    fn entry(queue: &queue::Config, marks: OnceDscp, protocol: &Protocol) -> Entry {
+        Entry::new(queue, marks, protocol.capabilities())
+    }
+
+    fn build(protocol: &Protocol) -> Box<dyn Endpoint> {
+        protocol.build(&LineLimits::default())
+    }
+
     #[test]
     fn a_packet_is_sent_once_if_its_mark_is_listed() {
         let telephony = marks(&[46, 0, 63]);
         for dscp in 0..64 {
-            let class = if [46, 0, 63].contains(&dscp) { Class::Unreliable } else { Class::Reliable };
-            assert_eq!((telephony.class_of(&ipv4(dscp)), telephony.class_of(&ipv6(dscp))), (class, class));
-            assert_eq!(OnceDscp::default().class_of(&ipv4(dscp)), Class::Reliable);
+            let treatment =
+                if [46, 0, 63].contains(&dscp) { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+            assert_eq!(
+                (telephony.treatment_of(&ipv4(dscp)), telephony.treatment_of(&ipv6(dscp))),
+                (treatment, treatment)
+            );
+            assert_eq!(OnceDscp::default().treatment_of(&ipv4(dscp)), Treatment::UNTIL_DELIVERED);
         }
         let super_segment = [&[0, 1, 2, 3, 4, 5, 6, 7], &*ipv4(46)].concat();
         for other in [super_segment.as_slice(), &[0x1f, 0xff], &[0x45], &[0x6b], &[]] {
-            assert_eq!(telephony.class_of(other), Class::Reliable, "{other:?}");
+            assert_eq!(telephony.treatment_of(other), Treatment::UNTIL_DELIVERED, "{other:?}");
         }
     }
 
@@ -169,19 +185,19 @@ mod tests {
     #[test]
     fn what_is_sent_once_does_not_wait_behind_the_rest() {
         let (mut entry, mut endpoint) =
-            (Entry::new(&queue::Config::default(), marks(&[46]), &cotmll()), cotmll().build());
+            (entry(&queue::Config::default(), marks(&[46]), &cotmll()), build(&cotmll()));
         for dscp in [0, 0, 46, 46] {
             entry.push(NOW, ipv4(dscp)).unwrap();
         }
         let mut taken = Vec::new();
-        while let Some((packet, class)) = entry.pop_for(NOW, &*endpoint) {
-            taken.push((packet[1] >> 2, class));
-            let Ok(()) = endpoint.offer(NOW, packet, class) else { panic!("no room for {class:?}") };
+        while let Some((packet, treatment)) = entry.pop_for(NOW, &*endpoint) {
+            taken.push((packet[1] >> 2, treatment));
+            let Ok(()) = endpoint.offer(NOW, packet, treatment) else { panic!("no room for {treatment:?}") };
         }
         // One of each, for which the endpoint has room.
-        assert_eq!(taken, [(46, Class::Unreliable), (0, Class::Reliable)]);
+        assert_eq!(taken, [(46, Treatment::ONCE), (0, Treatment::UNTIL_DELIVERED)]);
         assert!((entry.len(), entry.is_empty()) == (2, false) && entry.once_counters().is_some());
-        let refused = endpoint.offer(NOW, ipv4(46), Class::Unreliable);
+        let refused = endpoint.offer(NOW, ipv4(46), Treatment::ONCE);
         assert!(matches!(refused, Err(Full(_))));
     }
 
@@ -190,13 +206,13 @@ mod tests {
     fn without_marks_or_repetitions_there_is_one_queue() {
         for (marks, protocol) in [(marks(&[46]), Protocol::default()), (OnceDscp::default(), cotmll())] {
             let (mut entry, endpoint) =
-                (Entry::new(&queue::Config::default(), marks, &protocol), protocol.build());
+                (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
             entry.push(NOW, ipv4(0)).unwrap();
             entry.push(NOW, ipv4(46)).unwrap();
             let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint).unwrap());
             assert_eq!(
-                order.map(|(packet, class)| (packet[1] >> 2, class)),
-                [(0, Class::Reliable), (46, Class::Reliable)]
+                order.map(|(packet, treatment)| (packet[1] >> 2, treatment)),
+                [(0, Treatment::UNTIL_DELIVERED), (46, Treatment::UNTIL_DELIVERED)]
             );
             assert!(entry.is_empty() && entry.once_counters().is_none());
         }
@@ -205,7 +221,7 @@ mod tests {
     #[test]
     fn each_queue_has_its_own_limit() {
         let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
-        let mut entry = Entry::new(&one, marks(&[46]), &cotmll());
+        let mut entry = entry(&one, marks(&[46]), &cotmll());
         for dscp in [46, 0] {
             entry.push(NOW, ipv4(dscp)).unwrap();
             assert!(entry.push(NOW, ipv4(dscp)).is_err());

@@ -6,22 +6,30 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capabilities;
 pub mod cotmll;
 pub mod efl;
 pub mod endpoint;
 pub mod entry;
+pub mod event;
 pub mod flow;
 pub mod limit;
+pub mod line;
 pub mod plain;
 pub mod protocol;
 pub mod queue;
 mod ready;
 mod reassembly;
+pub mod treatment;
 
-pub use endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+pub use capabilities::Capabilities;
+pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 pub use entry::{Entry, OnceDscp};
+pub use event::{Event, Header};
+pub use line::LineLimits;
 pub use protocol::Protocol;
 pub use queue::Queue;
+pub use treatment::{Coding, Treatment};
 
 /// The longest packet that any protocol carries, in bytes: a 64 KiB super-segment and its metadata.
 pub const MAX_PACKET: usize = 66 * 1024;

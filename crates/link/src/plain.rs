@@ -13,9 +13,12 @@ use std::collections::VecDeque;
 use base::{Instant, Packet};
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::limit::Limit;
+use crate::line::LineLimits;
 use crate::ready::Ready;
+use crate::treatment::Treatment;
 
 mod fragment;
 
@@ -33,6 +36,8 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Plain {
     limit: usize,
+    /// Bytes of a frame at most.
+    max_len: usize,
     waiting: VecDeque<Packet>,
     /// Bytes of the first waiting packet that left in fragments.
     cut: usize,
@@ -54,9 +59,10 @@ struct Counters {
 impl Plain {
     /// An endpoint with nothing said yet.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, line: &LineLimits) -> Self {
         Self {
             limit: config.buffer.get() as usize,
+            max_len: line.frame_limit(),
             waiting: VecDeque::new(),
             cut: 0,
             next_fragment: 0,
@@ -66,13 +72,9 @@ impl Plain {
         }
     }
 
-    fn poll_fragment(&mut self, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+    fn poll_fragment(&mut self, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let packet = self.waiting.front()?;
-        let room = max_len.checked_sub(fragment::HEADER_LEN)?;
-        let end = packet.len().min(self.cut + room);
-        if end == self.cut && !packet.is_empty() {
-            return None;
-        }
+        let end = packet.len().min(self.cut.saturating_add(self.max_len - fragment::HEADER_LEN));
         let last = end == packet.len();
         let header = Header { first: self.cut == 0, last, number: self.next_fragment };
         out.extend_from_slice(&header.emit());
@@ -89,15 +91,19 @@ impl Plain {
 }
 
 impl Endpoint for Plain {
-    fn offer(&mut self, _now: Instant, packet: Packet, class: Class) -> Result<(), Full> {
-        if !self.has_room(class) {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_room(treatment) {
             return Err(Full(packet));
         }
         self.waiting.push_back(packet);
         Ok(())
     }
 
-    fn has_room(&self, _class: Class) -> bool {
+    fn has_room(&self, _treatment: Treatment) -> bool {
         self.waiting.len() < self.limit
     }
 
@@ -123,11 +129,12 @@ impl Endpoint for Plain {
 
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    fn poll_frame(&mut self, _now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
+    fn poll_frame(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let packet = self.waiting.front()?;
-        let whole = self.cut == 0 && packet.len() <= max_len && packet.first().is_some_and(|b| is_whole(*b));
+        let whole =
+            self.cut == 0 && packet.len() <= self.max_len && packet.first().is_some_and(|b| is_whole(*b));
         if !whole {
-            let started = self.poll_fragment(max_len, out);
+            let started = self.poll_fragment(out);
             self.counters.frames_sent += u64::from(started.is_some());
             return started;
         }
@@ -145,7 +152,7 @@ impl Endpoint for Plain {
         None
     }
 
-    fn demand(&self) -> Demand {
+    fn demand(&self, _now: Instant) -> Demand {
         if self.waiting.is_empty() { Demand::Nothing } else { Demand::Fresh }
     }
 
@@ -168,6 +175,15 @@ impl Endpoint for Plain {
         ]
     }
 }
+
+/// What arrives is in order; what is lost stays lost.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    recovers_losses: false,
+    keeps_order: true,
+    needs_order: false,
+    carries_super_segments: false,
+    wants_fillers: false,
+};
 
 /// Nothing is late: the frame is complete when it starts.
 const COMPLETE: FrameInfo = FrameInfo { kind: FrameKind::New, late_len: 0 };

@@ -13,9 +13,11 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::capabilities::Capabilities;
 use crate::cotmll::{self, Cotmll, Sessions};
 use crate::efl;
 use crate::endpoint::Endpoint;
+use crate::line::LineLimits;
 use crate::plain::{self, Plain};
 
 /// A link-layer protocol and its parameters.
@@ -29,13 +31,13 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// One end of it, with nothing said yet. Both ends of a link need the same parameters.
+    /// One end of it for a line, with nothing said yet. Both ends of a link need the same parameters.
     #[must_use]
-    pub fn build(&self) -> Box<dyn Endpoint> {
+    pub fn build(&self, line: &LineLimits) -> Box<dyn Endpoint> {
         match self {
-            Self::Plain(config) => Box::new(Plain::new(*config)),
-            Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config)),
-            Self::Cotmll(config) => Box::new(Cotmll::new(*config)),
+            Self::Plain(config) => Box::new(Plain::new(*config, line)),
+            Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
+            Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
         }
     }
 
@@ -48,12 +50,12 @@ impl Protocol {
         }
     }
 
-    /// Whether it sends lost frames again, so that it matters whether a packet is to be sent only once.
+    /// What it does and needs: the same as its endpoints say.
     #[must_use]
-    pub const fn repeats(&self) -> bool {
+    pub const fn capabilities(&self) -> Capabilities {
         match self {
-            Self::Plain(_) => false,
-            Self::Cotmll(_) => true,
+            Self::Plain(_) => plain::CAPABILITIES,
+            Self::Cotmll(config) => config.capabilities(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Each run ends with an open line, on which everything must arrive that was not given up.
 
 use base::{Duration, Rng};
-use longhaul_link::Class;
+use longhaul_link::Treatment;
 use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ impl Run {
                     side,
                     self.flows[flow as usize],
                     len,
-                    if once { Class::Unreliable } else { Class::Reliable },
+                    if once { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED },
                 );
             }
             let fate = self.fate();

@@ -11,6 +11,14 @@ use crate::session::{Event, Session};
 use crate::tun::{Tun, Written};
 
 impl Gateway {
+    /// Lets time-outs of the endpoint happen, and delivers what they release.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+            self.endpoint.handle_timeout(now);
+            deliver(self.endpoint.as_mut(), &mut self.tun, &mut self.traffic);
+        }
+    }
+
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         let Self {

@@ -35,8 +35,8 @@ impl Gateway {
     }
 
     fn fill_endpoint(&mut self, now: Instant) {
-        while let Some((packet, class)) = self.entry.pop_for(now, &*self.endpoint) {
-            if let Err(Full(_)) = self.endpoint.offer(now, packet, class) {
+        while let Some((packet, treatment)) = self.entry.pop_for(now, &*self.endpoint) {
+            if let Err(Full(_)) = self.endpoint.offer(now, packet, treatment) {
                 unreachable!("the endpoint said that it has room");
             }
         }
@@ -75,7 +75,7 @@ impl Gateway {
 
     /// What the endpoint may say now, if anything.
     fn due(&self, now: Instant) -> Option<Demand> {
-        let demand = self.endpoint.demand();
+        let demand = self.endpoint.demand(now);
         let allowed = match demand {
             Demand::Nothing => false,
             Demand::Filler => self.pacer.allows_filler(now),
@@ -94,7 +94,7 @@ impl Gateway {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
-        let Some(info) = self.endpoint.poll_frame(now, self.frame_limit, buffer) else {
+        let Some(info) = self.endpoint.poll_frame(now, buffer) else {
             buffer.truncate(start);
             return false;
         };

@@ -13,11 +13,11 @@
 mod stream;
 
 use core::ops::Range;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::{Fate, Line};
-use link::{Demand, Endpoint, Entry, FrameKind, efl};
+use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
 
 use super::{earlier, named};
 use crate::engine::{Context, Input, Node, Port};
@@ -45,6 +45,8 @@ pub struct LinkEnd {
     /// The bits of the frames, where they are damaged one by one.
     stream: Option<Box<Stream>>,
     started: Option<Started>,
+    /// Whether the endpoint had something to say when it was last asked.
+    wants_line: bool,
     /// Intact frames, or all there is of a stream, on their way to the other end, in the order of their arrival.
     in_flight: VecDeque<InFlight>,
     /// How many of those say more than bare acknowledgements do.
@@ -64,7 +66,17 @@ struct Started {
     /// None where the bits decide it when they are known.
     fate: Option<Fate>,
     late_len: usize,
+    /// What the frame says, if somebody observes and it is complete.
+    trailer: Option<TrailerMark>,
     frame: InFlight,
+}
+
+/// What an endpoint told since it was last asked.
+#[derive(Default)]
+struct Told {
+    sent: Option<TrailerMark>,
+    received: Option<TrailerMark>,
+    taken_for_lost: Vec<u16>,
 }
 
 #[derive(Debug)]
@@ -111,6 +123,7 @@ impl Link {
     pub fn log_events(&mut self, probes: [Probe; 2]) {
         for (end, probe) in self.ends.iter_mut().zip(probes) {
             probe.watch_blockages(end.line.timeline());
+            end.endpoint.observe();
             end.probe = Some(Box::new(probe));
         }
     }
@@ -129,27 +142,38 @@ impl Link {
             sender.news_in_flight -= usize::from(frame.is_news());
             let probe = sender.probe.as_deref();
             let mut handle = |number: Option<u64>, frame: &[u8]| {
-                let suspects = probe.map(|_| receiver.endpoint.suspects());
                 let discarded = receiver.endpoint.handle_frame(now, frame).err();
                 sender.counters.discarded += u64::from(discarded.is_some());
                 if let Some(probe) = probe {
-                    let trailer = probe.trailer(frame);
+                    let told = Told::by(&mut *receiver.endpoint);
+                    let trailer = told.received;
                     probe.note(now, What::FrameArrived(FrameArrived { number, discarded, trailer }));
-                    note_flags(now, receiver, &suspects.unwrap_or_default(), trailer);
+                    receiver.note_flags(now, told);
                 }
-                while let Some(packet) = receiver.endpoint.poll_packet() {
-                    sender.counters.delivered += 1;
-                    if let Some(probe) = probe {
-                        probe.packet(now, PacketStep::Delivered, &packet);
-                    }
-                    cx.send(Port(1 - from as u16), packet);
-                }
+                let port = Port(1 - from as u16);
+                sender.counters.delivered += take_packets(cx, &mut *receiver.endpoint, probe, port);
             };
             match &mut sender.stream {
                 None => handle(Some(frame.number), &frame.bytes),
                 Some(stream) => stream.handle(&frame.bytes, |frame| handle(None, frame)),
             }
         }
+    }
+
+    /// Lets time-outs happen at an end, and takes the packets that they release there.
+    fn handle_timeout(&mut self, cx: &mut Context<'_>, at: usize) {
+        let now = cx.now();
+        let (receiver, sender) = both(&mut self.ends, at);
+        if receiver.endpoint.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        receiver.endpoint.handle_timeout(now);
+        let probe = sender.probe.as_deref();
+        if probe.is_some() {
+            let told = Told::by(&mut *receiver.endpoint);
+            receiver.note_flags(now, told);
+        }
+        sender.counters.delivered += take_packets(cx, &mut *receiver.endpoint, probe, Port(at as u16));
     }
 
     /// Puts on the lines what a sleeping link would have sent until now, the end of the run.
@@ -176,6 +200,7 @@ impl LinkEnd {
     pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
         Self {
             entry,
+            wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
             endpoint,
             line,
             framing_bits,
@@ -274,10 +299,14 @@ impl LinkEnd {
                 self.seal(cx, started);
             }
             self.feed(now);
-            if self.started.is_some() || self.line.free_at() > now {
+            if self.started.is_some() {
                 return;
             }
-            if self.endpoint.demand() == Demand::Nothing {
+            self.wants_line = self.endpoint.demand(now) != Demand::Nothing;
+            if self.line.free_at() > now {
+                return;
+            }
+            if !self.wants_line {
                 if self.fill_at().is_some_and(|due| due <= now) {
                     self.fill(now);
                 }
@@ -285,8 +314,10 @@ impl LinkEnd {
             }
             self.fill(now);
             let mut bytes = Packet::default();
-            let limit = if self.stream.is_some() { efl::MAX_BODY } else { usize::MAX };
-            let Some(info) = self.endpoint.poll_frame(now, limit, bytes.as_vec_mut()) else { return };
+            let Some(info) = self.endpoint.poll_frame(now, bytes.as_vec_mut()) else {
+                self.wants_line = false;
+                return;
+            };
             let bits;
             let (on_air, fate, behind) = match &mut self.stream {
                 None => {
@@ -304,7 +335,9 @@ impl LinkEnd {
             let late = self.line.rate().time_for(info.late_len as u64 * 8 + u64::from(behind));
             let arrives_at = on_air.end.saturating_add(self.line.delay());
             let number = self.counters.frames;
+            let mut trailer = None;
             if let Some(probe) = &self.probe {
+                trailer = Told::by(&mut *self.endpoint).sent;
                 let (from, to) = (on_air.start, on_air.end);
                 let late_bits = info.late_len as u32 * 8;
                 let started = FrameStarted { number, kind: info.kind, bits, late_bits, from, to, arrives_at };
@@ -315,17 +348,20 @@ impl LinkEnd {
                 on_air,
                 fate,
                 late_len: info.late_len,
+                trailer,
                 frame: InFlight { number, arrives_at, kind: info.kind, bytes },
             });
         }
     }
 
     fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
-        let Started { on_air, fate, late_len, mut frame, .. } = started;
+        let Started { on_air, fate, late_len, mut trailer, mut frame, .. } = started;
         if late_len > 0 {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
-        let trailer = self.probe.as_ref().and_then(|probe| probe.trailer(&frame.bytes));
+        if self.probe.is_some() {
+            trailer = trailer.or(Told::by(&mut *self.endpoint).sent);
+        }
         let mut arrives = fate == Some(Fate::Intact);
         let mut intact = arrives;
         if let Some(stream) = &mut self.stream {
@@ -367,20 +403,31 @@ impl LinkEnd {
         self.counters.bits[kind as usize] += u64::from(bits);
     }
 
+    /// Logs which frames the endpoint has just taken for lost.
+    fn note_flags(&self, now: Instant, told: Told) {
+        if let Some(probe) = &self.probe
+            && !told.taken_for_lost.is_empty()
+        {
+            let flagged = FramesFlagged { frames: told.taken_for_lost.into(), trailer: told.received };
+            probe.note(now, What::FramesFlagged(flagged));
+        }
+    }
+
     /// Whether the end has nothing to say but the bare acknowledgement that it said last.
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, now: Instant) -> bool {
         self.stream.is_none()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
             && self.entry.is_empty()
             && self.endpoint.poll_timeout().is_none()
-            && self.endpoint.is_at_rest()
+            && self.endpoint.is_at_rest(now)
     }
 
     /// Puts the bare acknowledgements of a sleep on the line.
     fn catch_up(&mut self, now: Instant) {
         self.started = None;
         self.in_flight.clear();
+        self.wants_line = self.endpoint.demand(now) != Demand::Nothing;
         let Some((kind, bits)) = self.last else { return };
         let before = self.counters;
         while self.line.free_at() < now {
@@ -399,8 +446,8 @@ impl LinkEnd {
         let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
         let line = match &self.started {
             Some(started) => Some(started.seal_at),
-            None if self.endpoint.demand() == Demand::Nothing => self.fill_at(),
-            None => Some(self.line.free_at()),
+            None if self.wants_line => Some(self.line.free_at()),
+            None => self.fill_at(),
         };
         earlier(earlier(delivery, line), self.endpoint.poll_timeout())
     }
@@ -418,13 +465,12 @@ impl Node for Link {
             Input::Wake => {
                 self.deliver(cx, 0);
                 self.deliver(cx, 1);
-                for end in &mut self.ends {
-                    if end.endpoint.poll_timeout().is_some_and(|due| due <= cx.now()) {
-                        end.endpoint.handle_timeout(cx.now());
-                    }
-                    end.clock(cx);
+                for at in 0..self.ends.len() {
+                    self.handle_timeout(cx, at);
+                    self.ends[at].clock(cx);
                 }
-                self.asleep = self.may_sleep && self.ends.iter().all(LinkEnd::is_idle);
+                let now = cx.now();
+                self.asleep = self.may_sleep && self.ends.iter().all(|end| end.is_idle(now));
             }
         }
         for end in &mut self.ends {
@@ -437,18 +483,32 @@ impl Node for Link {
     }
 }
 
-/// Logs which frames of `end` an acknowledgement that has just arrived made it take for lost, beyond those that were.
-fn note_flags(now: Instant, end: &LinkEnd, before: &[u16], trailer: Option<TrailerMark>) {
-    let (Some(probe), Some(trailer)) = (&end.probe, trailer) else { return };
-    let mut frames = end.endpoint.suspects();
-    if frames.is_empty() {
-        return;
+impl Told {
+    fn by(endpoint: &mut dyn Endpoint) -> Self {
+        let mut told = Self::default();
+        let mark = |Header::Cotmll(trailer)| Some(TrailerMark::from(trailer));
+        while let Some(event) = endpoint.poll_event() {
+            match event {
+                Event::Sent(header) => told.sent = mark(header),
+                Event::Received(header) => told.received = mark(header),
+                Event::TakenForLost(frames) => told.taken_for_lost.extend(frames),
+            }
+        }
+        told
     }
-    let before: BTreeSet<u16> = before.iter().copied().collect();
-    frames.retain(|frame| !before.contains(frame));
-    if !frames.is_empty() {
-        probe.note(now, What::FramesFlagged(FramesFlagged { frames: frames.into(), trailer }));
+}
+
+/// Takes the packets that are ready at an endpoint and sends them out at its port; how many.
+fn take_packets(cx: &mut Context<'_>, endpoint: &mut dyn Endpoint, probe: Option<&Probe>, port: Port) -> u64 {
+    let mut count = 0;
+    while let Some(packet) = endpoint.poll_packet() {
+        count += 1;
+        if let Some(probe) = probe {
+            probe.packet(cx.now(), PacketStep::Delivered, &packet);
+        }
+        cx.send(port, packet);
     }
+    count
 }
 
 /// The end at `first` and the other one.

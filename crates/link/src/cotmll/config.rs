@@ -3,6 +3,7 @@
 use base::Duration;
 use serde::{Deserialize, Serialize};
 
+use crate::capabilities::Capabilities;
 use crate::limit::Limit;
 
 /// The parameters of COTMLL.
@@ -34,6 +35,21 @@ pub struct Config {
     /// Packets that may wait in front of each of several sessions, from 1 to 65536; 100 unless told.
     #[serde(skip_serializing_if = "is_default")]
     pub session_queue: Limit<1, 65_536, 100>,
+}
+
+impl Config {
+    /// What COTMLL does with these parameters. A packet is given up only where persistence is limited.
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            recovers_losses: true,
+            // Sessions keep the order within a flow only.
+            keeps_order: self.ordered && self.sessions.get() == 1,
+            needs_order: true,
+            carries_super_segments: true,
+            wants_fillers: true,
+        }
+    }
 }
 
 impl Default for Config {

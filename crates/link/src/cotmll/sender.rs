@@ -128,32 +128,31 @@ impl Sender {
         self.is_pending() && self.next - self.base < self.window
     }
 
-    /// Appends the frame that the rules choose, of at most `room` bytes and a trailer; `None` if they choose none, or
-    /// one that was cut when there was more room.
+    /// Appends the frame that the rules choose, of at most `room` bytes and a trailer; `None` if they choose none.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
         if !self.flagged.is_empty() {
             let first = self.flagged.first_in(self.base, self.next)?;
-            return self.send(first, room, out).then_some(FrameKind::Retransmission);
+            self.send(first, out);
+            return Some(FrameKind::Retransmission);
         }
         if self.may_cut() {
             let frame = self.cut_frame(now, room)?;
-            return self.send(frame, room, out).then_some(FrameKind::New);
+            self.send(frame, out);
+            return Some(FrameKind::New);
         }
         let oldest = self.sequence_at(self.by_age.oldest()?);
-        self.send(oldest, room, out).then_some(FrameKind::Filler)
+        self.send(oldest, out);
+        Some(FrameKind::Filler)
     }
 
-    /// Cuts a frame off the pending packet; `None` if there is no room for a single byte of it.
+    /// Cuts a frame of at most `room` bytes off the pending packet, if there is one.
     fn cut_frame(&mut self, now: Instant, room: usize) -> Option<u64> {
         let sequence = self.next;
         let outgoing = self.packets.back_mut()?;
         let start = self.cut?;
         let total = outgoing.packet.len();
         let len = room.min(total - start);
-        if len == 0 && total > 0 {
-            return None;
-        }
         if start == 0 {
             (outgoing.first_frame, outgoing.first_sent) = (sequence, now);
         }
@@ -174,12 +173,9 @@ impl Sender {
         Some(sequence)
     }
 
-    fn send(&mut self, sequence: u64, room: usize, out: &mut Vec<u8>) -> bool {
+    fn send(&mut self, sequence: u64, out: &mut Vec<u8>) {
         let place = place(sequence);
         let frame = &mut self.frames[place];
-        if frame.len as usize > room {
-            return false;
-        }
         self.sendings += 1;
         frame.stamp = self.sendings;
         if frame.sendings == 0 {
@@ -199,7 +195,6 @@ impl Sender {
             ack: Ack::Cumulative(0),
         };
         out.extend_from_slice(&trailer.emit());
-        true
     }
 
     /// Takes an acknowledgement; whether it is one that a receiver of these frames can have sent.

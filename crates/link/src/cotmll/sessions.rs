@@ -32,8 +32,12 @@ use std::collections::VecDeque;
 use base::{Instant, Packet};
 
 use super::{Config, Cotmll, TRAILER_LEN};
-use crate::endpoint::{Class, Demand, Discard, Endpoint, FrameInfo, Full};
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full};
+use crate::event::Event;
 use crate::flow;
+use crate::line::LineLimits;
+use crate::treatment::Treatment;
 
 /// One end of a link with several sessions.
 #[derive(Debug)]
@@ -54,8 +58,8 @@ pub struct Sessions {
 #[derive(Debug)]
 struct Session {
     machine: Cotmll,
-    /// What the machine has no room for yet, by class.
-    waiting: [VecDeque<Packet>; 2],
+    /// What the machine has no room for yet: packets that are sent until they have arrived, and those that are sent once.
+    waiting: [VecDeque<(Packet, Treatment)>; 2],
     limit: usize,
     dropped: u64,
     /// The number of its latest frame among those of all.
@@ -74,10 +78,11 @@ enum Turn {
 impl Sessions {
     /// An endpoint with as many sessions as `config` says, and nothing said yet.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, line: &LineLimits) -> Self {
         let count = config.sessions.get() as usize;
+        let line = LineLimits::new(line.frame_limit() - SESSION_LEN, line.rate());
         Self {
-            sessions: iter::repeat_with(|| Session::new(config)).take(count).collect(),
+            sessions: iter::repeat_with(|| Session::new(config, &line)).take(count).collect(),
             silent: (0..count).collect(),
             frames: 0,
             latest: 0,
@@ -93,13 +98,13 @@ impl Sessions {
     }
 
     /// Whose turn it is by rules 2 and 3, and what for.
-    fn choose(&self) -> (usize, Turn) {
+    fn choose(&self, now: Instant) -> (usize, Turn) {
         let has_more = |machine: &Cotmll| self.has_more(machine);
         if let Some(next) = self.next(|machine| machine.receiver.has_news() || has_more(machine)) {
             let acknowledges = !has_more(&self.sessions[next].machine) && self.next(has_more).is_some();
             return (next, if acknowledges { Turn::Acknowledgement } else { Turn::Frame });
         }
-        let busy = self.next(|machine| !machine.is_at_rest());
+        let busy = self.next(|machine| !machine.is_at_rest(now));
         (busy.or_else(|| self.next(|_| true)).unwrap_or(0), Turn::Frame)
     }
 
@@ -128,9 +133,9 @@ impl Sessions {
 }
 
 impl Session {
-    fn new(config: Config) -> Self {
+    fn new(config: Config, line: &LineLimits) -> Self {
         Self {
-            machine: Cotmll::new(config),
+            machine: Cotmll::new(config, line),
             waiting: Default::default(),
             limit: config.session_queue.get() as usize,
             dropped: 0,
@@ -138,46 +143,50 @@ impl Session {
         }
     }
 
-    fn has_room(&self, class: Class) -> bool {
+    fn has_room(&self, treatment: Treatment) -> bool {
         // Those that wait wait for the machine.
-        self.machine.has_room(class)
+        self.machine.has_room(treatment)
     }
 
-    fn take(&mut self, now: Instant, packet: Packet, class: Class) {
-        match self.machine.offer(now, packet, class) {
+    fn take(&mut self, now: Instant, packet: Packet, treatment: Treatment) {
+        let waiting = &mut self.waiting[usize::from(treatment.is_once())];
+        match self.machine.offer(now, packet, treatment) {
             Ok(()) => {}
-            Err(Full(packet)) if self.waiting[class as usize].len() < self.limit => {
-                self.waiting[class as usize].push_back(packet);
-            }
+            Err(Full(packet)) if waiting.len() < self.limit => waiting.push_back((packet, treatment)),
             Err(Full(_)) => self.dropped += 1,
         }
     }
 
     /// Hands over what has waited, as far as there is room.
     fn refill(&mut self, now: Instant) {
-        for class in [Class::Reliable, Class::Unreliable] {
-            while self.machine.has_room(class)
-                && let Some(packet) = self.waiting[class as usize].pop_front()
+        for waiting in &mut self.waiting {
+            while let Some((packet, treatment)) =
+                waiting.pop_front_if(|(_, treatment)| self.machine.has_room(*treatment))
             {
-                self.take(now, packet, class);
+                let taken = self.machine.offer(now, packet, treatment);
+                debug_assert!(taken.is_ok(), "a session with room refused a packet");
             }
         }
     }
 }
 
 impl Endpoint for Sessions {
+    fn capabilities(&self) -> Capabilities {
+        self.sessions[0].machine.config.capabilities()
+    }
+
     /// Takes any packet as long as one session has room; one that its session has no room for waits, or is dropped.
-    fn offer(&mut self, now: Instant, packet: Packet, class: Class) -> Result<(), Full> {
-        if !self.has_room(class) {
+    fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_room(treatment) {
             return Err(Full(packet));
         }
         let session = self.session_of(&packet);
-        self.sessions[session].take(now, packet, class);
+        self.sessions[session].take(now, packet, treatment);
         Ok(())
     }
 
-    fn has_room(&self, class: Class) -> bool {
-        self.sessions.iter().any(|session| session.has_room(class))
+    fn has_room(&self, treatment: Treatment) -> bool {
+        self.sessions.iter().any(|session| session.has_room(treatment))
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
@@ -195,18 +204,17 @@ impl Endpoint for Sessions {
 
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Never idle, if `max_len` has room for a session's number and a trailer.
-    fn poll_frame(&mut self, now: Instant, max_len: usize, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let max_len = max_len.checked_sub(SESSION_LEN)?;
+    /// Never idle.
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let overdue = self.overdue();
-        let (number, turn) = overdue.map_or_else(|| self.choose(), |overdue| (overdue, Turn::Frame));
+        let (number, turn) = overdue.map_or_else(|| self.choose(now), |overdue| (overdue, Turn::Frame));
         let session = &mut self.sessions[number];
         session.machine.sender.follow_line(self.frames);
         session.machine.sender.give_up_overdue(now);
         session.refill(now);
         let info = match turn {
-            Turn::Frame => session.machine.poll_frame(now, max_len, out)?,
-            Turn::Acknowledgement => session.machine.poll_acknowledgement(now, max_len, out)?,
+            Turn::Frame => session.machine.poll_frame(now, out)?,
+            Turn::Acknowledgement => session.machine.poll_acknowledgement(now, out),
         };
         out.insert(out.len() - TRAILER_LEN, number as u8);
         session.refill(now);
@@ -233,13 +241,24 @@ impl Endpoint for Sessions {
         None
     }
 
-    fn demand(&self) -> Demand {
-        self.sessions.iter().map(|session| session.machine.demand()).max().unwrap_or(Demand::Nothing)
+    fn demand(&self, now: Instant) -> Demand {
+        self.sessions.iter().map(|session| session.machine.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
     /// Never: even idle sessions take turns, so the frames differ.
-    fn is_at_rest(&self) -> bool {
+    fn is_at_rest(&self, _now: Instant) -> bool {
         false
+    }
+
+    fn observe(&mut self) {
+        self.sessions.iter_mut().for_each(|session| session.machine.observe());
+    }
+
+    /// Without the frames taken for lost: their numbers mean nothing without their session's.
+    fn poll_event(&mut self) -> Option<Event> {
+        let mut events =
+            self.sessions.iter_mut().flat_map(|session| iter::from_fn(|| session.machine.poll_event()));
+        events.find(|event| !matches!(event, Event::TakenForLost(_)))
     }
 
     fn reset(&mut self) {

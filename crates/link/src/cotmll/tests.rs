@@ -15,11 +15,15 @@ mod sessions;
 const NOW: Instant = Instant::ZERO;
 
 fn endpoint(window: u32) -> Cotmll {
-    Cotmll::new(Config { window: window.try_into().unwrap(), ..Config::default() })
+    with(Config { window: window.try_into().unwrap(), ..Config::default() })
 }
 
 fn unordered() -> Cotmll {
-    Cotmll::new(Config { ordered: false, ..Config::default() })
+    with(Config { ordered: false, ..Config::default() })
+}
+
+fn with(config: Config) -> Cotmll {
+    Cotmll::new(config, &LineLimits::default())
 }
 
 /// A frame as it left.
@@ -30,17 +34,13 @@ struct Sent {
     payload: Vec<u8>,
 }
 
-fn poll(endpoint: &mut Cotmll, max_len: usize) -> Sent {
+fn next(endpoint: &mut Cotmll) -> Sent {
     let mut frame = Vec::new();
-    let info = endpoint.poll_frame(NOW, max_len, &mut frame).expect("the line is never idle");
+    let info = endpoint.poll_frame(NOW, &mut frame).expect("the line is never idle");
     assert_eq!(info.late_len, TRAILER_LEN);
     endpoint.seal_frame(NOW, &mut frame);
     let (trailer, payload) = Trailer::parse(&frame).unwrap();
     Sent { kind: info.kind, trailer, payload: payload.to_vec() }
-}
-
-fn next(endpoint: &mut Cotmll) -> Sent {
-    poll(endpoint, 4096)
 }
 
 /// What goes next: its kind and sequence number.
@@ -54,7 +54,7 @@ fn actions(endpoint: &mut Cotmll, count: usize) -> Vec<(FrameKind, u16)> {
 }
 
 fn offer(endpoint: &mut Cotmll, byte: u8, len: usize) {
-    endpoint.offer(NOW, Packet::from_slice(&vec![byte; len]), Class::Reliable).unwrap();
+    endpoint.offer(NOW, Packet::from_slice(&vec![byte; len]), Treatment::UNTIL_DELIVERED).unwrap();
 }
 
 /// Sends `count` packets of one frame each.

@@ -40,9 +40,6 @@ impl Sender {
         let Some(packet) = &self.pending else { return false };
         let start = self.cut;
         let end = packet.len().min(start + room);
-        if end == start && !packet.is_empty() {
-            return false;
-        }
         let last = end == packet.len();
         let trailer = Trailer {
             protocol: SubProtocol::Unreliable,

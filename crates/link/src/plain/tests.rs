@@ -1,8 +1,14 @@
 use super::*;
 use proptest::prelude::*;
 
-fn endpoint(buffer: u32) -> Plain {
-    Plain::new(Config { buffer: buffer.try_into().unwrap() })
+/// An end with a buffer of this many packets, for frames of up to this many bytes.
+fn endpoint(buffer: u32, frame_limit: usize) -> Plain {
+    Plain::new(Config { buffer: buffer.try_into().unwrap() }, &LineLimits::new(frame_limit, None))
+}
+
+/// Both ends of a line.
+fn ends(frame_limit: usize) -> (Plain, Plain) {
+    (endpoint(10, frame_limit), endpoint(10, frame_limit))
 }
 
 fn packet(first: u8, len: usize) -> Packet {
@@ -11,10 +17,10 @@ fn packet(first: u8, len: usize) -> Packet {
     packet
 }
 
-fn frames(sender: &mut Plain, max_len: usize) -> Vec<Vec<u8>> {
+fn frames(sender: &mut Plain) -> Vec<Vec<u8>> {
     let next = || {
         let mut frame = Vec::new();
-        sender.poll_frame(Instant::ZERO, max_len, &mut frame).map(|_| frame)
+        sender.poll_frame(Instant::ZERO, &mut frame).map(|_| frame)
     };
     core::iter::from_fn(next).collect()
 }
@@ -29,35 +35,38 @@ fn count(endpoint: &Plain, name: &str) -> u64 {
 
 #[test]
 fn a_packet_that_fits_is_a_frame_without_overhead() {
-    let (mut a, mut b) = (endpoint(10), endpoint(10));
+    let (mut a, mut b) = ends(1500);
     for first in [0x45, 0x60, 0x00] {
-        a.offer(Instant::ZERO, packet(first, 1500), Class::Reliable).unwrap();
-        let sent = frames(&mut a, 1500);
+        a.offer(Instant::ZERO, packet(first, 1500), Treatment::UNTIL_DELIVERED).unwrap();
+        let sent = frames(&mut a);
         assert_eq!(sent, [packet(first, 1500).to_vec()]);
         b.handle_frame(Instant::ZERO, &sent[0]).unwrap();
         assert_eq!(received(&mut b), [packet(first, 1500)]);
     }
-    assert_eq!((a.demand(), a.poll_timeout()), (Demand::Nothing, None));
+    assert_eq!((a.demand(Instant::ZERO), a.poll_timeout()), (Demand::Nothing, None));
 }
 
 #[test]
 fn a_full_buffer_hands_the_packet_back() {
-    let mut a = endpoint(2);
+    let mut a = endpoint(2, 1500);
     for _ in 0..2 {
-        assert!(a.has_room(Class::Unreliable));
-        a.offer(Instant::ZERO, packet(0x45, 20), Class::Unreliable).unwrap();
+        assert!(a.has_room(Treatment::ONCE));
+        a.offer(Instant::ZERO, packet(0x45, 20), Treatment::ONCE).unwrap();
     }
-    let Full(back) = a.offer(Instant::ZERO, packet(0x45, 21), Class::Reliable).unwrap_err();
-    assert_eq!((back.len(), a.has_room(Class::Reliable), a.demand()), (21, false, Demand::Fresh));
+    let Full(back) = a.offer(Instant::ZERO, packet(0x45, 21), Treatment::UNTIL_DELIVERED).unwrap_err();
+    assert_eq!(
+        (back.len(), a.has_room(Treatment::UNTIL_DELIVERED), a.demand(Instant::ZERO)),
+        (21, false, Demand::Fresh)
+    );
 }
 
 #[test]
 fn a_long_packet_travels_in_fragments() {
-    let (mut a, mut b) = (endpoint(10), endpoint(10));
+    let (mut a, mut b) = ends(1400);
     let long = packet(0x00, 64 * 1024 + 12);
-    a.offer(Instant::ZERO, long.clone(), Class::Reliable).unwrap();
-    a.offer(Instant::ZERO, packet(0x45, 40), Class::Reliable).unwrap();
-    let sent = frames(&mut a, 1400);
+    a.offer(Instant::ZERO, long.clone(), Treatment::UNTIL_DELIVERED).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::UNTIL_DELIVERED).unwrap();
+    let sent = frames(&mut a);
     assert_eq!(sent.len(), (64 * 1024 + 12_usize).div_ceil(1396) + 1);
     assert_eq!((sent[0][0], sent[1][0], sent[46][0]), (0x12, 0x10, 0x11));
     assert!(sent.iter().all(|frame| frame.len() <= 1400));
@@ -70,10 +79,10 @@ fn a_long_packet_travels_in_fragments() {
 #[test]
 fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
     for missing in 0..5 {
-        let (mut a, mut b) = (endpoint(10), endpoint(10));
-        a.offer(Instant::ZERO, packet(0x45, 4000), Class::Reliable).unwrap();
-        a.offer(Instant::ZERO, packet(0x45, 2000), Class::Reliable).unwrap();
-        for (n, frame) in frames(&mut a, 1004).iter().enumerate().filter(|(n, _)| *n != missing) {
+        let (mut a, mut b) = ends(1004);
+        a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::UNTIL_DELIVERED).unwrap();
+        a.offer(Instant::ZERO, packet(0x45, 2000), Treatment::UNTIL_DELIVERED).unwrap();
+        for (n, frame) in frames(&mut a).iter().enumerate().filter(|(n, _)| *n != missing) {
             let _ = (n, b.handle_frame(Instant::ZERO, frame));
         }
         let expected = if missing < 4 { packet(0x45, 2000) } else { packet(0x45, 4000) };
@@ -85,11 +94,11 @@ fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
 
 #[test]
 fn any_packet_arrives_whatever_its_first_byte() {
-    let (mut a, mut b) = (endpoint(256), endpoint(10));
+    let (mut a, mut b) = (endpoint(256, 200), endpoint(10, 200));
     for first in 0..=255 {
-        a.offer(Instant::ZERO, packet(first, 100), Class::Reliable).unwrap();
+        a.offer(Instant::ZERO, packet(first, 100), Treatment::UNTIL_DELIVERED).unwrap();
     }
-    for frame in frames(&mut a, 200) {
+    for frame in frames(&mut a) {
         b.handle_frame(Instant::ZERO, &frame).unwrap();
     }
     let expected: Vec<_> = (0..=255).map(|first| packet(first, 100)).collect();
@@ -98,7 +107,7 @@ fn any_packet_arrives_whatever_its_first_byte() {
 
 #[test]
 fn reassembly_is_bounded() {
-    let mut b = endpoint(10);
+    let mut b = endpoint(10, 1500);
     let mut fragment = vec![0x10; 60_004];
     fragment[..4].copy_from_slice(&[0x12, 0, 0, 0]);
     b.handle_frame(Instant::ZERO, &fragment).unwrap();
@@ -111,12 +120,12 @@ fn reassembly_is_bounded() {
 
 #[test]
 fn a_reset_starts_the_packet_again() {
-    let (mut a, mut b) = (endpoint(10), endpoint(10));
-    a.offer(Instant::ZERO, packet(0x45, 3000), Class::Reliable).unwrap();
+    let (mut a, mut b) = ends(1000);
+    a.offer(Instant::ZERO, packet(0x45, 3000), Treatment::UNTIL_DELIVERED).unwrap();
     let mut lost = Vec::new();
-    a.poll_frame(Instant::ZERO, 1000, &mut lost).unwrap();
+    a.poll_frame(Instant::ZERO, &mut lost).unwrap();
     a.reset();
-    for frame in frames(&mut a, 1000) {
+    for frame in frames(&mut a) {
         b.handle_frame(Instant::ZERO, &frame).unwrap();
     }
     assert_eq!(received(&mut b), [packet(0x45, 3000)]);
@@ -129,12 +138,12 @@ proptest! {
         lens in prop::collection::vec(1_usize..5000, 1..20),
         lost in prop::collection::vec(prop::bool::weighted(0.1), 200),
     ) {
-        let (mut a, mut b) = (endpoint(100), endpoint(1));
+        let (mut a, mut b) = (endpoint(100, 1000), endpoint(1, 1000));
         let packets: Vec<_> = lens.iter().enumerate().map(|(n, len)| packet(0x40 | n as u8, *len)).collect();
         for packet in &packets {
-            a.offer(Instant::ZERO, packet.clone(), Class::Reliable).unwrap();
+            a.offer(Instant::ZERO, packet.clone(), Treatment::UNTIL_DELIVERED).unwrap();
         }
-        let sent = frames(&mut a, 1000);
+        let sent = frames(&mut a);
         for (frame, _) in sent.iter().zip(lost.iter().cycle()).filter(|(_, lost)| !**lost) {
             let _ = b.handle_frame(Instant::ZERO, frame);
         }
@@ -150,7 +159,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_handled(inputs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..50)) {
-        let mut b = endpoint(1);
+        let mut b = endpoint(1, 1500);
         for input in &inputs {
             let _ = b.handle_frame(Instant::ZERO, input);
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use base::{Instant, Packet};
 use longhaul_link::cotmll::{Config, SESSION_LEN, SubProtocol, TRAILER_LEN, Trailer};
-use longhaul_link::{Class, Endpoint, Protocol, flow};
+use longhaul_link::{Endpoint, LineLimits, Protocol, Treatment, flow};
 
 use super::Model;
 
@@ -118,7 +118,7 @@ impl Session {
 
 impl End {
     fn new(config: Config) -> Self {
-        let real = Protocol::Cotmll(config).build();
+        let real = Protocol::Cotmll(config).build(&LineLimits::default());
         let sessions = (0..config.sessions.get()).map(|_| Session::new(config)).collect();
         let limit = config.session_queue.get() as usize;
         Self { real, sessions, offers: 0, limit, dropped: 0, coming: VecDeque::new(), frames: 0 }
@@ -129,16 +129,16 @@ impl End {
     }
 
     /// Offers a packet of a flow, if there is room: its class, its number, and these again and again.
-    fn offer(&mut self, flow: u8, len: usize, class: Class) {
-        if !self.real.has_room(class) {
+    fn offer(&mut self, flow: u8, len: usize, treatment: Treatment) {
+        if !self.real.has_room(treatment) {
             return;
         }
         self.offers += 1;
-        let once = class == Class::Unreliable;
+        let once = treatment.is_once();
         let mark = self.offers | if once { ONCE } else { 0 };
         let mut packet = header(flow, self.sessions.len());
         packet.extend(mark.to_be_bytes().into_iter().cycle().take(len.max(MARK)));
-        self.real.offer(Instant::ZERO, Packet::from_slice(&packet), class).unwrap();
+        self.real.offer(Instant::ZERO, Packet::from_slice(&packet), treatment).unwrap();
         let session = session_of(flow, self.sessions.len());
         // Those that wait for a session have a frame each at least. To count takes long.
         let may_be_full =
@@ -156,7 +156,7 @@ impl End {
     /// Starts a frame: as it is, and as it should be.
     fn start(&mut self, now: u64) -> Started {
         let mut frame = Vec::new();
-        let info = self.real.poll_frame(Instant::from_nanos(now), usize::MAX, &mut frame).unwrap();
+        let info = self.real.poll_frame(Instant::from_nanos(now), &mut frame).unwrap();
         assert_eq!(self.real.poll_timeout(), None);
         let (number, alone) = split(&frame, self.sessions.len());
         self.frames += 1;
@@ -229,8 +229,8 @@ impl Pair {
     }
 
     /// Offers a packet of that many bytes, or a few more, of a flow to the end at `side`, if there is room.
-    pub(crate) fn offer(&mut self, side: usize, flow: u8, len: usize, class: Class) {
-        self.ends[side].offer(flow, len, class);
+    pub(crate) fn offer(&mut self, side: usize, flow: u8, len: usize, treatment: Treatment) {
+        self.ends[side].offer(flow, len, treatment);
     }
 
     /// Lets time pass in which nobody sends.

@@ -193,8 +193,8 @@ pub struct FrameArrived {
 pub struct FramesFlagged {
     /// Their sequence numbers modulo 1024, in the order of the window.
     pub frames: Box<[u16]>,
-    /// The trailer whose acknowledgement made it so; it came the other way.
-    pub trailer: TrailerMark,
+    /// The trailer whose acknowledgement made it so; it came the other way. `None` if no frame did, but a timer.
+    pub trailer: Option<TrailerMark>,
 }
 
 /// A COTMLL trailer (Faulkner 2004, 2.3).

@@ -7,10 +7,9 @@ use std::rc::Rc;
 
 use base::{Instant, Packet};
 use channel::Timeline;
-use link::cotmll::Trailer;
 use serde::Serialize;
 
-use super::event::{Event, PacketMark, PacketStep, Place, TrailerMark, What};
+use super::event::{Event, PacketMark, PacketStep, Place, What};
 use super::log::EventLog;
 use super::stream::Streams;
 use crate::engine::{Direction, Observer};
@@ -46,8 +45,6 @@ struct Blockages {
 pub struct Probe {
     recorder: Rc<RefCell<Recorder>>,
     place: Place,
-    /// Whether frames end with a COTMLL trailer.
-    trailers: bool,
 }
 
 impl Recorder {
@@ -66,9 +63,9 @@ impl Recorder {
     }
 
     /// The probe of another place.
-    pub fn probe(this: &Rc<RefCell<Self>>, name: &str, trailers: bool) -> Probe {
+    pub fn probe(this: &Rc<RefCell<Self>>, name: &str) -> Probe {
         let place = this.borrow_mut().log.add_place(name);
-        Probe { recorder: Rc::clone(this), place, trailers }
+        Probe { recorder: Rc::clone(this), place }
     }
 
     /// Ends the log at the run's end and hands over what it kept.
@@ -153,13 +150,6 @@ impl Probe {
     #[must_use]
     pub fn mark(&self, step: PacketStep, packet: &[u8]) -> PacketMark {
         self.recorder.borrow().streams.packet(packet, step)
-    }
-
-    /// What a frame's trailer says, if it has one.
-    #[must_use]
-    pub fn trailer(&self, frame: &[u8]) -> Option<TrailerMark> {
-        let parse = || Trailer::parse(frame).ok().map(|(trailer, _)| trailer.into());
-        self.trailers.then(parse).flatten()
     }
 
     /// Logs from now on when `timeline`, as it was at the start of the run, is blocked.

@@ -73,7 +73,7 @@ fn the_first_of_several_blocks_is_told() {
 /// If that is chosen, what came last is told with what precedes it; once that lies before the gap, the first block again.
 #[test]
 fn the_latest_of_several_blocks_may_be_told() {
-    let mut b = Cotmll::new(Config { block: ToldBlock::Latest, ..Config::default() });
+    let mut b = with(Config { block: ToldBlock::Latest, ..Config::default() });
     for tx in [5, 10, 11, 7] {
         arrive(&mut b, tx, 0).unwrap();
     }
@@ -100,7 +100,7 @@ fn an_acknowledgement_is_just_in_time() {
     let mut b = endpoint(512);
     offer(&mut b, 1, 100);
     let mut frame = Vec::new();
-    let info = b.poll_frame(NOW, 4096, &mut frame).unwrap();
+    let info = b.poll_frame(NOW, &mut frame).unwrap();
     arrive(&mut b, 0, 0).unwrap();
     let at = frame.len() - info.late_len;
     b.seal_frame(NOW, &mut frame[at..]);
@@ -111,14 +111,14 @@ fn an_acknowledgement_is_just_in_time() {
 /// For comparison it may be of the frame's start: nothing is left to fill.
 #[test]
 fn an_acknowledgement_may_be_of_the_start() {
-    let mut b = Cotmll::new(Config { acknowledge: Acknowledge::Start, ..Config::default() });
+    let mut b = with(Config { acknowledge: Acknowledge::Start, ..Config::default() });
     let mut frame = Vec::new();
-    let info = b.poll_frame(NOW, 4096, &mut frame).unwrap();
+    let info = b.poll_frame(NOW, &mut frame).unwrap();
     arrive(&mut b, 0, 0).unwrap();
     b.seal_frame(NOW, &mut frame);
     assert_eq!((info.late_len, Trailer::parse(&frame).unwrap().0.ack), (0, cumulative(0)));
     frame.clear();
-    b.poll_frame(NOW, 4096, &mut frame).unwrap();
+    b.poll_frame(NOW, &mut frame).unwrap();
     assert_eq!(Trailer::parse(&frame).unwrap().0.ack, cumulative(1));
 }
 

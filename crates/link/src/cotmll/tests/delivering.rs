@@ -50,12 +50,12 @@ fn an_unordered_packet_may_straddle_the_gap() {
 fn a_super_segment_stays_whole() {
     for frame_payload in [487, 1400] {
         let config = Config { frame_payload: frame_payload.try_into().unwrap(), ..Config::default() };
-        let (mut a, mut b) = (Cotmll::new(config), Cotmll::new(config));
+        let (mut a, mut b) = (with(config), with(config));
         let packet: Vec<u8> = (0..65_548_u32).map(|i| (i * 7) as u8).collect();
-        a.offer(NOW, Packet::from_slice(&packet), Class::Reliable).unwrap();
-        while !a.has_room(Class::Reliable) {
+        a.offer(NOW, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
+        while !a.has_room(Treatment::UNTIL_DELIVERED) {
             let mut frame = Vec::new();
-            a.poll_frame(NOW, 2000, &mut frame).unwrap();
+            a.poll_frame(NOW, &mut frame).unwrap();
             b.handle_frame(NOW, &frame).unwrap();
         }
         assert_eq!(delivered(&mut b), [packet]);

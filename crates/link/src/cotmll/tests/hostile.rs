@@ -1,12 +1,13 @@
 //! Frames that no peer should send: nothing panics, and the endpoint goes on.
 
 use super::*;
+use crate::line::SHORTEST_FRAME_LIMIT;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
     Offer(bool, usize),
-    Poll(usize),
+    Poll,
     Bytes(Vec<u8>),
     /// A trailer that parses, with a payload.
     Fields(u32, usize),
@@ -20,7 +21,7 @@ fn step() -> impl Strategy<Value = Step> {
     let near = (0_u32..3, 0_u32..4, 0_u32..5, 0_u32..20, 0_u32..20, 0_usize..30);
     prop_oneof![
         4 => (any::<bool>(), 1_usize..2000).prop_map(|(once, len)| Step::Offer(once, len)),
-        8 => (0_usize..600).prop_map(Step::Poll),
+        8 => Just(Step::Poll),
         1 => prop::collection::vec(any::<u8>(), 0..20).prop_map(Step::Bytes),
         4 => fields.prop_map(|(word, len)| Step::Fields(word, len)),
         6 => near.prop_map(|(protocol, ends, count, tx, ack, len)| {
@@ -34,21 +35,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn anything_may_arrive(ordered: bool, window in 1_u32..=512, steps in prop::collection::vec(step(), 0..400)) {
+    fn anything_may_arrive(
+        ordered: bool,
+        window in 1_u32..=512,
+        frame_limit in SHORTEST_FRAME_LIMIT..600,
+        steps in prop::collection::vec(step(), 0..400),
+    ) {
         let window = window.try_into().unwrap();
-        let mut a = Cotmll::new(Config { window, ordered, ..Config::default() });
+        let line = LineLimits::new(frame_limit, None);
+        let mut a = Cotmll::new(Config { window, ordered, ..Config::default() }, &line);
+        a.observe();
         for step in steps {
             match step {
                 Step::Offer(once, len) => {
-                    let class = if once { Class::Unreliable } else { Class::Reliable };
-                    let had_room = a.has_room(class);
-                    prop_assert_eq!(a.offer(NOW, Packet::from_slice(&vec![0; len]), class).is_ok(), had_room);
+                    let treatment = if once { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+                    let had_room = a.has_room(treatment);
+                    prop_assert_eq!(a.offer(NOW, Packet::from_slice(&vec![0; len]), treatment).is_ok(), had_room);
                 }
-                Step::Poll(max_len) => {
+                Step::Poll => {
                     let mut frame = Vec::new();
-                    let started = a.poll_frame(NOW, max_len, &mut frame).is_some();
-                    prop_assert_eq!(started, max_len >= TRAILER_LEN);
-                    prop_assert!(frame.len() <= max_len);
+                    prop_assert!(a.poll_frame(NOW, &mut frame).is_some());
+                    prop_assert!(frame.len() <= frame_limit);
                     a.seal_frame(NOW, &mut frame);
                 }
                 Step::Bytes(bytes) => drop(a.handle_frame(NOW, &bytes)),
@@ -59,8 +66,9 @@ proptest! {
                 Step::Reset => a.reset(),
             }
             prop_assert!(a.in_flight() <= 512);
-            prop_assert_ne!(a.demand(), Demand::Nothing);
+            prop_assert_ne!(a.demand(NOW), Demand::Nothing);
             while a.poll_packet().is_some() {}
+            while a.poll_event().is_some() {}
         }
         // Afterwards it works as new.
         a.reset();

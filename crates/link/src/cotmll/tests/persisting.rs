@@ -4,7 +4,7 @@ use super::*;
 use FrameKind::{Filler, New};
 
 fn limited(persistence: Option<u64>, attempts: Option<u32>) -> Cotmll {
-    Cotmll::new(Config {
+    with(Config {
         persistence: persistence.map(|secs| Duration::from_secs(secs).try_into().unwrap()),
         attempts: attempts.map(|attempts| attempts.try_into().unwrap()),
         ..Config::default()
@@ -13,7 +13,7 @@ fn limited(persistence: Option<u64>, attempts: Option<u32>) -> Cotmll {
 
 fn next_at(endpoint: &mut Cotmll, secs: u64) -> Sent {
     let mut frame = Vec::new();
-    let info = endpoint.poll_frame(Instant::from_nanos(secs * 1_000_000_000), 4096, &mut frame).unwrap();
+    let info = endpoint.poll_frame(Instant::from_nanos(secs * 1_000_000_000), &mut frame).unwrap();
     endpoint.seal_frame(NOW, &mut frame);
     let (trailer, payload) = Trailer::parse(&frame).unwrap();
     Sent { kind: info.kind, trailer, payload: payload.to_vec() }
@@ -50,16 +50,16 @@ fn a_packet_is_given_up_instead_of_one_sending_more() {
     send_new(&mut a, 1);
     assert_eq!(next(&mut a).kind, Filler);
     assert_eq!(Skip::parse(&next(&mut a).payload), Ok(Skip { start: 0, count: 1 }));
-    assert!(!a.is_at_rest());
+    assert!(!a.is_at_rest(NOW));
     ack(&mut a, cumulative(1));
     next(&mut a);
-    assert!(a.is_at_rest());
+    assert!(a.is_at_rest(NOW));
 }
 
 #[test]
 fn the_receiver_moves_on_over_what_is_skipped() {
     for ordered in [true, false] {
-        let mut b = Cotmll::new(Config { ordered, ..Config::default() });
+        let mut b = with(Config { ordered, ..Config::default() });
         fragment(&mut b, 0, true, false, 9).unwrap();
         arrive(&mut b, 3, 3).unwrap();
         skip(&mut b, 0, 3).unwrap();

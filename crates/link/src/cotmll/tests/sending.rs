@@ -53,9 +53,7 @@ fn flagged_frames_go_in_window_order_and_fillers_by_age() {
     assert_eq!(actions(&mut a, 2), [(Filler, 0), (Filler, 1)]);
     ack(&mut a, block(4, 1));
     // 4 was sent after 2 and 3, and before the second sendings of 0 and 1.
-    assert_eq!(a.suspects(), [2, 3]);
     assert_eq!(actions(&mut a, 2), [(Retransmission, 2), (Retransmission, 3)]);
-    assert_eq!(a.suspects(), []);
     // By age: 5 was last sent before the others.
     assert_eq!(
         actions(&mut a, 6),
@@ -78,12 +76,12 @@ fn a_block_flags_what_was_not_sent_again_since_its_latest_sending() {
 /// Against its first sending, nothing that was sent after that is taken for lost.
 #[test]
 fn a_block_may_count_by_its_first_sending() {
-    let mut a = Cotmll::new(Config { flag_against: FlagAgainst::First, ..Config::default() });
+    let mut a = with(Config { flag_against: FlagAgainst::First, ..Config::default() });
     send_new(&mut a, 4);
     assert_eq!(actions(&mut a, 3), [(Filler, 0), (Filler, 1), (Filler, 2)]);
     ack(&mut a, block(2, 1));
     assert_eq!(count(&a, "frames-flagged"), 0);
-    let mut a = Cotmll::new(Config { flag_against: FlagAgainst::First, ..Config::default() });
+    let mut a = with(Config { flag_against: FlagAgainst::First, ..Config::default() });
     send_new(&mut a, 4);
     ack(&mut a, block(2, 1));
     assert_eq!(actions(&mut a, 2), [(Retransmission, 0), (Retransmission, 1)]);
@@ -192,42 +190,70 @@ fn packets_are_cut_into_full_frames() {
 }
 
 #[test]
-fn a_frame_fits_the_line_and_is_never_cut_twice() {
+fn a_frame_fits_the_line() {
+    // The line's limit, or the protocol's own where that is less.
+    for (frame_limit, frame_payload, lens) in [(104, 487, [100, 100, 50]), (600, 100, [100, 100, 50])] {
+        let config = Config { frame_payload: frame_payload.try_into().unwrap(), ..Config::default() };
+        let mut a = Cotmll::new(config, &LineLimits::new(frame_limit, None));
+        offer(&mut a, 7, 250);
+        assert_eq!([(); 3].map(|()| next(&mut a).payload.len()), lens);
+        a.offer(NOW, Packet::from_slice(&[8; 250]), Treatment::ONCE).unwrap();
+        assert_eq!([(); 4].map(|()| next(&mut a)).map(|sent| sent.payload.len()), [100, 100, 50, 100]);
+    }
+}
+
+/// An observer hears what each frame says when it is complete, and which frames are flagged.
+#[test]
+fn an_observer_hears_of_frames_and_flags() {
     let mut a = endpoint(512);
-    offer(&mut a, 7, 300);
-    assert_eq!(poll(&mut a, 104).payload.len(), 100);
-    assert_eq!(poll(&mut a, 204).payload.len(), 200);
-    // The line has no room for the first frame now; it waits, and the acknowledgements do not.
-    assert_eq!(poll(&mut a, 50).kind, Control);
-    assert_eq!(poll(&mut a, 104).payload.len(), 100);
-    assert_eq!(poll(&mut a, 104).kind, Control);
-    assert!(a.poll_frame(NOW, 3, &mut Vec::new()).is_none());
+    send_new(&mut a, 4);
+    assert_eq!(a.poll_event(), None, "nobody observed");
+    a.observe();
+    let events = |a: &mut Cotmll| core::iter::from_fn(|| a.poll_event()).collect::<Vec<_>>();
+    let sent = next(&mut a).trailer;
+    assert_eq!((sent.tx, events(&mut a)), (0, vec![Event::Sent(Header::Cotmll(sent))]));
+    let told = |told| {
+        let trailer = Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack: told };
+        Event::Received(Header::Cotmll(trailer))
+    };
+    // 0 was sent again since.
+    ack(&mut a, block(2, 1));
+    assert_eq!(events(&mut a), [told(block(2, 1)), Event::TakenForLost([1].into())]);
+    ack(&mut a, cumulative(4));
+    assert_eq!(events(&mut a), [told(cumulative(4))]);
+    // Those that are known are not told again, when one of them has arrived after all either.
+    send_new(&mut a, 6);
+    events(&mut a);
+    ack(&mut a, block(9, 1));
+    assert_eq!(events(&mut a), [told(block(9, 1)), Event::TakenForLost([4, 5, 6, 7, 8].into())]);
+    ack(&mut a, block(6, 1));
+    assert_eq!(events(&mut a), [told(block(6, 1))]);
 }
 
 #[test]
 fn demand_tells_news_from_repetition() {
     let mut a = endpoint(1);
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
     offer(&mut a, 1, 100);
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     next(&mut a);
     offer(&mut a, 2, 100);
     // The window is full: all that can be said was said.
-    assert_eq!((a.demand(), a.has_room(Class::Reliable)), (Demand::Filler, false));
+    assert_eq!((a.demand(NOW), a.has_room(Treatment::UNTIL_DELIVERED)), (Demand::Filler, false));
     ack(&mut a, cumulative(1));
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     next(&mut a);
-    assert_eq!((a.demand(), a.has_room(Class::Reliable)), (Demand::Filler, true));
+    assert_eq!((a.demand(NOW), a.has_room(Treatment::UNTIL_DELIVERED)), (Demand::Filler, true));
     // A frame beyond a gap: a block to tell, and nothing cumulative.
     arrive(&mut a, 1, 0).unwrap();
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     assert_eq!(next(&mut a).trailer.ack, block(1, 1));
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
     // The gap closes while a block was told last: the next one tells it.
     arrive(&mut a, 0, 0).unwrap();
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     assert_eq!(next(&mut a).trailer.ack, cumulative(2));
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
     assert_eq!(a.poll_timeout(), None);
 }
 
@@ -235,11 +261,11 @@ fn demand_tells_news_from_repetition() {
 fn a_flag_is_news() {
     let mut a = endpoint(512);
     send_new(&mut a, 2);
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
     ack(&mut a, block(1, 1));
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     next(&mut a);
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use FrameKind::{Control, Filler, New};
 
 fn endpoint(sessions: u32) -> Sessions {
     let (sessions, session_queue) = (sessions.try_into().unwrap(), 3.try_into().unwrap());
-    Sessions::new(Config { sessions, session_queue, ..Config::default() })
+    Sessions::new(Config { sessions, session_queue, ..Config::default() }, &LineLimits::default())
 }
 
 /// A packet of a flow that belongs to this session, the `nth` of these.
@@ -22,13 +22,13 @@ fn packet(endpoint: &Sessions, session: usize, len: usize) -> Packet {
 
 fn offer(endpoint: &mut Sessions, session: usize, len: usize) {
     let packet = packet(endpoint, session, len);
-    endpoint.offer(NOW, packet, Class::Reliable).unwrap();
+    endpoint.offer(NOW, packet, Treatment::UNTIL_DELIVERED).unwrap();
 }
 
 /// The next frame: its kind, session, payload and trailer.
 fn next(endpoint: &mut Sessions) -> (FrameKind, u8, Vec<u8>, Trailer) {
     let mut frame = Vec::new();
-    let info = endpoint.poll_frame(NOW, 4096, &mut frame).unwrap();
+    let info = endpoint.poll_frame(NOW, &mut frame).unwrap();
     assert_eq!(info.late_len, TRAILER_LEN);
     endpoint.seal_frame(NOW, &mut frame);
     let (trailer, body) = Trailer::parse(&frame).unwrap();
@@ -71,11 +71,14 @@ fn a_frame_is_a_byte_longer_than_alone() {
     let mut a = endpoint(2);
     offer(&mut a, 0, 1500);
     let mut frame = Vec::new();
-    assert!(a.poll_frame(NOW, 4, &mut frame).is_none());
-    a.poll_frame(NOW, 4096, &mut frame).unwrap();
+    a.poll_frame(NOW, &mut frame).unwrap();
     assert_eq!(frame.len(), 487 + SESSION_LEN + TRAILER_LEN);
+    // Not where the line sets the limit.
+    let sessions = 2.try_into().unwrap();
+    let mut a = Sessions::new(Config { sessions, ..Config::default() }, &LineLimits::new(100, None));
+    offer(&mut a, 0, 1500);
     frame.clear();
-    a.poll_frame(NOW, 100, &mut frame).unwrap();
+    a.poll_frame(NOW, &mut frame).unwrap();
     assert_eq!(frame.len(), 100);
 }
 
@@ -108,7 +111,7 @@ fn none_is_silent_for_more_than_16_frames() {
         let mut spoke_at = vec![0; sessions as usize];
         let mut others = 0;
         for frame in 1..400 {
-            if a.has_room(Class::Reliable) {
+            if a.has_room(Treatment::UNTIL_DELIVERED) {
                 offer(&mut a, 1, 1400);
             }
             let (kind, session, _, trailer) = next(&mut a);
@@ -142,24 +145,22 @@ fn acknowledgements_are_bare_while_another_has_data() {
     assert_eq!(turns(&mut a, 2), [(New, 0); 2]);
     // With nothing else to say, the same news takes a frame along.
     deliver(&mut a, 1, Trailer { tx: 1, ..WHOLE }, b"news").unwrap();
-    assert_eq!(a.demand(), Demand::Fresh);
+    assert_eq!(a.demand(NOW), Demand::Fresh);
     assert_eq!(turns(&mut a, 1), [(Filler, 1)]);
-    assert_eq!(a.demand(), Demand::Filler);
+    assert_eq!(a.demand(NOW), Demand::Filler);
 }
 
 /// Another's data puts off what is unacknowledged for a window's frames, and not for longer.
 #[test]
 fn an_old_frame_has_its_turn_beside_data() {
-    let mut a = Sessions::new(Config {
-        sessions: 2.try_into().unwrap(),
-        window: 6.try_into().unwrap(),
-        ..Config::default()
-    });
+    let config =
+        Config { sessions: 2.try_into().unwrap(), window: 6.try_into().unwrap(), ..Config::default() };
+    let mut a = Sessions::new(config, &LineLimits::default());
     offer(&mut a, 1, 100);
     assert_eq!(next(&mut a).0, New);
     let mut again = Vec::new();
     for frame in 2..=30 {
-        if a.has_room(Class::Reliable) {
+        if a.has_room(Treatment::UNTIL_DELIVERED) {
             offer(&mut a, 0, 1400);
         }
         let (kind, session, _, trailer) = next(&mut a);
@@ -180,14 +181,14 @@ fn an_old_frame_has_its_turn_beside_data() {
 fn a_packet_waits_for_its_session_and_for_no_other() {
     let mut a = endpoint(2);
     offer(&mut a, 0, 700);
-    assert!(a.has_room(Class::Reliable));
+    assert!(a.has_room(Treatment::UNTIL_DELIVERED));
     (0..5).for_each(|_| offer(&mut a, 0, 700));
     assert_eq!(count(&a, "packets-dropped-session"), 2);
     offer(&mut a, 1, 700);
-    assert!(!a.has_room(Class::Reliable), "no session has room");
-    assert!(a.has_room(Class::Unreliable));
+    assert!(!a.has_room(Treatment::UNTIL_DELIVERED), "no session has room");
+    assert!(a.has_room(Treatment::ONCE));
     let refused = packet(&a, 0, 700);
-    assert!(a.offer(NOW, refused, Class::Reliable).is_err());
+    assert!(a.offer(NOW, refused, Treatment::UNTIL_DELIVERED).is_err());
     assert_eq!(count(&a, "packets-dropped-session"), 2);
     let new = turns(&mut a, 20).into_iter().filter(|(kind, _)| *kind == New);
     let (of_0, of_1): (Vec<_>, Vec<_>) = new.partition(|(_, session)| *session == 0);

@@ -1,0 +1,114 @@
+//! A link-layer protocol with timers, over the lab's links.
+
+mod repeater;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::{Duration, Instant, Packet, Rate};
+use channel::{Line, Streams};
+use lab::engine::{Context, Engine, Input, Node, Port};
+use lab::node::{Link, LinkEnd};
+use link::{Entry, LineLimits, OnceDscp, queue};
+use longhaul_lab as lab;
+use repeater::Repeater;
+
+const RATE: Rate = Rate::from_bps(1_000_000);
+const DELAY: Duration = Duration::from_millis(20);
+const HOLD: Duration = Duration::from_millis(7);
+
+type Heard = Rc<RefCell<Vec<(Instant, u8)>>>;
+
+/// A link, or what is attached to it: sends its packets at the start, and notes what arrives when.
+#[derive(Debug)]
+enum Thing {
+    Link(Box<Link>),
+    End { packets: Vec<Packet>, heard: Heard },
+}
+
+impl Node for Thing {
+    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
+        match (self, input) {
+            (Self::Link(link), input) => link.handle(cx, input),
+            (Self::End { heard, .. }, Input::Arrival(_, packet)) => {
+                heard.borrow_mut().push((cx.now(), packet[4]));
+            }
+            (Self::End { packets, .. }, Input::Wake) => {
+                packets.drain(..).for_each(|packet| cx.send(Port(0), packet));
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Link(link) => link.poll_timeout(),
+            Self::End { packets, .. } => (!packets.is_empty()).then_some(Instant::ZERO),
+        }
+    }
+}
+
+/// A line that is blocked from 30 ms to 500 ms.
+fn line() -> Line {
+    let text = "rate = \"1 Mbit/s\"\ndelay = \"20 ms\"\n\
+                errors = { periodic = { open = \"100 s\", blocked = \"470 ms\", first = \"30 ms\" } }";
+    let config: channel::line::Config = base::config::parse("line.toml", text).unwrap();
+    assert_eq!((config.rate, config.delay), (RATE, DELAY));
+    config.build(&Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() })
+}
+
+fn end(once: &[u32]) -> LinkEnd {
+    let limits = LineLimits::new(125, Some(RATE));
+    let endpoint = Box::new(Repeater::new(limits, DELAY * 2, HOLD));
+    let marks = OnceDscp::try_from(once.to_vec()).unwrap();
+    let capabilities = link::Endpoint::capabilities(&*endpoint);
+    LinkEnd::new(Entry::new(&queue::Config::default(), marks, capabilities), endpoint, line(), 0)
+}
+
+/// Twenty packets, of which those with even numbers are marked 46: what the far end heard, and both reports.
+fn run(once: &[u32]) -> (Vec<(Instant, u8)>, [std::collections::BTreeMap<String, u64>; 2]) {
+    let packet = |n: u8| {
+        let mut bytes = [0; 100];
+        (bytes[0], bytes[1], bytes[4]) = (0x45, if n % 2 == 0 { 46 << 2 } else { 0 }, n);
+        Packet::from_slice(&bytes)
+    };
+    let heard = Heard::default();
+    let mut engine = Engine::new();
+    let link = engine.add(Thing::Link(Box::new(Link::new([end(once), end(once)]))));
+    let near = engine.add(Thing::End { packets: (0..20).map(packet).collect(), heard: Rc::default() });
+    let far = engine.add(Thing::End { packets: Vec::new(), heard: Rc::clone(&heard) });
+    engine.connect(link, near);
+    engine.connect(link, far);
+    engine.run(Instant::ZERO + Duration::from_secs(10), 0);
+    let Thing::Link(link) = engine.node(link) else { panic!("not the link") };
+    let reports = [0, 1].map(|port| link.end(Port(port)).report());
+    (heard.take(), reports)
+}
+
+/// Goal: every packet arrives, in order, although the link has nothing to say in the blockage but what a timer asks for.
+#[test]
+fn a_timer_wakes_a_link_that_has_nothing_to_say() {
+    let (heard, [near, far]) = run(&[]);
+    let numbers: Vec<_> = heard.iter().map(|(_, number)| *number).collect();
+    assert_eq!(numbers, (0..20).collect::<Vec<_>>());
+    assert!(near["endpoint-time-outs"] >= 5, "{near:?}");
+    assert!(near["bits-retransmission"] > 0 && near["steps-with-timer"] > 20);
+    assert_eq!((near["packets-delivered"], far["packets-delivered"]), (20, 0));
+}
+
+/// Goal: what a timer releases goes up when it is released: the first packet at its arrival and the hold.
+#[test]
+fn a_timer_releases_packets() {
+    let (heard, _) = run(&[]);
+    let arrived = Instant::ZERO + RATE.time_for(102 * 8) + DELAY;
+    assert_eq!(heard[0], (arrived + HOLD, 0));
+}
+
+/// Goal: a packet that asks for one transmission gets one: those that meet the blockage are given up at their time-outs.
+#[test]
+fn packets_are_treated_as_they_ask() {
+    let (heard, [near, _]) = run(&[46]);
+    let lost: Vec<_> = (0..20).filter(|n| heard.iter().all(|(_, number)| number != n)).collect();
+    assert!(!lost.is_empty() && lost.iter().all(|number| number % 2 == 0), "{lost:?}");
+    // The first packet arrived before the blockage, and its acknowledgement did not.
+    assert_eq!(near["endpoint-packets-given-up"], 1 + lost.len() as u64);
+}

@@ -1,0 +1,45 @@
+//! What an endpoint knows of the line below it.
+
+use base::Rate;
+
+/// The properties of a line that an endpoint is built for. They stay as long as the endpoint lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineLimits {
+    frame_limit: usize,
+    rate: Option<Rate>,
+}
+
+/// Bytes of a frame that every line must carry, so that a protocol always has room for its own fields.
+pub const SHORTEST_FRAME_LIMIT: usize = 64;
+
+impl LineLimits {
+    /// A line with frames of up to `frame_limit` bytes at `rate`; `None` for a line without a rate of its own, that takes
+    /// frames as fast as they come. Where the rate changes, it is the one at the start.
+    ///
+    /// # Panics
+    /// If `frame_limit` is below [`SHORTEST_FRAME_LIMIT`].
+    #[must_use]
+    pub const fn new(frame_limit: usize, rate: Option<Rate>) -> Self {
+        assert!(frame_limit >= SHORTEST_FRAME_LIMIT);
+        Self { frame_limit, rate }
+    }
+
+    /// The longest frame in bytes, as [`Endpoint::poll_frame`](crate::Endpoint::poll_frame) makes them.
+    #[must_use]
+    pub const fn frame_limit(&self) -> usize {
+        self.frame_limit
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+}
+
+/// Frames of any length, at no particular rate.
+impl Default for LineLimits {
+    fn default() -> Self {
+        Self::new(usize::MAX, None)
+    }
+}

@@ -1,0 +1,193 @@
+//! Every protocol does what its capabilities say, and no more.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use base::{Instant, Packet, Rng};
+use longhaul_link::{Capabilities, Demand, Endpoint, FrameKind, LineLimits, Protocol, Treatment};
+
+const NOW: Instant = Instant::ZERO;
+const LINE: LineLimits = LineLimits::new(600, None);
+
+/// Every protocol, with the parameters that change what it can do.
+fn protocols() -> impl Iterator<Item = Protocol> {
+    #[derive(serde::Deserialize)]
+    struct Written {
+        protocol: Protocol,
+    }
+    let read = |text| {
+        let text = format!("protocol = {text}");
+        base::config::parse::<Written>("p.toml", &text).unwrap().protocol
+    };
+    ["\"plain\"", "\"cotmll\"", "{ cotmll = { ordered = false } }", "{ cotmll = { sessions = 4 } }"]
+        .into_iter()
+        .map(read)
+}
+
+/// Two ends, and a line each way that holds a few frames.
+struct Pair {
+    ends: [Box<dyn Endpoint>; 2],
+    lines: [VecDeque<Option<Vec<u8>>>; 2],
+    fillers: bool,
+    retransmissions: u32,
+}
+
+/// Steps that are enough for what was taken to arrive, if it ever does.
+const AFTER: u32 = 2000;
+/// Frames on their way.
+const IN_FLIGHT: usize = 6;
+
+impl Pair {
+    fn new(protocol: &Protocol) -> Self {
+        Self {
+            ends: [protocol.build(&LINE), protocol.build(&LINE)],
+            lines: Default::default(),
+            fillers: true,
+            retransmissions: 0,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.ends[0].capabilities()
+    }
+
+    /// Each end sends a frame, which `line` may take away or swap with those before; what came out of the second end.
+    fn step(&mut self, mut line: impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>)) -> Vec<Packet> {
+        for side in 0..2 {
+            let least = if self.fillers { Demand::Filler } else { Demand::Fresh };
+            let mut frame = Vec::new();
+            let end = &mut self.ends[side];
+            let info = (end.demand(NOW) >= least).then(|| end.poll_frame(NOW, &mut frame)).flatten();
+            if let Some(info) = info {
+                end.seal_frame(NOW, &mut frame);
+                self.retransmissions += u32::from(info.kind == FrameKind::Retransmission);
+            }
+            self.lines[side].push_back(info.map(|_| frame));
+            line(side, &mut self.lines[side]);
+            if self.lines[side].len() > IN_FLIGHT
+                && let Some(frame) = self.lines[side].pop_front().flatten()
+            {
+                let _ = self.ends[1 - side].handle_frame(NOW, &frame);
+            }
+        }
+        core::iter::from_fn(|| self.ends[1].poll_packet()).collect()
+    }
+
+    /// Carries packets from the first end to the second, until all are taken and some steps longer; those that arrived.
+    fn carry(
+        &mut self,
+        packets: Vec<Packet>,
+        mut line: impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>),
+    ) -> Vec<Packet> {
+        let (mut waiting, mut arrived, mut after) = (VecDeque::from(packets), Vec::new(), 0);
+        while after < AFTER {
+            let treatment = Treatment::UNTIL_DELIVERED;
+            while self.ends[0].has_room(treatment)
+                && let Some(packet) = waiting.pop_front()
+            {
+                self.ends[0].offer(NOW, packet, treatment).unwrap();
+            }
+            arrived.extend(self.step(&mut line));
+            after += u32::from(waiting.is_empty());
+        }
+        arrived
+    }
+}
+
+/// UDP packets of different flows and sizes.
+fn packets(count: u8, len: usize) -> Vec<Packet> {
+    let packet = |n: u8| {
+        let mut bytes = vec![0; len + usize::from(n % 3) * 300];
+        bytes[0] = 0x45;
+        bytes[9] = 17;
+        // Addresses, ports and a number.
+        bytes[12..28].fill(n % 7);
+        bytes[28] = n;
+        Packet::from_slice(&bytes)
+    };
+    (0..count).map(packet).collect()
+}
+
+fn losing(probability: f64) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>) {
+    let mut rng = Rng::named(1, "losses");
+    move |_, line| {
+        if rng.unit() < probability
+            && let Some(latest) = line.back_mut()
+        {
+            *latest = None;
+        }
+    }
+}
+
+#[test]
+fn a_protocol_and_its_endpoints_say_the_same() {
+    for protocol in protocols() {
+        assert_eq!(protocol.capabilities(), Pair::new(&protocol).capabilities(), "{protocol:?}");
+    }
+}
+
+#[test]
+fn losses_are_recovered_and_order_is_kept_as_claimed() {
+    for protocol in protocols() {
+        let mut pair = Pair::new(&protocol);
+        let Capabilities { recovers_losses, keeps_order, .. } = pair.capabilities();
+        let sent = packets(100, 400);
+        let arrived = pair.carry(sent.clone(), losing(0.2));
+        let number = |packet: &Packet| packet[28];
+        let numbers: Vec<_> = arrived.iter().map(number).collect();
+        let distinct: BTreeSet<_> = numbers.iter().copied().collect();
+        assert_eq!(distinct.len(), numbers.len(), "{protocol:?}: twice");
+        assert_eq!(distinct.len() == sent.len(), recovers_losses, "{protocol:?}: {numbers:?}");
+        assert_eq!(numbers.is_sorted(), keeps_order, "{protocol:?}: {numbers:?}");
+    }
+}
+
+#[test]
+fn super_segments_cross_as_claimed() {
+    for protocol in protocols() {
+        let mut pair = Pair::new(&protocol);
+        let arrived = pair.carry(packets(3, 60_000), losing(0.1));
+        assert_eq!(arrived.len() == 3, pair.capabilities().carries_super_segments, "{protocol:?}");
+    }
+}
+
+#[test]
+fn overtaken_frames_mislead_whom_they_are_said_to() {
+    for protocol in protocols() {
+        let mut pair = Pair::new(&protocol);
+        let mut steps = 0_u32;
+        let arrived = pair.carry(packets(100, 400), |side, line| {
+            steps += u32::from(side == 0);
+            let len = line.len();
+            if len > 3 && side == 0 && steps % 5 == 0 {
+                line.swap(len - 1, len - 3);
+            }
+        });
+        // Nothing was lost.
+        assert_eq!(pair.retransmissions > 0, pair.capabilities().needs_order, "{protocol:?}");
+        assert!(!pair.capabilities().recovers_losses || arrived.len() == 100, "{protocol:?}");
+    }
+}
+
+#[test]
+fn the_last_frames_need_fillers_as_claimed() {
+    for protocol in protocols() {
+        let mut pair = Pair::new(&protocol);
+        let mut arrivals = |fillers| {
+            pair.fillers = fillers;
+            // The packet's only frame is lost, and nothing follows.
+            let mut lost = false;
+            let lose_first = |side, line: &mut VecDeque<Option<Vec<u8>>>| {
+                if side == 0 && !lost && line.back().is_some_and(Option::is_some) {
+                    lost = true;
+                    line.pop_back();
+                    line.push_back(None);
+                }
+            };
+            pair.carry(packets(1, 100), lose_first).len()
+        };
+        let (without, with) = (arrivals(false), arrivals(true));
+        // Without them the packet stays away until the next run, whose fillers bring it.
+        let expected = if protocol.capabilities().wants_fillers { (0, 2) } else { (0, 0) };
+        assert_eq!((without, with), expected, "{protocol:?}");
+    }
+}
