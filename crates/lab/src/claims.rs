@@ -5,9 +5,9 @@
 //! [`Measurements`] is the one that experiments fill.
 //!
 //! An environment answers with [`Sample`]s, values seed by seed; what is computed from them is an [`Estimate`] with an
-//! interval, and a comparison holds or fails only if the whole interval of the difference is on one side. Where [`Measurements`]
-//! answer with plain numbers, a verdict is the check's at the medians over the seeds; beside it stands at how many
-//! seeds the check holds on that seed's values alone ([`Check::decide_over`]).
+//! interval, and a comparison is true or false only if the whole interval of the difference is on one side.
+//! [`Measurements`] answer with plain numbers: there a verdict is the check's at the medians over the seeds, and beside
+//! it stands at how many seeds the check holds on that seed's values alone ([`Check::decide_over`]).
 
 mod arithmetic;
 mod builtin;

@@ -1,7 +1,7 @@
 //! Operations on numbers, carried to samples seed by seed and to estimates replicate by replicate.
 //!
-//! Deviations from Python: there is one kind of number, a binary double; what Python raises an error for, such as a division by zero,
-//! and what is not a number, such as `inf - inf`, is unknown; a result that is too large is infinite.
+//! Deviations from Python: there is one kind of number, a binary double; what Python raises an error for, such as a
+//! division by zero, and what is not a number, such as `inf - inf`, is unknown; a result that is too large is infinite.
 
 use super::estimate::Estimate;
 use super::evaluator::{Evaluated, mismatch};
@@ -72,8 +72,8 @@ pub(super) fn terms(
     Ok(Ok(terms))
 }
 
-/// What `function` makes of the points, with as replicates what it makes of each replicate of them. It is a plain number if all
-/// terms are.
+/// What `function` makes of the points; the replicates are what it makes of each replicate of the terms. The result is a
+/// plain number if all terms are.
 pub(super) fn combine(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> Value {
     let mut numbers: Vec<f64> = terms.iter().map(Term::point).collect();
     let point = match function(&numbers).and_then(is_number) {
@@ -152,8 +152,8 @@ pub(super) fn operate(operator: Arithmetic, left: &Value, right: &Value) -> Eval
     })
 }
 
-/// The quotient rounded down and the remainder, which has the divisor's sign. As Python's reference implementation does, the exact
-/// remainder comes first, so that 1 // 0.1 is 9.
+/// The quotient rounded down and the remainder, which has the divisor's sign. The exact remainder comes first, as in
+/// Python's reference implementation, so that 1 // 0.1 is 9.
 fn divide(a: f64, b: f64) -> (f64, f64) {
     let mut remainder = a % b;
     let mut quotient = (a - remainder) / b;

@@ -53,8 +53,8 @@ pub struct PartDecision {
 
 impl Decision {
     /// What was measured, in a line: for each comparison as written, the values of its operands that are no numbers in
-    /// the text, with their intervals, and the difference of two uncertain ones; as a range where it was made several times, and then
-    /// at how many of them it held.
+    /// the text, with their intervals, and the difference of two uncertain ones. A comparison that was made several
+    /// times is told as a range, with how often it held.
     #[must_use]
     pub fn measured(&self) -> String {
         let mut texts: Vec<&str> = Vec::new();
