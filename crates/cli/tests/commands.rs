@@ -241,3 +241,15 @@ fn documented_files_are_valid() {
     let config = gateway::config::Config::parse("site.toml", &site).unwrap();
     assert_eq!(config.tun.name.as_str(), "sat0");
 }
+
+#[test]
+fn bench_scale_measures_one_size_in_its_own_process() {
+    let output = longhaul(&["bench", "scale", "--only", "flows:20", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let step = &printed["steps"][0];
+    assert!(step["flows"] == 20 && step["relative"] == 1.0, "{printed}");
+    assert!(["events", "in_flight_bytes", "ns_per_event"].iter().all(|key| step[key].as_f64() > Some(0.0)));
+    let wrong = longhaul(&["bench", "scale", "--only", "flows:1"]);
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("flows:2 to flows:100000"));
+}

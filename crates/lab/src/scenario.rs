@@ -395,6 +395,16 @@ name = "TCP over COTMLL"
     }
 
     #[test]
+    fn each_host_has_ports_of_its_own_to_wait_at() {
+        let other_way = "traffic.upload.bulk={from=\"hub\", to=\"terminal\", opened-by=\"sender\", \
+                         connections=60000, start=\"1 s\"}";
+        assert!(load(SCENARIO, &["traffic.download.bulk.connections=60000", other_way]).is_ok());
+        let same_way = other_way.replace("sender", "receiver");
+        let refused = load(SCENARIO, &["traffic.download.bulk.connections=1000", &same_way]).unwrap_err();
+        assert!(refused.contains("connection 61000 from the first that \"hub\" waits for"), "{refused}");
+    }
+
+    #[test]
     fn values_that_make_no_sense_together_are_refused() {
         let complaint = |changes: &[&str]| load(SCENARIO, changes).unwrap_err();
         for (change, want) in [

@@ -70,6 +70,8 @@ pub struct Host {
     eventful: VecDeque<u32>,
     /// Resets for segments of no connection.
     resets: VecDeque<Packet>,
+    /// The next packet's buffer, where a connection that was asked had nothing to put into it.
+    spare: Option<Packet>,
 }
 
 /// Resets for segments of no connection that wait to be sent; further ones are dropped, as a network might.
@@ -92,6 +94,7 @@ impl Host {
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             resets: VecDeque::new(),
+            spare: None,
         }
     }
 
@@ -369,12 +372,13 @@ impl Host {
             let entry = &mut self.slots[slot as usize];
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
-                    let mut packet = Packet::default();
-                    if connection.poll_transmit(now, &mut packet) {
-                        self.timers.schedule(slot, connection.next_deadline());
+                    let mut packet = self.spare.take().unwrap_or_default();
+                    let filled = connection.poll_transmit(now, &mut packet);
+                    self.timers.schedule(slot, connection.next_deadline());
+                    if filled {
                         return Some(packet);
                     }
-                    self.timers.schedule(slot, connection.next_deadline());
+                    self.spare = Some(packet);
                 }
                 if connection.is_gone() && !connection.has_event() {
                     self.remove(slot);

@@ -73,6 +73,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// No bytes, an unknown version, or what that version's view refuses.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         match bytes.first().map(|first| first >> 4) {
             Some(4) => ipv4::View::parse(bytes).map(Self::V4),
@@ -84,6 +85,7 @@ impl<'a> View<'a> {
 
     /// Source address.
     #[must_use]
+    #[inline]
     pub fn src(&self) -> IpAddr {
         match self {
             Self::V4(view) => view.src().into(),
@@ -93,6 +95,7 @@ impl<'a> View<'a> {
 
     /// Destination address.
     #[must_use]
+    #[inline]
     pub fn dst(&self) -> IpAddr {
         match self {
             Self::V4(view) => view.dst().into(),
@@ -102,6 +105,7 @@ impl<'a> View<'a> {
 
     /// The payload's protocol.
     #[must_use]
+    #[inline]
     pub fn protocol(&self) -> Protocol {
         match self {
             Self::V4(view) => view.protocol(),
@@ -120,6 +124,7 @@ impl<'a> View<'a> {
 
     /// The ECN field.
     #[must_use]
+    #[inline]
     pub fn ecn(&self) -> Ecn {
         match self {
             Self::V4(view) => view.ecn(),
@@ -129,6 +134,7 @@ impl<'a> View<'a> {
 
     /// What the IP header carries.
     #[must_use]
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         match self {
             Self::V4(view) => view.payload(),
@@ -212,6 +218,7 @@ pub const fn header_len_for(address: IpAddr) -> usize {
 ///
 /// # Errors
 /// Bytes that are not an IP packet.
+#[inline]
 pub fn decrement_hops(packet: &mut [u8]) -> Result<u8, Malformed> {
     Ok(match View::parse(packet)? {
         View::V4(_) => ipv4::decrement_ttl(packet),

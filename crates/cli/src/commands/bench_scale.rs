@@ -3,7 +3,6 @@
 use std::process::{Command, ExitCode};
 
 use lab::bench::scale::{Scaled, Shape, WARM_UP};
-use lab::statistics::Spread;
 use serde_json::{Value, json};
 
 use super::bench::{peak_memory_mb, timed};
@@ -35,7 +34,7 @@ pub(crate) struct Arguments {
 const TERMINALS: [u32; 5] = [2, 10, 100, 1_000, 10_000];
 /// Flows between two hosts.
 const FLOWS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
-/// Slices of a run that are timed; their median counts.
+/// Slices of a run that are timed; between them the data in flight are counted.
 const SLICES: usize = 7;
 
 fn shape(text: &str) -> Result<Shape, String> {
@@ -103,22 +102,22 @@ fn measure(shape: Shape) -> Value {
     let scenario = shape.scenario();
     let (mut scaled, set_up) = timed(|| Scaled::new(&scenario));
     scaled.advance(WARM_UP);
-    let mut events = 0;
-    let mut costs = Vec::new();
     let mut in_flight = scaled.in_flight();
-    for _ in 0..SLICES {
-        let (happened, seconds) = timed(|| scaled.advance(shape.slice()));
-        events += happened;
-        costs.push(seconds * 1e9 / happened as f64);
-        in_flight = in_flight.max(scaled.in_flight());
-    }
+    let (events, seconds) = timed(|| {
+        let mut events = 0;
+        for _ in 0..SLICES {
+            events += scaled.advance(shape.slice());
+            in_flight = in_flight.max(scaled.in_flight());
+        }
+        events
+    });
     json!({
         "shape": kind(shape),
         "size": shape.size(),
         "flows": shape.flows(),
         "set_up_seconds": set_up,
         "events": events,
-        "ns_per_event": Spread::of(costs).map(|spread| spread.median),
+        "ns_per_event": seconds * 1e9 / events as f64,
         "peak_memory_mb": peak_memory_mb(),
         "in_flight_bytes": in_flight,
     })

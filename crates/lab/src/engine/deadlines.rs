@@ -9,8 +9,9 @@ use base::Instant;
 /// The deadlines of nodes that are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// Matches from the root at 1; the leaves are the second half.
-    matches: Vec<Winner>,
+    /// Those who meet in each match, side by side: place p of the tournament, with the winner of all at 1 and the winner of
+    /// places 2p and 2p + 1 at p, is at `[p / 2][p % 2]`. The leaves are the second half.
+    pairs: Vec<[Winner; 2]>,
     /// When each node's deadline was set, for ties.
     set_at: Vec<u64>,
     /// Leaves there is room for, a power of two.
@@ -29,7 +30,7 @@ const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
 
 impl Deadlines {
     pub(crate) fn new() -> Self {
-        Self { matches: vec![NOBODY; 2], set_at: Vec::new(), room: 1, sequence: 0 }
+        Self { pairs: vec![[NOBODY; 2]; 1], set_at: Vec::new(), room: 1, sequence: 0 }
     }
 
     /// Adds the next node.
@@ -39,13 +40,14 @@ impl Deadlines {
         }
         let id = self.set_at.len() as u32;
         self.set_at.push(0);
-        self.matches[self.room + id as usize].node = id;
+        let leaf = self.room + id as usize;
+        self.pairs[leaf / 2][leaf % 2].node = id;
         self.set(id, deadline);
     }
 
     /// The earliest deadline and whose it is.
     pub(crate) fn first(&self) -> Option<(Instant, u32)> {
-        let winner = self.matches[1];
+        let winner = self.pairs[0][1];
         (winner.due != Instant::MAX).then_some((winner.due, winner.node))
     }
 
@@ -53,47 +55,51 @@ impl Deadlines {
     pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX);
         let mut at = self.room + id as usize;
-        if self.matches[at].due == due {
+        if self.pairs[at / 2][at % 2].due == due {
             return;
         }
         self.sequence += 1;
         self.set_at[id as usize] = self.sequence;
         let mut winner = Winner { due, node: id };
-        self.matches[at] = winner;
-        while at > 1 {
-            let rival = self.matches[at ^ 1];
-            if self.wins(rival, winner) {
-                winner = rival;
-            }
-            at /= 2;
-            let slot = &mut self.matches[at];
+        while at > 0 {
+            let pair = &mut self.pairs[at / 2];
+            let slot = &mut pair[at % 2];
             // Above a match that someone else had won and still wins, nothing changes.
             if *slot == winner && winner.node != id {
                 return;
             }
             *slot = winner;
+            let rival = pair[at % 2 ^ 1];
+            at /= 2;
+            if at > 0 && wins(&self.set_at, rival, winner) {
+                winner = rival;
+            }
         }
-    }
-
-    /// Whether `one` comes before `other`.
-    #[inline]
-    fn wins(&self, one: Winner, other: Winner) -> bool {
-        if one.due == other.due && one.due != Instant::MAX {
-            return self.set_at[one.node as usize] < self.set_at[other.node as usize];
-        }
-        one.due < other.due
     }
 
     fn grow(&mut self) {
-        let leaves: Vec<_> = self.matches[self.room..].to_vec();
+        let leaf = |at: usize| self.pairs[at / 2][at % 2];
+        let leaves: Vec<_> = (self.room..2 * self.room).map(leaf).collect();
         self.room *= 2;
-        self.matches = vec![NOBODY; 2 * self.room];
-        self.matches[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
+        self.pairs = vec![[NOBODY; 2]; self.room];
+        for (at, leaf) in (self.room..).zip(leaves) {
+            self.pairs[at / 2][at % 2] = leaf;
+        }
         for at in (1..self.room).rev() {
-            let (one, other) = (self.matches[2 * at], self.matches[2 * at + 1]);
-            self.matches[at] = if self.wins(other, one) { other } else { one };
+            let [one, other] = self.pairs[at];
+            let winner = if wins(&self.set_at, other, one) { other } else { one };
+            self.pairs[at / 2][at % 2] = winner;
         }
     }
+}
+
+/// Whether `one` comes before `other`; `set_at` tells when their deadlines were set.
+#[inline]
+fn wins(set_at: &[u64], one: Winner, other: Winner) -> bool {
+    if one.due == other.due && one.due != Instant::MAX {
+        return set_at[one.node as usize] < set_at[other.node as usize];
+    }
+    one.due < other.due
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use base::{Instant, Packet};
 use channel::{Fate, Line};
 use link::Queue;
 
-use super::{earlier, named};
+use super::named;
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
 
@@ -24,6 +24,8 @@ pub struct WireEnd {
     backlogged: bool,
     line: Line,
     in_flight: VecDeque<(Instant, Packet)>,
+    /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
+    due: Instant,
     counters: Counters,
     /// When the queue dropped a packet, where that is watched.
     dropped: Option<Vec<Instant>>,
@@ -80,6 +82,7 @@ impl WireEnd {
             backlogged: false,
             line,
             in_flight: VecDeque::new(),
+            due: Instant::MAX,
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
             dropped: None,
             probe: None,
@@ -130,6 +133,7 @@ impl WireEnd {
             }
             self.backlogged = !self.queue.is_empty();
         }
+        self.note_due();
     }
 
     fn transmit(&mut self, now: Instant, packet: Packet) {
@@ -162,12 +166,13 @@ impl WireEnd {
             }
             self.backlogged = !self.queue.is_empty();
         }
+        self.note_due();
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        let delivery = self.in_flight.front().map(|(due, _)| *due);
-        let departure = self.backlogged.then(|| self.line.free_at());
-        earlier(delivery, departure)
+    fn note_due(&mut self) {
+        let delivery = self.in_flight.front().map_or(Instant::MAX, |(due, _)| *due);
+        let departure = if self.backlogged { self.line.free_at() } else { Instant::MAX };
+        self.due = delivery.min(departure);
     }
 }
 
@@ -176,13 +181,17 @@ impl Node for Wire {
         match input {
             Input::Arrival(port, packet) => self.ends[usize::from(port.0)].accept(cx.now(), packet),
             Input::Wake => {
-                self.ends[0].wake(cx, Port(1));
-                self.ends[1].wake(cx, Port(0));
+                for (end, towards) in self.ends.iter_mut().zip([Port(1), Port(0)]) {
+                    if end.due <= cx.now() {
+                        end.wake(cx, towards);
+                    }
+                }
             }
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        earlier(self.ends[0].poll_timeout(), self.ends[1].poll_timeout())
+        let due = self.ends[0].due.min(self.ends[1].due);
+        (due < Instant::MAX).then_some(due)
     }
 }

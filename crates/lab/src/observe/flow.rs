@@ -41,6 +41,8 @@ pub struct Flow {
 
 /// Marks that one flow keeps at most.
 const KEPT: usize = 200_000;
+/// Marks that all flows of a host keep at most, 40 bytes each: of thousands of flows no figure shows more. Ours.
+const KEPT_IN_ALL: usize = 5 * KEPT;
 
 /// Watches the data that one host sends, one flow a connection, in the order of their handshakes.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +52,8 @@ pub struct FlowTrace {
     places: FxHashMap<(u16, u16), usize>,
     /// Packets that the host sent.
     sent: u64,
+    /// Marks of all flows.
+    kept: usize,
 }
 
 impl FlowTrace {
@@ -73,15 +77,19 @@ impl FlowTrace {
         let header = tcp::Repr::parse(&view, packet.src(), packet.dst()).ok()?;
         match direction {
             Direction::Sent => {
-                let number = self.sent;
+                let (number, room) = (self.sent, self.kept < KEPT_IN_ALL);
                 let flow = self.flow((header.src_port, header.dst_port));
                 if header.flags.has(Flags::SYN) {
                     flow.origin = Some(header.seq + 1);
                 }
-                flow.note_segment(now, header.seq, view.payload().len() as u32, number);
+                let len = view.payload().len() as u32;
+                let kept = flow.note_segment(now, header.seq, len, number, room);
+                self.kept += usize::from(kept);
             }
             Direction::Received if header.flags.has(Flags::ACK) => {
-                self.flow((header.dst_port, header.src_port)).note_ack(now, header.ack);
+                let room = self.kept < KEPT_IN_ALL;
+                let kept = self.flow((header.dst_port, header.src_port)).note_ack(now, header.ack, room);
+                self.kept += usize::from(kept);
             }
             Direction::Received => {}
         }
@@ -97,23 +105,29 @@ impl Flow {
         near.checked_add_signed(i64::from(distance))
     }
 
-    fn note_segment(&mut self, now: Instant, seq: SeqNum, len: u32, number: u64) {
-        let Some(offset) = self.offset_of(seq, self.sent_up_to).filter(|_| len > 0) else { return };
+    /// Whether it kept a mark of the segment, if there is `room` for one.
+    fn note_segment(&mut self, now: Instant, seq: SeqNum, len: u32, number: u64, room: bool) -> bool {
+        let Some(offset) = self.offset_of(seq, self.sent_up_to).filter(|_| len > 0) else { return false };
         let again = offset < self.sent_up_to;
         self.sent_up_to = self.sent_up_to.max(offset + u64::from(len));
-        if self.segments.len() < KEPT {
+        let keeps = room && self.segments.len() < KEPT;
+        if keeps {
             self.segments.push(SegmentMark { at: now, offset, len, again, number });
         } else {
             self.unkept += 1;
         }
+        keeps
     }
 
-    fn note_ack(&mut self, now: Instant, ack: SeqNum) {
-        let Some(offset) = self.offset_of(ack, self.acked_up_to) else { return };
-        if offset > self.acked_up_to && self.acks.len() < KEPT {
+    /// Whether it kept a mark of the acknowledgement, if there is `room` for one.
+    fn note_ack(&mut self, now: Instant, ack: SeqNum, room: bool) -> bool {
+        let Some(offset) = self.offset_of(ack, self.acked_up_to) else { return false };
+        let keeps = room && offset > self.acked_up_to && self.acks.len() < KEPT;
+        if keeps {
             self.acked_up_to = offset;
             self.acks.push((now, offset));
         }
+        keeps
     }
 }
 
