@@ -1,23 +1,22 @@
-//! Reproducing a paper on a small part of its grid: the same every time, and exact where it must be.
+//! Reproducing papers on a small part of what they ask for: the same every time, and exact where it must be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use longhaul_lab::claims::{self, Verdict};
+use longhaul_lab::claims::Verdict;
 use longhaul_lab::papers;
-use longhaul_lab::reproduce::{self, Method, Outcome, Plan, ReproduceError, Reproduction, Study, Summary};
+use longhaul_lab::study::{self, Outcome, Plan, Study, StudyError, Summary, Sweep};
 
-fn plan(figure: Option<&str>, cache: Option<PathBuf>) -> Plan {
-    Plan { seeds: Some(2), quick: true, figure: figure.map(str::to_owned), cache, build: "test".to_owned() }
+fn study(paper: &str) -> Study {
+    papers::find(paper).unwrap().study().unwrap()
 }
 
-fn peng(plan: Plan) -> Outcome<'static> {
-    let paper = papers::find("peng").unwrap();
-    Reproduction::prepare(paper, plan).unwrap().run(|_| {}).unwrap()
+fn plan(figure: Option<&str>, store: Option<PathBuf>) -> Plan {
+    Plan { seeds: Some(2), quick: true, figure: figure.map(str::to_owned), store, ..Plan::default() }
 }
 
-fn faulkner(plan: Plan) -> Outcome<'static> {
-    Reproduction::prepare(papers::find("faulkner").unwrap(), plan).unwrap().run(|_| {}).unwrap()
+fn run(study: &Study, plan: Plan) -> Outcome<'_> {
+    Sweep::prepare(study, plan).unwrap().run(|_| {}).unwrap()
 }
 
 /// A directory of this test's own, removed when it ends.
@@ -37,76 +36,61 @@ impl Drop for Scratch {
     }
 }
 
-/// Goal: every claim of the file is decided, each once and in its order; what needs no luck holds at every point.
+/// Goal: every claim of the file is decided, each once and in its order; what needs no luck holds under every reading.
 #[test]
 fn every_claim_of_peng_is_decided_and_the_exact_ones_hold() {
-    let outcome = peng(plan(None, None));
-    let (file, text) = papers::find("peng").unwrap().claims();
-    let ids: Vec<String> = claims::parse(file, text).unwrap().into_iter().map(|claim| claim.id).collect();
-    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
-    assert_eq!(decided, ids);
+    let study = study("peng");
+    let outcome = run(&study, plan(None, None));
+    let decided: Vec<usize> = outcome.judgement.judged.iter().map(|judged| judged.claim).collect();
+    assert_eq!(decided, (0..study.claims.len()).collect::<Vec<_>>());
     let exact = [
-        "peng-tcp-learns-nothing",
         "peng-first-transfer-unchanged",
         "peng-fig2-start-from-aggregate",
         "peng-losses-dupack-local-timeout-global",
     ];
-    let surveyed = outcome.surveyed().unwrap();
-    let all = outcome.judged.iter().zip(&surveyed.decided);
-    for (judged, decided) in all.filter(|(judged, _)| exact.contains(&judged.claim.id.as_str())) {
-        for (point, decided) in surveyed.points.iter().zip(decided) {
-            let measured = decided.decision.measured();
-            let verdict = decided.decision.verdict;
-            assert_eq!(verdict, Verdict::Holds, "{} at {}: {measured}", judged.claim.id, point.name);
+    for judged in &outcome.judgement.judged {
+        let id = study.claims[judged.claim].id.as_str();
+        if exact.contains(&id) {
+            for (point, verdict) in outcome.points.iter().zip(&judged.verdicts) {
+                assert_eq!(*verdict, Verdict::Holds, "{id} under {}", study.reading_name(point));
+            }
         }
-    }
-    // With one member the ensemble is standard TCP, to the nanosecond.
-    for runs in surveyed.runs.iter().flatten() {
-        assert_eq!(runs.get("page('STCP', 1)").unwrap(), runs.get("page('TCP', 1)").unwrap());
-        assert_eq!(runs.get("file('STCP', 1, 0.67)").unwrap(), runs.get("file('TCP', 1, 0.67)").unwrap());
     }
 }
 
-/// Goal: every claim of the file has a ruling by an experiment, each once and in its order; what is arithmetic holds; every
-/// figure of the thesis is drawn, and again without a run.
+/// Goal: every claim of the thesis that is data is decided; what is arithmetic holds; every figure is drawn, and again without
+/// a run.
 #[test]
-fn every_claim_of_faulkner_has_its_experiment_and_every_figure_its_drawing() {
+fn every_claim_of_faulkner_is_decided_and_every_figure_drawn() {
     let scratch = Scratch::new("faulkner");
-    let [cache, first, again] = ["measured", "first", "again"].map(|name| scratch.0.join(name));
-    let outcome = faulkner(plan(None, Some(cache.clone())));
-    let (file, text) = papers::find("faulkner").unwrap().claims();
-    let claims = claims::parse_prose(file, text).unwrap();
-    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
-    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
-    assert_eq!(decided, ids);
-    for judged in &outcome.judged {
-        assert!(!judged.ruling.criteria.is_empty(), "{} has nothing measured", judged.claim.id);
+    let [store, first, again] = ["measured", "first", "again"].map(|name| scratch.0.join(name));
+    let study = study("faulkner");
+    let outcome = run(&study, plan(None, Some(store.clone())));
+    let ids = |outcome: &Outcome<'_>| -> Vec<String> {
+        outcome.judgement.judged.iter().map(|judged| study.claims[judged.claim].id.clone()).collect()
+    };
+    let all: Vec<String> = study.claims.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!(ids(&outcome), all);
+    for judged in &outcome.judgement.judged {
+        let id = &study.claims[judged.claim].id;
+        assert!(!judged.decision.comparisons.is_empty(), "{id} compares nothing");
+        let is_arithmetic = ["loss-threshold", "frame-overhead", "symmetry-factor", "window-units"]
+            .iter()
+            .any(|k| id.ends_with(k));
+        if is_arithmetic {
+            assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}");
+        }
     }
-    for id in [
-        "faulkner-loss-threshold",
-        "faulkner-frame-overhead",
-        "faulkner-symmetry-factor",
-        "faulkner-window-units",
-    ] {
-        let judged = outcome.judged.iter().find(|judged| judged.claim.id == id).unwrap();
-        assert_eq!(judged.ruling.verdict, Verdict::Holds, "{id}");
-    }
-    let page = reproduce::write(&outcome, "longhaul reproduce faulkner", &first).unwrap();
-    let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("ours, mean") && !page.contains("default point") && !page.contains("Likely cause"));
+    study::write(&outcome, "longhaul reproduce faulkner", &first).unwrap();
     let drawn = drawings(&first);
     for figure in (1..=17).map(|number| format!("4-{number}")).chain(["3-4".to_owned()]) {
         assert!(drawn.keys().any(|file| draws(file, &figure)), "figure {figure} is missing");
     }
-    for figure in figures_of(study()) {
-        let is_drawn = drawn.keys().any(|file| draws(file, figure));
-        assert_ne!(is_drawn, study().undrawn().contains(&figure), "{figure}");
-    }
     // Again from what was kept.
-    let kept = Reproduction::prepare(papers::find("faulkner").unwrap(), plan(None, Some(cache))).unwrap();
+    let kept = Sweep::prepare(&study, plan(None, Some(store))).unwrap();
     assert_eq!(kept.work(), 0);
     let outcome = kept.run(|_| panic!("nothing is left to do")).unwrap();
-    reproduce::write(&outcome, "longhaul reproduce faulkner", &again).unwrap();
+    study::write(&outcome, "longhaul reproduce faulkner", &again).unwrap();
     let kept = drawings(&again);
     let differ: Vec<&String> = drawn.keys().filter(|file| drawn.get(*file) != kept.get(*file)).collect();
     assert!(differ.is_empty() && drawn.len() == kept.len(), "drawn otherwise from what was kept: {differ:?}");
@@ -132,74 +116,54 @@ fn draws(file: &str, figure: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-fn study() -> &'static dyn Study {
-    match papers::find("faulkner").unwrap().method() {
-        Method::Study(study) => study,
-        Method::Grid(_) => panic!("the thesis is a study"),
-    }
-}
-
-fn figures_of(study: &dyn Study) -> BTreeSet<&'static str> {
-    study.experiments().into_iter().flat_map(|experiment| experiment.figures).copied().collect()
-}
-
-/// Goal: what a figure's experiments help to decide can be decided by a figure alone. An experiment that the figure does not
-/// choose would leave the claim out, without a word.
+/// Goal: the same measurements every time, whatever was kept, and however the work was shared.
 #[test]
-fn a_claim_with_a_figure_is_decided_by_one_figure_alone() {
-    let experiments = study().experiments();
-    let claims: BTreeSet<&str> = experiments
-        .iter()
-        .filter(|experiment| !experiment.figures.is_empty())
-        .flat_map(|experiment| experiment.claims)
-        .copied()
-        .collect();
-    assert!(claims.contains("faulkner-limited-persistence-no-benefit"));
-    for claim in claims {
-        let needed = || experiments.iter().filter(|experiment| experiment.claims.contains(&claim));
-        let mut figures = figures_of(study()).into_iter();
-        let is_enough = |figure| needed().all(|experiment| experiment.figures.contains(&figure));
-        assert!(figures.any(is_enough), "no figure decides {claim}");
-    }
-}
-
-/// Goal: the same measurements every time; what was kept is not measured again, unless it is another program's.
-#[test]
-fn a_reproduction_repeats_itself_from_its_cache_too() {
-    let scratch = Scratch::new("cache");
-    let paper = papers::find("peng").unwrap();
-    let kept = || plan(Some("4"), Some(scratch.0.clone()));
-    let json = |outcome: &Outcome<'_>| Summary::new(outcome, None).to_json();
-    let first = json(&peng(plan(Some("4"), None)));
-    assert_eq!(first, json(&peng(kept())));
-    let again = Reproduction::prepare(paper, kept()).unwrap();
+fn a_study_repeats_itself_from_its_store_and_from_shards() {
+    let scratch = Scratch::new("store");
+    let folder = |name: &str| scratch.0.join(name);
+    let study = study("peng");
+    let json = |outcome: &Outcome<'_>| Summary::new(outcome, None).unwrap().to_json();
+    let first = json(&run(&study, plan(Some("4"), None)));
+    assert_eq!(first, json(&run(&study, plan(Some("4"), Some(folder("one"))))));
+    let again = Sweep::prepare(&study, plan(Some("4"), Some(folder("one")))).unwrap();
     assert_eq!(again.work(), 0);
     assert_eq!(first, json(&again.run(|_| panic!("nothing is left to do")).unwrap()));
-    let other = Plan { build: "another".to_owned(), ..kept() };
-    assert!(Reproduction::prepare(paper, other).unwrap().work() > 0);
-    // A file that was not written to its end is no measurement.
-    let file = std::fs::read_dir(&scratch.0).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(file, "{\"quantities\":{").unwrap();
-    assert!(Reproduction::prepare(paper, kept()).unwrap().work() > 0);
+    // Two machines do half of it each; a third one merges.
+    for (part, name) in [(1, "two"), (2, "three")] {
+        let half = Plan { shard: Some((part, 2)), ..plan(Some("4"), Some(folder(name))) };
+        run(&study, half);
+    }
+    let merge = vec![folder("two"), folder("three")];
+    let merged = Sweep::prepare(&study, Plan { merge, ..plan(Some("4"), Some(folder("all"))) }).unwrap();
+    assert_eq!(merged.work(), 0);
+    assert_eq!(first, json(&merged.run(|_| panic!("nothing is left to do")).unwrap()));
+    // A line that was not written to its end is no measurement.
+    let file = folder("one").join("pages.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &text[..text.len() - 20]).unwrap();
+    assert!(Sweep::prepare(&study, plan(Some("4"), Some(folder("one")))).unwrap().work() > 0);
 }
 
 /// Goal: one figure runs only what it needs, and decides only what that decides.
 #[test]
 fn a_figure_alone_decides_its_own_claims() {
     let scratch = Scratch::new("figure");
-    let outcome = peng(plan(Some("4"), None));
-    let decided: Vec<&str> = outcome.judged.iter().map(|judged| judged.claim.id.as_str()).collect();
+    let study = study("peng");
+    let outcome = run(&study, plan(Some("4"), None));
+    let decided: Vec<&str> =
+        outcome.judgement.judged.iter().map(|judged| study.claims[judged.claim].id.as_str()).collect();
     assert_eq!(decided, ["peng-pages-get-faster", "peng-third-page-three-times"]);
-    assert!(outcome.cells.iter().all(|cell| cell.table == "figure 4" && cell.n == 2));
-    assert!(outcome.cells.iter().filter(|cell| cell.bound.is_some()).all(|cell| cell.ours > cell.bound));
-    let page = reproduce::write(&outcome, "longhaul reproduce peng", &scratch.0).unwrap();
+    let page = study::write(&outcome, "longhaul reproduce peng", &scratch.0).unwrap();
     let text = std::fs::read_to_string(page).unwrap();
-    assert!(text.matches("<svg").count() == 2 && text.contains("Figure 4") && !text.contains("Figure 3"));
-    let paper = papers::find("peng").unwrap();
-    let error = Reproduction::prepare(paper, plan(Some("9"), None)).unwrap_err();
-    assert!(matches!(error, ReproduceError::NoFigure { .. }));
-    assert_eq!(error.to_string(), "peng has no figure or table \"9\"; there are 2, 3, 4, 5, equations");
-    let paper = papers::find("faulkner").unwrap();
-    let error = Reproduction::prepare(paper, plan(Some("9"), None)).unwrap_err().to_string();
-    assert!(error.contains("persistence; and 3-3, connections, ") && !error.contains("mechanism, optimum"));
+    assert!(text.matches("<svg").count() == 2 && text.contains("Figure 4") && !text.contains("Figure 5"));
+    let csv = std::fs::read_to_string(scratch.0.join("measurements.csv")).unwrap();
+    assert!(csv.starts_with("reading,experiment,coordinates,seed,quantity,value\n"));
+    assert!(csv.lines().skip(1).all(|line| line.contains(",pages,scheme=")), "{csv}");
+    let error = Sweep::prepare(&study, plan(Some("9"), None)).unwrap_err();
+    assert!(matches!(error, StudyError::Unknown { .. }));
+    assert!(
+        error
+            .to_string()
+            .starts_with("peng has no figure, table or experiment \"9\"; there are 2a, 2b, 2c, 3, 4, 5")
+    );
 }

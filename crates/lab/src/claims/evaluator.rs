@@ -35,6 +35,8 @@ pub struct Lookup {
 pub struct Comparison {
     /// As written.
     pub text: String,
+    /// The names that comprehensions bind there, as in ` at f = 0.3, d = 1`; empty outside of them.
+    pub place: String,
     /// The text of each operand and its value; a sample is there as its mean.
     pub operands: Vec<(String, Value)>,
     /// What decides it where it is uncertain: an operand, or the difference of two that are uncertain.
@@ -265,7 +267,11 @@ impl<'a> Evaluator<'a> {
         }
         let Comparing { uncertain, measured, .. } = comparing;
         self.uncertain += uncertain;
-        let truth = Truth::all(truths);
+        let place = self.place();
+        let truth = match Truth::all(truths) {
+            Truth::Unknown(reason) => Truth::Unknown(reason + &place),
+            known => known,
+        };
         if !self.in_condition {
             let holds = truth.known();
             let mean = |(text, value): (String, Value)| match value {
@@ -273,9 +279,20 @@ impl<'a> Evaluator<'a> {
                 value => (text, value),
             };
             let operands = values.into_iter().map(mean).collect();
-            self.comparisons.push(Comparison { text: text.to_owned(), operands, measured, holds });
+            let text = text.to_owned();
+            self.comparisons.push(Comparison { text, place, operands, measured, holds });
         }
         Ok(truth.into())
+    }
+
+    /// Where in its comprehensions the evaluation is.
+    fn place(&self) -> String {
+        let plain = |(name, value): &(String, Value)| match value {
+            Value::Number(_) | Value::Text(_) | Value::Bool(_) => Some(format!("{name} = {value}")),
+            _ => None,
+        };
+        let names: Vec<String> = self.scope.iter().filter_map(plain).collect();
+        if names.is_empty() { String::new() } else { format!(" at {}", names.join(", ")) }
     }
 
     fn comprehension(&mut self, item: &Expression, clauses: &[Clause]) -> Evaluated {

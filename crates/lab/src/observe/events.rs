@@ -21,4 +21,3 @@ pub use event::{
 pub use log::{EventLog, Frame, LinkDirection};
 pub use recorder::{KEPT, Probe, Recorder};
 pub use sender::SenderWatch;
-pub(crate) use stream::Streams;

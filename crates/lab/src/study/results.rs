@@ -125,7 +125,7 @@ impl Results {
                         experiment: &experiment.name,
                         coordinates: coordinates.clone(),
                         seed: super::sweep::FIRST_SEED + seed as u64,
-                        quantity,
+                        quantity: quantity.strip_suffix("()").unwrap_or(quantity),
                         value,
                     })?;
                 }

@@ -154,7 +154,7 @@ fn reading_row(outcome: &Outcome<'_>, point: usize) -> ReadingRow {
 /// What a verdict rests on, and what is told beside it.
 pub(super) fn criteria(judged: &Judged) -> Vec<Criterion> {
     let compared = judged.decision.comparisons.iter().map(|comparison| Criterion {
-        what: comparison.text.clone(),
+        what: comparison.text.clone() + &comparison.place,
         measured: comparison.told(),
         holds: comparison.holds,
     });
