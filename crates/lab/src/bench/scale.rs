@@ -43,7 +43,7 @@ impl Shape {
     /// The shape as a scenario file.
     #[must_use]
     pub fn scenario(self) -> String {
-        let mut text = "name = \"scale\"\nduration = \"1000 h\"\ntcp.receive-buffer = \"8 KiB\"\n".to_owned();
+        let mut text = "name = \"scale\"\nduration = \"1000 h\"\ntcp.window.receive-buffer = \"8 KiB\"\n".to_owned();
         match self {
             Self::Star(terminals) => write_star(&mut text, terminals),
             Self::Flows(flows) => write_flows(&mut text, flows),
