@@ -43,7 +43,8 @@ impl Shape {
     /// The shape as a scenario file.
     #[must_use]
     pub fn scenario(self) -> String {
-        let mut text = "name = \"scale\"\nduration = \"1000 h\"\ntcp.window.receive-buffer = \"8 KiB\"\n".to_owned();
+        let mut text =
+            "name = \"scale\"\nduration = \"1000 h\"\ntcp.window.receive-buffer = \"8 KiB\"\n".to_owned();
         match self {
             Self::Star(terminals) => write_star(&mut text, terminals),
             Self::Flows(flows) => write_flows(&mut text, flows),
@@ -133,7 +134,7 @@ impl Scaled {
             Element::Host(host) => Some(host.tcp()),
             _ => None,
         });
-        hosts.flat_map(|host| host.connections()).map(|(_, connection)| connection.flight_size()).sum()
+        hosts.flat_map(tcp::Host::connections).map(|(_, connection)| connection.flight_size()).sum()
     }
 
     /// Bytes of application data that arrived in order, by flow.
