@@ -134,7 +134,7 @@ impl Scaled {
             Element::Host(host) => Some(host.tcp()),
             _ => None,
         });
-        hosts.flat_map(|host| host.connections()).map(|(_, connection)| connection.flight_size()).sum()
+        hosts.flat_map(tcp::Host::connections).map(|(_, connection)| connection.flight_size()).sum()
     }
 
     /// Bytes of application data that arrived in order, by flow.

@@ -1,101 +1,118 @@
-//! One deadline per node, or per application of a host, in a tournament tree: setting one costs a comparison per
+//! One deadline per node, or per application of a host, in a tournament of fours: setting one costs some comparisons per
 //! level, finding the first nothing.
 //!
-//! Every match of the tournament keeps its winner's time, so a walk to the root touches one small array.
-//! Ties go to the deadline that was set first.
+//! A group of four fills a line of cache. Ties go to the deadline that was set first.
 
 use base::Instant;
 
 /// The deadlines of nodes that are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// Those who meet in each match, side by side: place p of the tournament, with the winner of all at 1 and the winner of
-    /// places 2p and 2p + 1 at p, is at `[p / 2][p % 2]`. The leaves are the second half.
-    pairs: Vec<[Winner; 2]>,
+    /// Group 0 is the final; slot s of group g holds the winner of group 4g + 1 + s, and in the last round a node.
+    groups: Vec<[Entrant; 4]>,
+    /// The winner of the final.
+    first: Entrant,
+    /// The first group of the last round.
+    last_round: usize,
     /// When each node's deadline was set, for ties.
     set_at: Vec<u64>,
-    /// Leaves there is room for, a power of two.
-    room: usize,
     sequence: u64,
 }
 
-/// The earlier of a match's two deadlines; [`Instant::MAX`] is never.
+/// A node with its deadline; [`Instant::MAX`] is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner {
+struct Entrant {
     due: Instant,
     node: u32,
 }
 
-const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
+const NOBODY: Entrant = Entrant { due: Instant::MAX, node: u32::MAX };
 
 impl Deadlines {
-    pub(crate) fn new() -> Self {
-        Self { pairs: vec![[NOBODY; 2]; 1], set_at: Vec::new(), room: 1, sequence: 0 }
+    pub(crate) const fn new() -> Self {
+        Self { groups: Vec::new(), first: NOBODY, last_round: 0, set_at: Vec::new(), sequence: 0 }
     }
 
     /// Adds the next node.
     pub(crate) fn add(&mut self, deadline: Option<Instant>) {
-        if self.set_at.len() == self.room {
-            self.grow();
+        let id = self.set_at.len();
+        // A round has three times as many groups as all before it, and one more.
+        if id == 4 * (3 * self.last_round + 1) {
+            self.add_round();
         }
-        let id = self.set_at.len() as u32;
+        if self.last_round + id / 4 == self.groups.len() {
+            self.groups.push([NOBODY; 4]);
+        }
         self.set_at.push(0);
-        let leaf = self.room + id as usize;
-        self.pairs[leaf / 2][leaf % 2].node = id;
-        self.set(id, deadline);
+        self.groups[self.last_round + id / 4][id % 4].node = id as u32;
+        self.set(id as u32, deadline);
     }
 
     /// The earliest deadline and whose it is.
     pub(crate) fn first(&self) -> Option<(Instant, u32)> {
-        let winner = self.pairs[0][1];
-        (winner.due != Instant::MAX).then_some((winner.due, winner.node))
+        (self.first.due != Instant::MAX).then_some((self.first.due, self.first.node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
     pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX);
-        let mut at = self.room + id as usize;
-        if self.pairs[at / 2][at % 2].due == due {
+        let (mut group, mut slot) = (self.last_round + id as usize / 4, id as usize % 4);
+        let mut before = self.groups[group][slot];
+        if before.due == due {
             return;
         }
         self.sequence += 1;
         self.set_at[id as usize] = self.sequence;
-        let mut winner = Winner { due, node: id };
-        while at > 0 {
-            let pair = &mut self.pairs[at / 2];
-            let slot = &mut pair[at % 2];
-            // Above a match that someone else had won and still wins, nothing changes.
-            if *slot == winner && winner.node != id {
+        let mut entrant = Entrant { due, node: id };
+        loop {
+            self.groups[group][slot] = entrant;
+            let winner = match group {
+                0 => self.first,
+                _ => self.groups[(group - 1) / 4][(group - 1) % 4],
+            };
+            if winner.node != before.node {
+                // Someone else had won, and is beaten or goes on.
+                if !wins(&self.set_at, entrant, winner) {
+                    return;
+                }
+            } else if entrant.due >= winner.due {
+                entrant = self.best_of(group);
+            }
+            if group == 0 {
+                self.first = entrant;
                 return;
             }
-            *slot = winner;
-            let rival = pair[at % 2 ^ 1];
-            at /= 2;
-            if at > 0 && wins(&self.set_at, rival, winner) {
-                winner = rival;
-            }
+            before = winner;
+            (group, slot) = ((group - 1) / 4, (group - 1) % 4);
         }
     }
 
-    fn grow(&mut self) {
-        let leaf = |at: usize| self.pairs[at / 2][at % 2];
-        let leaves: Vec<_> = (self.room..2 * self.room).map(leaf).collect();
-        self.room *= 2;
-        self.pairs = vec![[NOBODY; 2]; self.room];
-        for (at, leaf) in (self.room..).zip(leaves) {
-            self.pairs[at / 2][at % 2] = leaf;
+    #[inline]
+    fn best_of(&self, group: usize) -> Entrant {
+        let [mut best, others @ ..] = self.groups[group];
+        for other in others {
+            if wins(&self.set_at, other, best) {
+                best = other;
+            }
         }
-        for at in (1..self.room).rev() {
-            let [one, other] = self.pairs[at];
-            let winner = if wins(&self.set_at, other, one) { other } else { one };
-            self.pairs[at / 2][at % 2] = winner;
+        best
+    }
+
+    /// Puts one more round before the others.
+    fn add_round(&mut self) {
+        let nodes = self.groups.split_off(self.last_round);
+        self.last_round = 4 * self.last_round + 1;
+        self.groups = vec![[NOBODY; 4]; self.last_round];
+        self.groups.extend(nodes);
+        for group in (1..self.groups.len()).rev() {
+            self.groups[(group - 1) / 4][(group - 1) % 4] = self.best_of(group);
         }
     }
 }
 
 /// Whether `one` comes before `other`; `set_at` tells when their deadlines were set.
 #[inline]
-fn wins(set_at: &[u64], one: Winner, other: Winner) -> bool {
+fn wins(set_at: &[u64], one: Entrant, other: Entrant) -> bool {
     if one.due == other.due && one.due != Instant::MAX {
         return set_at[one.node as usize] < set_at[other.node as usize];
     }
@@ -111,8 +128,8 @@ mod tests {
         /// Against a plain list searched from the front.
         #[test]
         fn the_first_is_the_earliest_set_first(
-            nodes in 1_usize..40,
-            steps in proptest::collection::vec((0_usize..40, proptest::option::of(0_u64..20)), 1..200),
+            nodes in 1_usize..100,
+            steps in proptest::collection::vec((0_usize..100, proptest::option::of(0_u64..20)), 1..200),
         ) {
             let mut deadlines = Deadlines::new();
             let mut model: Vec<Option<(u64, u64)>> = vec![None; nodes];
