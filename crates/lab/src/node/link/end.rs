@@ -259,7 +259,9 @@ impl LinkEnd {
             let number = self.counters.frames;
             let mut trailer = None;
             if let Some(probe) = &self.probe {
-                trailer = Told::by(&mut *self.endpoint).sent;
+                let told = Told::by(&mut *self.endpoint);
+                trailer = told.sent;
+                self.note_flags(now, told);
                 let (from, to) = (on_air.start, on_air.end);
                 let late_bits = info.late_len as u32 * 8;
                 let started = FrameStarted { number, kind: info.kind, bits, late_bits, from, to, arrives_at };
@@ -300,7 +302,9 @@ impl LinkEnd {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
         if self.probe.is_some() {
-            trailer = trailer.or(Told::by(&mut *self.endpoint).sent);
+            let told = Told::by(&mut *self.endpoint);
+            trailer = trailer.or(told.sent);
+            self.note_flags(cx.now(), told);
         }
         let mut arrives = fate == Some(Fate::Intact);
         let mut intact = arrives;
@@ -388,7 +392,7 @@ impl LinkEnd {
         let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
         let line = match &self.started {
             Some(started) => Some(started.seal_at),
-            None if self.wants_line => Some(self.ask_at),
+            None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
             None => self.fill_at(),
         };
         earlier(earlier(delivery, line), self.endpoint.poll_timeout())
