@@ -8,10 +8,10 @@
 use core::fmt::Display;
 
 use base::config::ConfigError;
-use base::{Duration, Rate};
+use base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::line::{self, End, Line};
+use crate::line::{self, End, Line, RateChange};
 use crate::model::{ErrorModel, Streams};
 
 /// A channel as a scenario describes it.
@@ -19,6 +19,7 @@ use crate::model::{ErrorModel, Streams};
 /// ```toml
 /// rate = "262144 bit/s"   # towards the terminal
 /// up-rate = "64 kbit/s"   # from it; as the other direction unless told
+/// rate-changes = [{ at = "30 s", rate = "64 kbit/s" }]    # or with an up-rate too; none unless told
 /// delay = "250 ms"        # one way
 /// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
 /// up-errors = "none"      # as the other direction unless told
@@ -32,6 +33,9 @@ pub struct Config {
     /// Bits per second from the terminal; the same unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_rate: Option<Rate>,
+    /// Other rates later on, in the order of their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_changes: Vec<Change>,
     /// Propagation delay, one way.
     pub delay: Duration,
     /// What goes wrong towards the terminal.
@@ -43,6 +47,20 @@ pub struct Config {
     /// Whether one obstacle blocks both directions.
     #[serde(default = "correlated")]
     pub correlated: bool,
+}
+
+/// From a time on the lines have other rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Change {
+    /// When, from the start of the run, for what leaves; within a frame too.
+    pub at: Duration,
+    /// Bits per second towards the terminal.
+    pub rate: Rate,
+    /// Bits per second from the terminal. Unless told, as before where the channel has an `up-rate`, otherwise the same as
+    /// towards it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_rate: Option<Rate>,
 }
 
 /// The two directions between a hub and a terminal.
@@ -84,6 +102,7 @@ impl Config {
     pub fn down(&self) -> line::Config {
         line::Config {
             rate: self.rate,
+            rate_changes: self.rate_changes(|change| Some(change.rate)),
             delay: self.delay,
             errors: self.errors.clone(),
             errors_at: End::Arrival,
@@ -95,10 +114,21 @@ impl Config {
     pub fn up(&self) -> line::Config {
         line::Config {
             rate: self.up_rate.unwrap_or(self.rate),
+            rate_changes: self.rate_changes(|change| {
+                change.up_rate.or(if self.up_rate.is_none() { Some(change.rate) } else { None })
+            }),
             delay: self.delay,
             errors: self.up_errors.as_ref().unwrap_or(&self.errors).clone(),
             errors_at: End::Departure,
         }
+    }
+
+    fn rate_changes(&self, rate: impl Fn(&Change) -> Option<Rate>) -> Vec<RateChange> {
+        let change = |change: &Change| {
+            let at = Instant::ZERO.saturating_add(change.at);
+            rate(change).map(|rate| RateChange { at, rate })
+        };
+        self.rate_changes.iter().filter_map(change).collect()
     }
 
     /// Where the random numbers of a `direction`, `"down"` or `"up"`, come from.
@@ -117,7 +147,6 @@ const fn correlated() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Instant;
     use core::ops::Range;
 
     fn channel(extra: &str, seed: u64) -> Channel {
@@ -150,6 +179,25 @@ mod tests {
         let one_way = channel("up-errors = \"none\"", 1);
         assert_eq!(minute(&one_way.up), []);
         assert_eq!(minute(&one_way.down), minute(&channel("", 1).down));
+    }
+
+    #[test]
+    fn the_way_back_changes_its_rate_with_the_other_or_by_itself() {
+        let rates = |extra: &str| {
+            let text = format!("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{extra}");
+            let config: Config = base::config::parse("channel.toml", &text).unwrap();
+            [config.down(), config.up()].map(|line| {
+                let changes = line.rate_changes.iter();
+                changes.map(|c| (c.at.as_nanos() / 1_000_000_000, c.rate.as_bps())).collect::<Vec<_>>()
+            })
+        };
+        let alone =
+            "rate-changes = [{ at = \"1 s\", rate = \"5 bit/s\" }, { at = \"2 s\", rate = \"9 bit/s\" }]";
+        assert_eq!(rates(alone), [vec![(1, 5), (2, 9)], vec![(1, 5), (2, 9)]]);
+        assert_eq!(rates(&format!("up-rate = \"3 bit/s\"\n{alone}")), [vec![(1, 5), (2, 9)], vec![]]);
+        let both = "rate-changes = [{ at = \"1 s\", rate = \"5 bit/s\", up-rate = \"2 bit/s\" }]";
+        assert_eq!(rates(both), [[(1, 5)], [(1, 2)]]);
+        assert_eq!(rates("").concat(), []);
     }
 
     #[test]

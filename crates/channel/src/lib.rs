@@ -6,10 +6,12 @@
 //! - [`ErrorModel`] is what a scenario says; it builds error processes and timelines.
 //! - [`Timeline`] says when a channel is blocked, whatever is sent over it.
 //! - [`Line`] is one direction: rate, propagation delay and errors. [`Channel`] is a pair of them.
+//! - [`Access`] says when a sender may use a line that is not its own.
 //! - [`capacity`] is the physical bound that any scheme is compared with.
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod capacity;
 pub mod duplex;
 pub mod line;
@@ -17,8 +19,9 @@ pub mod model;
 pub mod process;
 pub mod timeline;
 
+pub use access::{Access, Grant};
 pub use duplex::Channel;
-pub use line::{End, Line, Transit};
+pub use line::{End, Line, RateChange, Transit};
 pub use model::{ErrorModel, Streams};
 pub use process::{ErrorProcess, Fate};
 pub use timeline::Timeline;

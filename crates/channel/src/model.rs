@@ -202,6 +202,20 @@ impl ErrorModel {
         }
     }
 
+    /// Whether bit errors are points in time, as many a second as the line's first rate has them, so that they would be
+    /// wrong after a change of it. Noise while blocked is not.
+    #[must_use]
+    pub fn depends_on_rate(&self) -> bool {
+        match self {
+            Self::None | Self::Erasure { .. } | Self::Scripted { .. } => false,
+            Self::BitErrors { ber } => ber.get() > 0.0,
+            Self::GilbertElliott { b, c, .. }
+            | Self::Periodic { b, c, .. }
+            | Self::Trace { b, c, .. }
+            | Self::Pooled { b, c, .. } => c.get() > 0.0 || (b.get() > 0.0 && b.get() < 0.5),
+        }
+    }
+
     /// The capacity in the long run as a fraction of the line's rate; `None` for a recording, which has no long run.
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {

@@ -139,6 +139,11 @@ impl Link {
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
+        if self.queue.needs_rate() && self.rate.is_none() {
+            let message =
+                "a queue with a time and no rate for the link; allowed are packets and bytes, or a rate";
+            return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
+        }
         Ok(())
     }
 
@@ -292,6 +297,7 @@ struct UdpPlaces {
 #[serde(default)]
 struct LinkPlaces {
     fillers: Option<Place>,
+    queue: Option<Place>,
     rate: Option<Place>,
 }
 

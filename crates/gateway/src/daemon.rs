@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
+use link::queue::Site;
 use link::{Endpoint, Entry, LineLimits, Protocol};
 
 use crate::carrier::batch::Batch;
@@ -22,6 +23,7 @@ use crate::carrier::{Address, Carrier};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
+use crate::key::random_bytes;
 use crate::pacer::Pacer;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Rejection, Session, Timing};
@@ -160,6 +162,8 @@ impl Gateway {
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
         let capabilities = endpoint.capabilities();
+        let (rate, seed) = (link.rate.map(|rate| rate.0), u64::from_ne_bytes(random_bytes()));
+        let site = Site { rate, seed, name: "link" };
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
@@ -168,7 +172,7 @@ impl Gateway {
         let gateway = Self {
             clock: Clock::start(),
             session,
-            entry: Entry::new(&link.queue, link.once_dscp, capabilities),
+            entry: Entry::new(&link.queue, &site, link.once_dscp, capabilities),
             endpoint,
             pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
             batch: Batch::default(),

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::wire::{ip, tcp, udp};
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Rate};
 use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
 use crate::scenario::topology::Topology;
@@ -207,17 +207,32 @@ impl<'a> Direction<'a> {
 
     /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
     fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
+        let leaves_until = to.saturating_sub(self.link.channel.delay);
+        let (mut from, mut rate, mut bits) = (from, self.line.rate, 0.0);
+        for change in self.line.rate_changes.iter().filter(|change| change.at < leaves_until) {
+            if change.at > from {
+                bits += self.carried_at(rate, from, change.at);
+                from = change.at;
+            }
+            rate = change.rate;
+        }
+        bits + self.carried_at(rate, from, leaves_until)
+    }
+
+    /// Those of what leaves from `from` to `to`, at this rate.
+    fn carried_at(&self, rate: Rate, from: Instant, to: Instant) -> f64 {
         // Errors strike at one end: the window during which bits pass that end.
+        let delay = self.link.channel.delay;
         let window = match self.line.errors_at {
-            channel::End::Arrival => from.saturating_add(self.link.channel.delay)..to,
-            channel::End::Departure => from..to.saturating_sub(self.link.channel.delay),
+            channel::End::Arrival => from.saturating_add(delay)..to.saturating_add(delay),
+            channel::End::Departure => from..to,
         };
         let span = window.end.saturating_since(window.start).as_secs_f64();
         if span <= 0.0 {
             return 0.0;
         }
         let capacity = self.line.errors.capacity_in(&self.streams, window);
-        self.line.rate.as_bps() as f64 * capacity * span * self.efficiency
+        rate.as_bps() as f64 * capacity * span * self.efficiency
     }
 
     /// When the last of `bits` that start to leave at `from` can have arrived; [`Instant::MAX`] if that takes over 30 years.

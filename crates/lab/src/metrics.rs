@@ -40,7 +40,8 @@ pub struct Bottleneck {
 }
 
 /// The bottleneck of `scenario`: of all directions that its data crosses, the one with the least capacity, the first by name
-/// among equals. `None` if some traffic passes it by, so that the goodput of all together says nothing about it.
+/// among equals. `None` if some traffic passes it by, so that the goodput of all together says nothing about it, and if any
+/// of those rates changes, so that there is no one rate to compare with.
 #[must_use]
 pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
     let topology = Topology::new(scenario);
@@ -59,6 +60,9 @@ pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
         line.rate.as_bps() as f64 * line.errors.capacity().unwrap_or(1.0)
     };
     let all: BTreeSet<_> = paths.iter().flatten().copied().collect();
+    if all.iter().any(|&(name, backward)| !line(scenario, name, backward).rate_changes.is_empty()) {
+        return None;
+    }
     let (name, backward) = all.into_iter().min_by(|a, b| least(a).total_cmp(&least(b)))?;
     if !paths.iter().all(|path| path.contains(&(name, backward))) {
         return None;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use base::Rng;
 use channel::{Channel, Line};
+use link::queue::Site;
 use link::{Entry, LineLimits, efl};
 
 use crate::engine::{Engine, NodeId, Port};
@@ -171,30 +172,37 @@ fn router(routes: &Routes, addresses: &[Option<IpAddr>]) -> Router {
 }
 
 fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
-    let queue = || link.queue.build();
     // The second end is the terminal: down leads there.
     let Channel { down: forward, up: backward } = link.channel.build(seed, name);
     match &link.protocol {
         None => Element::Wire(Box::new(Wire::new([
-            WireEnd::new(queue(), forward),
-            WireEnd::new(queue(), backward),
+            wire_end(name, link, seed, forward, "down"),
+            wire_end(name, link, seed, backward, "up"),
         ]))),
         Some(protocol) => {
             let end = |line: Line, direction| {
                 let frame_limit = if link.framing == Framing::Ideal { usize::MAX } else { efl::MAX_BODY };
                 let endpoint = protocol.build(&LineLimits::new(frame_limit, Some(line.rate())));
-                let entry = Entry::new(&link.queue, link.once_dscp, protocol.capabilities());
+                let name = format!("{name}/{direction}");
+                let site = Site { rate: Some(line.rate()), seed, name: &name };
+                let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());
                 let end = LinkEnd::new(entry, endpoint, line, protocol.framing_bits());
                 match link.framing {
                     Framing::Ideal => end,
                     Framing::Efl => end.with_stream(Stream::clear()),
                     Framing::EncryptedEfl => {
-                        let rng = Rng::named(seed, &format!("{name}/{direction}/efl"));
+                        let rng = Rng::named(seed, &format!("{name}/efl"));
                         end.with_stream(Stream::encrypted(rng))
                     }
                 }
             };
-            Element::Link(Box::new(Link::new([end(forward, "down"), end(backward, "up")])))
+            Element::Link(Box::new(Link::point_to_point([end(forward, "down"), end(backward, "up")])))
         }
     }
+}
+
+fn wire_end(name: &str, link: &scenario::Link, seed: u64, line: Line, direction: &str) -> WireEnd {
+    let name = format!("{name}/{direction}");
+    let site = Site { rate: Some(line.rate()), seed, name: &name };
+    WireEnd::new(link.queue.build(&site, "queue"), line)
 }

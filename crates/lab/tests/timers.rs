@@ -1,51 +1,20 @@
 //! A link-layer protocol with timers, over the lab's links.
 
 mod repeater;
+mod things;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use base::{Duration, Instant, Packet, Rate};
+use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
-use lab::engine::{Context, Engine, Input, Node, Port};
+use lab::engine::{Engine, Port};
 use lab::node::{Link, LinkEnd};
 use link::{Entry, LineLimits, OnceDscp, queue};
 use longhaul_lab as lab;
 use repeater::Repeater;
+use things::{Thing, packet};
 
 const RATE: Rate = Rate::from_bps(1_000_000);
 const DELAY: Duration = Duration::from_millis(20);
 const HOLD: Duration = Duration::from_millis(7);
-
-type Heard = Rc<RefCell<Vec<(Instant, u8)>>>;
-
-/// A link, or what is attached to it: sends its packets at the start, and notes what arrives when.
-#[derive(Debug)]
-enum Thing {
-    Link(Box<Link>),
-    End { packets: Vec<Packet>, heard: Heard },
-}
-
-impl Node for Thing {
-    fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
-        match (self, input) {
-            (Self::Link(link), input) => link.handle(cx, input),
-            (Self::End { heard, .. }, Input::Arrival(_, packet)) => {
-                heard.borrow_mut().push((cx.now(), packet[4]));
-            }
-            (Self::End { packets, .. }, Input::Wake) => {
-                packets.drain(..).for_each(|packet| cx.send(Port(0), packet));
-            }
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            Self::Link(link) => link.poll_timeout(),
-            Self::End { packets, .. } => (!packets.is_empty()).then_some(Instant::ZERO),
-        }
-    }
-}
 
 /// A line that is blocked from 30 ms to 500 ms.
 fn line() -> Line {
@@ -61,21 +30,19 @@ fn end(once: &[u32]) -> LinkEnd {
     let endpoint = Box::new(Repeater::new(limits, DELAY * 2, HOLD));
     let marks = OnceDscp::try_from(once.to_vec()).unwrap();
     let capabilities = link::Endpoint::capabilities(&*endpoint);
-    LinkEnd::new(Entry::new(&queue::Config::default(), marks, capabilities), endpoint, line(), 0)
+    let site = queue::Site { rate: Some(RATE), seed: 1, name: "sat/down" };
+    let entry = Entry::new(&queue::Config::default(), &site, marks, capabilities);
+    LinkEnd::new(entry, endpoint, line(), 0)
 }
 
 /// Twenty packets, of which those with even numbers are marked 46: what the far end heard, and both reports.
 fn run(once: &[u32]) -> (Vec<(Instant, u8)>, [std::collections::BTreeMap<String, u64>; 2]) {
-    let packet = |n: u8| {
-        let mut bytes = [0; 100];
-        (bytes[0], bytes[1], bytes[4]) = (0x45, if n % 2 == 0 { 46 << 2 } else { 0 }, n);
-        Packet::from_slice(&bytes)
-    };
-    let heard = Heard::default();
+    let packets = (0..20).map(|n| (Instant::ZERO, packet(n, if n % 2 == 0 { 46 } else { 0 }, 100)));
+    let (near_host, _) = Thing::host(packets.collect());
+    let (far_host, heard) = Thing::host(Vec::new());
     let mut engine = Engine::new();
-    let link = engine.add(Thing::Link(Box::new(Link::new([end(once), end(once)]))));
-    let near = engine.add(Thing::End { packets: (0..20).map(packet).collect(), heard: Rc::default() });
-    let far = engine.add(Thing::End { packets: Vec::new(), heard: Rc::clone(&heard) });
+    let link = engine.add(Thing::Link(Box::new(Link::point_to_point([end(once), end(once)]))));
+    let (near, far) = (engine.add(near_host), engine.add(far_host));
     engine.connect(link, near);
     engine.connect(link, far);
     engine.run(Instant::ZERO + Duration::from_secs(10), 0);

@@ -24,18 +24,27 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Empty queues, each as `queue` says, in front of an endpoint with these capabilities; packets with `marks` are sent
+    /// Empty queues on `site`, each as `queue` says, in front of an endpoint with these capabilities; packets with `marks` are sent
     /// once. A protocol that recovers no losses sends all packets once, so that there is one queue for all.
     #[must_use]
-    pub fn new(queue: &queue::Config, marks: OnceDscp, capabilities: Capabilities) -> Self {
+    pub fn new(
+        queue: &queue::Config,
+        site: &queue::Site<'_>,
+        marks: OnceDscp,
+        capabilities: Capabilities,
+    ) -> Self {
         let apart = capabilities.recovers_losses && !marks.is_empty();
-        Self { marks, queue: queue.build(), once: apart.then(|| queue.build()) }
+        Self {
+            marks,
+            queue: queue.build(site, "queue"),
+            once: apart.then(|| queue.build(site, "once-queue")),
+        }
     }
 
     /// Appends a packet to the queue that its marks ask for.
     ///
     /// # Errors
-    /// Hands the packet back, with the reason, if that queue will not have it; it is counted as dropped.
+    /// Hands back the packet that is dropped for it, this one or one that waited, with the reason; it is counted.
     pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
         match &mut self.once {
             Some(once) if self.marks.treatment_of(&packet).is_once() => once.push(now, packet),
@@ -61,6 +70,12 @@ impl Entry {
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len() + self.once.as_ref().map_or(0, |once| once.len())
+    }
+
+    /// Bytes that wait.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.queue.bytes() + self.once.as_ref().map_or(0, |once| once.bytes())
     }
 
     /// Whether none waits.
@@ -150,7 +165,8 @@ mod tests {
     }
 
     fn entry(queue: &queue::Config, marks: OnceDscp, protocol: &Protocol) -> Entry {
-        Entry::new(queue, marks, protocol.capabilities())
+        let site = queue::Site { rate: None, seed: 1, name: "l" };
+        Entry::new(queue, &site, marks, protocol.capabilities())
     }
 
     fn build(protocol: &Protocol) -> Box<dyn Endpoint> {

@@ -31,7 +31,7 @@ pub enum Header {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     /// None while nobody observes.
-    kept: Option<Box<VecDeque<Event>>>,
+    kept: Option<VecDeque<Event>>,
     dropped: u64,
 }
 

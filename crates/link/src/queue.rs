@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use base::{Instant, Packet};
+use base::{Instant, Packet, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 pub mod drop_tail;
@@ -23,7 +23,7 @@ pub trait Queue: Debug + Send {
     /// Appends a packet.
     ///
     /// # Errors
-    /// Hands the packet back, with the reason, if the queue will not have it; it is counted as dropped.
+    /// Hands back the packet that is dropped for it, this one or one that waited, with the reason; it is counted.
     fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)>;
 
     /// Takes the packet whose turn it is.
@@ -44,6 +44,25 @@ pub trait Queue: Debug + Send {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
+/// Where a queue stands: what it may need to know of the link behind it, and where its random numbers come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Bits per second of the link; `None` if it has no rate of its own.
+    pub rate: Option<Rate>,
+    /// The run's root seed.
+    pub seed: u64,
+    /// The name of the link's direction, of which the queue's random stream has its own name.
+    pub name: &'a str,
+}
+
+impl Site<'_> {
+    /// The random stream of the queue called `queue` here.
+    #[must_use]
+    pub fn rng(&self, queue: &str) -> Rng {
+        Rng::named(self.seed, &format!("{}/{queue}", self.name))
+    }
+}
+
 /// A queue as a scenario describes it: `queue = { drop-tail = { packets = 100 } }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -53,11 +72,19 @@ pub enum Config {
 }
 
 impl Config {
-    /// The queue, empty.
+    /// The queue called `name` on a site, empty.
     #[must_use]
-    pub fn build(&self) -> Box<dyn Queue> {
+    pub fn build(&self, site: &Site<'_>, name: &str) -> Box<dyn Queue> {
         match self {
-            Self::DropTail(config) => Box::new(DropTail::new(*config)),
+            Self::DropTail(config) => Box::new(DropTail::new(*config, site, name)),
+        }
+    }
+
+    /// Whether it makes no sense in front of a link without a rate.
+    #[must_use]
+    pub const fn needs_rate(&self) -> bool {
+        match self {
+            Self::DropTail(config) => config.time.is_some(),
         }
     }
 }

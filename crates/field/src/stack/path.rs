@@ -96,6 +96,7 @@ mod tests {
         Impairments {
             line: line::Config {
                 rate: Rate::from_bps(8_000_000),
+                rate_changes: Vec::new(),
                 delay: Duration::from_millis(20),
                 errors: ErrorModel::Erasure { probability: probability(loss) },
                 errors_at: line::End::Arrival,

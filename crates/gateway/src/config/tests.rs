@@ -138,6 +138,10 @@ fn a_link_table_survives_as_text() {
     let site = SITE.replace("[link]\nprotocol = \"plain\"\nrate = \"1 Mbit/s\"\n", &site);
     let again = Config::parse("site.toml", &site).unwrap().link;
     assert_eq!(format!("{again:?}"), format!("{link:?}"));
+    let timed = "protocol = \"plain\"\nqueue = { drop-tail = { time = \"1 s\" } }";
+    let error = Link::parse("link.toml", timed).unwrap_err().to_string();
+    assert!(error.starts_with("link.toml:2: queue = ") && error.contains("no rate for the link"), "{error}");
+    assert!(Link::parse("link.toml", &format!("{timed}\nrate = \"1 Mbit/s\"")).is_ok());
     let error = Link::parse("link.toml", "fillers = 0\nprotocol = \"cotmll\"").unwrap_err().to_string();
     assert!(error.starts_with("link.toml:1: fillers = 0: "), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
-use channel::{Fate, Line};
+use channel::{Fate, Grant, Line};
 use link::Queue;
 
 use super::named;
@@ -23,6 +23,8 @@ pub struct WireEnd {
     /// Whether the queue holds a packet, so that the idle case need not ask it.
     backlogged: bool,
     line: Line,
+    /// When the line is to be asked next, while packets wait.
+    ask_at: Instant,
     in_flight: VecDeque<(Instant, Packet)>,
     /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
     due: Instant,
@@ -81,6 +83,7 @@ impl WireEnd {
             queue,
             backlogged: false,
             line,
+            ask_at: Instant::ZERO,
             in_flight: VecDeque::new(),
             due: Instant::MAX,
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
@@ -116,7 +119,7 @@ impl WireEnd {
     }
 
     fn accept(&mut self, now: Instant, packet: Packet) {
-        if !self.backlogged && self.line.free_at() <= now {
+        if !self.backlogged && self.ask(now, packet.len() as u64) {
             self.transmit(now, packet);
         } else {
             if let Some(probe) = &self.probe {
@@ -132,8 +135,37 @@ impl WireEnd {
                 }
             }
             self.backlogged = !self.queue.is_empty();
+            // Who shares a line may get more of it for more backlog.
+            if self.line.is_shared() {
+                self.serve(now);
+            }
         }
         self.note_due();
+    }
+
+    /// Whether a packet may leave now, where `backlog` bytes wait.
+    fn ask(&mut self, now: Instant, backlog: u64) -> bool {
+        match self.line.grant(now, backlog) {
+            Grant::Now => true,
+            Grant::Later(at) => {
+                self.ask_at = at;
+                false
+            }
+        }
+    }
+
+    /// Sends what waits, as the line allows.
+    fn serve(&mut self, now: Instant) {
+        while self.backlogged {
+            let backlog = if self.line.is_shared() { self.queue.bytes() } else { 0 };
+            if !self.ask(now, backlog) {
+                return;
+            }
+            if let Some(packet) = self.queue.pop(now) {
+                self.transmit(now, packet);
+            }
+            self.backlogged = !self.queue.is_empty();
+        }
     }
 
     fn transmit(&mut self, now: Instant, packet: Packet) {
@@ -160,18 +192,13 @@ impl WireEnd {
             }
             cx.send(towards, packet);
         }
-        while self.backlogged && self.line.free_at() <= now {
-            if let Some(packet) = self.queue.pop(now) {
-                self.transmit(now, packet);
-            }
-            self.backlogged = !self.queue.is_empty();
-        }
+        self.serve(now);
         self.note_due();
     }
 
     fn note_due(&mut self) {
         let delivery = self.in_flight.front().map_or(Instant::MAX, |(due, _)| *due);
-        let departure = if self.backlogged { self.line.free_at() } else { Instant::MAX };
+        let departure = if self.backlogged { self.ask_at } else { Instant::MAX };
         self.due = delivery.min(departure);
     }
 }

@@ -66,6 +66,7 @@ impl Scenario {
                 );
             }
             check_framing(name, link)?;
+            check_rate_changes(name, link)?;
             if link.protocol.is_none() && !link.once_dscp.is_empty() {
                 let message = format!(
                     "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
@@ -240,6 +241,38 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
              framing = \"ideal\""
         );
         return nonsense(framing, message);
+    }
+    Ok(())
+}
+
+/// Changes come one after the other, and errors must not depend on the rate that changes.
+fn check_rate_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
+    let channel = &link.channel;
+    let mut before = Duration::ZERO;
+    for change in &channel.rate_changes {
+        if change.at <= before {
+            let message = format!(
+                "link \"{name}\" changes its rate at {}; allowed are times after 0 s, each after the one before",
+                change.at
+            );
+            return nonsense("rate-changes", message);
+        }
+        before = change.at;
+    }
+    if channel.rate_changes.is_empty() {
+        return Ok(());
+    }
+    if link.framing != Framing::Ideal {
+        let message =
+            format!("link \"{name}\" has rate-changes and a framing; allowed is framing = \"ideal\"");
+        return nonsense("rate-changes", message);
+    }
+    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors);
+    if errors.any(ErrorModel::depends_on_rate) {
+        let message = format!(
+            "link \"{name}\" has rate-changes and bit errors; allowed are erasure, and blockages with c = 0 and b = 0.5"
+        );
+        return nonsense("rate-changes", message);
     }
     Ok(())
 }

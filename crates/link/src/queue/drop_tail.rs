@@ -1,15 +1,19 @@
-//! First in, first out; an arriving packet that does not fit is dropped.
+//! First in, first out; when an arriving packet does not fit, it is dropped, or a random one instead.
+//!
+//! "Random drop on full": RFC 2309, section 2; RFC 7567, section 2.1. It takes from each flow what that flow has in the queue, so that a
+//! few cannot lock the others out.
 
 use core::num::NonZeroU32;
 use std::collections::VecDeque;
 
 use base::units::Size;
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::{Queue, Refusal};
+use super::{Queue, Refusal, Site};
 
-/// Limits of a drop-tail queue. Without either key it holds 100 packets, with only one of them that one limits it.
+/// Limits of a drop-tail queue. Without any of the first three keys it holds 100 packets; otherwise those that are there
+/// limit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
@@ -19,13 +23,38 @@ pub struct Config {
     /// Bytes that may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
+    /// Time that what waits may take to leave, at the link's rate, rounded up to whole bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Duration>,
+    /// Which packet goes when there is no room.
+    #[serde(default, skip_serializing_if = "WhenFull::is_default")]
+    pub when_full: WhenFull,
+}
+
+/// Which packet is dropped when an arriving one does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// The arriving one.
+    #[default]
+    DropArriving,
+    /// Any with the same probability, the arriving one among them; that one also if the chosen one is too short to make room.
+    DropRandom,
+}
+
+impl WhenFull {
+    // Serde hands over references.
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Config {
     /// A limit in packets alone.
     #[must_use]
     pub const fn packets(limit: NonZeroU32) -> Self {
-        Self { packets: Some(limit), bytes: None }
+        Self { packets: Some(limit), bytes: None, time: None, when_full: WhenFull::DropArriving }
     }
 }
 
@@ -42,28 +71,47 @@ pub struct DropTail {
     bytes: u64,
     max_packets: usize,
     max_bytes: u64,
+    /// Chooses who goes; `None` if that is the arriving packet.
+    rng: Option<Rng>,
     passed: u64,
     dropped_for_packets: u64,
     dropped_for_bytes: u64,
 }
 
 impl DropTail {
-    /// An empty queue.
+    /// The empty queue called `name` on a site.
     #[must_use]
-    pub fn new(config: Config) -> Self {
-        let packets = match (config.packets, config.bytes) {
-            (None, None) => Some(DEFAULT_PACKETS),
-            (packets, _) => packets,
-        };
+    pub fn new(config: Config, site: &Site<'_>, name: &str) -> Self {
+        let bytes_in = |time| site.rate.map(|rate| rate.bits_in(time).div_ceil(8));
+        let by_time = config.time.and_then(bytes_in);
+        let bytes = config.bytes.map(|limit| limit.0).into_iter().chain(by_time).min();
+        let packets = config.packets.or(if bytes.is_none() { Some(DEFAULT_PACKETS) } else { None });
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
             max_packets: packets.map_or(usize::MAX, |limit| limit.get() as usize),
-            max_bytes: config.bytes.map_or(u64::MAX, |limit| limit.0),
+            max_bytes: bytes.unwrap_or(u64::MAX),
+            rng: (config.when_full == WhenFull::DropRandom).then(|| site.rng(name)),
             passed: 0,
             dropped_for_packets: 0,
             dropped_for_bytes: 0,
         }
+    }
+
+    /// Takes out a random packet that makes room for `packet`, if it does and the choice is not `packet` itself.
+    fn make_room(&mut self, packet: &Packet) -> Option<Packet> {
+        let chosen = self.rng.as_mut()?.below(self.waiting.len() as u64 + 1) as usize;
+        let leaves = self.waiting.get(chosen)?.len() as u64;
+        if self.bytes - leaves + packet.len() as u64 > self.max_bytes {
+            return None;
+        }
+        self.bytes -= leaves;
+        self.waiting.remove(chosen)
+    }
+
+    fn append(&mut self, packet: Packet) {
+        self.bytes += packet.len() as u64;
+        self.waiting.push_back(packet);
     }
 
     fn refusal(&self, packet: &Packet) -> Option<Refusal> {
@@ -78,8 +126,7 @@ impl Queue for DropTail {
     fn push(&mut self, _now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
         match self.refusal(&packet) {
             None => {
-                self.bytes += packet.len() as u64;
-                self.waiting.push_back(packet);
+                self.append(packet);
                 Ok(())
             }
             Some(reason) => {
@@ -87,7 +134,13 @@ impl Queue for DropTail {
                     Refusal::Packets => self.dropped_for_packets += 1,
                     Refusal::Bytes => self.dropped_for_bytes += 1,
                 }
-                Err((packet, reason))
+                match self.make_room(&packet) {
+                    None => Err((packet, reason)),
+                    Some(dropped) => {
+                        self.append(packet);
+                        Err((dropped, reason))
+                    }
+                }
             }
         }
     }
@@ -122,9 +175,16 @@ const DEFAULT_PACKETS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Rate;
 
+    /// On a link of 80 kbit/s.
     fn queue(text: &str) -> DropTail {
-        DropTail::new(base::config::parse("queue.toml", text).unwrap())
+        queue_of_run(text, 1)
+    }
+
+    fn queue_of_run(text: &str, seed: u64) -> DropTail {
+        let site = Site { rate: Some(Rate::from_bps(80_000)), seed, name: "sat/down" };
+        DropTail::new(base::config::parse("queue.toml", text).unwrap(), &site, "queue")
     }
 
     fn fill(queue: &mut DropTail, lens: &[usize]) -> Vec<Option<Refusal>> {
@@ -158,6 +218,59 @@ mod tests {
             fill(&mut queue, &[30, 21, 20, 1]),
             [None, Some(Refusal::Bytes), None, Some(Refusal::Bytes)]
         );
+    }
+
+    /// 10 ms at 80 kbit/s are 100 bytes.
+    #[test]
+    fn the_links_rate_turns_time_into_bytes() {
+        let refused = [None, Some(Refusal::Bytes), None, Some(Refusal::Bytes)];
+        assert_eq!(fill(&mut queue("time = \"10 ms\""), &[60, 41, 40, 1]), refused);
+        assert_eq!(
+            fill(&mut queue("time = \"10 ms\"\nbytes = \"50 B\""), &[51, 50]),
+            [Some(Refusal::Bytes), None]
+        );
+        // Where there is no rate, the number of packets is the limit.
+        let site = Site { rate: None, seed: 1, name: "l" };
+        let config = base::config::parse("queue.toml", "time = \"10 ms\"").unwrap();
+        assert_eq!(fill(&mut DropTail::new(config, &site, "queue"), &[1000; 100]), [None; 100]);
+        assert!(super::super::Config::DropTail(config).needs_rate());
+    }
+
+    /// What a queue for three packets drops of a hundred, each as long as its number.
+    fn dropped_at_random(seed: u64) -> Vec<usize> {
+        let mut queue = queue_of_run("packets = 3\nwhen-full = \"drop-random\"", seed);
+        let mut dropped = Vec::new();
+        for len in 1..=100 {
+            if let Err((packet, reason)) = queue.push(Instant::ZERO, Packet::from_slice(&vec![0; len])) {
+                assert_eq!(reason, Refusal::Packets);
+                dropped.push(packet.len());
+            }
+        }
+        let left = core::iter::from_fn(|| queue.pop(Instant::ZERO)).map(|packet| packet.len());
+        let left: Vec<_> = left.collect();
+        assert!(left.len() == 3 && left.is_sorted() && left.iter().all(|len| !dropped.contains(len)));
+        assert_eq!((dropped.len(), queue.bytes()), (97, 0));
+        dropped
+    }
+
+    #[test]
+    fn a_random_packet_may_go_in_place_of_the_arriving_one() {
+        let dropped = dropped_at_random(1);
+        // Each arrival finds four to choose from.
+        let arriving = dropped.iter().zip(4..).filter(|(dropped, len)| *dropped == len).count();
+        assert!((10..=40).contains(&arriving), "{arriving} of 97");
+        assert_eq!(dropped, dropped_at_random(1));
+        assert_ne!(dropped, dropped_at_random(2));
+    }
+
+    #[test]
+    fn who_is_too_short_to_make_room_stays() {
+        let mut queue = queue("bytes = \"100 B\"\nwhen-full = \"drop-random\"");
+        assert_eq!(fill(&mut queue, &[100]), [None]);
+        for _ in 0..20 {
+            let long = Packet::from_slice(&[0; 101]);
+            assert_eq!(queue.push(Instant::ZERO, long).unwrap_err().0.len(), 101);
+        }
     }
 
     #[test]

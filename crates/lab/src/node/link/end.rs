@@ -1,0 +1,415 @@
+//! One end of a link: what waits, the endpoint, and the line that leads to those who hear it.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, VecDeque};
+
+use base::{Instant, Packet};
+use channel::{Fate, Grant, Line};
+use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
+
+use super::Stream;
+use crate::engine::Context;
+use crate::node::{earlier, named};
+use crate::observe::events::{
+    FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
+};
+
+/// One end of a link: IP queues, endpoint, and the line from it.
+#[derive(Debug)]
+pub struct LinkEnd {
+    entry: Entry,
+    pub(super) endpoint: Box<dyn Endpoint>,
+    line: Line,
+    framing_bits: u32,
+    /// The bits of the frames, where they are damaged one by one.
+    pub(super) stream: Option<Box<Stream>>,
+    started: Option<Started>,
+    /// Whether the endpoint had something to say when it was last asked.
+    wants_line: bool,
+    /// When the line is to be asked next, if it was asked and not granted.
+    ask_at: Instant,
+    /// The end whose frame came last.
+    pub(super) heard_from: usize,
+    /// Intact frames, or all there is of a stream, on their way to those that hear the end, in the order of their arrival.
+    in_flight: VecDeque<InFlight>,
+    /// How many of those say more than bare acknowledgements do.
+    news_in_flight: usize,
+    /// The last frame's kind and its bits on the line.
+    last: Option<(FrameKind, u32)>,
+    pub(super) counters: Counters,
+    /// Logs what happens, where events are logged.
+    pub(super) probe: Option<Box<Probe>>,
+}
+
+/// A frame that has started and whose late bytes are still to be filled.
+#[derive(Debug)]
+struct Started {
+    seal_at: Instant,
+    on_air: Range<Instant>,
+    /// None where the bits decide it when they are known.
+    fate: Option<Fate>,
+    late_len: usize,
+    /// What the frame says, if somebody observes and it is complete.
+    trailer: Option<TrailerMark>,
+    frame: InFlight,
+}
+
+/// What an endpoint told since it was last asked.
+#[derive(Default)]
+pub(super) struct Told {
+    sent: Option<TrailerMark>,
+    pub(super) received: Option<TrailerMark>,
+    taken_for_lost: Vec<u16>,
+}
+
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Among the frames of its direction, from 1; 0 for what fills a stream between them.
+    pub(super) number: u64,
+    arrives_at: Instant,
+    kind: FrameKind,
+    pub(super) bytes: Packet,
+}
+
+/// What passed one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames put on the line.
+    pub frames: u64,
+    /// Frames that the channel lost or damaged.
+    pub lost: u64,
+    /// Bits put on the line, framing included, by what they carried: new, retransmission, filler, repair, control.
+    pub bits: [u64; 5],
+    /// Frames that arrived intact and that the endpoint had no use for.
+    pub discarded: u64,
+    /// Of all frames, the bare acknowledgements during sleep, which no endpoint saw.
+    pub slept_through: u64,
+    /// Packets that came out at the other end.
+    pub delivered: u64,
+    /// Steps of the run after which the sending endpoint wanted to be woken at some time.
+    pub timed: u64,
+}
+
+impl InFlight {
+    const fn is_news(&self) -> bool {
+        !matches!(self.kind, FrameKind::Control)
+    }
+}
+
+impl LinkEnd {
+    /// An end whose `endpoint` is fed from `entry` and clocked by `line`; each frame costs `framing_bits` more than its bytes.
+    #[must_use]
+    pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
+        Self {
+            entry,
+            ask_at: Instant::ZERO,
+            heard_from: usize::MAX,
+            wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
+            endpoint,
+            line,
+            framing_bits,
+            stream: None,
+            started: None,
+            in_flight: VecDeque::new(),
+            news_in_flight: 0,
+            last: None,
+            counters: Counters::default(),
+            probe: None,
+        }
+    }
+
+    /// The same end, with frames that the other end has to find in a stream of bits.
+    ///
+    /// # Panics
+    /// If the line is shared: a stream never ends.
+    #[must_use]
+    pub fn with_stream(self, stream: Stream) -> Self {
+        assert!(!self.line.is_shared(), "a stream has its line for itself");
+        Self { stream: Some(Box::new(stream)), ..self }
+    }
+
+    pub(super) const fn has_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Logs what happens from now on.
+    pub(super) fn log_events(&mut self, probe: Probe) {
+        probe.watch_blockages(self.line.timeline());
+        self.endpoint.observe();
+        self.probe = Some(Box::new(probe));
+    }
+
+    /// The next frame that has arrived at the others.
+    pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<InFlight> {
+        let frame = self.in_flight.pop_front_if(|frame| frame.arrives_at <= now)?;
+        self.news_in_flight -= usize::from(frame.is_news());
+        Some(frame)
+    }
+
+    /// What passed in this direction.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The line's, the queue's and the endpoint's counters by name; those of frames that arrived are the other end's.
+    #[must_use]
+    pub fn report(&self) -> BTreeMap<String, u64> {
+        let Counters { frames, lost, bits, discarded, slept_through, delivered, timed } = self.counters;
+        let [new, retransmission, filler, repair, control] = bits;
+        let line = [
+            ("frames-sent", frames),
+            ("frames-lost", lost),
+            ("frames-discarded", discarded),
+            ("frames-slept-through", slept_through),
+            ("packets-delivered", delivered),
+            ("steps-with-timer", timed),
+            ("bits-new", new),
+            ("bits-retransmission", retransmission),
+            ("bits-filler", filler),
+            ("bits-repair", repair),
+            ("bits-control", control),
+        ];
+        let endpoint = self.endpoint.counters();
+        let once = self.entry.once_counters();
+        let stream = self.stream.as_ref().map(|stream| stream.counters());
+        named("", &line)
+            .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
+            .chain(named("queue-", &self.entry.counters()))
+            .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
+            .chain(named("endpoint-", &endpoint))
+            .collect()
+    }
+
+    /// The endpoint.
+    #[must_use]
+    pub fn endpoint(&self) -> &dyn Endpoint {
+        &*self.endpoint
+    }
+
+    /// The IP queues in front of the endpoint.
+    #[must_use]
+    pub const fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
+        if let Some(probe) = &self.probe {
+            probe.packet(now, PacketStep::Queued, &packet);
+        }
+        // The queue counts what it drops.
+        if let Err((packet, _)) = self.entry.push(now, packet)
+            && let Some(probe) = &self.probe
+        {
+            probe.packet(now, PacketStep::Dropped, &packet);
+        }
+        self.feed(now);
+    }
+
+    /// Moves packets from the queues to the endpoint while it has room.
+    fn feed(&mut self, now: Instant) {
+        while let Some((packet, treatment)) = self.entry.pop_for(now, &*self.endpoint) {
+            if let Some(probe) = &self.probe {
+                probe.packet(now, PacketStep::Taken, &packet);
+            }
+            let taken = self.endpoint.offer(now, packet, treatment);
+            debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
+        }
+    }
+
+    /// Seals what is due and starts frames while the line is free.
+    pub(super) fn clock(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        loop {
+            if let Some(started) = self.started.take_if(|started| started.seal_at <= now) {
+                self.seal(cx, started);
+            }
+            self.feed(now);
+            if self.started.is_some() {
+                return;
+            }
+            if !self.may_start(now) {
+                if !self.wants_line && self.fill_at().is_some_and(|due| due <= now) {
+                    self.fill(now);
+                }
+                return;
+            }
+            self.fill(now);
+            let mut bytes = Packet::default();
+            let Some(info) = self.endpoint.poll_frame(now, bytes.as_vec_mut()) else {
+                self.wants_line = false;
+                return;
+            };
+            let bits;
+            let (on_air, fate, behind) = match &mut self.stream {
+                None => {
+                    bits = bytes.len() as u32 * 8 + self.framing_bits;
+                    let transit = self.line.send(now, bits);
+                    (transit.on_air, Some(transit.fate), 0)
+                }
+                Some(stream) => {
+                    bits = stream.line_bits(bytes.len());
+                    (stream.reserve(now, bits, &mut self.line), None, efl::CHECK_BITS)
+                }
+            };
+            self.count(info.kind, bits);
+            self.last = Some((info.kind, bits));
+            let last_bits = info.late_len as u64 * 8 + u64::from(behind);
+            let arrives_at = on_air.end.saturating_add(self.line.delay());
+            let number = self.counters.frames;
+            let mut trailer = None;
+            if let Some(probe) = &self.probe {
+                let told = Told::by(&mut *self.endpoint);
+                trailer = told.sent;
+                self.note_flags(now, told);
+                let (from, to) = (on_air.start, on_air.end);
+                let late_bits = info.late_len as u32 * 8;
+                let started = FrameStarted { number, kind: info.kind, bits, late_bits, from, to, arrives_at };
+                probe.note(now, What::FrameStarted(started));
+            }
+            self.started = Some(Started {
+                seal_at: self.line.start_of_last(on_air.end, last_bits).max(now),
+                on_air,
+                fate,
+                late_len: info.late_len,
+                trailer,
+                frame: InFlight { number, arrives_at, kind: info.kind, bytes },
+            });
+        }
+    }
+
+    /// Whether there is something to say and the line is granted for it.
+    fn may_start(&mut self, now: Instant) -> bool {
+        let demand = self.endpoint.demand(now);
+        self.wants_line = demand != Demand::Nothing;
+        if !self.wants_line {
+            return false;
+        }
+        let is_fresh = demand == Demand::Fresh;
+        let backlog = if self.line.is_shared() { self.entry.bytes().max(is_fresh.into()) } else { 0 };
+        match self.line.grant(now, backlog) {
+            Grant::Now => true,
+            Grant::Later(at) => {
+                self.ask_at = at;
+                false
+            }
+        }
+    }
+
+    fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
+        let Started { on_air, fate, late_len, mut trailer, mut frame, .. } = started;
+        if late_len > 0 {
+            self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
+        }
+        if self.probe.is_some() {
+            let told = Told::by(&mut *self.endpoint);
+            trailer = trailer.or(told.sent);
+            self.note_flags(cx.now(), told);
+        }
+        let mut arrives = fate == Some(Fate::Intact);
+        let mut intact = arrives;
+        if let Some(stream) = &mut self.stream {
+            (frame.bytes, intact) = stream.send(&mut self.line, &on_air, &frame.bytes);
+            // On a line of rate zero nothing ever does.
+            arrives = on_air.end < Instant::MAX;
+        }
+        if let Some(probe) = &self.probe {
+            let sealed = FrameSealed { number: frame.number, intact, trailer };
+            probe.note(cx.now(), What::FrameSealed(sealed));
+        }
+        if frame.is_news() {
+            cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
+        }
+        self.counters.lost += u64::from(!intact);
+        if arrives {
+            self.news_in_flight += usize::from(frame.is_news());
+            self.in_flight.push_back(frame);
+        }
+    }
+
+    /// When a stream without frames is to be filled.
+    fn fill_at(&self) -> Option<Instant> {
+        self.stream.as_ref().and_then(|stream| stream.fill_at(&self.line))
+    }
+
+    /// Fills a stream since its last frame.
+    fn fill(&mut self, now: Instant) {
+        if let Some(stream) = &mut self.stream
+            && let Some((left_at, bytes)) = stream.fill(now, &mut self.line)
+        {
+            let arrives_at = left_at.saturating_add(self.line.delay()).max(now);
+            self.in_flight.push_back(InFlight { number: 0, arrives_at, kind: FrameKind::Control, bytes });
+        }
+    }
+
+    fn count(&mut self, kind: FrameKind, bits: u32) {
+        self.counters.frames += 1;
+        self.counters.bits[kind as usize] += u64::from(bits);
+    }
+
+    /// Logs which frames the endpoint has just taken for lost.
+    pub(super) fn note_flags(&self, now: Instant, told: Told) {
+        if let Some(probe) = &self.probe
+            && !told.taken_for_lost.is_empty()
+        {
+            let flagged = FramesFlagged { frames: told.taken_for_lost.into(), trailer: told.received };
+            probe.note(now, What::FramesFlagged(flagged));
+        }
+    }
+
+    /// Whether the end has nothing to say but the bare acknowledgement that it said last.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.stream.is_none()
+            && !self.line.is_shared()
+            && matches!(self.last, Some((FrameKind::Control, _)))
+            && self.news_in_flight == 0
+            && self.entry.is_empty()
+            && self.endpoint.poll_timeout().is_none()
+            && self.endpoint.is_at_rest(now)
+    }
+
+    /// Puts the bare acknowledgements of a sleep on the line.
+    pub(super) fn catch_up(&mut self, now: Instant) {
+        self.started = None;
+        self.in_flight.clear();
+        self.wants_line = self.endpoint.demand(now) != Demand::Nothing;
+        let Some((kind, bits)) = self.last else { return };
+        let before = self.counters;
+        while self.line.free_at() < now {
+            let transit = self.line.send(self.line.free_at(), bits);
+            self.count(kind, bits);
+            self.counters.slept_through += 1;
+            self.counters.lost += u64::from(transit.fate != Fate::Intact);
+        }
+        self.ask_at = self.line.free_at();
+        if let Some(probe) = &self.probe {
+            let (frames, lost) = (self.counters.frames - before.frames, self.counters.lost - before.lost);
+            probe.note(now, What::Slept { frames, lost });
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
+        let line = match &self.started {
+            Some(started) => Some(started.seal_at),
+            None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
+            None => self.fill_at(),
+        };
+        earlier(earlier(delivery, line), self.endpoint.poll_timeout())
+    }
+}
+
+impl Told {
+    pub(super) fn by(endpoint: &mut dyn Endpoint) -> Self {
+        let mut told = Self::default();
+        let mark = |Header::Cotmll(trailer)| Some(TrailerMark::from(trailer));
+        while let Some(event) = endpoint.poll_event() {
+            match event {
+                Event::Sent(header) => told.sent = mark(header),
+                Event::Received(header) => told.received = mark(header),
+                Event::TakenForLost(frames) => told.taken_for_lost.extend(frames),
+            }
+        }
+        told
+    }
+}
