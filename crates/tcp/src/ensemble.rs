@@ -22,7 +22,7 @@ use crate::config::TcpConfig;
 use crate::congestion::{Controller, Start};
 pub use cache::CachedState;
 pub use careful_resume::{Phase as CarefulResumePhase, SavedState};
-pub use settings::{Sharing, SharingConfig};
+pub use settings::{FloorAcks, Sharing, SharingConfig};
 pub use stcp::{EcbState, EcbStatistics};
 
 /// What connections to one destination know together.

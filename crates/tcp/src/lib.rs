@@ -31,5 +31,5 @@ pub use config::{
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, State};
-pub use ensemble::{Sharing, SharingConfig};
+pub use ensemble::{FloorAcks, Sharing, SharingConfig};
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

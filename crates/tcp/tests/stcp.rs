@@ -3,6 +3,7 @@
 mod group;
 
 use group::*;
+use longhaul_tcp::FloorAcks;
 
 /// Peng et al. 2001, 3.1: a new ECB starts as a connection of standard TCP would.
 #[test]
@@ -44,6 +45,29 @@ fn two_members_grow_the_aggregate_like_one() {
         group.round(&[one, two]);
         assert_eq!(group.ecb().n_cwnd, segments * MSS);
         assert_eq!((group.cwnd(one), group.cwnd(two)), (segments * MSS / 2, segments * MSS / 2));
+    }
+}
+
+/// Peng et al. 2001, 2 and 3.3: three members at the floor of one segment open the aggregate as three connections, or, with
+/// `floor-acks = "share"`, about as one.
+#[test]
+fn members_at_the_floor_open_the_aggregate_as_many_or_as_one() {
+    for (floor_acks, low, high) in
+        [(FloorAcks::Full, 4 * MSS, 4 * MSS), (FloorAcks::Share, 2 * MSS, 5 * MSS / 2)]
+    {
+        let mut config = literal_from(1);
+        config.sharing.floor_acks = floor_acks;
+        let mut group = Group::new(&config);
+        let members = [group.open(), group.open(), group.open()];
+        group.after(100);
+        for member in members {
+            group.establish(member);
+            group.write(member, 200);
+        }
+        assert_eq!(group.ecb().n_cwnd, MSS);
+        group.round(&members);
+        let n_cwnd = group.ecb().n_cwnd;
+        assert!((low..=high).contains(&n_cwnd), "{floor_acks:?}: {n_cwnd}");
     }
 }
 

@@ -22,6 +22,18 @@ pub enum Sharing {
     CarefulResume,
 }
 
+/// What the acknowledgement of a member's segment counts for while members at the floor of one segment have more window
+/// between them than the aggregate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FloorAcks {
+    /// All of it, so that N members at the floor open the aggregate as N connections do.
+    #[default]
+    Full,
+    /// The aggregate's part of the sum of the windows, so that they open it as one connection does.
+    Share,
+}
+
 /// Sharing and its parameters. In TOML `sharing = "stcp"` is short for `policy` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
@@ -44,6 +56,8 @@ pub struct SharingConfig {
     /// `stcp`: whether window that a member leaves unused for a retransmission time-out goes to the others. The
     /// paper leaves it with the idle member.
     pub idle_release: bool,
+    /// `stcp`: what acknowledgements count for while members are at the floor of one segment.
+    pub floor_acks: FloorAcks,
     /// `stcp`: whether the aggregate window decays while there are no connections. The paper keeps it.
     pub decay: bool,
     /// `stcp`: the time in which it decays to a half; by default one retransmission time-out, as in RFC 2861.
@@ -61,6 +75,7 @@ impl Default for SharingConfig {
             entries: 1024,
             share_rtt: false,
             idle_release: true,
+            floor_acks: FloorAcks::Full,
             decay: true,
             half_life: None,
         }

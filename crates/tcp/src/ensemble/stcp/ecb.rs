@@ -23,7 +23,7 @@ use core::net::IpAddr;
 
 use crate::congestion::slow_start::counted;
 use crate::congestion::{AckSample, Start};
-use crate::ensemble::{SharingConfig, Ticket};
+use crate::ensemble::{FloorAcks, SharingConfig, Ticket};
 use crate::rtt::RttEstimator;
 use handover::{Joiner, Joiners};
 pub use state::{EcbState, EcbStatistics};
@@ -72,6 +72,8 @@ pub(super) struct Ecb {
     flight_total: u64,
     /// Bytes acknowledged since the aggregate last grew in congestion avoidance.
     acked: u64,
+    /// What was left over when an acknowledgement counted in part.
+    floor_rest: u64,
     /// RFC 3465 (2.3): after a time-out an acknowledgement opens by one segment.
     after_timeout: bool,
     /// Something has been found out: it is no longer a new channel.
@@ -105,6 +107,7 @@ impl Ecb {
             mss_total: 0,
             flight_total: 0,
             acked: 0,
+            floor_rest: 0,
             after_timeout: false,
             learned: false,
             delivered: 0,
@@ -312,6 +315,7 @@ impl Ecb {
         let stale = share.stale.min(ack.bytes);
         share.stale -= stale;
         let (cwnd, mss, bytes) = (share.cwnd, share.mss, ack.bytes - stale);
+        let bytes = self.part_of(bytes);
         self.learned = true;
         if self.n_cwnd < self.n_ssthresh {
             let limit = if self.after_timeout { mss } else { limit };
@@ -324,6 +328,18 @@ impl Ecb {
             }
         }
         self.allocate(ack.now, id);
+    }
+
+    /// What the acknowledgement of so many bytes counts for (`floor-acks`).
+    fn part_of(&mut self, bytes: u64) -> u64 {
+        // Each member may have a segment out, whatever its share is.
+        let allowed = self.mss_total.max(self.n_cwnd);
+        if self.settings.floor_acks == FloorAcks::Full || allowed == self.n_cwnd {
+            return bytes;
+        }
+        let whole = bytes * self.n_cwnd + self.floor_rest;
+        self.floor_rest = whole % allowed;
+        whole / allowed
     }
 
     fn note_flight(&mut self, id: Ticket, flight: u64, peak: u64) {
