@@ -2,7 +2,11 @@
 //! layer that never stops sending, under TCP on a channel that is blocked now and then. The study is in
 //! `scenarios/faulkner`.
 
+mod capacity;
+mod chain;
+mod error_trace;
+
 use crate::study::probe::Probe;
 
 /// The probes of this study.
-pub(super) const PROBES: &[&Probe] = &[];
+pub(super) const PROBES: &[&Probe] = &[&capacity::CAPACITY, &chain::CHAIN, &error_trace::ERROR_TRACE];

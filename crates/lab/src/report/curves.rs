@@ -107,6 +107,16 @@ impl Curves {
         self
     }
 
+    /// With thin straight strokes: the two ends of each, in turn.
+    pub(crate) fn strokes(mut self, name: &str, colour: usize, ends: &[(f64, f64)]) -> Self {
+        for (number, stroke) in ends.chunks_exact(2).enumerate() {
+            let line = LinePlot::new().with_data(stroke.to_vec()).with_stroke_width(0.8);
+            let line = line.with_color(COLOURS[colour % COLOURS.len()]);
+            self.plots.push(Plot::Line(if number == 0 { line.with_legend(name) } else { line }));
+        }
+        self
+    }
+
     /// The drawing; from zero unless the axis is logarithmic or told otherwise.
     pub(crate) fn svg(self) -> String {
         let mut layout = Layout::auto_from_plots(&self.plots)

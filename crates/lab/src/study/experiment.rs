@@ -115,6 +115,10 @@ impl Experiment {
         self.probes.iter().any(|probe| probe.quantities.contains(&quantity))
     }
 
+    pub(super) fn has_axis(&self, name: &str) -> bool {
+        self.axes.iter().any(|axis| axis.name == name)
+    }
+
     /// Whether a quick run leaves it out.
     pub(super) fn is_skipped(&self, plan: &Plan) -> bool {
         plan.quick && self.form.quick.skip

@@ -42,11 +42,16 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
         let experiment = &study.experiments[place];
         let mut shown: Vec<&str> = form.curve.as_slice().iter().map(String::as_str).collect();
         shown.extend(form.pool.as_slice().iter().map(String::as_str));
-        shown.extend(Some(form.x.as_str()).filter(|x| !x.is_empty()));
+        let is_axis = !form.x.is_empty() && form.over.is_none();
+        shown.extend(Some(form.x.as_str()).filter(|_| is_axis));
+        if form.over.is_some() && (form.kind != Kind::Lines || experiment.has_axis(&form.x)) {
+            return Err(complain("over is for lines whose x is no axis".to_owned()));
+        }
         check_axes(experiment, &shown, &form.at).map_err(complain)?;
         if form.kind == Kind::Trace {
             let series = form.y.split(',').map(str::trim).filter(|name| !name.is_empty());
-            let series = series.chain(form.points.iter().map(String::as_str)).chain(form.shade.as_deref());
+            let series = series.chain(form.points.iter().chain(&form.strokes).map(String::as_str));
+            let series = series.chain(form.shade.as_deref());
             for name in series {
                 if !experiment.probes.iter().any(|probe| probe.series.contains(&name)) {
                     return Err(complain(format!("no series \"{name}\"")));
@@ -54,8 +59,12 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
             }
             continue;
         }
-        let names = expression_names(experiment);
+        let mut names = expression_names(experiment);
+        names.extend(form.over.as_ref().map(|_| form.x.clone()));
         let words = Words::new(study, core::slice::from_ref(&place), &names);
+        if let Some(over) = &form.over {
+            verify(over, &words).map_err(complain)?;
+        }
         let expressions = [Some(&form.y), form.bound.as_ref(), form.only.as_ref(), form.x_value.as_ref()];
         let expressions = expressions.into_iter().flatten().chain(form.also.iter().map(|also| &also.y));
         for expression in expressions {
@@ -69,7 +78,7 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
 /// Every axis has to be shown or fixed, once.
 pub(super) fn check_axes(experiment: &Experiment, shown: &[&str], at: &Table) -> Result<(), String> {
     for name in shown.iter().copied().chain(at.keys().map(String::as_str)) {
-        if !experiment.axes.iter().any(|axis| axis.name == name) {
+        if !experiment.has_axis(name) {
             return Err(format!("experiment {} has no axis \"{name}\"", experiment.name));
         }
     }
@@ -208,7 +217,11 @@ impl<'a> Drawing<'a> {
             let only = self.form.only.as_ref().map_or_else(String::new, |only| format!(" if {only}"));
             text = format!("mean([{text}{pooled}{only}])");
         }
-        let view = View {
+        evaluate(&text, &self.view(scope))
+    }
+
+    fn view<'b>(&'b self, scope: &'b Scope) -> View<'b> {
+        View {
             study: self.outcome.study,
             plan: &self.outcome.plan,
             results: &self.outcome.results,
@@ -216,8 +229,7 @@ impl<'a> Drawing<'a> {
             experiments: core::slice::from_ref(&self.experiment),
             scope: Some(scope),
             single: self.form.single,
-        };
-        evaluate(&text, &view)
+        }
     }
 
     /// Whether the point is drawn.
@@ -231,6 +243,33 @@ impl<'a> Drawing<'a> {
     /// The places of the abscissa.
     fn places(&self) -> Vec<usize> {
         self.axis(&self.form.x).map_or_else(Vec::new, |(_, axis)| self.outcome.plan.places(axis))
+    }
+
+    /// Where a curve has points that are drawn: the names there, and the abscissa.
+    fn abscissae(&self, curve: &Curve) -> Result<Vec<(Scope, f64)>, String> {
+        let mut abscissae = Vec::new();
+        if let Some(over) = &self.form.over {
+            let scope = self.scope(curve, None)?;
+            let Value::List(items) = evaluate(over, &self.view(&scope))? else { return Ok(Vec::new()) };
+            for x in items.iter().filter_map(Value::as_number) {
+                let mut scope = scope.clone();
+                scope.bind(&self.form.x, x.into());
+                abscissae.push((scope, x));
+            }
+        } else {
+            for place in self.places() {
+                let scope = self.scope(curve, Some(place))?;
+                let x = self.abscissa(place, &scope)?;
+                abscissae.push((scope, x));
+            }
+        }
+        let mut drawn = Vec::new();
+        for (scope, x) in abscissae {
+            if self.is_drawn(&scope)? {
+                drawn.push((scope, x));
+            }
+        }
+        Ok(drawn)
     }
 
     /// Where a place of the abscissa is drawn.

@@ -206,6 +206,8 @@ pub(super) struct FigureForm {
     pub(super) x: String,
     /// The abscissa of a value of that axis: an expression, the value itself unless told.
     pub(super) x_value: Option<String>,
+    /// The abscissae where `x` is no axis but an argument of the quantities: an expression for a list of numbers.
+    pub(super) over: Option<String>,
     /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series.
     #[serde(default)]
     pub(super) y: String,
@@ -230,6 +232,9 @@ pub(super) struct FigureForm {
     /// Only the first seed's run of each point, as papers draw.
     #[serde(default)]
     pub(super) single: bool,
+    /// A thin line for each seed.
+    #[serde(default)]
+    pub(super) each: bool,
     #[serde(default)]
     pub(super) x_axis: AxisForm,
     #[serde(default)]
@@ -239,6 +244,9 @@ pub(super) struct FigureForm {
     /// Series of a trace that are drawn as points.
     #[serde(default)]
     pub(super) points: Vec<String>,
+    /// Series of a trace whose points are the two ends of a stroke, in turn.
+    #[serde(default)]
+    pub(super) strokes: Vec<String>,
 }
 
 /// A curve beside those of the axes.

@@ -1,6 +1,8 @@
 //! Probes: what is measured of a run. Those of the instrument are here, what only one paper needs in [`crate::papers`].
 
+mod channel;
 mod links;
+mod running;
 mod sources;
 mod throughput;
 
@@ -140,6 +142,10 @@ pub(super) const INSTRUMENT: &[&Probe] = &[
     &throughput::THROUGHPUT,
     &throughput::TRANSFERS,
     &throughput::PROGRESS,
+    &throughput::STEADY,
+    &running::RUNNING_MEAN,
+    &channel::BLOCKAGES,
+    &channel::FRAME_LOSS,
     &sources::LATENCY,
     &links::COUNTERS,
     &links::AIR,

@@ -1,6 +1,7 @@
 //! Lines over an axis, with 95 % intervals.
 
 use super::{Drawing, told};
+use crate::claims::Value;
 use crate::report::Curves;
 use crate::statistics::Interval;
 
@@ -18,6 +19,13 @@ pub(super) fn lines(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     let all = drawing.curves();
     let mut drawn = 0;
     for (colour, curve) in all.iter().enumerate() {
+        if form.each {
+            for (seed, points) in runs(drawing, curve)?.into_iter().enumerate() {
+                drawn += 1;
+                curves = curves.trace(if all.len() > 1 { colour } else { seed }, points);
+            }
+            continue;
+        }
         let points = points(drawing, curve, &form.y)?;
         if !points.is_empty() {
             drawn += 1;
@@ -52,12 +60,7 @@ fn points(
     expression: &str,
 ) -> Result<Vec<(f64, Interval)>, String> {
     let mut points = Vec::new();
-    for place in drawing.places() {
-        let scope = drawing.scope(curve, Some(place))?;
-        if !drawing.is_drawn(&scope)? {
-            continue;
-        }
-        let x = drawing.abscissa(place, &scope)?;
+    for (scope, x) in drawing.abscissae(curve)? {
         if let Some((mean, interval)) = told(&drawing.value(expression, &scope)?) {
             let (low, high) = interval.unwrap_or((mean, mean));
             let is_positive = |value: f64, log: bool| !log || value > 0.0;
@@ -69,4 +72,17 @@ fn points(
         }
     }
     Ok(points)
+}
+
+/// The points of every seed's run.
+fn runs(drawing: &Drawing<'_>, curve: &super::Curve) -> Result<Vec<Vec<(f64, f64)>>, String> {
+    let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
+    for (scope, x) in drawing.abscissae(curve)? {
+        let Value::Sample(sample) = drawing.value(&drawing.form.y, &scope)? else { continue };
+        runs.resize(runs.len().max(sample.values().len()), Vec::new());
+        for (run, value) in runs.iter_mut().zip(sample.values()) {
+            run.extend(value.filter(|value| value.is_finite()).map(|value| (x, value)));
+        }
+    }
+    Ok(runs)
 }

@@ -21,7 +21,10 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
         let Some(record) = drawing.outcome.results.cell(&place).and_then(|cell| cell.first()) else {
             continue;
         };
-        let called = |series: &str| match (curve.name.is_empty(), names.len() + form.points.len()) {
+        let called = |series: &str| match (
+            curve.name.is_empty(),
+            names.len() + form.points.len() + form.strokes.len(),
+        ) {
             (true, _) => series.replace('_', " "),
             (false, 1) => curve.name.clone(),
             (false, _) => format!("{}, {}", curve.name, series.replace('_', " ")),
@@ -38,6 +41,13 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
             highest = points.iter().map(|(_, y)| *y).fold(highest, f64::max);
             drawn |= !points.is_empty();
             curves = curves.points(&called(name), colour, thin(points));
+            colour += 1;
+        }
+        for name in &form.strokes {
+            let ends = record.series(name);
+            highest = ends.iter().map(|(_, y)| *y).fold(highest, f64::max);
+            drawn |= !ends.is_empty();
+            curves = curves.strokes(&called(name), colour, ends);
             colour += 1;
         }
         if let Some(shade) = &form.shade {

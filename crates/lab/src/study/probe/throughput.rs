@@ -1,5 +1,7 @@
 //! How much arrived, and when.
 
+use base::Instant;
+
 use super::{Method, Probe};
 
 /// `T`: application bits a second over the bottleneck's rate (Faulkner 2004, 3.4); `T_over_C`: over what its errors
@@ -57,6 +59,35 @@ pub(super) const TRANSFERS: Probe = Probe {
                 measured.set("timeouts", &[name.into()], timeouts as f64);
                 let share = (sent > 0).then(|| resent as f64 / sent as f64);
                 measured.set_or("resent_share", &[name.into()], share, "no data were sent");
+            }
+            Ok(())
+        },
+    },
+};
+
+/// `steady(name)`: bits a second that the transfers or sources called `name` received after the first tenth of the run, when
+/// windows and queues have filled.
+pub(super) const STEADY: Probe = Probe {
+    name: "steady",
+    version: 1,
+    quantities: &["steady"],
+    series: &[],
+    method: Method::Run {
+        watch: |watch| watch.progress = true,
+        read: |trial, run, measured| {
+            let whole = trial.scenario().duration;
+            let start = Instant::ZERO + whole / 10;
+            let mut names: Vec<&str> = run.progress.iter().map(|received| received.name.as_str()).collect();
+            names.dedup();
+            for name in names {
+                let of_name = run.progress.iter().filter(|received| received.name == name);
+                let late = of_name.map(|received| {
+                    let by_start = received.points.partition_point(|(at, _)| *at <= start);
+                    let before = received.points[..by_start].last().map_or(0, |(_, bytes)| *bytes);
+                    received.points.last().map_or(0, |(_, bytes)| *bytes) - before
+                });
+                let bits = late.sum::<u64>() as f64 * 8.0;
+                measured.set("steady", &[name.into()], bits / (0.9 * whole.as_secs_f64()));
             }
             Ok(())
         },
