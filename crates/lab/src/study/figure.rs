@@ -44,6 +44,8 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
         shown.extend(form.pool.as_slice().iter().map(String::as_str));
         shown.extend(Some(form.x.as_str()).filter(|x| !x.is_empty()));
         check_axes(experiment, &shown, &form.at).map_err(complain)?;
+        let names = expression_names(experiment);
+        let words = Words::new(study, core::slice::from_ref(&place), &names);
         if form.kind == Kind::Trace {
             let series = form.y.split(',').map(str::trim).filter(|name| !name.is_empty());
             let series = series.chain(form.points.iter().map(String::as_str)).chain(form.shade.as_deref());
@@ -52,10 +54,9 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
                     return Err(complain(format!("no series \"{name}\"")));
                 }
             }
+            form.labels.values().try_for_each(|label| verify(label, &words)).map_err(complain)?;
             continue;
         }
-        let names = expression_names(experiment);
-        let words = Words::new(study, core::slice::from_ref(&place), &names);
         let expressions = [Some(&form.y), form.bound.as_ref(), form.only.as_ref(), form.x_value.as_ref()];
         let expressions = expressions.into_iter().flatten().chain(form.also.iter().map(|also| &also.y));
         for expression in expressions {
@@ -215,7 +216,8 @@ impl<'a> Drawing<'a> {
             reading: self.reading,
             experiments: core::slice::from_ref(&self.experiment),
             scope: Some(scope),
-            single: self.form.single,
+            // A trace is of the first seed's run.
+            single: self.form.single || self.form.kind == Kind::Trace,
         };
         evaluate(&text, &view)
     }

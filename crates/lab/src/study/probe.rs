@@ -1,5 +1,6 @@
 //! Probes: what is measured of a run. Those of the instrument are here, what only one paper needs in [`crate::papers`].
 
+mod exchanges;
 mod links;
 mod sources;
 mod throughput;
@@ -138,9 +139,12 @@ impl Trial<'_> {
 /// The instrument's own probes.
 pub(super) const INSTRUMENT: &[&Probe] = &[
     &throughput::THROUGHPUT,
+    &throughput::SPLIT_THROUGHPUT,
     &throughput::TRANSFERS,
     &throughput::PROGRESS,
     &sources::LATENCY,
+    &exchanges::TRANSACTIONS,
     &links::COUNTERS,
     &links::AIR,
+    &links::BLOCKED,
 ];
