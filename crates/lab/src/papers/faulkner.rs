@@ -2,7 +2,12 @@
 //! layer that never stops sending, under TCP on a channel that is blocked now and then. The study is in
 //! `scenarios/faulkner`.
 
+mod choreography;
+mod recoveries;
+mod trace;
+mod waste;
+
 use crate::study::probe::Probe;
 
 /// The probes of this study.
-pub(super) const PROBES: &[&Probe] = &[];
+pub(super) const PROBES: &[&Probe] = &[&choreography::CHOREOGRAPHY, &recoveries::RECOVERIES, &waste::WASTE];
