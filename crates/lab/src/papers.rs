@@ -50,7 +50,9 @@ pub const ALL: &[Paper] = &[
         name: "faulkner",
         folder: "scenarios/faulkner",
         files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml",
-                  "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml"),
+        "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml",
+        "recovery.toml", "short-blockages.toml", "sharing.toml",
+        ),
         probes: faulkner::PROBES,
     },
 ];

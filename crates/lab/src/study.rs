@@ -10,6 +10,7 @@ mod experiment;
 mod figure;
 mod form;
 mod judge;
+mod markdown;
 mod page;
 pub mod probe;
 mod readings;

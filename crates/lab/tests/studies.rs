@@ -132,6 +132,27 @@ fn a_study_is_data() {
     }
 }
 
+/// Goal: a trace can be drawn from its least value upwards, with words at moments that are known.
+#[test]
+fn a_trace_has_words_where_it_is_told() {
+    let trace = "[[figure]]\nid = \"2\"\ntitle = \"progress\"\nkind = \"trace\"\nfrom = \"loss\"\n\
+                 at = { p = 0.0, scheme = \"bare\" }\ny = \"progress\"\nx-axis = { from = 5, to = 15 }\n\
+                 y-axis = { fit = true }\nlabels = { Early = \"10 * T(p, scheme)\", Never = \"1 / p\" }\n";
+    let head = HEAD.replace("\"air\"]", "\"air\", \"progress\"]") + trace;
+    let folder = Folder::new("trace", &head, CLAIMS);
+    let study = folder.load().unwrap();
+    let plan = Plan { figure: Some("2".to_owned()), default_reading_only: true, ..Plan::default() };
+    let outcome = Sweep::prepare(&study, plan).unwrap().run(|_| {}).unwrap();
+    let out = folder.0.join("out");
+    longhaul_lab::study::write(&outcome, "test", &out).unwrap();
+    let svg = std::fs::read_to_string(out.join("figure-2.svg")).unwrap();
+    assert!(svg.contains(">Early<") && !svg.contains("Never"), "{svg}");
+    // By five seconds some 500 kB have come, so an axis that fits does not start at zero.
+    assert!(!svg.contains(">0<"), "{svg}");
+    let wrong = Folder::new("trace-wrong", &head.replace("1 / p", "1 / q"), CLAIMS);
+    assert!(wrong.load().unwrap_err().contains("no such name: q"));
+}
+
 /// Goal: what a quick run leaves out leaves lists shorter, and an axis can be restricted from outside.
 #[test]
 fn axes_can_be_restricted() {

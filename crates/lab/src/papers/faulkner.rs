@@ -4,9 +4,20 @@
 
 mod capacity;
 mod chain;
+mod choreography;
 mod error_trace;
+mod recoveries;
+mod trace;
+mod waste;
 
 use crate::study::probe::Probe;
 
 /// The probes of this study.
-pub(super) const PROBES: &[&Probe] = &[&capacity::CAPACITY, &chain::CHAIN, &error_trace::ERROR_TRACE];
+pub(super) const PROBES: &[&Probe] = &[
+    &capacity::CAPACITY,
+    &chain::CHAIN,
+    &choreography::CHOREOGRAPHY,
+    &error_trace::ERROR_TRACE,
+    &recoveries::RECOVERIES,
+    &waste::WASTE,
+];

@@ -48,6 +48,9 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
             return Err(complain("over is for lines whose x is no axis".to_owned()));
         }
         check_axes(experiment, &shown, &form.at).map_err(complain)?;
+        let mut names = expression_names(experiment);
+        names.extend(form.over.as_ref().map(|_| form.x.clone()));
+        let words = Words::new(study, core::slice::from_ref(&place), &names);
         if form.kind == Kind::Trace {
             let series = form.y.split(',').map(str::trim).filter(|name| !name.is_empty());
             let series = series.chain(form.points.iter().chain(&form.strokes).map(String::as_str));
@@ -57,11 +60,9 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
                     return Err(complain(format!("no series \"{name}\"")));
                 }
             }
+            form.labels.values().try_for_each(|label| verify(label, &words)).map_err(complain)?;
             continue;
         }
-        let mut names = expression_names(experiment);
-        names.extend(form.over.as_ref().map(|_| form.x.clone()));
-        let words = Words::new(study, core::slice::from_ref(&place), &names);
         if let Some(over) = &form.over {
             verify(over, &words).map_err(complain)?;
         }
@@ -228,7 +229,8 @@ impl<'a> Drawing<'a> {
             reading: self.reading,
             experiments: core::slice::from_ref(&self.experiment),
             scope: Some(scope),
-            single: self.form.single,
+            // A trace is of the first seed's run.
+            single: self.form.single || self.form.kind == Kind::Trace,
         }
     }
 

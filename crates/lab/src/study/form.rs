@@ -1,5 +1,7 @@
 //! A study's TOML as it is written, before it is checked: `docs/studies.md` explains every key.
 
+use std::collections::BTreeMap;
+
 use base::Duration;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
@@ -247,6 +249,10 @@ pub(super) struct FigureForm {
     /// Series of a trace whose points are the two ends of a stroke, in turn.
     #[serde(default)]
     pub(super) strokes: Vec<String>,
+    /// Words of a trace at the point that is nearest in time: an expression over the axes for the abscissa of each. What
+    /// is unknown has no word.
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
 }
 
 /// A curve beside those of the axes.
@@ -268,6 +274,9 @@ pub(super) struct AxisForm {
     pub(super) log: bool,
     pub(super) from: Option<f64>,
     pub(super) to: Option<f64>,
+    /// For the ordinates of a trace: from the least to the greatest that is drawn, not from zero.
+    #[serde(default)]
+    pub(super) fit: bool,
 }
 
 /// One name or several.

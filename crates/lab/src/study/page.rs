@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::judge::Judged;
 use super::summary::{Cell, Summary, criteria};
-use super::{Outcome, Plan, StudyError, figure, readings};
+use super::{Outcome, Plan, StudyError, figure, markdown, readings};
 use crate::claims::Verdict;
 use crate::report::Figure;
 use crate::report::html::{document, escape, show};
 
-/// Writes `report.html`, its figures, `measurements.csv`, `measurements.jsonl` and `summary.json` to `directory`; the path
+/// Writes `report.html`, its figures, `measurements.csv`, `measurements.jsonl`,
+/// `summary.json` and `verdicts.md` to `directory`; the path
 /// of the page.
 ///
 /// # Errors
@@ -31,6 +32,9 @@ pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> Result<P
     let summary = Summary::new(outcome, Some(page.clone()))?;
     std::fs::write(&page, self::page(outcome, &summary, &figures, command))?;
     std::fs::write(directory.join("summary.json"), summary.to_json())?;
+    if !outcome.judgement.judged.is_empty() {
+        std::fs::write(directory.join("verdicts.md"), markdown::verdicts(outcome))?;
+    }
     Ok(page)
 }
 

@@ -1,6 +1,7 @@
 //! Probes: what is measured of a run. Those of the instrument are here, what only one paper needs in [`crate::papers`].
 
 mod channel;
+mod exchanges;
 mod links;
 mod running;
 mod sources;
@@ -140,6 +141,7 @@ impl Trial<'_> {
 /// The instrument's own probes.
 pub(super) const INSTRUMENT: &[&Probe] = &[
     &throughput::THROUGHPUT,
+    &throughput::SPLIT_THROUGHPUT,
     &throughput::TRANSFERS,
     &throughput::PROGRESS,
     &throughput::STEADY,
@@ -147,6 +149,8 @@ pub(super) const INSTRUMENT: &[&Probe] = &[
     &channel::BLOCKAGES,
     &channel::FRAME_LOSS,
     &sources::LATENCY,
+    &exchanges::TRANSACTIONS,
     &links::COUNTERS,
     &links::AIR,
+    &links::BLOCKED,
 ];

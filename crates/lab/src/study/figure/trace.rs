@@ -1,6 +1,6 @@
 //! What single runs recorded, over time, with blockages shaded.
 
-use super::Drawing;
+use super::{Drawing, told};
 use crate::report::{Curves, thin};
 use crate::study::results::Place;
 
@@ -8,7 +8,7 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     let form = drawing.form;
     let mut curves = Curves::new(&form.x_axis.label, &form.y_axis.label);
     let names: Vec<&str> = form.y.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let (mut colour, mut drawn, mut highest) = (0, false, 0.0_f64);
+    let (mut colour, mut drawn) = (0, Vec::new());
     for curve in drawing.curves() {
         let experiment = drawing.experiment();
         let coordinates = experiment.axes.iter().enumerate().map(|(place, axis)| {
@@ -31,22 +31,19 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
         };
         for &name in &names {
             let points = cut(record.series(name), form.x_axis.from, form.x_axis.to);
-            highest = points.iter().map(|(_, y)| *y).fold(highest, f64::max);
-            drawn |= !points.is_empty();
+            drawn.extend_from_slice(&points);
             curves = curves.line(&called(name), colour, thin(points));
             colour += 1;
         }
         for name in &form.points {
             let points = cut(record.series(name), form.x_axis.from, form.x_axis.to);
-            highest = points.iter().map(|(_, y)| *y).fold(highest, f64::max);
-            drawn |= !points.is_empty();
+            drawn.extend_from_slice(&points);
             curves = curves.points(&called(name), colour, thin(points));
             colour += 1;
         }
         for name in &form.strokes {
             let ends = record.series(name);
-            highest = ends.iter().map(|(_, y)| *y).fold(highest, f64::max);
-            drawn |= !ends.is_empty();
+            drawn.extend_from_slice(ends);
             curves = curves.strokes(&called(name), colour, ends);
             colour += 1;
         }
@@ -55,13 +52,37 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
             curves = curves.shaded(&shaded);
         }
     }
+    let (low, high) = drawn.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &(_, y)| (a.min(y), b.max(y)));
+    if form.y_axis.fit && low < high {
+        let margin = MARGIN * (high - low);
+        curves = curves.between_y(low - margin..high + 2.0 * margin);
+    }
+    let labels = labels(drawing, &drawn)?;
+    let labels: Vec<_> = labels.iter().map(|&(text, (x, y))| (text, x, y)).collect();
+    curves = curves.labels(&labels, MARGIN * (high - low));
     if let (Some(from), Some(to)) = (form.x_axis.from, form.x_axis.to) {
         curves = curves.between_x(from..to);
     }
     if let (Some(from), Some(to)) = (form.y_axis.from, form.y_axis.to) {
         curves = curves.between_y(from..to);
     }
-    Ok(drawn.then(|| curves.svg()))
+    Ok((!drawn.is_empty()).then(|| curves.svg()))
+}
+
+/// How far words are above their points, and a fitted axis goes beyond them: parts of what it shows.
+const MARGIN: f64 = 0.08;
+
+/// The words of a figure, each at its abscissa and as high as the nearest of `points`; those at a known abscissa.
+fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<(&'a str, (f64, f64))>, String> {
+    let mut labels = Vec::new();
+    let Some(curve) = drawing.curves().into_iter().next() else { return Ok(labels) };
+    let scope = drawing.scope(&curve, None)?;
+    for (text, expression) in &drawing.form.labels {
+        let Some((x, _)) = told(&drawing.value(expression, &scope)?) else { continue };
+        let nearest = points.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs()));
+        labels.extend(nearest.map(|&(_, y)| (text.as_str(), (x, y))));
+    }
+    Ok(labels)
 }
 
 /// The points between two abscissae.

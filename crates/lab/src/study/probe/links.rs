@@ -1,5 +1,7 @@
 //! What links counted.
 
+use base::Instant;
+
 use super::{Method, Probe};
 
 /// `counter(direction, name)`: as `longhaul run --json` has it under `links`, such as
@@ -46,4 +48,24 @@ pub(super) const AIR: Probe = Probe {
             Ok(())
         },
     },
+};
+
+/// `blocked(direction)`: the share of the run's time in which a direction, such as `'satellite/down'`, is blocked.
+pub(super) const BLOCKED: Probe = Probe {
+    name: "blocked",
+    version: 1,
+    quantities: &["blocked"],
+    series: &[],
+    method: Method::Trial(|trial, measured| {
+        let run = Instant::ZERO..Instant::ZERO + trial.scenario().duration;
+        for (name, link) in &trial.scenario().link {
+            let lines = [("down", link.channel.down()), ("up", link.channel.up())];
+            for (direction, line) in lines {
+                let timeline = line.errors.timeline(&link.channel.streams(trial.seed, name, direction));
+                let share = timeline.blocked_time(run.clone()).as_secs_f64() / run.end.as_secs_f64();
+                measured.set("blocked", &[format!("{name}/{direction}").as_str().into()], share);
+            }
+        }
+        Ok(())
+    }),
 };

@@ -1,8 +1,10 @@
 //! How much arrived, and when.
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use super::{Method, Probe};
+use crate::metrics;
+use crate::run::Received;
 
 /// `T`: application bits a second over the bottleneck's rate (Faulkner 2004, 3.4); `T_over_C`: over what its errors
 /// leave of that in the long run; `of_bound`: over what this realisation's open time less framing could carry;
@@ -22,6 +24,35 @@ pub(super) const THROUGHPUT: Probe = Probe {
             measured.note("bound", run.bound_bps);
             measured.note("periods", run.channel_periods);
             measured.note("complete", f64::from(u8::from(run.complete)));
+            Ok(())
+        },
+    },
+};
+
+/// `T_until` and `T_since`: application bits a second over the bottleneck's rate, before `split` seconds of the run (a number
+/// of the experiment's `with`) and from then to its end.
+pub(super) const SPLIT_THROUGHPUT: Probe = Probe {
+    name: "split-throughput",
+    version: 1,
+    quantities: &["T_until", "T_since"],
+    series: &[],
+    method: Method::Run {
+        watch: |watch| watch.progress = true,
+        read: |trial, run, measured| {
+            let (split, end) = (trial.number("split")?, trial.scenario().duration.as_secs_f64());
+            let at = Instant::ZERO + Duration::from_secs_f64(split);
+            let received_by = |received: &Received| {
+                let next = received.points.partition_point(|(then, _)| *then <= at);
+                received.points[..next].last().map_or(0, |(_, bytes)| *bytes)
+            };
+            let until: u64 = run.progress.iter().map(received_by).sum();
+            let bottleneck = metrics::bottleneck(trial.scenario());
+            let share = |bytes: u64, seconds: f64| {
+                let rate = bottleneck.as_ref()?.rate;
+                metrics::normalised_throughput(bytes as f64 * 8.0 / seconds, rate).filter(|_| seconds > 0.0)
+            };
+            measured.note("T_until", share(until, split.min(end)));
+            measured.note("T_since", share(run.bytes - until, end - split));
             Ok(())
         },
     },

@@ -50,6 +50,17 @@ struct Share {
     stale: u64,
 }
 
+/// A round of members at the floor of one segment, whose acknowledgements count in part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Floor {
+    /// The aggregate at its start.
+    n_cwnd: u64,
+    /// Bytes acknowledged in it.
+    acked: u64,
+    /// What the last division left over.
+    rest: u64,
+}
+
 /// The channel to one destination, shared by the members.
 #[derive(Debug)]
 pub(super) struct Ecb {
@@ -72,8 +83,7 @@ pub(super) struct Ecb {
     flight_total: u64,
     /// Bytes acknowledged since the aggregate last grew in congestion avoidance.
     acked: u64,
-    /// What was left over when an acknowledgement counted in part.
-    floor_rest: u64,
+    floor: Floor,
     /// RFC 3465 (2.3): after a time-out an acknowledgement opens by one segment.
     after_timeout: bool,
     /// Something has been found out: it is no longer a new channel.
@@ -107,7 +117,7 @@ impl Ecb {
             mss_total: 0,
             flight_total: 0,
             acked: 0,
-            floor_rest: 0,
+            floor: Floor::default(),
             after_timeout: false,
             learned: false,
             delivered: 0,
@@ -330,16 +340,24 @@ impl Ecb {
         self.allocate(ack.now, id);
     }
 
-    /// What the acknowledgement of so many bytes counts for (`floor-acks`).
+    /// What the acknowledgement of so many bytes counts for (`floor-acks`). The part is that of the aggregate at the start of
+    /// a round, in which each member sends one segment: what a round acknowledges opens the aggregate by itself once.
     fn part_of(&mut self, bytes: u64) -> u64 {
         // Each member may have a segment out, whatever its share is.
-        let allowed = self.mss_total.max(self.n_cwnd);
-        if self.settings.floor_acks == FloorAcks::Full || allowed == self.n_cwnd {
+        if self.settings.floor_acks == FloorAcks::Full || self.n_cwnd >= self.mss_total {
+            self.floor = Floor::default();
             return bytes;
         }
-        let whole = bytes * self.n_cwnd + self.floor_rest;
-        self.floor_rest = whole % allowed;
-        whole / allowed
+        if self.floor.acked == 0 {
+            self.floor.n_cwnd = self.n_cwnd;
+        }
+        let whole = bytes * self.floor.n_cwnd + self.floor.rest;
+        self.floor.rest = whole % self.mss_total;
+        self.floor.acked += bytes;
+        if self.floor.acked >= self.mss_total {
+            self.floor.acked = 0;
+        }
+        whole / self.mss_total
     }
 
     fn note_flight(&mut self, id: Ticket, flight: u64, peak: u64) {

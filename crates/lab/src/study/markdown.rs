@@ -1,0 +1,72 @@
+//! The verdicts as Markdown tables, for documentation.
+
+use core::fmt::Write as _;
+
+use super::judge::Judged;
+use super::{Outcome, Reading};
+use crate::claims::{Tally, Verdict};
+
+/// Every claim with its verdict, what it rests on, and under which readings it holds.
+pub(super) fn verdicts(outcome: &Outcome<'_>) -> String {
+    let many = outcome.points.len() > 1;
+    let mut text = String::from("| claim | paper | ours | verdict |");
+    text += if many { " readings |\n|---|---|---|---|---|\n" } else { "\n|---|---|---|---|\n" };
+    for judged in &outcome.judgement.judged {
+        let claim = &outcome.study.claims[judged.claim];
+        let id = claim.id.strip_prefix(&format!("{}-", outcome.study.name)).unwrap_or(&claim.id);
+        let paper = claim.paper_value.as_deref().unwrap_or("-");
+        let verdict = judged.decision.verdict;
+        let _ = write!(text, "| `{id}` | {} | {} | {verdict} |", cell(paper), cell(&ours(judged)));
+        if many {
+            let tally = judged.tally();
+            let _ = write!(text, " {} of {} |", tally.holds, tally.total());
+        }
+        text += "\n";
+    }
+    if many {
+        text += "\n";
+        text += &readings(outcome);
+    }
+    text
+}
+
+/// What speaks loudest: the first comparison that fails, else the first that cannot tell, else the first.
+fn ours(judged: &Judged) -> String {
+    let compared = &judged.decision.comparisons;
+    let with = |holds: Option<bool>| compared.iter().find(|comparison| comparison.holds == holds);
+    let chosen = match judged.decision.verdict {
+        Verdict::Fails => with(Some(false)),
+        Verdict::Undecided => with(None),
+        Verdict::Holds => None,
+    };
+    let Some(chosen) = chosen.or_else(|| compared.first()) else { return "-".to_owned() };
+    let met = compared.iter().filter(|comparison| comparison.holds == Some(true)).count();
+    format!("{}{}; {met} of {} met", chosen.told(), chosen.place, compared.len())
+}
+
+/// How the claims come out under each reading, the most holding first; of many the first sixteen.
+fn readings(outcome: &Outcome<'_>) -> String {
+    const SHOWN: usize = 16;
+    let axes: Vec<String> =
+        outcome.study.readings.iter().map(|reading: &Reading| reading.axis.name.replace('_', " ")).collect();
+    let mut text =
+        format!("| {} | hold | fail | undecided |\n|{}\n", axes.join(" | "), "---|".repeat(axes.len() + 3));
+    let mut order: Vec<usize> = (0..outcome.points.len()).collect();
+    order.sort_by_key(|&point| (core::cmp::Reverse(outcome.judgement.tallies[point].holds), point));
+    for point in order.into_iter().take(SHOWN) {
+        let values = outcome.study.readings.iter().zip(&outcome.points[point]);
+        let values: Vec<String> = values.map(|(reading, &at)| reading.axis.values[at].label()).collect();
+        let Tally { holds, fails, undecided } = outcome.judgement.tallies[point];
+        let default = if point == 0 { " (default)" } else { "" };
+        let _ = writeln!(text, "| {}{default} | {holds} | {fails} | {undecided} |", values.join(" | "));
+    }
+    if outcome.points.len() > SHOWN {
+        let _ = writeln!(text, "\nThe {SHOWN} with the most of {}.", outcome.points.len());
+    }
+    text
+}
+
+/// Text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
