@@ -3,6 +3,8 @@
 mod repeater;
 mod things;
 
+use std::collections::BTreeMap;
+
 use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
@@ -15,6 +17,9 @@ use things::{Thing, packet};
 const RATE: Rate = Rate::from_bps(1_000_000);
 const DELAY: Duration = Duration::from_millis(20);
 const HOLD: Duration = Duration::from_millis(7);
+
+/// What an end of the link counted, by name.
+type Report = BTreeMap<String, u64>;
 
 /// A line that is blocked from 30 ms to 500 ms.
 fn line() -> Line {
@@ -36,7 +41,7 @@ fn end(once: &[u32]) -> LinkEnd {
 }
 
 /// Twenty packets, of which those with even numbers are marked 46: what the far end heard, and both reports.
-fn run(once: &[u32]) -> (Vec<(Instant, u8)>, [std::collections::BTreeMap<String, u64>; 2]) {
+fn run(once: &[u32]) -> (Vec<(Instant, u8)>, [Report; 2]) {
     let packets = (0..20).map(|n| (Instant::ZERO, packet(n, if n % 2 == 0 { 46 } else { 0 }, 100)));
     let (near_host, _) = Thing::host(packets.collect());
     let (far_host, heard) = Thing::host(Vec::new());

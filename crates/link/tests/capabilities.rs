@@ -158,7 +158,7 @@ fn overtaken_frames_mislead_whom_they_are_said_to() {
         let arrived = pair.carry(packets(100, 400), |side, line| {
             steps += u32::from(side == 0);
             let len = line.len();
-            if len > 3 && side == 0 && steps % 5 == 0 {
+            if len > 3 && side == 0 && steps.is_multiple_of(5) {
                 line.swap(len - 1, len - 3);
             }
         });
