@@ -15,7 +15,7 @@ mod student;
 mod two_way;
 
 pub use bootstrap::{Bootstrap, Draw};
-pub use curve::{argmax, crossing, running_mean, smoothed_argmax};
+pub use curve::{argmax, crossing, interpolate, running_mean, smoothed_argmax};
 pub use interval::{Interval, mean, standard_deviation};
 pub use least_squares::{LinearFit, akaike};
 pub use rank::spearman;

@@ -49,7 +49,9 @@ mod trailer;
 mod unreliable;
 mod window;
 
-pub use config::{Acknowledge, Config, FlagAgainst, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock};
+pub use config::{
+    Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock,
+};
 pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
@@ -97,7 +99,7 @@ impl Cotmll {
             config,
             room: room.min(config.frame_payload.get() as usize),
             sender: sender::Sender::new(&config),
-            receiver: receiver::Receiver::new(config.ordered, config.block),
+            receiver: receiver::Receiver::new(&config),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,

@@ -4,7 +4,7 @@
 
 use base::{Duration, Rng};
 use longhaul_link::Treatment;
-use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
+use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, GapOpensWith, ToldBlock};
 use proptest::prelude::*;
 
 mod model;
@@ -34,6 +34,7 @@ struct Setting {
     persistence: Option<u64>,
     attempts: Option<u32>,
     block: ToldBlock,
+    gap_opens_with: GapOpensWith,
     sessions: u32,
     /// Probability, at each frame, that one arrives between its start and its trailer.
     interrupted: f64,
@@ -53,6 +54,7 @@ const CLEAN: Setting = Setting {
     persistence: None,
     attempts: None,
     block: ToldBlock::First,
+    gap_opens_with: GapOpensWith::Block,
     sessions: 1,
     interrupted: 0.0,
     flag_against: FlagAgainst::Latest,
@@ -71,6 +73,7 @@ impl Setting {
             flag_against: self.flag_against,
             acknowledge: self.acknowledge,
             block: self.block,
+            gap_opens_with: self.gap_opens_with,
             sessions: self.sessions.try_into().unwrap(),
             session_queue: 20.try_into().unwrap(),
         }
@@ -206,6 +209,23 @@ fn the_latest_block() {
     let mut run = Run::new(Setting { pipe: 100, ..latest }, 1);
     run.steps(20_000, 0.5);
     assert_eq!(run.pair.counts("frames-flagged"), [0; 2]);
+}
+
+/// A gap may open with the cumulative acknowledgement.
+#[test]
+fn the_cumulative_first() {
+    for block in [ToldBlock::First, ToldBlock::Latest] {
+        let first = Setting { block, gap_opens_with: GapOpensWith::Cumulative, ..CLEAN };
+        for (loss, blockage, pipe) in [(0.1, (0.0, 1.0), 20), (0.02, (0.005, 0.01), 60), (0.5, (0.0, 1.0), 3)]
+        {
+            for window in [2, 60, 512] {
+                let setting = Setting { window, loss, blockage, pipe, interrupted: 0.2, ..first };
+                check(setting, 3, 9_000);
+                check(Setting { ordered: false, replay: 0.2, once: true, repeat: 0.1, ..setting }, 3, 9_000);
+                check(Setting { attempts: Some(4), persistence: Some(300), ..setting }, 3, 9_000);
+            }
+        }
+    }
 }
 
 /// Old acknowledgements and messages say nothing wrong, as long as their numbers still mean what they meant.

@@ -9,7 +9,7 @@ use super::evaluator::{EvaluateError, Evaluated, mismatch};
 use super::value::Value;
 
 /// Every function, with the fewest and the most arguments that it takes.
-const FUNCTIONS: [(&str, usize, usize); 35] = [
+const FUNCTIONS: [(&str, usize, usize); 37] = [
     ("abs", 1, 1),
     ("all", 1, 1),
     ("any", 1, 1),
@@ -21,6 +21,7 @@ const FUNCTIONS: [(&str, usize, usize); 35] = [
     ("floor", 1, 1),
     ("fraction_above", 2, 2),
     ("hi", 1, 1),
+    ("interpolate", 3, 3),
     ("isfinite", 1, 1),
     ("len", 1, 1),
     ("lo", 1, 1),
@@ -31,6 +32,7 @@ const FUNCTIONS: [(&str, usize, usize); 35] = [
     ("median", 1, 1),
     ("min", 1, usize::MAX),
     ("pairs", 1, 1),
+    ("part", 3, 3),
     ("peak", 2, 2),
     ("point", 1, 1),
     ("quantile", 2, 2),

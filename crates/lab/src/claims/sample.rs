@@ -114,6 +114,15 @@ impl Sample {
         })
     }
 
+    /// The values of one of `of` parts of the seeds in their order, as equal as can be: what is chosen by one part can be judged
+    /// by another.
+    pub(super) fn part(&self, number: usize, of: usize) -> Value {
+        let at = |part: usize| part * self.values.len() / of;
+        let values = self.values[at(number)..at(number + 1)].into();
+        let part = Self { values, exact: false, reason: self.reason.clone() };
+        part.lacking().map_or_else(|| Value::Sample(part), Value::Unknown)
+    }
+
     /// What `function` makes of each value; where it makes nothing, that seed has no value from then on.
     pub(super) fn map(&self, function: impl Fn(f64) -> Result<f64, &'static str>) -> Value {
         self.with(self.values.iter().map(|value| value.map(&function)), None)

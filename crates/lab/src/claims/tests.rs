@@ -427,6 +427,10 @@ fn functions_of_lists_and_samples() {
         "argmax([10, 20, 30], [t(1), t(9), t(2)]) == 20 and argmin((1, 2), (5, 4)) == 2",
         "abs(peak([1, 2, 4, 8, 16], [1, 2, 9, 2, 1]) - 4) < 1e-9",
         "1.5 < crossing([1, 2, 3], [t(1), t(2), t(3)], 2) < 2.5",
+        "2.2 < interpolate([1, 2, 3], [t(1), t(2), t(3)], 2.5) < 2.8 and interpolate([1, 2], [t(5), 7], 9) == 7",
+        "1.5 < interpolate([1, 4], [1, 4], t(2)) < 2.5",
+        "count(part(a, 0, 2)) == 5 == count(part(a, 1, 2)) and count(part(a, 2, 3)) == 4 and part(3, 1, 2) == 3",
+        "point(mean(part(a, 0, 2)) + mean(part(a, 1, 2))) / 2 == point(mean(a))",
         "variance_share([[t(1), t(2)], [t(11), t(12)]], 0) > 0.9 > variance_share([[1, 2], [11, 12]], 1)",
         "log(exp(2)) > 1.99 and log10(1000) > 2.99 and sqrt(9) == 3 and floor(-1.5) == -2",
         "round(2.5) == 2 and round(2.345, 1) == 2.3 and round(1250, -2) == 1200",
@@ -445,6 +449,7 @@ fn functions_of_lists_and_samples() {
         "spearman([1, 2], [1]) > 0",
         "variance_share([[1, 2], [3]], 0) > 0",
         "median([]) > 0",
+        "interpolate([2, 1], [1, 2], 1) > 0",
         "0 ** -1 > 0",
     ] {
         assert_eq!(over_seeds(check).verdict, Verdict::Undecided, "{check}");

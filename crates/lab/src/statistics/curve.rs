@@ -19,6 +19,16 @@ pub fn crossing(points: &[(f64, f64)], level: f64) -> Option<f64> {
     })
 }
 
+/// The height of the curve at `x` by linear interpolation; beyond its ends that of the end. `None` of no points.
+#[must_use]
+pub fn interpolate(points: &[(f64, f64)], x: f64) -> Option<f64> {
+    let after = points.partition_point(|point| point.0 < x);
+    match (after.checked_sub(1).map(|before| points[before]), points.get(after).copied()) {
+        (Some((x0, y0)), Some((x1, y1))) => Some(y0 + (x - x0) / (x1 - x0) * (y1 - y0)),
+        (end, other) => end.or(other).map(|point| point.1),
+    }
+}
+
 /// The centred running mean over `width` values, an odd number; at the ends over those that there are.
 ///
 /// # Panics
@@ -88,6 +98,14 @@ mod tests {
         assert_eq!(crossing(&curve, 0.0), Some(0.0));
         assert_eq!(crossing(&curve, 4.0), Some(1.0));
         assert_eq!((crossing(&curve, 5.0), crossing(&[], 0.0)), (None, None));
+    }
+
+    #[test]
+    fn a_height_is_read_off_between_the_points_and_held_beyond_them() {
+        let curve = [(1.0, 0.0), (2.0, 4.0), (4.0, 2.0)];
+        let heights = [0.0, 1.0, 1.5, 2.0, 3.0, 9.0].map(|x| interpolate(&curve, x));
+        assert_eq!(heights, [0.0, 0.0, 2.0, 4.0, 3.0, 2.0].map(Some));
+        assert_eq!(interpolate(&[], 1.0), None);
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Config {
     pub acknowledge: Acknowledge,
     /// Which block beyond the gap is told; the first unless told otherwise.
     pub block: ToldBlock,
+    /// What is told first when a gap opens; the block unless told otherwise.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gap_opens_with: GapOpensWith,
     /// Sessions over the line, from 1 to 8, among which flows are spread; 1 unless told. More cost a byte a frame.
     #[serde(skip_serializing_if = "is_default")]
     pub sessions: Limit<1, MAX_SESSIONS, 1>,
@@ -63,6 +66,7 @@ impl Default for Config {
             flag_against: FlagAgainst::default(),
             acknowledge: Acknowledge::default(),
             block: ToldBlock::default(),
+            gap_opens_with: GapOpensWith::default(),
             sessions: Limit::default(),
             session_queue: Limit::default(),
         }
@@ -138,6 +142,20 @@ pub enum ToldBlock {
     /// The one with the frame that came last (ours): every frame that comes is news. What it implies about blocks between is
     /// false if they were never told; such frames are sent twice.
     Latest,
+}
+
+/// Which of the two acknowledgements that alternate while there is a gap is told first.
+///
+/// The text does not say (Faulkner 2004, 2.3). Any sender takes both: only the receiver chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GapOpensWith {
+    /// The block: losses are found one frame earlier. It does not say where the gap starts, so that frames which came in
+    /// order since the last cumulative acknowledgement are taken for lost as well.
+    #[default]
+    Block,
+    /// The cumulative one, which says where the gap starts.
+    Cumulative,
 }
 
 /// Sessions over one line at most. Ours: each takes its turns, also when it is idle.

@@ -9,7 +9,7 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
-use super::ToldBlock;
+use super::config::{Config, GapOpensWith, ToldBlock};
 use super::skip::Skip;
 use super::trailer::{Ack, MAX_BLOCK, Trailer};
 use super::window::{SPACE, Set, WINDOW, beyond, on_air, place};
@@ -19,6 +19,7 @@ use super::window::{SPACE, Set, WINDOW, beyond, on_air, place};
 pub(super) struct Receiver {
     ordered: bool,
     told_block: ToldBlock,
+    gap_opens_with: GapOpensWith,
     /// The first frame that has not been received.
     next: u64,
     /// Frames received beyond `next`.
@@ -67,10 +68,11 @@ struct Block {
 }
 
 impl Receiver {
-    pub(super) fn new(ordered: bool, told_block: ToldBlock) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
-            ordered,
-            told_block,
+            ordered: config.ordered,
+            told_block: config.block,
+            gap_opens_with: config.gap_opens_with,
             next: 0,
             received: Set::default(),
             latest: 0,
@@ -106,7 +108,7 @@ impl Receiver {
             return Ok(());
         }
         let sequence = self.next + offset;
-        if !self.received.insert(sequence) {
+        if !self.insert(sequence) {
             self.duplicates += 1;
             return Err(Discard::Duplicate(trailer.tx.into()));
         }
@@ -139,7 +141,7 @@ impl Receiver {
             return Err(Discard::OutsideWindow(skip.start.into()));
         }
         for sequence in start.max(self.next + 1)..start + count {
-            if self.received.insert(sequence) {
+            if self.insert(sequence) {
                 self.held[place(sequence)] = Held::SKIPPED;
                 self.skipped += 1;
             }
@@ -151,6 +153,15 @@ impl Receiver {
             self.close_gap(ready);
         }
         Ok(())
+    }
+
+    /// Notes a frame beyond the gap, which it may open; tells whether it is new.
+    #[inline]
+    fn insert(&mut self, sequence: u64) -> bool {
+        if self.gap_opens_with == GapOpensWith::Cumulative && self.received.is_empty() {
+            self.told.block_was_last = true;
+        }
+        self.received.insert(sequence)
     }
 
     /// Moves on over the frames that were waiting for the one that just came.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use longhaul_link::FrameKind;
 use longhaul_link::cotmll::{
-    Ack, Acknowledge, Config, FlagAgainst, Skip, SubProtocol, TRAILER_LEN, ToldBlock, Trailer,
+    Ack, Acknowledge, Config, FlagAgainst, GapOpensWith, Skip, SubProtocol, TRAILER_LEN, ToldBlock, Trailer,
 };
 
 pub(crate) mod pair;
@@ -323,6 +323,10 @@ impl Model {
 
     fn accept(&mut self, n: usize, piece: Option<Piece>) {
         let delivered = piece.is_none();
+        let opens_gap = n > self.next && self.received.range(self.next..).next().is_none();
+        if opens_gap && self.config.gap_opens_with == GapOpensWith::Cumulative {
+            self.block_was_last = true;
+        }
         self.received.entry(n).or_insert(Incoming { piece, delivered });
     }
 

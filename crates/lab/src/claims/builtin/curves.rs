@@ -1,6 +1,6 @@
 //! What is read off curves: lists of places and of heights, of equal length.
 
-use crate::claims::arithmetic::{Outcome, combine};
+use crate::claims::arithmetic::{self, Outcome, Term, combine};
 use crate::claims::evaluator::{Evaluated, mismatch};
 use crate::claims::value::Value;
 use crate::statistics::{self, LinearFit, TwoWay};
@@ -33,13 +33,38 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Option<Evaluated> {
             }),
             None => Err(mismatch("the level of crossing", level)),
         },
+        ("interpolate", [xs, ys, at]) => interpolate(xs, ys, at),
         ("variance_share", [table, factor]) => variance_share(table, factor),
         _ => return None,
     })
 }
 
+/// The height of the line between the points at a place, which may be uncertain; beyond its ends that of the end.
+fn interpolate(xs: &Value, ys: &Value, at: &Value) -> Evaluated {
+    const NAME: &str = "interpolate";
+    let at = match arithmetic::term(NAME, at)? {
+        Ok(at) => at,
+        Err(reason) => return Ok(Value::Unknown(reason)),
+    };
+    curve_with(NAME, xs, ys, Some(at), |points, at| {
+        ascending(points)?;
+        statistics::interpolate(points, at.unwrap_or_default()).ok_or(NO_POINTS)
+    })
+}
+
 /// What `function` makes of the points of a curve.
 fn curve(name: &str, xs: &Value, ys: &Value, function: impl Fn(&[(f64, f64)]) -> Outcome) -> Evaluated {
+    curve_with(name, xs, ys, None, |points, _| function(points))
+}
+
+/// The same with one more number.
+fn curve_with(
+    name: &str,
+    xs: &Value,
+    ys: &Value,
+    more: Option<Term>,
+    function: impl Fn(&[(f64, f64)], Option<f64>) -> Outcome,
+) -> Evaluated {
     let (xs, ys) = match (super::lists::list_terms(name, xs)?, super::lists::list_terms(name, ys)?) {
         (Ok(xs), Ok(ys)) => (xs, ys),
         (Err(reason), _) | (_, Err(reason)) => return Ok(Value::Unknown(reason)),
@@ -48,10 +73,10 @@ fn curve(name: &str, xs: &Value, ys: &Value, function: impl Fn(&[(f64, f64)]) ->
         return Ok(Value::Unknown(format!("{name}: {} places and {} heights", xs.len(), ys.len())));
     }
     let len = xs.len();
-    let terms: Vec<_> = xs.into_iter().chain(ys).collect();
+    let terms: Vec<_> = xs.into_iter().chain(ys).chain(more).collect();
     Ok(combine(&terms, |numbers| {
-        let points = numbers[..len].iter().copied().zip(numbers[len..].iter().copied());
-        function(&points.collect::<Vec<_>>())
+        let points = numbers[..len].iter().copied().zip(numbers[len..2 * len].iter().copied());
+        function(&points.collect::<Vec<_>>(), numbers.get(2 * len).copied())
     }))
 }
 

@@ -25,6 +25,7 @@ pub(super) fn call(name: &str, arguments: &[Value], level: f64) -> Option<Evalua
             }),
             (other, None) => Err(mismatch("the second argument of fraction_above", other)),
         },
+        ("part", [value, number, of]) => part(value, number, of),
         ("lo", [value]) => end(name, value, level, |(low, _)| low),
         ("hi", [value]) => end(name, value, level, |(_, high)| high),
         ("point", [value]) => settle(name, value, |term| Ok(Value::Number(term.point()))),
@@ -66,6 +67,23 @@ fn count(value: &Value) -> Evaluated {
         Value::Unknown(_) => Ok(value.clone()),
         Value::Number(_) => Ok(Value::Number(1.0)),
         other => Err(mismatch("count", other)),
+    }
+}
+
+/// Of `of` parts of the seeds, as equal as can be, the one with this number from 0; a plain number is all of its parts.
+fn part(value: &Value, number: &Value, of: &Value) -> Evaluated {
+    let whole = |value: &Value| value.as_number().filter(|n| n.fract() == 0.0 && (0.0..=1e6).contains(n));
+    let (number, of) = match (number, of) {
+        (unknown @ Value::Unknown(_), _) | (_, unknown @ Value::Unknown(_)) => return Ok(unknown.clone()),
+        (number, of) => match (whole(number), whole(of)) {
+            (Some(k), Some(n)) if k < n => (k as usize, n as usize),
+            _ => return Err(mismatch("the number of a part, below that of all,", number)),
+        },
+    };
+    match value {
+        Value::Sample(sample) if !sample.is_exact() => Ok(sample.part(number, of)),
+        Value::Sample(_) | Value::Number(_) | Value::Unknown(_) => Ok(value.clone()),
+        other => Err(mismatch("part", other)),
     }
 }
 

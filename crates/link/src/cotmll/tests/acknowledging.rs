@@ -94,6 +94,22 @@ fn the_latest_of_several_blocks_may_be_told() {
     assert_eq!(acks(&mut b, 2), [cumulative(8), block(10, 127)]);
 }
 
+/// If that is chosen, each gap opens with the cumulative acknowledgement, whichever was told last.
+#[test]
+fn a_gap_may_open_with_the_cumulative_acknowledgement() {
+    let mut b = with(Config { gap_opens_with: GapOpensWith::Cumulative, ..Config::default() });
+    arrive(&mut b, 1, 0).unwrap();
+    assert_eq!(acks(&mut b, 2), [cumulative(0), block(1, 1)]);
+    arrive(&mut b, 0, 0).unwrap();
+    arrive(&mut b, 5, 0).unwrap();
+    assert_eq!(acks(&mut b, 3), [cumulative(2), block(5, 1), cumulative(2)]);
+    for tx in [2, 3, 4, 8] {
+        arrive(&mut b, tx, 0).unwrap();
+    }
+    // The gap before 8 has opened since: it is not the block's turn.
+    assert_eq!(acks(&mut b, 2), [cumulative(6), block(8, 1)]);
+}
+
 /// The acknowledgement is of the trailer's moment, not of the frame's start.
 #[test]
 fn an_acknowledgement_is_just_in_time() {
