@@ -172,7 +172,10 @@ impl<'a> Drawing<'a> {
                 Value::Text(text) => text.clone(),
                 value => format!("{} = {value}", axis.name),
             };
-            let name = axes.iter().zip(&combination).map(part).collect::<Vec<_>>().join(", ");
+            let name = match axes.is_empty() {
+                true => self.form.y_name.clone(),
+                false => axes.iter().zip(&combination).map(part).collect::<Vec<_>>().join(", "),
+            };
             let coordinates = axes.iter().map(|(place, _)| *place).zip(combination).collect();
             Curve { coordinates, name }
         };
@@ -294,5 +297,69 @@ pub(super) fn told(value: &Value) -> Option<Told> {
         Value::Estimate(estimate) => Some((estimate.point, estimate.interval(claims::LEVEL).ok()))
             .filter(|(point, _)| point.is_finite()),
         other => other.as_number().filter(|number| number.is_finite()).map(|number| (number, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::probe::{Method, Probe};
+    use crate::study::{Files, Plan, Sweep};
+
+    /// A mean that settles, differently with each seed, and two flights.
+    const SETTLING: Probe = Probe {
+        name: "settling",
+        version: 1,
+        quantities: &["level", "lengths"],
+        series: &["flights"],
+        method: Method::Trial(|trial, measured| {
+            let lengths = [1.0, 2.0, 4.0];
+            for k in lengths {
+                measured.set("level", &[k.into()], 1.0 + trial.seed as f64 / k);
+            }
+            measured.set_numbers("lengths", lengths, "none");
+            measured.set_series("flights", [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0), (1.5, 1.0)]);
+            Ok(())
+        }),
+    };
+
+    const STUDY: &str = "name = 'test'\ntitle = ''\n\
+        [[experiment]]\nname = 'e'\naxes.a = ['one']\nseeds = 3\nprobes = ['settling']\n\
+        [[figure]]\nid = 'each'\ntitle = ''\nfrom = 'e'\nx = 'k'\nover = '[k for k in lengths if k > 1]'\n\
+        y = 'level(a, k)'\ncurve = 'a'\neach = true\n\
+        [[figure]]\nid = 'mean'\ntitle = ''\nfrom = 'e'\nx = 'k'\nover = 'lengths'\ny = 'level(a, k)'\n\
+        curve = 'a'\nbound = '1 / k'\n\
+        [[figure]]\nid = 'trace'\ntitle = ''\nkind = 'trace'\nfrom = 'e'\nat = { a = 'one' }\nstrokes = ['flights']\n";
+
+    fn load(text: &'static str) -> Result<Study, ConfigError> {
+        let files: &'static [(&'static str, &'static str)] =
+            Box::leak(Box::new([("experiments.toml", text)]));
+        Study::load(Files::Embedded("study", files), "experiments.toml", &[&SETTLING])
+    }
+
+    #[test]
+    fn an_argument_can_be_the_abscissa_and_each_seed_have_its_line() {
+        let study = load(STUDY).unwrap();
+        let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
+        let figures = figures(&outcome).unwrap();
+        let thin = |name: &str| {
+            let figure = figures.iter().find(|figure| figure.name == name).unwrap();
+            figure.svg.matches("stroke-width=\"0.8\"").count()
+        };
+        assert_eq!((thin("each"), thin("mean"), thin("trace")), (3, 0, 2));
+        let form = study.figures.iter().find(|form| form.id == "mean").unwrap();
+        let drawing = Drawing::new(&outcome, form, 0).unwrap();
+        let places = drawing.abscissae(&drawing.curves()[0]).unwrap();
+        let points =
+            places.iter().map(|(scope, x)| (*x, told(&drawing.value(&form.y, scope).unwrap()).unwrap().0));
+        // The mean of the seeds 1 to 3 is 2.
+        assert_eq!(points.collect::<Vec<_>>(), [(1.0, 3.0), (2.0, 2.0), (4.0, 1.5)]);
+    }
+
+    #[test]
+    fn an_axis_has_its_own_abscissae() {
+        let text = STUDY.replacen("x = 'k'", "x = 'a'", 1);
+        let complaint = load(Box::leak(text.into_boxed_str())).unwrap_err().to_string();
+        assert!(complaint.contains("over is for lines whose x is no axis"), "{complaint}");
     }
 }

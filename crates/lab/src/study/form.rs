@@ -213,6 +213,9 @@ pub(super) struct FigureForm {
     /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series.
     #[serde(default)]
     pub(super) y: String,
+    /// What a curve is called that no axis tells from others.
+    #[serde(default)]
+    pub(super) y_name: String,
     /// Axes with a curve for each of their values.
     #[serde(default)]
     pub(super) curve: Names,
