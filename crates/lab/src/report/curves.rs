@@ -85,10 +85,11 @@ impl Curves {
         self
     }
 
-    /// With a calculated curve or a bound, dashed and grey.
+    /// With a calculated curve or a bound, dashed and grey; one without a name is not in the legend.
     pub(crate) fn calculated(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
         let line = LinePlot::new().with_data(points).with_dashed().with_stroke_width(1.4);
-        self.plots.push(Plot::Line(line.with_color(BOUND_COLOUR).with_legend(name)));
+        let line = line.with_color(BOUND_COLOUR);
+        self.plots.push(Plot::Line(if name.is_empty() { line } else { line.with_legend(name) }));
         self
     }
 

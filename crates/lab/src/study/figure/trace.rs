@@ -30,7 +30,7 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
             (false, _) => format!("{}, {}", curve.name, series.replace('_', " ")),
         };
         for &name in &names {
-            let points = cut(record.series(name), form.x_axis.from, form.x_axis.to);
+            let points = clipped(record.series(name), form.x_axis.from, form.x_axis.to);
             drawn.extend_from_slice(&points);
             curves = curves.line(&called(name), colour, thin(points));
             colour += 1;
@@ -89,4 +89,31 @@ fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<(&'a s
 fn cut(points: &[(f64, f64)], from: Option<f64>, to: Option<f64>) -> Vec<(f64, f64)> {
     let is_shown = |(x, _): &&(f64, f64)| from.is_none_or(|from| *x >= from) && to.is_none_or(|to| *x <= to);
     points.iter().filter(is_shown).copied().collect()
+}
+
+/// The part of a line between two abscissae, up to both.
+fn clipped(points: &[(f64, f64)], from: Option<f64>, to: Option<f64>) -> Vec<(f64, f64)> {
+    let crossing = |edge: f64| {
+        let pair = points.windows(2).find(|pair| pair[0].0 < edge && edge < pair[1].0)?;
+        let part = (edge - pair[0].0) / (pair[1].0 - pair[0].0);
+        Some((edge, pair[0].1 + part * (pair[1].1 - pair[0].1)))
+    };
+    let mut line: Vec<_> = from.and_then(crossing).into_iter().collect();
+    line.extend(cut(points, from, to));
+    line.extend(to.and_then(crossing));
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_goes_on_to_the_edges() {
+        let line = [(0.0, 0.0), (4.0, 8.0), (8.0, 8.0)];
+        assert_eq!(clipped(&line, Some(1.0), Some(6.0)), [(1.0, 2.0), (4.0, 8.0), (6.0, 8.0)]);
+        assert_eq!(clipped(&line, Some(5.0), Some(6.0)), [(5.0, 8.0), (6.0, 8.0)]);
+        assert_eq!(clipped(&line, Some(4.0), None), [(4.0, 8.0), (8.0, 8.0)]);
+        assert_eq!(clipped(&line, Some(9.0), None), []);
+    }
 }
