@@ -20,13 +20,13 @@ use crate::traffic::latency::Sample;
 /// Of the blockages of a run that another one follows: `cleared`: the share after which latency is back before the next
 /// one. Means over them: `back`: seconds from the reopening until then; `speed`: what is read from the reopening until then,
 /// or until the next blockage, over what is offered; `faster`: seconds from the reopening until reading is faster than
-/// offering. `L_by(seconds)`: the mean latency of the records read by then. The series `written` and `read`: seconds, and
-/// numbers of records written and read by then; `blocked`: starts and ends of blockages.
+/// offering. `L_by(seconds)`: the mean latency of the records read by then. The series `flights`: when a record
+/// was written and when it was read, with its number, for one record in four; `blocked`: starts and ends of blockages.
 pub(super) const BACKLOG: Probe = Probe {
     name: "backlog",
     version: 1,
     quantities: &["cleared", "back", "speed", "faster", "L_by"],
-    series: &["written", "read", "blocked"],
+    series: &["flights", "blocked"],
     method: Method::Run { watch: |watch| watch.latencies = true, read: measure },
 };
 
@@ -36,6 +36,8 @@ const CLEARED: f64 = 1.2;
 const BEFORE: Duration = Duration::from_secs(2);
 /// Over which a rate of reading is taken.
 const WINDOW: Duration = Duration::from_millis(100);
+/// One record in so many is drawn.
+const DRAWN: usize = 4;
 /// When the growth of latency is looked at, in seconds.
 const LENGTHS: [f64; 3] = [300.0, 600.0, 1200.0];
 
@@ -113,13 +115,47 @@ fn measure(trial: &Trial<'_>, run: &Run, measured: &mut Measurements) -> io::Res
         measured.set_or("L_by", &[seconds.into()], value, "the run is shorter");
     }
     if trial.is_first {
-        let numbered = |time: fn(&Sample) -> Instant| {
-            read.iter().zip(1_u32..).map(move |(r, number)| (time(r).as_secs_f64(), f64::from(number)))
-        };
-        measured.set_series("written", numbered(|record| record.sent));
-        measured.set_series("read", numbered(read_at));
+        let every = read.iter().zip(1_u32..).step_by(DRAWN);
+        let ends = every.flat_map(|(record, number)| {
+            [record.sent, read_at(record)].map(|time| (time.as_secs_f64(), f64::from(number)))
+        });
+        measured.set_series("flights", ends);
         let shades = blocked.iter().map(|blocked| (blocked.start.as_secs_f64(), blocked.end.as_secs_f64()));
         measured.set_series("blocked", shades);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Instant {
+        Instant::ZERO + Duration::from_secs_f64(seconds)
+    }
+
+    /// A record a tenth of a second; those of the blockage and of the second after it come together a second after it.
+    fn records() -> Vec<Sample> {
+        let record = |number: u32| {
+            let sent = f64::from(number) / 10.0;
+            let read = if (10.0..13.0).contains(&(sent + 0.25)) { 13.0 } else { sent + 0.25 };
+            let latency = Duration::from_secs_f64(read - sent);
+            Sample { sent: at(sent), latency, bytes: 1000 }
+        };
+        (0..200).map(record).collect()
+    }
+
+    #[test]
+    fn a_backlog_is_cleared_once_latency_is_back() {
+        let read = records();
+        let records = Records { read: &read, offered: 80_000.0 };
+        let recovery = records.after(&(at(10.0)..at(12.0)), at(20.0)).unwrap();
+        // The first record that waited for nothing is read at 13.05 s.
+        assert!((recovery.back.unwrap() - 1.05).abs() < 0.06, "{recovery:?}");
+        assert_eq!(recovery.faster, Some(1.0));
+        assert!(recovery.speed > 2.0, "{recovery:?}");
+        // Before the next blockage nothing was read: then latency is not back.
+        let recovery = records.after(&(at(10.0)..at(12.0)), at(12.5)).unwrap();
+        assert_eq!((recovery.back, recovery.faster, recovery.speed), (None, None, 0.0));
+    }
 }
