@@ -52,6 +52,7 @@ pub const ALL: &[Paper] = &[
         files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml",
         "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml",
         "recovery.toml", "short-blockages.toml", "sharing.toml",
+        "source.toml", "latency.toml", "asymmetry.toml", "ordering.toml", "persistence.toml",
         ),
         probes: faulkner::PROBES,
     },

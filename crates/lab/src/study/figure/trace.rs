@@ -42,9 +42,9 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
             colour += 1;
         }
         for name in &form.strokes {
-            let ends = record.series(name);
-            drawn.extend_from_slice(ends);
-            curves = curves.strokes(&called(name), colour, ends);
+            let ends = shown(record.series(name), form.x_axis.from, form.x_axis.to);
+            drawn.extend_from_slice(&ends);
+            curves = curves.strokes(&called(name), colour, &ends);
             colour += 1;
         }
         if let Some(shade) = &form.shade {
@@ -85,6 +85,14 @@ fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<(&'a s
     Ok(labels)
 }
 
+/// The ends of the strokes of which a part is between two abscissae.
+fn shown(ends: &[(f64, f64)], from: Option<f64>, to: Option<f64>) -> Vec<(f64, f64)> {
+    let is_shown = |stroke: &&[(f64, f64)]| {
+        to.is_none_or(|to| stroke[0].0 <= to) && from.is_none_or(|from| stroke[1].0 >= from)
+    };
+    ends.chunks_exact(2).filter(is_shown).flatten().copied().collect()
+}
+
 /// The points between two abscissae.
 fn cut(points: &[(f64, f64)], from: Option<f64>, to: Option<f64>) -> Vec<(f64, f64)> {
     let is_shown = |(x, _): &&(f64, f64)| from.is_none_or(|from| *x >= from) && to.is_none_or(|to| *x <= to);
@@ -115,5 +123,13 @@ mod tests {
         assert_eq!(clipped(&line, Some(5.0), Some(6.0)), [(5.0, 8.0), (6.0, 8.0)]);
         assert_eq!(clipped(&line, Some(4.0), None), [(4.0, 8.0), (8.0, 8.0)]);
         assert_eq!(clipped(&line, Some(9.0), None), []);
+    }
+
+    #[test]
+    fn strokes_outside_the_abscissae_are_not_drawn() {
+        let ends = [(0.0, 1.0), (1.0, 1.0), (1.0, 2.0), (3.0, 2.0), (8.0, 3.0), (9.0, 3.0)];
+        assert_eq!(shown(&ends, Some(2.0), Some(7.0)), [(1.0, 2.0), (3.0, 2.0)]);
+        assert_eq!(shown(&ends, None, Some(1.0)), ends[..4]);
+        assert_eq!(shown(&ends, None, None), ends);
     }
 }

@@ -1,16 +1,17 @@
 //! Rate-controlled sources: how long their records take.
 
 use super::{Method, Probe};
+use crate::statistics::standard_deviation;
 
-/// `L(name)`: the mean latency of a source's records in seconds; `L_median(name)` and `L_99(name)`: percentiles;
-/// `delivered(name)`: records that came; `source_timeouts(name)`: times that the sender's timer expired.
+/// `L(name)`: the mean latency of a source's records in seconds; `L_sd(name)`: their standard deviation; `L_median(name)` and
+/// `L_99(name)`: percentiles; `delivered(name)`: records that came; `source_timeouts(name)`: times that the sender's timer expired.
 pub(super) const LATENCY: Probe = Probe {
     name: "latency",
-    version: 1,
-    quantities: &["L", "L_median", "L_99", "delivered", "source_timeouts"],
+    version: 2,
+    quantities: &["L", "L_sd", "L_median", "L_99", "delivered", "source_timeouts"],
     series: &[],
     method: Method::Run {
-        watch: |_| {},
+        watch: |watch| watch.latencies = true,
         read: |_, run, measured| {
             for source in &run.sources {
                 let name = [source.name.as_str().into()];
@@ -18,6 +19,9 @@ pub(super) const LATENCY: Probe = Probe {
                     m.set_or(quantity, &name, value, "no record came");
                 };
                 latency(source.latency.map(|latency| latency.mean), "L", measured);
+                let records = run.latencies.get(&source.name).into_iter().flatten();
+                let seconds: Vec<f64> = records.map(|record| record.latency.as_secs_f64()).collect();
+                latency(standard_deviation(&seconds), "L_sd", measured);
                 latency(source.latency.map(|latency| latency.p50), "L_median", measured);
                 latency(source.latency.map(|latency| latency.p99), "L_99", measured);
                 measured.set("delivered", &name, source.delivered as f64);
