@@ -49,7 +49,8 @@ pub const ALL: &[Paper] = &[
     Paper {
         name: "faulkner",
         folder: "scenarios/faulkner",
-        files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml"),
+        files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml",
+                  "mechanism.toml", "window.toml", "optimum.toml"),
         probes: faulkner::PROBES,
     },
 ];

@@ -206,7 +206,8 @@ pub(super) struct FigureForm {
     pub(super) x: String,
     /// The abscissa of a value of that axis: an expression, the value itself unless told.
     pub(super) x_value: Option<String>,
-    /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series.
+    /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series. Lines may have all of their
+    /// curves in `also`.
     #[serde(default)]
     pub(super) y: String,
     /// Axes with a curve for each of their values.

@@ -3,11 +3,11 @@
 use super::{Method, Probe};
 
 /// `L(name)`: the mean latency of a source's records in seconds; `L_median(name)` and `L_99(name)`: percentiles;
-/// `delivered(name)`: records that came; `source_timeouts(name)`: times that the sender's timer expired.
+/// `delivered(name)`: records that came; `source_goodput(name)`: their bits a second; `source_timeouts(name)`: times that the sender's timer expired.
 pub(super) const LATENCY: Probe = Probe {
     name: "latency",
-    version: 1,
-    quantities: &["L", "L_median", "L_99", "delivered", "source_timeouts"],
+    version: 2,
+    quantities: &["L", "L_median", "L_99", "delivered", "source_goodput", "source_timeouts"],
     series: &[],
     method: Method::Run {
         watch: |_| {},
@@ -21,6 +21,7 @@ pub(super) const LATENCY: Probe = Probe {
                 latency(source.latency.map(|latency| latency.p50), "L_median", measured);
                 latency(source.latency.map(|latency| latency.p99), "L_99", measured);
                 measured.set("delivered", &name, source.delivered as f64);
+                measured.set("source_goodput", &name, source.bytes as f64 * 8.0 / run.seconds);
                 measured.set("source_timeouts", &name, source.timeouts as f64);
             }
             Ok(())
