@@ -53,6 +53,7 @@ pub const ALL: &[Paper] = &[
         "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml",
         "recovery.toml", "short-blockages.toml", "sharing.toml",
         "source.toml", "latency.toml", "asymmetry.toml", "ordering.toml", "persistence.toml",
+        "mechanism.toml", "window.toml", "optimum.toml",
         ),
         probes: faulkner::PROBES,
     },

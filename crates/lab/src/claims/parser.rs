@@ -334,16 +334,16 @@ impl Parser<'_> {
     /// What stands in brackets: an expression, a tuple, a list or a comprehension.
     fn bracket(&mut self, close: &'static str) -> Parsed {
         self.at += 1;
-        let (mut items, mut commas) = (Vec::new(), 0);
+        let (mut items, mut commas, mut comprehension) = (Vec::new(), 0, false);
         while !self.take_sign(close) {
             let item = self.choice()?;
+            comprehension = matches!(self.peek(), Kind::Name(name) if name == "for");
             items.push(self.with_clauses(item)?);
             if !matches!(self.peek(), Kind::Sign(sign) if *sign == close) {
                 self.expect_sign(",")?;
                 commas += 1;
             }
         }
-        let comprehension = matches!(items[..], [Expression::Comprehension { .. }]);
         if items.len() == 1 && commas == 0 && (close == ")" || comprehension) {
             return Ok(items.remove(0));
         }

@@ -426,6 +426,7 @@ fn functions_of_lists_and_samples() {
         "r_squared([1, 2, 3], [2, 4, 6]) == 1",
         "argmax([10, 20, 30], [t(1), t(9), t(2)]) == 20 and argmin((1, 2), (5, 4)) == 2",
         "abs(peak([1, 2, 4, 8, 16], [1, 2, 9, 2, 1]) - 4) < 1e-9",
+        "len([[x for x in [1, 2, 3]]]) == 1 and len([(x for x in [1, 2])]) == 1 and len([x for x in [1, 2]]) == 2",
         "1.5 < crossing([1, 2, 3], [t(1), t(2), t(3)], 2) < 2.5",
         "2.2 < interpolate([1, 2, 3], [t(1), t(2), t(3)], 2.5) < 2.8 and interpolate([1, 2], [t(5), 7], 9) == 7",
         "1.5 < interpolate([1, 4], [1, 4], t(2)) < 2.5",

@@ -3,23 +3,31 @@
 //! `scenarios/faulkner`.
 
 mod acknowledgements;
+mod age;
+mod alternation;
 mod backlog;
 mod blockages;
 mod capacity;
 mod chain;
 mod choreography;
 mod error_trace;
+mod flags;
+mod order;
 mod recoveries;
 mod reordering;
 mod restart;
+mod sendings;
 mod trace;
 mod waste;
 
+use crate::observe::events::LinkDirection;
 use crate::study::probe::Probe;
 
 /// The probes of this study.
 pub(super) const PROBES: &[&Probe] = &[
     &acknowledgements::ACKNOWLEDGEMENTS,
+    &age::AGE,
+    &alternation::ALTERNATION,
     &backlog::BACKLOG,
     &blockages::MET,
     &blockages::RESUMPTION,
@@ -27,8 +35,17 @@ pub(super) const PROBES: &[&Probe] = &[
     &chain::CHAIN,
     &choreography::CHOREOGRAPHY,
     &error_trace::ERROR_TRACE,
+    &flags::FLAGS,
+    &order::ORDER,
     &recoveries::RECOVERIES,
     &reordering::REORDERING,
     &restart::RESTART,
+    &sendings::SENDINGS,
     &waste::WASTE,
 ];
+
+/// The link of the scenarios.
+const LINK: &str = "satellite";
+const DIRECTIONS: [LinkDirection; 2] = [LinkDirection::Down, LinkDirection::Up];
+/// COTMLL's sequence numbers on the air.
+const SPACE: usize = 1024;

@@ -210,7 +210,8 @@ pub(super) struct FigureForm {
     pub(super) x_value: Option<String>,
     /// The abscissae where `x` is no axis but an argument of the quantities: an expression for a list of numbers.
     pub(super) over: Option<String>,
-    /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series.
+    /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series. Lines may have all of their
+    /// curves in `also`.
     #[serde(default)]
     pub(super) y: String,
     /// What a curve is called that no axis tells from others.

@@ -18,7 +18,7 @@ pub(super) fn lines(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     }
     let all = drawing.curves();
     let mut drawn = 0;
-    for (colour, curve) in all.iter().enumerate() {
+    for (colour, curve) in all.iter().enumerate().filter(|_| !form.y.is_empty()) {
         if form.each {
             for (seed, points) in runs(drawing, curve)?.into_iter().enumerate() {
                 drawn += 1;
@@ -35,6 +35,7 @@ pub(super) fn lines(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     for (number, also) in form.also.iter().enumerate() {
         let Some(first) = all.first() else { break };
         let points = points(drawing, first, &also.y)?;
+        drawn += usize::from(!points.is_empty());
         curves = curves.measured(&also.name, all.len() + number, &points);
     }
     if let Some(bound) = &form.bound {
