@@ -1,122 +1,99 @@
-//! One deadline per node, or per application of a host, in a tournament of fours: setting one costs some comparisons per
+//! One deadline per node, or per application of a host, in a tournament tree: setting one costs a comparison per
 //! level, finding the first nothing.
 //!
-//! A group of four fills a line of cache. Ties go to the deadline that was set first.
+//! Every match of the tournament keeps its winner's time, so a walk to the root touches one small array.
+//! Ties go to the deadline that was set first.
 
 use base::Instant;
 
 /// The deadlines of nodes that are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// Group 0 is the final; slot s of group g holds the winner of group 4g + 1 + s, and in the last round a node.
-    groups: Vec<[Entrant; 4]>,
-    /// The winner of the final.
-    first: Entrant,
-    /// The first group of the last round.
-    last_round: usize,
+    /// Matches from the root at 1; the leaves are the second half.
+    matches: Vec<Winner>,
     /// When each node's deadline was set, for ties.
     set_at: Vec<u64>,
+    /// Leaves there is room for, a power of two.
+    room: usize,
     sequence: u64,
 }
 
-/// A node with its deadline; [`Instant::MAX`] is never.
+/// The earlier of a match's two deadlines; [`Instant::MAX`] is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entrant {
+struct Winner {
     due: Instant,
     node: u32,
 }
 
-const NOBODY: Entrant = Entrant { due: Instant::MAX, node: u32::MAX };
+const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
 
 impl Deadlines {
-    pub(crate) const fn new() -> Self {
-        Self { groups: Vec::new(), first: NOBODY, last_round: 0, set_at: Vec::new(), sequence: 0 }
+    pub(crate) fn new() -> Self {
+        Self { matches: vec![NOBODY; 2], set_at: Vec::new(), room: 1, sequence: 0 }
     }
 
     /// Adds the next node.
     pub(crate) fn add(&mut self, deadline: Option<Instant>) {
-        let id = self.set_at.len();
-        // A round has three times as many groups as all before it, and one more.
-        if id == 4 * (3 * self.last_round + 1) {
-            self.add_round();
+        if self.set_at.len() == self.room {
+            self.grow();
         }
-        if self.last_round + id / 4 == self.groups.len() {
-            self.groups.push([NOBODY; 4]);
-        }
+        let id = self.set_at.len() as u32;
         self.set_at.push(0);
-        self.groups[self.last_round + id / 4][id % 4].node = id as u32;
-        self.set(id as u32, deadline);
+        self.matches[self.room + id as usize].node = id;
+        self.set(id, deadline);
     }
 
     /// The earliest deadline and whose it is.
     pub(crate) fn first(&self) -> Option<(Instant, u32)> {
-        (self.first.due != Instant::MAX).then_some((self.first.due, self.first.node))
+        let winner = self.matches[1];
+        (winner.due != Instant::MAX).then_some((winner.due, winner.node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
     pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX);
-        let (mut group, mut slot) = (self.last_round + id as usize / 4, id as usize % 4);
-        let mut before = self.groups[group][slot];
-        if before.due == due {
+        let mut at = self.room + id as usize;
+        if self.matches[at].due == due {
             return;
         }
         self.sequence += 1;
         self.set_at[id as usize] = self.sequence;
-        let mut entrant = Entrant { due, node: id };
-        loop {
-            self.groups[group][slot] = entrant;
-            let winner = match group {
-                0 => self.first,
-                _ => self.groups[(group - 1) / 4][(group - 1) % 4],
-            };
-            if winner.node != before.node {
-                // Someone else had won, and is beaten or goes on.
-                if !wins(&self.set_at, entrant, winner) {
-                    return;
-                }
-            } else if entrant.due >= winner.due {
-                entrant = self.best_of(group);
+        let mut winner = Winner { due, node: id };
+        self.matches[at] = winner;
+        while at > 1 {
+            let rival = self.matches[at ^ 1];
+            if self.wins(rival, winner) {
+                winner = rival;
             }
-            if group == 0 {
-                self.first = entrant;
+            at /= 2;
+            let slot = &mut self.matches[at];
+            // Above a match that someone else had won and still wins, nothing changes.
+            if *slot == winner && winner.node != id {
                 return;
             }
-            before = winner;
-            (group, slot) = ((group - 1) / 4, (group - 1) % 4);
+            *slot = winner;
         }
     }
 
+    /// Whether `one` comes before `other`.
     #[inline]
-    fn best_of(&self, group: usize) -> Entrant {
-        let [mut best, others @ ..] = self.groups[group];
-        for other in others {
-            if wins(&self.set_at, other, best) {
-                best = other;
-            }
+    fn wins(&self, one: Winner, other: Winner) -> bool {
+        if one.due == other.due && one.due != Instant::MAX {
+            return self.set_at[one.node as usize] < self.set_at[other.node as usize];
         }
-        best
+        one.due < other.due
     }
 
-    /// Puts one more round before the others.
-    fn add_round(&mut self) {
-        let nodes = self.groups.split_off(self.last_round);
-        self.last_round = 4 * self.last_round + 1;
-        self.groups = vec![[NOBODY; 4]; self.last_round];
-        self.groups.extend(nodes);
-        for group in (1..self.groups.len()).rev() {
-            self.groups[(group - 1) / 4][(group - 1) % 4] = self.best_of(group);
+    fn grow(&mut self) {
+        let leaves: Vec<_> = self.matches[self.room..].to_vec();
+        self.room *= 2;
+        self.matches = vec![NOBODY; 2 * self.room];
+        self.matches[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
+        for at in (1..self.room).rev() {
+            let (one, other) = (self.matches[2 * at], self.matches[2 * at + 1]);
+            self.matches[at] = if self.wins(other, one) { other } else { one };
         }
     }
-}
-
-/// Whether `one` comes before `other`; `set_at` tells when their deadlines were set.
-#[inline]
-fn wins(set_at: &[u64], one: Entrant, other: Entrant) -> bool {
-    if one.due == other.due && one.due != Instant::MAX {
-        return set_at[one.node as usize] < set_at[other.node as usize];
-    }
-    one.due < other.due
 }
 
 #[cfg(test)]
