@@ -51,7 +51,7 @@ pub const ALL: &[Paper] = &[
         folder: "scenarios/faulkner",
         files: files!("faulkner": "experiments.toml", "claims.toml", "baseline.toml", "saturated.toml", "blockage.toml",
         "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml",
-        "recovery.toml", "short-blockages.toml", "sharing.toml",
+        "recovery.toml", "short_blockages.toml", "sharing.toml",
         "source.toml", "latency.toml", "asymmetry.toml", "ordering.toml", "persistence.toml",
         "mechanism.toml", "window.toml", "optimum.toml",
         ),
