@@ -2,12 +2,10 @@
 //!
 //! A claims file is TOML: one `[[claim]]` a published statement, with the experiment that decides it and a `check`, a
 //! Python expression over what the experiment measured. [`Check::decide`] evaluates it against an [`Environment`];
-//! [`Measurements`] is the one that experiments fill.
+//! [`Measurements`] are what one run measured.
 //!
 //! An environment answers with [`Sample`]s, values seed by seed; what is computed from them is an [`Estimate`] with an
-//! interval, and a comparison is true or false only if the whole interval of the difference is on one side.
-//! [`Measurements`] answer with plain numbers: there a verdict is the check's at the medians over the seeds, and beside
-//! it stands at how many seeds the check holds on that seed's values alone ([`Check::decide_over`]).
+//! interval, and a comparison holds or fails only if the whole interval of the difference is on one side.
 
 mod arithmetic;
 mod builtin;
@@ -135,37 +133,6 @@ struct File {
 /// # Errors
 /// Broken TOML, two claims with one id, or a check that is no expression: with its line.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
-    parse_with(file, text, |parts| match parts {
-        Parts::One(check) if file.contains("faulkner") => {
-            Ok(Check::parse(check).unwrap_or_else(|_| Check::prose(check)))
-        }
-        Parts::One(check) => Check::parse(check).map_err(|error| error.to_string()),
-        Parts::All(parts) if parts.is_empty() => Err("no part".to_owned()),
-        Parts::All(parts) => {
-            let part = |(place, part): (usize, &String)| {
-                Formula::parse(part).map_err(|error| format!("part {}, {error}", place + 1))
-            };
-            Ok(Check::all(parts.iter().enumerate().map(part).collect::<Result<_, _>>()?))
-        }
-    })
-}
-
-/// The claims of `text`, the content of `file`, whose checks are prose: code decides them.
-///
-/// # Errors
-/// Broken TOML, or two claims with one id: with its line.
-pub fn parse_prose(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
-    parse_with(file, text, |parts| match parts {
-        Parts::One(check) => Ok(Check::prose(check)),
-        Parts::All(parts) => Ok(Check::prose(&parts.join("; "))),
-    })
-}
-
-fn parse_with(
-    file: &str,
-    text: &str,
-    read: impl Fn(&Parts) -> Result<Check, String>,
-) -> Result<Vec<Claim>, ConfigError> {
     let File { claim: written } = config::parse(file, text)?;
     let mut claims: Vec<Claim> = Vec::new();
     for spanned in written {
@@ -176,7 +143,7 @@ fn parse_with(
             return Err(ConfigError::at(file, text, span, message));
         }
         let place = written.check.span();
-        let check = read(written.check.get_ref())
+        let check = read_check(written.check.get_ref())
             .map_err(|error| ConfigError::at(file, text, place, format!("no check: {error}")))?;
         let told = written.told.iter().map(|told| {
             Formula::parse(told.get_ref()).map_err(|error| {
@@ -204,13 +171,17 @@ fn parse_with(
     Ok(claims)
 }
 
-/// A check decided over seeds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replicated {
-    /// At the medians: the verdict.
-    pub decision: Decision,
-    /// Seed by seed.
-    pub seeds: Tally,
+fn read_check(parts: &Parts) -> Result<Check, String> {
+    match parts {
+        Parts::One(check) => Check::parse(check).map_err(|error| error.to_string()),
+        Parts::All(parts) if parts.is_empty() => Err("no part".to_owned()),
+        Parts::All(parts) => {
+            let part = |(place, part): (usize, &String)| {
+                Formula::parse(part).map_err(|error| format!("part {}, {error}", place + 1))
+            };
+            Ok(Check::all(parts.iter().enumerate().map(part).collect::<Result<_, _>>()?))
+        }
+    }
 }
 
 /// How many verdicts of each sort there were.

@@ -17,17 +17,15 @@ use super::decision::{Decision, PartDecision, Verdict};
 use super::estimate::LEVEL;
 use super::evaluator::{Environment, EvaluateError, Evaluator};
 use super::formula::Formula;
-use super::measurements::Measurements;
 use super::parser::ParseError;
 use super::value::Truth;
 use super::vocabulary::Vocabulary;
-use super::{Replicated, Tally};
 
 /// A check, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     source: String,
-    /// What all have to hold; none if it is prose.
+    /// What all have to hold: one or more.
     parts: Vec<Formula>,
 }
 
@@ -47,25 +45,13 @@ impl Check {
         Self { source: sources.join("; "), parts }
     }
 
-    /// A check that only code can decide.
-    #[must_use]
-    pub fn prose(source: &str) -> Self {
-        Self { source: source.to_owned(), parts: Vec::new() }
-    }
-
     /// The check as written; its parts with semicolons between.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether it is prose, which no expression decides.
-    #[must_use]
-    pub fn is_prose(&self) -> bool {
-        self.parts.is_empty()
-    }
-
-    /// What all have to hold; none if it is prose.
+    /// What all have to hold.
     #[must_use]
     pub fn parts(&self) -> &[Formula] {
         &self.parts
@@ -84,9 +70,6 @@ impl Check {
     /// # Errors
     /// It asks for what nobody defines, or does not make sense: a mistake, not a verdict.
     pub fn decide(&self, environment: &dyn Environment) -> Result<Decision, EvaluateError> {
-        if self.parts.is_empty() {
-            return Err(EvaluateError::Prose);
-        }
         let mut alone = Evaluator::new(environment, LEVEL);
         let at_level = self.truths(&mut alone)?;
         let family = family_level(alone.uncertain);
@@ -113,19 +96,6 @@ impl Check {
 
     fn truths(&self, evaluator: &mut Evaluator<'_>) -> Result<Vec<Truth>, EvaluateError> {
         self.parts.iter().map(|part| Ok(evaluator.evaluate(&part.expression)?.truth())).collect()
-    }
-
-    /// Decides the check over seeds: at the medians of `runs`, and how many of them decide it alike on their own.
-    ///
-    /// # Errors
-    /// As [`Check::decide`].
-    pub fn decide_over(&self, runs: &[Measurements]) -> Result<Replicated, EvaluateError> {
-        let decision = self.decide(&Measurements::medians(runs))?;
-        let mut seeds = Tally::default();
-        for run in runs {
-            seeds.add(self.decide(run)?.verdict);
-        }
-        Ok(Replicated { decision, seeds })
     }
 }
 

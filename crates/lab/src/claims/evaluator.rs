@@ -65,9 +65,6 @@ pub enum EvaluateError {
         /// The value.
         value: String,
     },
-    /// The check is prose, which only code decides.
-    #[error("the check is no expression")]
-    Prose,
     /// The check loops over too much.
     #[error("more than {MAX_STEPS} steps")]
     TooLong,

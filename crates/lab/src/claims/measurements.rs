@@ -1,12 +1,11 @@
 //! What one run of an experiment measured, under the names by which checks ask for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluator::{Environment, written};
+use super::evaluator::written;
 use super::value::Value;
-use crate::statistics::Spread;
 
 /// A measured quantity, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,26 +158,10 @@ impl Measurements {
         Some(self.lists.get(name)?.iter().map(value).collect())
     }
 
-    /// A quantity without arguments.
-    #[must_use]
-    pub fn quantity(&self, name: &str) -> Option<f64> {
-        self.get(&written(name, &[], &[]))
-    }
-
     /// Notes a quantity without arguments; one that is not finite was not measured.
     pub fn note(&mut self, name: &str, value: impl Into<Option<f64>>) {
         let value = value.into().filter(|value| value.is_finite());
         self.set_or(name, &[], value, "not measured");
-    }
-
-    /// The numbers of a list, in their order; none if there is no such list.
-    #[must_use]
-    pub fn numbers(&self, name: &str) -> Vec<f64> {
-        let number = |item: &Item| match item {
-            Item::Number(number) => Some(*number),
-            Item::Text(_) => None,
-        };
-        self.lists.get(name).into_iter().flatten().filter_map(number).collect()
     }
 
     /// Keeps points that a figure draws, abscissa and ordinate of each, so that drawing it again takes no run. No check sees
@@ -195,77 +178,6 @@ impl Measurements {
     pub fn series(&self, name: &str) -> &[(f64, f64)] {
         self.series.get(name).map_or(&[], Vec::as_slice)
     }
-
-    /// Takes in what another experiment measured in the same run.
-    pub fn extend(&mut self, other: Self) {
-        self.quantities.extend(other.quantities);
-        self.lists.extend(other.lists);
-        self.series.extend(other.series);
-    }
-
-    /// The medians over `runs`, without their series. A quantity that most of them lack is unknown, for the reason that the first of those
-    /// gives; a list keeps what all of them have.
-    #[must_use]
-    pub fn medians(runs: &[Self]) -> Self {
-        let mut medians = Self::new();
-        let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.quantities.keys()).collect();
-        for name in names {
-            let spread = Self::spread(runs, name).filter(|spread| 2 * spread.n >= runs.len());
-            let reason = runs.iter().find_map(|run| match run.quantities.get(name) {
-                Some(Quantity::Unknown(reason)) => Some(reason.clone()),
-                _ => None,
-            });
-            let unknown =
-                || Quantity::Unknown(reason.unwrap_or_else(|| "not measured with most seeds".to_owned()));
-            let median = spread.map_or_else(unknown, |spread| Quantity::Measured(spread.median));
-            medians.quantities.insert(name.clone(), median);
-        }
-        let [first, others @ ..] = runs else { return medians };
-        for (name, items) in &first.lists {
-            let everywhere = |item: &&Item| {
-                others.iter().all(|run| run.lists.get(name).is_some_and(|items| items.contains(item)))
-            };
-            let common = items.iter().filter(everywhere).cloned().collect();
-            medians.set_items(name, common, "nothing that all seeds have");
-        }
-        medians
-    }
-
-    /// The spread of a quantity over the runs that have it.
-    #[must_use]
-    pub fn spread(runs: &[Self], call: &str) -> Option<Spread> {
-        Spread::of(runs.iter().filter_map(|run| run.get(call)))
-    }
-}
-
-impl Environment for Measurements {
-    /// A list, or a quantity without arguments.
-    fn name(&self, name: &str) -> Option<Value> {
-        let list = self.lists.get(name).map(|items| {
-            let value = |item: &Item| match item {
-                Item::Number(number) => Value::Number(*number),
-                Item::Text(text) => Value::Text(text.clone()),
-            };
-            Value::List(items.iter().map(value).collect())
-        });
-        list.or_else(|| {
-            self.quantities.contains_key(&written(name, &[], &[])).then(|| self.call(name, &[], &[]))?
-        })
-    }
-
-    fn call(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value> {
-        let call = written(name, arguments, options);
-        match self.quantities.get(&call) {
-            Some(Quantity::Measured(value)) => Some(Value::Number(*value)),
-            Some(Quantity::Unknown(reason)) => Some(Value::Unknown(reason.clone())),
-            None => {
-                let prefix = format!("{name}(");
-                let known = self.quantities.range(prefix.clone()..).next();
-                let known = known.is_some_and(|(call, _)| call.starts_with(&prefix));
-                known.then(|| Value::Unknown(format!("{call} was not measured")))
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -277,31 +189,6 @@ mod tests {
         run.set_or("ftp", &["TCP".into(), 1.0.into()], time, "never ended");
         run.set_numbers("rounds", rounds.iter().copied(), "no round");
         run
-    }
-
-    #[test]
-    fn medians_are_over_the_seeds_that_have_a_value() {
-        let runs = [
-            run(Some(1.0), &[1.0, 2.0]),
-            run(None, &[2.0, 3.0]),
-            run(Some(3.0), &[2.0]),
-            run(Some(8.0), &[2.0]),
-        ];
-        let medians = Measurements::medians(&runs);
-        assert_eq!(medians.get("ftp('TCP', 1)"), Some(3.0));
-        assert_eq!(medians.name("rounds"), Some(Value::List(vec![Value::Number(2.0)])));
-        let medians = Measurements::medians(&[run(None, &[]), run(None, &[]), run(Some(1.0), &[])]);
-        let unknown = medians.call("ftp", &["TCP".into(), 1.0.into()], &[]);
-        assert_eq!(unknown, Some(Value::Unknown("never ended".to_owned())));
-    }
-
-    #[test]
-    fn an_unmeasured_call_of_a_known_function_is_unknown_and_of_another_one_a_mistake() {
-        let run = run(Some(1.0), &[]);
-        assert!(matches!(run.call("ftp", &["UDP".into()], &[]), Some(Value::Unknown(_))));
-        assert_eq!(run.call("ft", &["TCP".into()], &[]), None);
-        assert_eq!(run.name("ftp"), None);
-        assert_eq!(run.name("rounds"), Some(Value::Unknown("no round".to_owned())));
     }
 
     #[test]

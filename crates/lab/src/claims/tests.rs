@@ -30,6 +30,19 @@ impl Environment for World {
     }
 }
 
+/// Numbers without arguments.
+struct Numbers(&'static [(&'static str, f64)]);
+
+impl Environment for Numbers {
+    fn name(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn call(&self, name: &str, _: &[Value], _: &[(String, Value)]) -> Option<Value> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| Value::Number(*value))
+    }
+}
+
 fn decide(check: &str) -> Decision {
     let read = Check::parse(check).unwrap_or_else(|error| panic!("{check}: {error}"));
     read.decide(&World).unwrap_or_else(|error| panic!("{check}: {error}"))
@@ -167,27 +180,6 @@ fn a_decision_says_what_it_rests_on() {
     assert_eq!(decide("lost() > 1").measured(), "lost() is unknown");
 }
 
-#[test]
-fn seeds_vote_beside_the_medians() {
-    let run = |value| {
-        let mut run = Measurements::new();
-        run.set_or("x", &[], value, "nothing came up");
-        run
-    };
-    let check = Check::parse("x() > 2").unwrap();
-    let over = |values: &[Option<f64>]| {
-        let runs: Vec<_> = values.iter().copied().map(run).collect();
-        let Replicated { decision, seeds } = check.decide_over(&runs).unwrap();
-        (decision.verdict, seeds)
-    };
-    let some = over(&[Some(1.0), Some(3.0), Some(4.0), None]);
-    assert_eq!(some, (Verdict::Holds, Tally { holds: 2, fails: 1, undecided: 1 }));
-    assert_eq!(some.1.share(), Some(2.0 / 3.0));
-    let none = over(&[Some(1.0), None, None]);
-    assert_eq!(none, (Verdict::Undecided, Tally { holds: 0, fails: 1, undecided: 2 }));
-    assert_eq!(Tally::default().share(), None);
-}
-
 const FILE: &str = r#"
 [[claim]]
 id = "one"
@@ -205,9 +197,7 @@ fn a_check_has_parts_and_a_claim_values_to_tell() {
         "check = [\"x() > 2\", \"y() < 1 and x() > 0\"]\ntold = [\"x() / y()\"]\nremark = \"so\"\nwas = \"x() > 3\"\nsource = \"p. 5\"",
     );
     let claim = &parse("c.toml", &parts).unwrap()[0];
-    let mut world = Measurements::new();
-    world.set("x", &[], 3.0);
-    world.set("y", &[], 1.5);
+    let world = Numbers(&[("x", 3.0), ("y", 1.5)]);
     let decision = claim.check.decide(&world).unwrap();
     let verdicts: Vec<_> = decision.parts.iter().map(|part| (part.source.as_str(), part.verdict)).collect();
     assert_eq!(verdicts, [("x() > 2", Verdict::Holds), ("y() < 1 and x() > 0", Verdict::Fails)]);

@@ -93,14 +93,6 @@ impl Curves {
         self
     }
 
-    /// With a value of the measured curve in this colour at another setting, dashed, to compare it with.
-    pub(crate) fn level(mut self, colour: usize, x: Range<f64>, y: f64) -> Self {
-        let line =
-            LinePlot::new().with_data(vec![(x.start, y), (x.end, y)]).with_dashed().with_stroke_width(1.2);
-        self.plots.push(Plot::Line(line.with_color(COLOURS[colour % COLOURS.len()])));
-        self
-    }
-
     /// With single values, not joined.
     pub(crate) fn points(mut self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let scatter = ScatterPlot::new().with_data(points).with_size(3.0);

@@ -46,9 +46,6 @@ pub(super) fn judge(
 ) -> Result<Judgement, StudyError> {
     let mut judged = Vec::new();
     for (place, claim) in study.claims.iter().enumerate() {
-        if claim.check.is_prose() {
-            continue;
-        }
         let needs = &study.claim_experiments[place];
         let ran = |experiment: &usize| {
             experiments.contains(experiment) || study.experiments[*experiment].is_skipped(plan)
