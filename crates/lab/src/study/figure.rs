@@ -57,7 +57,11 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
         let names = expression_names(experiment);
         let words = Words::new(study, core::slice::from_ref(&place), &names);
         let expressions = [Some(&form.y), form.bound.as_ref(), form.only.as_ref(), form.x_value.as_ref()];
-        let expressions = expressions.into_iter().flatten().filter(|text| !text.is_empty()).chain(form.also.iter().map(|also| &also.y));
+        let expressions = expressions
+            .into_iter()
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .chain(form.also.iter().map(|also| &also.y));
         for expression in expressions {
             let text = spelled_out(experiment, expression);
             verify(&text, &words).map_err(complain)?;

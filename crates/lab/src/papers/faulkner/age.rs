@@ -86,4 +86,3 @@ fn contents(log: &EventLog) -> Vec<Contents> {
     }
     all
 }
-

@@ -116,13 +116,7 @@ impl Flags {
         flags
     }
 
-    fn note(
-        &mut self,
-        flagged: &FramesFlagged,
-        now: Instant,
-        under_way: Duration,
-        sent: &mut [Sent; SPACE],
-    ) {
+    fn note(&mut self, flagged: &FramesFlagged, now: Instant, under_way: Duration, sent: &mut [Sent; SPACE]) {
         let Some(TrailerMark { ack, ack_count, .. }) = flagged.trailer else { return };
         let mut block = (0..usize::from(ack_count)).map(|k| (usize::from(ack) + k) % SPACE);
         let is_fresh = block.all(|number| sent[number].times <= 1);
@@ -144,4 +138,3 @@ impl Flags {
         }
     }
 }
-

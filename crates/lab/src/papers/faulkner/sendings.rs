@@ -22,8 +22,9 @@ pub(super) const SENDINGS: Probe = Probe {
         read: |_, run, measured| {
             let mut sendings = Sendings::default();
             DIRECTIONS.into_iter().for_each(|direction| sendings.note(&run.log, direction));
-            let per_frame =
-                |count: u32| (sendings.delivered > 0).then(|| f64::from(count) / f64::from(sendings.delivered));
+            let per_frame = |count: u32| {
+                (sendings.delivered > 0).then(|| f64::from(count) / f64::from(sendings.delivered))
+            };
             measured.note("redundant", per_frame(sendings.redundant));
             measured.note("by_flag", per_frame(sendings.by_flag));
             measured.note("again", per_frame(sendings.all).map(|all| all - 1.0));
@@ -66,4 +67,3 @@ impl Sendings {
         }
     }
 }
-
