@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
@@ -81,8 +82,8 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
 /// A bar on a terminal; elsewhere a line now and then.
 struct Progress {
     bar: ProgressBar,
-    lines: Option<std::sync::Mutex<Instant>>,
-    start: Instant,
+    /// When the last line was printed, where there is no terminal.
+    lines: Option<Mutex<Duration>>,
 }
 
 /// Time between lines.
@@ -97,20 +98,20 @@ impl Progress {
             bar.set_style(style);
         }
         bar.tick();
-        let start = Instant::now();
-        Self { bar, lines: (!is_terminal).then(|| std::sync::Mutex::new(start)), start }
+        Self { bar, lines: (!is_terminal).then(Mutex::default) }
     }
 
     fn advance(&self, work: u64) {
         self.bar.inc(work);
         let Some(last) = &self.lines else { return };
         let Ok(mut last) = last.try_lock() else { return };
-        if last.elapsed() < PAUSE {
+        let elapsed = self.bar.elapsed();
+        if elapsed.saturating_sub(*last) < PAUSE {
             return;
         }
-        *last = Instant::now();
+        *last = elapsed;
         let (done, all) = (self.bar.position() as f64, self.bar.length().unwrap_or(0) as f64);
-        let left = self.start.elapsed().as_secs_f64() * (all / done - 1.0).max(0.0);
+        let left = elapsed.as_secs_f64() * (all / done - 1.0).max(0.0);
         eprintln!("{:.0} %, about {left:.0} s left", 100.0 * done / all);
     }
 

@@ -100,7 +100,7 @@ impl Results {
             let Row { reading, experiment, coordinates, seed, quantity, value } = row;
             let value = value.map_or_else(String::new, |value| value.to_string());
             let fields = [&reading, experiment, &coordinates, &seed.to_string(), quantity, &value];
-            writeln!(out, "{}", fields.map(|field| quoted(field)).join(","))
+            writeln!(out, "{}", fields.map(quoted).join(","))
         })
     }
 

@@ -58,7 +58,6 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
         curves = curves.between_y(low - margin..high + 2.0 * margin);
     }
     let labels = labels(drawing, &drawn)?;
-    let labels: Vec<_> = labels.iter().map(|&(text, (x, y))| (text, x, y)).collect();
     curves = curves.labels(&labels, MARGIN * (high - low));
     if let (Some(from), Some(to)) = (form.x_axis.from, form.x_axis.to) {
         curves = curves.between_x(from..to);
@@ -72,15 +71,18 @@ pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
 /// How far words are above their points, and a fitted axis goes beyond them: parts of what it shows.
 const MARGIN: f64 = 0.08;
 
+/// A word and where it stands.
+type Label<'a> = (&'a str, f64, f64);
+
 /// The words of a figure, each at its abscissa and as high as the nearest of `points`; those at a known abscissa.
-fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<(&'a str, (f64, f64))>, String> {
+fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<Label<'a>>, String> {
     let mut labels = Vec::new();
     let Some(curve) = drawing.curves().into_iter().next() else { return Ok(labels) };
     let scope = drawing.scope(&curve, None)?;
     for (text, expression) in &drawing.form.labels {
         let Some((x, _)) = told(&drawing.value(expression, &scope)?) else { continue };
         let nearest = points.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs()));
-        labels.extend(nearest.map(|&(_, y)| (text.as_str(), (x, y))));
+        labels.extend(nearest.map(|&(_, y)| (text.as_str(), x, y)));
     }
     Ok(labels)
 }
