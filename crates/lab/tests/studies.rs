@@ -203,7 +203,7 @@ fn mistakes_are_found_at_load() {
         let complaint = match folder.load() {
             Err(complaint) => complaint,
             // What only one reading sets shows when its cases are spelled out.
-            Ok(study) => Sweep::prepare(&study, Plan::default()).err().expect(want).to_string(),
+            Ok(study) => Sweep::prepare(&study, Plan::default()).expect_err(want).to_string(),
         };
         assert!(complaint.contains(want), "{want}: {complaint}");
     }
