@@ -8,15 +8,16 @@ use crate::study::probe::{Method, Probe};
 
 /// Of the k-th blockage, from 1. As it starts: `received(k)`, bytes that the application has; `dropped(k)`, packets that the
 /// queue had dropped; `flight(k)`, segments under way; `rto(k)`, `srtt(k)` in seconds; `timeouts_before(k)`. After it, in
-/// seconds from its end: `first_byte(k)`, until the application has one more byte, and `second_of_data(k)`, as many as the
-/// line carries in a second; `first_data(k)`, until TCP's next data reach the terminal. Each is at most the time until the
-/// next blockage or the run's end. From its start until then: `resent(k)`, data segments sent again, and `timeouts(k)`.
+/// seconds from its end: `first_byte(k)`, until the application has one more byte, at most until the run's end;
+/// `second_of_data(k)`, as many as the line carries in a second, and `first_data(k)`, until TCP's next data reach the
+/// terminal, both at most until the next blockage or the run's end. From its start until then: `resent(k)`, data segments
+/// sent again, and `timeouts(k)`.
 ///
 /// `reconnection`: the longest from a blockage's end until an intact frame arrives, in the direction that takes longer, of
 /// those blockages in which the link has data outstanding.
 pub(super) const RECOVERIES: Probe = Probe {
     name: "recoveries",
-    version: 1,
+    version: 2,
     quantities: &[
         "received",
         "dropped",
@@ -86,7 +87,8 @@ fn after(
     let k = [(k as f64).into()];
     let most = seconds(reopened, cycle.end);
     let limited = |wait: Option<f64>| wait.unwrap_or(most).min(most);
-    measured.set("first_byte", &k, limited(trace.until_received(reopened, 1)));
+    let first = trace.until_received(reopened, 1).unwrap_or_else(|| trace.left(reopened));
+    measured.set("first_byte", &k, first);
     measured.set("second_of_data", &k, limited(trace.until_received(reopened, second)));
     measured.set("first_data", &k, limited(trace.until_data(reopened)));
     let timeouts = |at: Instant| trace.state(at).map(|state| f64::from(state.timeouts));
