@@ -134,12 +134,12 @@ mod tests {
         Instant::ZERO + Duration::from_secs_f64(seconds)
     }
 
-    /// A record a tenth of a second; those of the blockage and of the second after it come together a second after it.
+    /// A record each 100 ms; after a blockage they are read from 13 s on, each 30 ms until all have come.
     fn records() -> Vec<Sample> {
         let record = |number: u32| {
             let sent = f64::from(number) / 10.0;
-            let read = if (10.0..13.0).contains(&(sent + 0.25)) { 13.0 } else { sent + 0.25 };
-            let latency = Duration::from_secs_f64(read - sent);
+            let waited = if number < 98 { 0.0 } else { 13.0 + f64::from(number - 98) * 0.03 };
+            let latency = Duration::from_secs_f64((sent + 0.25).max(waited) - sent);
             Sample { sent: at(sent), latency, bytes: 1000 }
         };
         (0..200).map(record).collect()
@@ -150,10 +150,10 @@ mod tests {
         let read = records();
         let records = Records { read: &read, offered: 80_000.0 };
         let recovery = records.after(&(at(10.0)..at(12.0)), at(20.0)).unwrap();
-        // The first record that waited for nothing is read at 13.05 s.
-        assert!((recovery.back.unwrap() - 1.05).abs() < 0.06, "{recovery:?}");
-        assert_eq!(recovery.faster, Some(1.0));
-        assert!(recovery.speed > 2.0, "{recovery:?}");
+        // Number 140 is the first that is read within 1.2 times 250 ms, at 14.26 s: 42 have been read before it.
+        assert!((recovery.back.unwrap() - 2.26).abs() < 1e-6, "{recovery:?}");
+        assert!((recovery.faster.unwrap() - 1.0).abs() < 1e-6, "{recovery:?}");
+        assert!((recovery.speed - 4.2 / 2.26).abs() < 1e-6, "{recovery:?}");
         // Before the next blockage nothing was read: then latency is not back.
         let recovery = records.after(&(at(10.0)..at(12.0)), at(12.5)).unwrap();
         assert_eq!((recovery.back, recovery.faster, recovery.speed), (None, None, 0.0));
