@@ -165,7 +165,8 @@ fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
     let figure = longhaul(&["reproduce", "peng", "--figure", "9"]);
     assert_eq!(figure.status.code(), Some(2));
     assert!(
-        text(&figure.stderr).contains("no figure, table or experiment \"9\"; there are 2a, 2b, 2c, 3"),
+        text(&figure.stderr)
+            .contains("no figure, table or experiment \"9\"; there are \"2a\", \"2b\", \"2c\", \"3\", "),
         "{}",
         text(&figure.stderr)
     );

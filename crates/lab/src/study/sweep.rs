@@ -320,8 +320,9 @@ fn chosen(study: &Study, plan: &Plan) -> Result<Vec<usize>, StudyError> {
     if chosen.is_empty() {
         let known = study.figures.iter().map(|figure| &figure.id);
         let known = known.chain(study.tables.iter().map(|table| &table.id));
-        let mut known: Vec<&str> =
-            known.chain(study.experiments.iter().map(|e| &e.name)).map(String::as_str).collect();
+        let known = known.chain(study.experiments.iter().map(|e| &e.name));
+        let mut known: Vec<String> = known.map(|name| format!("\"{name}\"")).collect();
+        known.sort();
         known.dedup();
         let (study, asked) = (study.name.clone(), asked.clone());
         return Err(StudyError::Unknown { study, asked, known: known.join(", ") });

@@ -19,6 +19,9 @@ pub(super) fn bars(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     let (mut plot, mut drawn) = (BarPlot::new(), 0);
     for place in drawing.places() {
         let (mut values, mut known) = (Vec::new(), false);
+        if !drawing.is_drawn(&drawing.scope(&curves[0], Some(place))?)? {
+            continue;
+        }
         for (colour, curve) in curves.iter().enumerate() {
             let scope = drawing.scope(curve, Some(place))?;
             let value = told(&drawing.value(&form.y, &scope)?);
