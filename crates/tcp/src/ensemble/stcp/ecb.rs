@@ -343,12 +343,14 @@ impl Ecb {
     /// What the acknowledgement of so many bytes counts for (`floor-acks`). The part is that of the aggregate at the start of
     /// a round, in which each member sends one segment: what a round acknowledges opens the aggregate by itself once.
     fn part_of(&mut self, bytes: u64) -> u64 {
-        // Each member may have a segment out, whatever its share is.
-        if self.settings.floor_acks == FloorAcks::Full || self.n_cwnd >= self.mss_total {
-            self.floor = Floor::default();
+        if self.settings.floor_acks == FloorAcks::Full {
             return bytes;
         }
         if self.floor.acked == 0 {
+            // Each member may have a segment out, whatever its share is.
+            if self.n_cwnd >= self.mss_total {
+                return bytes;
+            }
             self.floor.n_cwnd = self.n_cwnd;
         }
         let whole = bytes * self.floor.n_cwnd + self.floor.rest;
