@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use super::judge::Judged;
 use super::{Outcome, Reading};
-use crate::claims::{Tally, Verdict};
+use crate::claims::{Comparison, Tally, Value, Verdict, short};
 
 /// Every claim with its verdict, what it rests on, and under which readings it holds.
 pub(super) fn verdicts(outcome: &Outcome<'_>) -> String {
@@ -30,7 +30,7 @@ pub(super) fn verdicts(outcome: &Outcome<'_>) -> String {
     text
 }
 
-/// What speaks loudest: the first comparison that fails, else the first that cannot tell, else the first.
+/// What speaks loudest: the first comparison that fails, else the first that cannot tell, else the first. The report has all.
 fn ours(judged: &Judged) -> String {
     let compared = &judged.decision.comparisons;
     let with = |holds: Option<bool>| compared.iter().find(|comparison| comparison.holds == holds);
@@ -41,7 +41,18 @@ fn ours(judged: &Judged) -> String {
     };
     let Some(chosen) = chosen.or_else(|| compared.first()) else { return "-".to_owned() };
     let met = compared.iter().filter(|comparison| comparison.holds == Some(true)).count();
-    format!("{}{}; {met} of {} met", chosen.told(), chosen.place, compared.len())
+    format!("{}{}; {met} of {} met", values(chosen), chosen.place, compared.len())
+}
+
+/// The two sides of a comparison, without the expressions that they come from.
+fn values(comparison: &Comparison) -> String {
+    let value = |(_, value): &(String, Value)| match (value, value.as_number()) {
+        (Value::Estimate(estimate), _) => estimate.to_string(),
+        (_, Some(number)) => short(number),
+        (Value::Unknown(_), _) => "unknown".to_owned(),
+        (other, _) => other.to_string(),
+    };
+    comparison.operands.iter().map(value).collect::<Vec<_>>().join(" against ")
 }
 
 /// How the claims come out under each reading, the most holding first; of many the first sixteen.
