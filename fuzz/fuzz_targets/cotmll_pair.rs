@@ -10,7 +10,7 @@ extern crate link as longhaul_link;
 use base::Duration;
 use libfuzzer_sys::fuzz_target;
 use link::Treatment;
-use link::cotmll::{Acknowledge, Config, FlagAgainst, ToldBlock};
+use link::cotmll::{Acknowledge, Config, FlagAgainst, GapOpensWith, ToldBlock};
 use link::limit::Limit;
 
 // The tests there ask it for more.
@@ -62,6 +62,7 @@ impl Input<'_> {
             },
             session_queue: 5.try_into().expect("in range"),
             block: if chosen(6) { ToldBlock::Latest } else { ToldBlock::First },
+            gap_opens_with: if self.byte() & 1 == 1 { GapOpensWith::Cumulative } else { GapOpensWith::Block },
         }
     }
 }
