@@ -4,7 +4,6 @@
 //! any machine. Schemes of one scenario meet the same realisations: compare them pair by pair
 //! ([`Interval::of_differences`], [`Interval::of_ratios`]), which takes the channel's luck out of the difference.
 
-mod bootstrap;
 mod curve;
 mod interval;
 mod least_squares;
@@ -14,7 +13,6 @@ mod spread;
 mod student;
 mod two_way;
 
-pub use bootstrap::{Bootstrap, Draw};
 pub use curve::{argmax, crossing, interpolate, running_mean, smoothed_argmax};
 pub use interval::{Interval, mean, standard_deviation};
 pub use least_squares::{LinearFit, akaike};

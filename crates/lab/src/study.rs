@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use base::config::{self, ConfigError};
 use toml::{Spanned, Table};
 
-use crate::claims::{self, Claim};
+use crate::claims::{self, Claim, Environment as _, Value};
 pub use axis::{Axis, AxisValue};
 pub use experiment::{Case, Experiment};
 use form::{FigureForm, PartsForm, QuickForm, ReadingForm, ReadingsForm, StudyForm, TableForm};
@@ -267,6 +267,15 @@ impl Study {
             scope.bind(&reading.axis.name, reading.axis.values[place].value.clone());
         }
         scope
+    }
+
+    /// What a name means under a reading, if it is a reading's or a constant's.
+    fn reading_value(&self, point: &[usize], name: &str) -> Option<Value> {
+        let mut readings = self.readings.iter().zip(point);
+        match readings.find(|(reading, _)| reading.axis.name == name) {
+            Some((reading, &place)) => Some(reading.axis.values[place].value.clone()),
+            None => self.constants.name(name),
+        }
     }
 
     /// What a reading is called.

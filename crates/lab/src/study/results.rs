@@ -213,7 +213,7 @@ impl Environment for View<'_> {
         if let Some(value) = self.scope.and_then(|scope| scope.name(name)) {
             return Some(value);
         }
-        if let Some(value) = self.study.reading_scope(self.reading).name(name) {
+        if let Some(value) = self.study.reading_value(self.reading, name) {
             return Some(value);
         }
         if let Some(axis) = find_axis(self.study, self.experiments, name) {
@@ -295,7 +295,7 @@ impl<'a> Words<'a> {
 impl Vocabulary for Words<'_> {
     fn name(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
-            || self.study.reading_scope(&self.study.default_reading()).name(name).is_some()
+            || self.study.reading_value(&self.study.default_reading(), name).is_some()
             || find_axis(self.study, self.experiments, name).is_some()
             || find(self.study, self.experiments, name).is_some()
     }
