@@ -34,7 +34,8 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     let schemes = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack];
     let reductions = [Reduction::Immediate, Reduction::Prr, Reduction::RateHalving];
     let detections = [ForwardRto::Off, ForwardRto::Basic, ForwardRto::Sack];
-    let responses = [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::None];
+    use SpuriousResponse::{Eifel, Halve, None, Undo};
+    let responses = [Halve, Eifel, Undo, None];
     let names = (0..schemes.len(), 0..reductions.len(), 0..detections.len(), 0..responses.len());
     (names, any::<[bool; 8]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
         TcpConfig::default().with(|it| {

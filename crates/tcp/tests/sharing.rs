@@ -85,7 +85,8 @@ fn one_member_equals_reno_byte_for_byte() {
             it.recovery.reduction = reduction;
             it.congestion = Congestion::Reno;
             it.recovery.f_rto = [ForwardRto::Basic, ForwardRto::Sack, ForwardRto::Off][seed % 3];
-            it.recovery.spurious_response = [SpuriousResponse::Halve, SpuriousResponse::Eifel][seed / 3 % 2];
+            it.recovery.spurious_response =
+                [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::Undo][seed / 3 % 3];
             it.window.idle_restart = seed % 2 == 0;
             it.window.byte_counting_limit = 1 + (seed % 2) as u32;
         });

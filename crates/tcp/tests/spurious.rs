@@ -304,6 +304,47 @@ fn the_eifel_response_adapts_the_timer() {
     assert_eq!(script.connection().rto(), Duration::from_millis(290 + 4 * 145));
 }
 
+/// `tcp_undo_cwr` of Linux 2.4: the window as before, but for three segments at most beyond what is in flight; as
+/// threshold three quarters of it, if that is more than the threshold was.
+#[test]
+fn linux_undoes() {
+    let config = basic().with(|it| {
+        it.recovery.spurious_response = SpuriousResponse::Undo;
+        it.window.initial_ssthresh = Some(Size(6000));
+    });
+    for (window, expected) in [(10, (10_000, Some(7500))), (20, (12_000, Some(15_000)))] {
+        let mut script = Script::with_window(&config, window);
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.expect_at(400, data(1, 1000));
+        script.write(10_000);
+        script.at(410);
+        script.inject(ack(1, 2001));
+        assert_eq!(script.sent(), [10_001, 11_001]);
+        script.inject(ack(1, 3001));
+        // Nine are in flight, and what was acknowledged does not count again.
+        assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), expected, "{window}");
+    }
+}
+
+/// Linux leaves the timer to the samples: the one of 290 ms, to which the Eifel response sets it, counts as one of many.
+#[test]
+fn undoing_leaves_the_timer_alone() {
+    let config = basic().with(|it| it.recovery.spurious_response = SpuriousResponse::Undo);
+    let mut script = timed_out(&config);
+    script.inject(ack(1, 2001));
+    script.inject(ack(1, 3001));
+    script.take_count();
+    script.at(500);
+    script.inject(ack(1, 10_001));
+    script.take_count();
+    let before = script.connection().srtt().unwrap();
+    script.at(700);
+    script.inject(ack(1, 11_001));
+    let after = script.connection().srtt().unwrap();
+    assert!(after > before && after < before + Duration::from_millis(290 / 8), "{before} {after}");
+}
+
 /// RFC 5682: the response can be left out: no retransmissions, and the window as the time-out made it.
 #[test]
 fn there_need_be_no_response() {

@@ -163,7 +163,7 @@ mod tests {
             (Recovery::Fack, Reduction::RateHalving)
         );
         assert_eq!((config.recovery.f_rto, config.recovery.eifel_detection), (ForwardRto::Off, true));
-        assert_eq!(config.recovery.spurious_response, SpuriousResponse::Eifel);
+        assert_eq!(config.recovery.spurious_response, SpuriousResponse::Undo);
         assert_eq!((config.congestion, config.recovery.reduce_from), (Congestion::Reno, ReduceFrom::Cwnd));
         assert_eq!(config.window.initial, InitialWindow::Segments(2));
         assert_eq!(config.acknowledgements.delay, DelayedAcks::QuickAcks);

@@ -137,6 +137,8 @@ pub enum SpuriousResponse {
     Halve,
     /// Window, threshold and timer as before, as RFC 4015 says.
     Eifel,
+    /// Window and threshold as before, the timer as the samples make it: `tcp_undo_cwr` of Linux 2.4.
+    Undo,
     /// Window and threshold stay as the time-out made them; nothing is sent again.
     None,
 }

@@ -1,4 +1,5 @@
-//! What to do about a time-out that was not needed: a conservative halving, or the Eifel response (RFC 4015).
+//! What to do about a time-out that was not needed: a conservative halving, the Eifel response (RFC 4015), or what Linux 2.4
+//! did (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", 2002).
 //!
 //! Deviations:
 //! - the Eifel response's `G` is a millisecond, the timestamps' clock.
@@ -15,6 +16,8 @@ use crate::recovery::{Change, Phase};
 pub(super) struct Prior {
     /// Bytes that were outstanding, whatever the controller takes its share of: `FlightSize` of RFC 4015 (3.2, step 0).
     flight_size: u64,
+    /// Congestion window in bytes.
+    cwnd: u64,
     /// Slow start threshold in bytes; zero for controllers without one.
     ssthresh: u64,
     srtt: Duration,
@@ -46,6 +49,7 @@ impl Connection {
         let sender = &mut self.sender;
         sender.prior = Some(Box::new(Prior {
             flight_size,
+            cwnd: sender.controller.window(),
             ssthresh: sender.controller.ssthresh().unwrap_or(0),
             srtt: sender.rtt.srtt().unwrap_or_default() + CLOCK_GRANULARITY * 2,
             rttvar: sender.rtt.rttvar(),
@@ -76,13 +80,21 @@ impl Connection {
                 let pipe_prev = prior.flight_size.max(prior.ssthresh);
                 sender.controller.on_spurious_timeout(now, window, pipe_prev);
             }
+            SpuriousResponse::Undo => {
+                // `tcp_current_ssthresh` was kept, and `tcp_moderate_cwnd` avoids a burst.
+                let ssthresh = prior.ssthresh.max(prior.cwnd / 4 * 3);
+                let window = prior.cwnd.min(sender.board.pipe() + LINUX_MAX_BURST * mss);
+                sender.controller.on_spurious_timeout(now, window, ssthresh);
+                sender.prior = None;
+            }
         }
     }
 
-    /// Whether the acknowledgement that meant this has set the window already by what it acknowledged (RFC 4015, 3.2,
-    /// step 6).
+    /// Whether the acknowledgement that meant this has set the window already (RFC 4015, 3.2, step 6;
+    /// `tcp_undo_cwr`).
     pub(super) fn restores_window(&self, change: Change) -> bool {
-        change == Change::Spurious && self.config.recovery.spurious_response == SpuriousResponse::Eifel
+        let response = self.config.recovery.spurious_response;
+        change == Change::Spurious && matches!(response, SpuriousResponse::Eifel | SpuriousResponse::Undo)
     }
 
     /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.2,
@@ -106,3 +118,5 @@ impl Connection {
 
 /// G of RFC 4015: our timestamps' tick.
 const CLOCK_GRANULARITY: Duration = Duration::from_millis(1);
+/// Segments that may go out at once after a window was restored: `tcp_max_burst` of Linux 2.4, 3 or `tp->reordering`.
+const LINUX_MAX_BURST: u64 = 3;
