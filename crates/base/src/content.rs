@@ -27,6 +27,7 @@ impl Content {
 
     /// The bytes of `stream` from `offset`: at most `len` of them, and at least one if `len` is not zero.
     #[must_use]
+    #[inline]
     pub fn slice(&self, stream: u32, offset: u64, len: usize) -> &[u8] {
         // Streams start a third prime apart.
         let at = ((offset + u64::from(stream) * 7_919) % PERIOD as u64) as usize;
@@ -35,6 +36,7 @@ impl Content {
 
     /// Whether `bytes` are what `stream` carries from `offset`.
     #[must_use]
+    #[inline]
     pub fn matches(&self, stream: u32, mut offset: u64, bytes: &[u8]) -> bool {
         bytes.chunks(LONGEST_RUN).all(|run| {
             let expected = self.slice(stream, offset, run.len());

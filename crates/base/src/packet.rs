@@ -30,11 +30,13 @@ impl Packet {
     }
 
     /// Appends `bytes`.
+    #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Sets the length; new bytes are zero.
+    #[inline]
     pub fn resize(&mut self, len: usize) {
         self.bytes.resize(len, 0);
     }

@@ -113,6 +113,7 @@ impl Serializer {
     }
 
     /// Puts `bits` on the line no earlier than `now`; answers when the first of them starts and the last has left.
+    #[inline]
     pub fn send(&mut self, now: Instant, bits: u64) -> core::ops::Range<Instant> {
         if now > self.free_at {
             self.free_at = now;

@@ -88,6 +88,7 @@ impl Context<'_> {
     ///
     /// # Panics
     /// If nothing is attached there: a network is wired before it runs.
+    #[inline]
     pub fn send(&mut self, port: Port, packet: Packet) {
         let (node, at) = self.peers[usize::from(port.0)];
         self.hand_over.push_back((node, at, packet));

@@ -31,6 +31,7 @@ pub enum Element {
 }
 
 impl Node for Element {
+    #[inline]
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         match self {
             Self::Host(node) => node.handle(cx, input),
@@ -40,6 +41,7 @@ impl Node for Element {
         }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Host(node) => node.poll_timeout(),
@@ -51,6 +53,7 @@ impl Node for Element {
 }
 
 /// The earlier of two deadlines, where none is later than any.
+#[inline]
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -53,7 +53,7 @@ pub const ALL: &[Paper] = &[
         "analysis.toml", "bit_errors.toml", "framing.toml", "steady_state.toml",
         "recovery.toml", "short_blockages.toml", "sharing.toml",
         "source.toml", "latency.toml", "asymmetry.toml", "ordering.toml", "persistence.toml",
-        "mechanism.toml", "window.toml", "optimum.toml",
+        "mechanism.toml", "window.toml",
         ),
         probes: faulkner::PROBES,
     },

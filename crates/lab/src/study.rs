@@ -36,6 +36,7 @@ use form::{FigureForm, PartsForm, QuickForm, ReadingForm, ReadingsForm, StudyFor
 pub use judge::{Judged, Judgement};
 pub use page::write;
 use probe::Probe;
+use results::Asked;
 pub use results::Results;
 pub use summary::{Cell, Summary, VerdictRow};
 pub use sweep::{Outcome, Plan, Sweep};
@@ -94,7 +95,7 @@ pub struct Study {
     /// What it decides.
     pub claims: Vec<Claim>,
     /// The experiments that each claim asks.
-    claim_experiments: Vec<Vec<usize>>,
+    asked: Vec<Asked>,
     figures: Vec<FigureForm>,
     tables: Vec<TableForm>,
     constants: Scope,
@@ -172,7 +173,7 @@ impl Study {
             readings,
             experiments: Vec::new(),
             claims: Vec::new(),
-            claim_experiments: Vec::new(),
+            asked: Vec::new(),
             figures: Vec::new(),
             tables: Vec::new(),
             constants,
@@ -191,7 +192,7 @@ impl Study {
         if let Some(name) = form.claims {
             let (file, text) = study.files.read(&format!("{name}.toml"))?;
             study.claims = claims::parse(&file, &text)?;
-            study.claim_experiments = results::verify_claims(&study, &file, &text)?;
+            study.asked = results::verify_claims(&study, &file, &text)?;
         }
         figure::verify_all(&study)?;
         table::verify_all(&study)?;

@@ -410,6 +410,7 @@ impl Connection {
 
     /// The bytes that can be read, in two pieces where the buffer wraps.
     #[must_use]
+    #[inline]
     pub fn peek(&self) -> (&[u8], &[u8]) {
         self.receiver.reassembly.readable()
     }

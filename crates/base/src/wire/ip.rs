@@ -161,6 +161,7 @@ impl Repr {
     /// # Panics
     /// If one address is IPv4 and the other IPv6.
     #[must_use]
+    #[inline]
     pub fn new(src: IpAddr, dst: IpAddr, protocol: Protocol, ecn: Ecn, payload_len: usize) -> Self {
         match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => Self::V4(ipv4::Repr {

@@ -18,6 +18,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// Another version, a header length below 20 or beyond the total length, or fewer bytes than the total length.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         require(bytes, HEADER_LEN)?;
         if bytes[0] >> 4 != 4 {
@@ -97,6 +98,7 @@ impl<'a> View<'a> {
 
     /// Whether the header checksum holds.
     #[must_use]
+    #[inline]
     pub fn checksum_ok(&self) -> bool {
         Sum::of(&self.0[..self.header_len()]).is_valid()
     }

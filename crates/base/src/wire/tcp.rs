@@ -287,6 +287,7 @@ impl<'a> View<'a> {
 
     /// Bytes of the header, options included.
     #[must_use]
+    #[inline]
     pub fn header_len(&self) -> usize {
         usize::from(self.0[12] >> 4) * 4
     }

@@ -19,12 +19,6 @@ Examples:
 pub(crate) struct Arguments {
     /// The paper's short name.
     paper: String,
-    /// Only what this figure, table or experiment of the study needs.
-    #[arg(long, value_name = "X")]
-    figure: Option<String>,
-    /// Only the default reading of what the paper leaves unsaid.
-    #[arg(long)]
-    default_reading: bool,
     #[command(flatten)]
     running: Running,
 }
@@ -38,32 +32,10 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(study) => study,
         Err(error) => return failure(error),
     };
-    let plan = Plan {
-        figure: arguments.figure.clone(),
-        default_reading_only: arguments.default_reading,
-        ..Plan::default()
-    };
-    match studies::execute(&study, &arguments.running, plan, &command(arguments)) {
+    let command = format!("longhaul reproduce {}", arguments.paper);
+    match studies::execute(&study, &arguments.running, Plan::default(), &command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ StudyError::Unknown { .. }) => misconfigured(error),
         Err(error) => failure(error),
     }
-}
-
-/// The command that gives the same results.
-fn command(arguments: &Arguments) -> String {
-    let mut command = format!("longhaul reproduce {}", arguments.paper);
-    if let Some(figure) = &arguments.figure {
-        command += &format!(" --figure {figure}");
-    }
-    if arguments.default_reading {
-        command += " --default-reading";
-    }
-    if arguments.running.quick {
-        command += " --quick";
-    }
-    if let Some(seeds) = arguments.running.seeds {
-        command += &format!(" --seeds {seeds}");
-    }
-    command
 }

@@ -11,12 +11,18 @@ use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Running {
+    /// Only what this figure, table or experiment of the study needs.
+    #[arg(long, value_name = "X")]
+    figure: Option<String>,
+    /// Only the default reading of what a paper leaves unsaid.
+    #[arg(long)]
+    default_reading: bool,
     /// Less of everything, as the study's `quick` says: under a minute.
     #[arg(long)]
-    pub(crate) quick: bool,
+    quick: bool,
     /// Replications of everything that is random; if not given, as many as each experiment names.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) seeds: Option<u32>,
+    seeds: Option<u32>,
     /// Runs at a time; all cores if not given.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -34,6 +40,23 @@ pub(crate) struct Running {
     json: bool,
 }
 
+impl Running {
+    /// The options that change what is measured.
+    fn choices(&self) -> String {
+        let mut choices = String::new();
+        if let Some(figure) = &self.figure {
+            choices += &format!(" --figure '{figure}'");
+        }
+        for (given, option) in [(self.default_reading, " --default-reading"), (self.quick, " --quick")] {
+            choices += if given { option } else { "" };
+        }
+        if let Some(seeds) = self.seeds {
+            choices += &format!(" --seeds {seeds}");
+        }
+        choices
+    }
+}
+
 fn shard(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     match parsed {
@@ -44,10 +67,13 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
-/// Runs what `plan` asks for and writes the report. `command` is what gives the same again.
+/// Runs what is asked for, of the axes in `plan`, and writes the report. `command` without the options in common gives the
+/// same again.
 pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> Result<(), StudyError> {
     let out = running.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&study.name));
     let plan = Plan {
+        figure: running.figure.clone(),
+        default_reading_only: running.default_reading,
         seeds: running.seeds,
         quick: running.quick,
         store: Some(out.join("measured")),
@@ -66,7 +92,7 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         progress.finish();
         outcome
     })?;
-    let page = study::write(&outcome, command, &out)?;
+    let page = study::write(&outcome, &format!("{command}{}", running.choices()), &out)?;
     if running.json {
         println!("{}", Summary::new(&outcome, Some(page))?.to_json());
         return Ok(());

@@ -112,11 +112,5 @@ fn command(arguments: &Arguments) -> String {
         let values: Vec<String> = axis.values.iter().map(ToString::to_string).collect();
         command += &format!(" --axis '{}={}'", axis.key, values.join(","));
     }
-    if arguments.running.quick {
-        command += " --quick";
-    }
-    if let Some(seeds) = arguments.running.seeds {
-        command += &format!(" --seeds {seeds}");
-    }
     command
 }

@@ -1,7 +1,6 @@
 //! One deadline per node, or per application of a host, in a tournament tree: setting one costs a comparison per
 //! level, finding the first nothing.
 //!
-//! Every match of the tournament keeps its winner's time, so a walk to the root touches one small array.
 //! Ties go to the deadline that was set first.
 
 use base::Instant;
@@ -9,89 +8,81 @@ use base::Instant;
 /// The deadlines of nodes that are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// Matches from the root at 1; the leaves are the second half.
-    matches: Vec<Winner>,
-    /// When each node's deadline was set, for ties.
-    set_at: Vec<u64>,
+    /// The earlier deadline of each match, from the root at 1; the second half are the nodes' own.
+    matches: Vec<Deadline>,
+    nodes: usize,
     /// Leaves there is room for, a power of two.
     room: usize,
+    /// Deadlines that were set so far.
     sequence: u64,
 }
 
-/// The earlier of a match's two deadlines; [`Instant::MAX`] is never.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner {
-    due: Instant,
-    node: u32,
-}
+/// When, in nanoseconds; then which was set, counted; then the node: one number, so that a match is one comparison.
+type Deadline = u128;
 
-const NOBODY: Winner = Winner { due: Instant::MAX, node: 0 };
+const NEVER: Deadline = Deadline::MAX;
+const DUE_SHIFT: u32 = 64;
+/// Bits of a node's number: four million nodes, and 4e12 deadlines before the count runs over.
+const NODE_BITS: u32 = 22;
 
 impl Deadlines {
     pub(crate) fn new() -> Self {
-        Self { matches: vec![NOBODY; 2], set_at: Vec::new(), room: 1, sequence: 0 }
+        Self { matches: vec![NEVER; 2], nodes: 0, room: 1, sequence: 0 }
     }
 
     /// Adds the next node.
+    ///
+    /// # Panics
+    /// With more nodes than their numbers have room for.
     pub(crate) fn add(&mut self, deadline: Option<Instant>) {
-        if self.set_at.len() == self.room {
+        if self.nodes == self.room {
             self.grow();
         }
-        let id = self.set_at.len() as u32;
-        self.set_at.push(0);
-        self.matches[self.room + id as usize].node = id;
+        let id = self.nodes as u32;
+        assert!(id < 1 << NODE_BITS, "too many nodes");
+        self.nodes += 1;
         self.set(id, deadline);
     }
 
     /// The earliest deadline and whose it is.
     pub(crate) fn first(&self) -> Option<(Instant, u32)> {
-        let winner = self.matches[1];
-        (winner.due != Instant::MAX).then_some((winner.due, winner.node))
+        let first = self.matches[1];
+        let node = first as u32 & ((1 << NODE_BITS) - 1);
+        (first != NEVER).then_some((Instant::from_nanos((first >> DUE_SHIFT) as u64), node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
     pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
-        let due = deadline.unwrap_or(Instant::MAX);
+        let due = deadline.unwrap_or(Instant::MAX).as_nanos();
         let mut at = self.room + id as usize;
-        if self.matches[at].due == due {
+        if (self.matches[at] >> DUE_SHIFT) as u64 == due {
             return;
         }
-        self.sequence += 1;
-        self.set_at[id as usize] = self.sequence;
-        let mut winner = Winner { due, node: id };
-        self.matches[at] = winner;
+        let mut first = NEVER;
+        if due != Instant::MAX.as_nanos() {
+            self.sequence += 1;
+            first =
+                Deadline::from(due) << DUE_SHIFT | Deadline::from(self.sequence << NODE_BITS | u64::from(id));
+        }
+        self.matches[at] = first;
         while at > 1 {
-            let rival = self.matches[at ^ 1];
-            if self.wins(rival, winner) {
-                winner = rival;
-            }
+            first = first.min(self.matches[at ^ 1]);
             at /= 2;
-            let slot = &mut self.matches[at];
-            // Above a match that someone else had won and still wins, nothing changes.
-            if *slot == winner && winner.node != id {
+            // Above a match that ends as before, nothing changes.
+            if self.matches[at] == first {
                 return;
             }
-            *slot = winner;
+            self.matches[at] = first;
         }
-    }
-
-    /// Whether `one` comes before `other`.
-    #[inline]
-    fn wins(&self, one: Winner, other: Winner) -> bool {
-        if one.due == other.due && one.due != Instant::MAX {
-            return self.set_at[one.node as usize] < self.set_at[other.node as usize];
-        }
-        one.due < other.due
     }
 
     fn grow(&mut self) {
-        let leaves: Vec<_> = self.matches[self.room..].to_vec();
+        let leaves = self.matches.split_off(self.room);
         self.room *= 2;
-        self.matches = vec![NOBODY; 2 * self.room];
+        self.matches = vec![NEVER; 2 * self.room];
         self.matches[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
         for at in (1..self.room).rev() {
-            let (one, other) = (self.matches[2 * at], self.matches[2 * at + 1]);
-            self.matches[at] = if self.wins(other, one) { other } else { one };
+            self.matches[at] = self.matches[2 * at].min(self.matches[2 * at + 1]);
         }
     }
 }

@@ -232,6 +232,7 @@ impl Node for Host {
         self.drain(cx);
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         earlier(self.tcp.poll_timeout(), self.applications_due)
     }

@@ -84,6 +84,7 @@ impl Node for Router {
         }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }

@@ -217,6 +217,7 @@ impl Node for Wire {
         }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let due = self.ends[0].due.min(self.ends[1].due);
         (due < Instant::MAX).then_some(due)

@@ -1,4 +1,4 @@
-//! Confidence intervals of means, of one sample or of pairs.
+//! Confidence intervals of means.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Interval {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
-    /// Values, or pairs.
+    /// Values.
     pub n: usize,
 }
 
@@ -30,48 +30,6 @@ impl Interval {
         let (mean, deviation) = (mean(&values)?, standard_deviation(&values)?);
         let half = t_quantile(0.5 + 0.5 * level, (n - 1) as f64) * deviation / (n as f64).sqrt();
         Some(Self { mean, low: mean - half, high: mean + half, n })
-    }
-
-    /// The interval of the mean of `a - b`, pair by pair: the same seeds in the same order.
-    ///
-    /// # Panics
-    /// If the samples differ in length, or as [`Interval::of`].
-    #[must_use]
-    pub fn of_differences(a: &[f64], b: &[f64], level: f64) -> Option<Self> {
-        Self::of(pairs(a, b).map(|(a, b)| a - b), level)
-    }
-
-    /// The interval of the mean of `a / b`, pair by pair. A `b` of zero gives an interval that is not finite.
-    ///
-    /// # Panics
-    /// As [`Interval::of_differences`].
-    #[must_use]
-    pub fn of_ratios(a: &[f64], b: &[f64], level: f64) -> Option<Self> {
-        Self::of(pairs(a, b).map(|(a, b)| a / b), level)
-    }
-
-    /// Half the interval's width, where it is symmetric.
-    #[must_use]
-    pub fn half_width(&self) -> f64 {
-        0.5 * (self.high - self.low)
-    }
-
-    /// Whether `value` lies inside, ends included.
-    #[must_use]
-    pub fn contains(&self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-
-    /// Whether the whole interval lies above `value`.
-    #[must_use]
-    pub fn is_above(&self, value: f64) -> bool {
-        self.low > value
-    }
-
-    /// Whether the whole interval lies below `value`.
-    #[must_use]
-    pub fn is_below(&self, value: f64) -> bool {
-        self.high < value
     }
 }
 
@@ -98,11 +56,6 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-fn pairs<'a>(a: &'a [f64], b: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
-    assert_eq!(a.len(), b.len(), "pairs need as many values on both sides");
-    a.iter().copied().zip(b.iter().copied())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,21 +76,11 @@ mod tests {
     fn the_sleep_of_ten_patients() {
         let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        let interval = Interval::of_differences(&first, &second, 0.95).unwrap();
+        let differences = first.iter().zip(second).map(|(first, second)| first - second);
+        let interval = Interval::of(differences, 0.95).unwrap();
         assert!((interval.mean + 1.58).abs() < 1e-12 && interval.n == 10);
         assert!((interval.low + 2.459_885_8).abs() < 1e-7, "{interval:?}");
         assert!((interval.high + 0.700_114_2).abs() < 1e-7, "{interval:?}");
-        assert!(interval.is_below(0.0) && !interval.is_above(-2.0) && interval.contains(-1.0));
-        let wider = Interval::of_differences(&first, &second, 0.99).unwrap();
-        assert!(wider.half_width() > interval.half_width());
-    }
-
-    #[test]
-    fn pairs_take_out_what_they_share() {
-        let luck = [1.0, 3.0, 10.0, 40.0];
-        let doubled = luck.map(|value| 2.0 * value);
-        let ratio = Interval::of_ratios(&doubled, &luck, 0.95).unwrap();
-        assert_eq!((ratio.mean, ratio.low, ratio.high), (2.0, 2.0, 2.0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ordinary least squares of one predictor, and Akaike's criterion for choosing between fits.
+//! Ordinary least squares of one predictor.
 
 use serde::Serialize;
 
@@ -41,29 +41,6 @@ impl LinearFit {
         let r_squared = if squares_y > 0.0 { 1.0 - residual_sum / squares_y } else { 1.0 };
         Some(Self { slope, intercept: mean_y - slope * mean_x, r_squared, residual_sum, n: points.len() })
     }
-
-    /// The line's y at an x.
-    #[must_use]
-    pub fn at(&self, x: f64) -> f64 {
-        self.intercept + self.slope * x
-    }
-
-    /// Akaike's criterion with the line's two coefficients.
-    #[must_use]
-    pub fn akaike(&self) -> f64 {
-        akaike(self.residual_sum, self.n, 2)
-    }
-}
-
-/// Akaike's information criterion (Akaike 1974) of a least-squares fit with normal residuals: the smaller the better.
-///
-/// n (ln(2 pi RSS / n) + 1) + 2 (coefficients + 1), the residuals' variance being a parameter too. Fits compare only
-/// where they predict the same y at the same points: a fit of log y has to be brought back to y first.
-#[must_use]
-pub fn akaike(residual_sum: f64, n: usize, coefficients: usize) -> f64 {
-    let points = n as f64;
-    let log = libm::log(2.0 * core::f64::consts::PI * residual_sum / points);
-    points * (log + 1.0) + 2.0 * (coefficients + 1) as f64
 }
 
 #[cfg(test)]
@@ -88,25 +65,6 @@ mod tests {
         assert!((fit.slope - 1.002_116_818_020_45).abs() < 1e-12, "{fit:?}");
         assert!((fit.residual_sum - 26.617_398_529_422_4).abs() < 1e-9, "{fit:?}");
         assert!((fit.r_squared - 0.999_993_745_883_712).abs() < 1e-12, "{fit:?}");
-        assert!((fit.at(100.0) - (fit.intercept + 100.0 * fit.slope)).abs() < 1e-12);
-    }
-
-    /// R's `AIC(lm(dist ~ speed, cars))` is 419.1569; the residual sum of squares is 11353.52 over 50 points.
-    #[test]
-    fn the_criterion_is_that_of_r() {
-        assert!((akaike(11_353.52, 50, 2) - 419.156_9).abs() < 1e-3);
-    }
-
-    #[test]
-    fn the_truer_shape_wins() {
-        let load = [0.2, 0.4, 0.6, 0.8, 0.9];
-        let wobble = [0.01, -0.01, 0.02, -0.02, 0.01];
-        let y: Vec<f64> = load.iter().zip(wobble).map(|(x, e)| 1.0 + 0.5 / (1.0 - x) + e).collect();
-        let over = |shape: fn(f64) -> f64| {
-            let points: Vec<_> = load.iter().zip(&y).map(|(&x, &y)| (shape(x), y)).collect();
-            LinearFit::of(&points).unwrap()
-        };
-        assert!(over(|x| 1.0 / (1.0 - x)).akaike() < over(|x| x).akaike());
     }
 
     #[test]

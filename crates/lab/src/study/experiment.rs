@@ -133,9 +133,15 @@ impl Experiment {
         reading.iter().enumerate().map(place).collect()
     }
 
+    /// The places on one of its axes that run under a reading.
+    pub(super) fn places(&self, study: &Study, plan: &Plan, reading: &[usize], axis: &Axis) -> Vec<usize> {
+        let is_default = self.projected(study, reading) == study.default_reading();
+        plan.places_or_fewer(axis, study.readings_form.coarse && !is_default)
+    }
+
     /// The cases that run under a reading.
     pub(super) fn cases(&self, study: &Study, plan: &Plan, reading: &[usize]) -> Result<Vec<Case>, String> {
-        let places: Vec<_> = self.axes.iter().map(|axis| plan.places(axis)).collect();
+        let places: Vec<_> = self.axes.iter().map(|axis| self.places(study, plan, reading, axis)).collect();
         let mut cases = Vec::new();
         for coordinates in product(&places) {
             let runs = match &self.form.only {

@@ -79,6 +79,9 @@ pub(super) struct QuickForm {
 pub(super) struct ReadingsForm {
     /// Replications at most.
     pub(super) seeds: Option<u32>,
+    /// Whether experiments that they change run on the values that a quick run has.
+    #[serde(default)]
+    pub(super) coarse: bool,
     /// Which points run: an expression over the readings' names.
     pub(super) only: Option<String>,
 }

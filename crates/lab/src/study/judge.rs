@@ -46,7 +46,7 @@ pub(super) fn judge(
 ) -> Result<Judgement, StudyError> {
     let mut judged = Vec::new();
     for (place, claim) in study.claims.iter().enumerate() {
-        let needs = &study.claim_experiments[place];
+        let needs = &study.asked[place].all;
         let ran = |experiment: &usize| {
             experiments.contains(experiment) || study.experiments[*experiment].is_skipped(plan)
         };

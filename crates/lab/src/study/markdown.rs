@@ -57,7 +57,7 @@ fn values(comparison: &Comparison) -> String {
 
 /// How the claims come out under each reading, the most holding first; of many the first sixteen.
 fn readings(outcome: &Outcome<'_>) -> String {
-    const SHOWN: usize = 16;
+    const SHOWN: usize = 20;
     let axes: Vec<String> =
         outcome.study.readings.iter().map(|reading: &Reading| reading.axis.name.replace('_', " ")).collect();
     let mut text =

@@ -216,8 +216,8 @@ impl Environment for View<'_> {
         if let Some(value) = self.study.reading_value(self.reading, name) {
             return Some(value);
         }
-        if let Some(axis) = find_axis(self.study, self.experiments, name) {
-            let places = self.plan.places(axis);
+        if let Some((experiment, axis)) = find_axis(self.study, self.experiments, name) {
+            let places = experiment.places(self.study, self.plan, self.reading, axis);
             return Some(Value::List(places.into_iter().map(|at| axis.values[at].value.clone()).collect()));
         }
         self.measured_list(name).or_else(|| {
@@ -246,10 +246,13 @@ fn find<'a>(study: &Study, experiments: &'a [usize], name: &'a str) -> Option<(u
     Some((place, quantity))
 }
 
-/// The axis whose values a name in capital letters means.
-fn find_axis<'a>(study: &'a Study, experiments: &[usize], name: &str) -> Option<&'a Axis> {
+/// The axis whose values a name in capital letters means, and its experiment.
+fn find_axis<'a>(study: &'a Study, experiments: &[usize], name: &str) -> Option<(&'a Experiment, &'a Axis)> {
     let (places, list) = candidates(study, experiments, name);
-    places.into_iter().flat_map(|place| &study.experiments[place].axes).find(|axis| axis.list_name() == list)
+    places.into_iter().map(|place| &study.experiments[place]).find_map(|experiment| {
+        let axis = experiment.axes.iter().find(|axis| axis.list_name() == list)?;
+        Some((experiment, axis))
+    })
 }
 
 /// The coordinates that a call names, by place or by name, and what is left of its arguments.
@@ -363,8 +366,17 @@ pub(super) fn in_view(study: &Study, from: &[String]) -> Result<Vec<usize>, Stri
     from.iter().map(place).collect()
 }
 
+/// The experiments that a claim asks.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// By its check and by what is told beside it.
+    pub(super) all: Vec<usize>,
+    /// By its check.
+    pub(super) by_check: BTreeSet<usize>,
+}
+
 /// Checks that every claim asks only for what its experiments measure, and returns which experiments each asks.
-pub(super) fn verify_claims(study: &Study, file: &str, text: &str) -> Result<Vec<Vec<usize>>, ConfigError> {
+pub(super) fn verify_claims(study: &Study, file: &str, text: &str) -> Result<Vec<Asked>, ConfigError> {
     let mut all = Vec::new();
     for claim in &study.claims {
         let complain = |message: String| {
@@ -374,10 +386,11 @@ pub(super) fn verify_claims(study: &Study, file: &str, text: &str) -> Result<Vec
         let experiments = in_view(study, &claim.from).map_err(complain)?;
         let words = Words::new(study, &experiments, &[]);
         claim.check.verify(&words).map_err(|error| complain(error.to_string()))?;
+        let by_check = words.used.borrow().clone();
         for told in &claim.told {
             told.verify(&words).map_err(|error| complain(format!("{}: {error}", told.source())))?;
         }
-        all.push(words.used.into_inner().into_iter().collect());
+        all.push(Asked { all: words.used.into_inner().into_iter().collect(), by_check });
     }
     Ok(all)
 }

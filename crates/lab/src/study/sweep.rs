@@ -46,11 +46,16 @@ impl Plan {
         !self.quick && self.seeds.is_none() && self.axes.is_empty() && self.shard.is_none()
     }
 
-    /// The places on an axis that run.
+    /// The places on an axis that run under the default reading.
     pub(super) fn places(&self, axis: &Axis) -> Vec<usize> {
+        self.places_or_fewer(axis, false)
+    }
+
+    /// The same; `fewer`: those of a quick run.
+    pub(super) fn places_or_fewer(&self, axis: &Axis, fewer: bool) -> Vec<usize> {
         match self.axes.iter().find(|(name, _)| *name == axis.name) {
             Some((_, values)) => values.iter().filter_map(|value| axis.place(value)).collect(),
-            None => axis.places(self.quick),
+            None => axis.places(self.quick || fewer),
         }
     }
 }
@@ -236,7 +241,9 @@ fn cases_of(
 ) -> Result<Vec<(Vec<usize>, Case)>, String> {
     let experiment = &study.experiments[place];
     let mut readings: Vec<Vec<usize>> = Vec::new();
-    for point in points {
+    // Figures, tables and what is told beside a claim show the default reading alone.
+    let decides = study.claims.is_empty() || study.asked.iter().any(|asked| asked.by_check.contains(&place));
+    for point in if decides { points } else { &points[..1] } {
         let projected = experiment.projected(study, point);
         if !readings.contains(&projected) {
             readings.push(projected);
