@@ -132,6 +132,33 @@ fn a_study_is_data() {
     }
 }
 
+/// Goal: readings beside the default run fewer seeds, on the values of a quick run at full length, and only the experiments that
+/// a check asks; a check's lists of values are those that ran.
+#[test]
+fn other_readings_run_only_what_decides() {
+    let readings = "[readings]\nseeds = 3\ncoarse = true\n\n[[reading]]";
+    let aside = "[[experiment]]\nname = \"aside\"\nbase = \"base\"\nprobes = [\"throughput\"]\nseeds = 2\n\n[[figure]]";
+    let head = HEAD.replacen("[[reading]]", readings, 1).replacen("[[figure]]", aside, 1);
+    let told = CLAIMS.replace("told = [\"T(0.2, 'bare')\"]", "told = [\"aside.T\", \"P\"]");
+    let folder =
+        Folder::new("coarse", &head, &told.replace("T(p,", "loss.T(p,").replace("\"P\"", "\"loss.P\""));
+    let study = folder.load().unwrap();
+    let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
+    let judged = &outcome.judgement.judged[0];
+    assert_eq!(judged.tally().holds, 2, "{judged:?}");
+    assert_eq!(judged.told[1].1, Value::List([0.0, 0.1, 0.2].map(Value::Number).to_vec()));
+    let mut csv = Vec::new();
+    outcome.results.write_csv(&study, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let runs = |start: &str| {
+        let rows = csv.lines().filter(|row| row.starts_with(start) && row.contains(",T,"));
+        rows.count()
+    };
+    // One run without losses, and four each at two rates; two of the experiment that nothing decides by.
+    assert_eq!((runs("window large,loss"), runs("window large,aside")), (2 * (1 + 4 + 4), 2));
+    assert_eq!((runs("window small,loss"), runs("window small,aside")), (2 * (1 + 3), 0));
+}
+
 /// Goal: a trace can be drawn from its least value upwards, with words at moments that are known.
 #[test]
 fn a_trace_has_words_where_it_is_told() {
