@@ -159,6 +159,14 @@ fn other_readings_run_only_what_decides() {
     assert_eq!((runs("window small,loss"), runs("window small,aside")), (2 * (1 + 3), 0));
 }
 
+/// Goal: a study of the repository that no paper holds is whole.
+#[test]
+fn the_study_of_the_optimum_loads() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/faulkner"));
+    let study = Study::load(Files::Folder(folder), "optimum.toml", &[]).unwrap();
+    assert!(study.experiments.len() > 3);
+}
+
 /// Goal: a trace can be drawn from its least value upwards, with words at moments that are known.
 #[test]
 fn a_trace_has_words_where_it_is_told() {

@@ -45,7 +45,7 @@ impl Running {
     fn choices(&self) -> String {
         let mut choices = String::new();
         if let Some(figure) = &self.figure {
-            choices += &format!(" --figure '{figure}'");
+            choices += &format!(" --figure {figure:?}");
         }
         for (given, option) in [(self.default_reading, " --default-reading"), (self.quick, " --quick")] {
             choices += if given { option } else { "" };

@@ -2,7 +2,8 @@
 //! did (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", 2002).
 //!
 //! Deviations:
-//! - the Eifel response's `G` is a millisecond, the timestamps' clock.
+//! - the Eifel response's `G` is a millisecond, the timestamps' clock;
+//! - Linux 2.4 gets back twice the halved window, a segment less where it was odd; here it is the window as it was.
 
 use base::{Duration, Instant};
 
@@ -118,5 +119,5 @@ impl Connection {
 
 /// G of RFC 4015: our timestamps' tick.
 const CLOCK_GRANULARITY: Duration = Duration::from_millis(1);
-/// Segments that may go out at once after a window was restored: `tcp_max_burst` of Linux 2.4, 3 or `tp->reordering`.
+/// Segments that may go out at once after a window was restored: `tcp_max_burst` of Linux 2.4.
 const LINUX_MAX_BURST: u64 = 3;
