@@ -89,7 +89,8 @@ pub struct Tun {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
-    /// What the two ends say to each other. Both need the same.
+    /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
+    #[serde(deserialize_with = "link::protocol::of_gateway")]
     pub protocol: Protocol,
     /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it, which on a
     /// serial line is its own rate.

@@ -26,7 +26,7 @@
 //! - One session a link, as in the thesis, unless told; with several, [`Sessions`] shares the line out among them (ours).
 //! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
 //!
-//! Deviations: none known.
+//! Deviations: none known. [`wide`] is COTMLL too, with a format of ours.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,9 @@ mod sessions;
 mod skip;
 mod trailer;
 mod unreliable;
+pub mod wide;
 mod window;
+mod written;
 
 pub use config::{
     Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock,
@@ -55,6 +57,8 @@ pub use config::{
 pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
+pub use wide::Wide;
+pub(crate) use written::{Sequence, Written};
 
 /// One end of a COTMLL link, or of one of its [`Sessions`].
 #[derive(Debug)]
@@ -65,7 +69,7 @@ pub struct Cotmll {
     sender: sender::Sender,
     receiver: receiver::Receiver,
     unreliable_sender: unreliable::Sender,
-    unreliable_receiver: unreliable::Receiver,
+    unreliable_receiver: unreliable::Receiver<{ window::SPACE }>,
     /// Frames of class 010 that went without one of class 001 between.
     unreliable_run: u32,
     /// The latest frame was a skip message.
@@ -104,7 +108,7 @@ impl Cotmll {
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
             has_just_skipped: false,
-            ready: Ready::default(),
+            ready: Ready::holding(2 * window::WINDOW),
             events: Events::default(),
             counters: Counters::default(),
         }
@@ -138,10 +142,15 @@ impl Cotmll {
         } else {
             u32::MAX
         };
-        if self.unreliable_run >= longest_run || !self.unreliable_sender.poll(self.room, out) {
+        let may_go = self.unreliable_run < longest_run;
+        let Some(cut) = may_go.then(|| self.unreliable_sender.poll(self.room, out)).flatten() else {
             self.unreliable_run = 0;
             return None;
-        }
+        };
+        let (first, last, tx) = (cut.first, cut.last, window::on_air(cut.number));
+        let ack = Ack::Cumulative(0);
+        let trailer = Trailer { protocol: SubProtocol::Unreliable, first, last, tx, ack };
+        out.extend_from_slice(&trailer.emit());
         self.unreliable_run = self.unreliable_run.saturating_add(1);
         self.counters.unreliable += 1;
         Some(FrameKind::New)
@@ -224,7 +233,10 @@ impl Cotmll {
     fn handle_payload(&mut self, trailer: &Trailer, payload: &[u8]) -> Result<(), Discard> {
         match trailer.protocol {
             SubProtocol::Reliable => self.receiver.handle(trailer, payload, &mut self.ready),
-            SubProtocol::Unreliable => self.unreliable_receiver.handle(trailer, payload, &mut self.ready),
+            SubProtocol::Unreliable => {
+                let (number, ready) = (trailer.tx.into(), &mut self.ready);
+                self.unreliable_receiver.handle(number, trailer.first, trailer.last, payload, ready)
+            }
             SubProtocol::Control if payload.is_empty() => Ok(()),
             SubProtocol::Control => {
                 let skip = Skip::parse(payload).inspect_err(|_| self.counters.malformed += 1)?;

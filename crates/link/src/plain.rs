@@ -67,7 +67,7 @@ impl Plain {
             cut: 0,
             next_fragment: 0,
             fragments: Fragments::default(),
-            ready: Ready::default(),
+            ready: Ready::holding(READY),
             counters: Counters::default(),
         }
     }
@@ -184,6 +184,9 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     carries_super_segments: false,
     wants_fillers: false,
 };
+
+/// Packets. Ours: a frame completes one, and the owner takes it.
+const READY: usize = 1024;
 
 /// Nothing is late: the frame is complete when it starts.
 const COMPLETE: FrameInfo = FrameInfo { kind: FrameKind::New, late_len: 0 };

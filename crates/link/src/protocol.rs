@@ -5,16 +5,20 @@
 //! protocol = { plain = { buffer = 10 } }
 //! protocol = "cotmll"
 //! protocol = { cotmll = { window = 512, ordered = true, frame-payload = 487 } }
+//! protocol = { cotmll = { sequence = "wide" } }
 //! ```
+//!
+//! Where a scenario does not say which format of COTMLL it means, it is the thesis's, which the lab reproduces. A gateway means the
+//! wide one ([`of_gateway`]).
 
 use core::fmt;
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::capabilities::Capabilities;
-use crate::cotmll::{self, Cotmll, Sessions};
+use crate::cotmll::{self, Cotmll, Sequence, Sessions, Wide, Written, wide};
 use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::line::LineLimits;
@@ -28,6 +32,9 @@ pub enum Protocol {
     Plain(plain::Config),
     /// Selective-repeat ARQ that never stops sending.
     Cotmll(cotmll::Config),
+    /// The same in a wider format.
+    #[serde(rename = "cotmll", serialize_with = "with_sequence")]
+    Wide(wide::Config),
 }
 
 impl Protocol {
@@ -38,6 +45,7 @@ impl Protocol {
             Self::Plain(config) => Box::new(Plain::new(*config, line)),
             Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
             Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
+            Self::Wide(config) => Box::new(Wide::new(*config, line)),
         }
     }
 
@@ -46,7 +54,7 @@ impl Protocol {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Plain(_) => "plain",
-            Self::Cotmll(_) => "cotmll",
+            Self::Cotmll(_) | Self::Wide(_) => "cotmll",
         }
     }
 
@@ -56,6 +64,7 @@ impl Protocol {
         match self {
             Self::Plain(_) => plain::CAPABILITIES,
             Self::Cotmll(config) => config.capabilities(),
+            Self::Wide(config) => config.capabilities(),
         }
     }
 
@@ -64,7 +73,7 @@ impl Protocol {
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) | Self::Cotmll(_) => efl::HEADER_BITS,
+            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) => efl::HEADER_BITS,
         }
     }
 }
@@ -73,6 +82,25 @@ impl Default for Protocol {
     fn default() -> Self {
         Self::Plain(plain::Config::default())
     }
+}
+
+/// Reads what a gateway means by the same words: COTMLL is wide unless told.
+///
+/// # Errors
+/// What the deserializer says of a wrong name, key or value.
+pub fn of_gateway<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
+    deserializer.deserialize_any(NameOrTable { sequence: Sequence::Wide })
+}
+
+/// Writes the format's name in front of its parameters.
+fn with_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        sequence: Sequence,
+        #[serde(flatten)]
+        config: &'a wide::Config,
+    }
+    Named { sequence: Sequence::Wide, config }.serialize(serializer)
 }
 
 /// A protocol's name alone.
@@ -88,16 +116,32 @@ enum Name {
 #[serde(rename_all = "kebab-case")]
 enum Table {
     Plain(plain::Config),
-    Cotmll(cotmll::Config),
+    Cotmll(Written),
+}
+
+impl Table {
+    fn resolve<E: de::Error>(self, sequence: Sequence) -> Result<Protocol, E> {
+        match self {
+            Self::Plain(config) => Ok(Protocol::Plain(config)),
+            Self::Cotmll(written) => match written.sequence(sequence) {
+                Sequence::Thesis => written.thesis().map(Protocol::Cotmll),
+                Sequence::Wide => written.wide().map(Protocol::Wide),
+            }
+            .map_err(E::custom),
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Protocol {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NameOrTable)
+        deserializer.deserialize_any(NameOrTable { sequence: Sequence::Thesis })
     }
 }
 
-struct NameOrTable;
+/// `sequence` is the format of COTMLL where none is named.
+struct NameOrTable {
+    sequence: Sequence,
+}
 
 impl<'de> Visitor<'de> for NameOrTable {
     type Value = Protocol;
@@ -107,17 +151,15 @@ impl<'de> Visitor<'de> for NameOrTable {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Protocol, E> {
-        Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
-            Name::Plain => Protocol::Plain(plain::Config::default()),
-            Name::Cotmll => Protocol::Cotmll(cotmll::Config::default()),
-        })
+        let table = match Name::deserialize(StrDeserializer::new(name))? {
+            Name::Plain => Table::Plain(plain::Config::default()),
+            Name::Cotmll => Table::Cotmll(Written::default()),
+        };
+        table.resolve(self.sequence)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
-        Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
-            Table::Plain(config) => Protocol::Plain(config),
-            Table::Cotmll(config) => Protocol::Cotmll(config),
-        })
+        Table::deserialize(MapAccessDeserializer::new(map))?.resolve(self.sequence)
     }
 }
 
@@ -152,6 +194,9 @@ mod tests {
             "{ cotmll = { window = 66, ordered = false } }",
             "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
             "{ cotmll = { sessions = 4, session-queue = 20 } }",
+            "{ cotmll = { sequence = \"wide\" } }",
+            "{ cotmll = { sequence = \"wide\", window = 131072, ordered = true, frame-payload = 700 } }",
+            "{ cotmll = { sequence = \"wide\", ordered = false } }",
         ] {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
@@ -164,6 +209,26 @@ mod tests {
         let written = toml::to_string(&Scenario { protocol: read("\"cotmll\"").unwrap() }).unwrap();
         assert!(!written.contains("session"), "{written}");
         assert_eq!(read("{ cotmll = { sessions = 1 } }").unwrap(), read("\"cotmll\"").unwrap());
+    }
+
+    #[test]
+    fn cotmll_is_wide_at_a_gateway_unless_told() {
+        #[derive(Deserialize)]
+        struct Link {
+            #[serde(deserialize_with = "of_gateway")]
+            protocol: Protocol,
+        }
+        let read = |text: &str| {
+            let text = format!("protocol = {text}");
+            base::config::parse::<Link>("g.toml", &text).map(|link| link.protocol).map_err(|e| e.to_string())
+        };
+        let wide = Protocol::Wide(wide::Config::default());
+        assert_eq!(read("\"cotmll\""), Ok(wide));
+        assert_eq!(read("{ cotmll = { ordered = \"flow\" } }"), Ok(wide));
+        let thesis = Protocol::Cotmll(cotmll::Config::default());
+        assert_eq!(read("{ cotmll = { sequence = \"thesis\" } }"), Ok(thesis));
+        assert_eq!(read("\"plain\""), Ok(Protocol::default()));
+        assert!(read("{ cotmll = { sessions = 4 } }").unwrap_err().contains("sequence = \"thesis\""));
     }
 
     #[test]
@@ -183,6 +248,14 @@ mod tests {
             ("{ cotmll = { sessions = 9 } }", "9 is out of range; allowed are 1 to 8"),
             ("{ cotmll = { session-queue = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
+            ("{ cotmll = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
+            ("{ cotmll = { sequence = \"broad\" } }", "expected `thesis` or `wide`"),
+            ("{ cotmll = { ordered = \"flow\" } }", "allowed for \"thesis\" are true and false"),
+            ("{ cotmll = { ordered = \"link\" } }", "expected true, false or \"flow\""),
+            (
+                "{ cotmll = { sequence = \"wide\", block = \"latest\" } }",
+                "block belongs to sequence = \"thesis\"; allowed for \"wide\" are window, ordered and frame-payload",
+            ),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {
             let error = read(text).unwrap_err();

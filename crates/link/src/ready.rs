@@ -5,15 +5,21 @@ use std::collections::VecDeque;
 use base::Packet;
 
 /// A bounded queue. The owner of an endpoint drains it after every frame; if it does not, packets are counted away.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ready {
     packets: VecDeque<Packet>,
+    limit: usize,
     dropped: u64,
 }
 
 impl Ready {
+    /// An empty queue for `limit` packets: as many as one frame can complete.
+    pub(crate) const fn holding(limit: usize) -> Self {
+        Self { packets: VecDeque::new(), limit, dropped: 0 }
+    }
+
     pub(crate) fn push(&mut self, packet: Packet) {
-        if self.packets.len() < LIMIT {
+        if self.packets.len() < self.limit {
             self.packets.push_back(packet);
         } else {
             self.dropped += 1;
@@ -29,6 +35,3 @@ impl Ready {
         self.dropped
     }
 }
-
-/// Packets. Ours: one frame can complete as many packets as the widest window holds frames, 512.
-const LIMIT: usize = 1024;

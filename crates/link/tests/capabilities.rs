@@ -18,9 +18,16 @@ fn protocols() -> impl Iterator<Item = Protocol> {
         let text = format!("protocol = {text}");
         base::config::parse::<Written>("p.toml", &text).unwrap().protocol
     };
-    ["\"plain\"", "\"cotmll\"", "{ cotmll = { ordered = false } }", "{ cotmll = { sessions = 4 } }"]
-        .into_iter()
-        .map(read)
+    [
+        "\"plain\"",
+        "\"cotmll\"",
+        "{ cotmll = { ordered = false } }",
+        "{ cotmll = { sessions = 4 } }",
+        "{ cotmll = { sequence = \"wide\" } }",
+        "{ cotmll = { sequence = \"wide\", ordered = true } }",
+    ]
+    .into_iter()
+    .map(read)
 }
 
 /// Two ends, and a line each way that holds a few frames.

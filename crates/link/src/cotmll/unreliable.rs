@@ -10,9 +10,6 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
-use super::trailer::{Ack, SubProtocol, Trailer};
-use super::window::{beyond, on_air};
-
 /// The packet that is being cut.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
@@ -35,27 +32,19 @@ impl Sender {
         self.cut = 0;
     }
 
-    /// Appends a frame of at most `room` bytes and a trailer; whether there was one.
-    pub(super) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> bool {
-        let Some(packet) = &self.pending else { return false };
+    /// Appends the payload of a frame, of at most `room` bytes; `None` if there is none.
+    pub(super) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> Option<Cut> {
+        let packet = self.pending.as_ref()?;
         let start = self.cut;
         let end = packet.len().min(start + room);
-        let last = end == packet.len();
-        let trailer = Trailer {
-            protocol: SubProtocol::Unreliable,
-            first: start == 0,
-            last,
-            tx: on_air(self.next),
-            ack: Ack::Cumulative(0),
-        };
+        let cut = Cut { first: start == 0, last: end == packet.len(), number: self.next };
         out.extend_from_slice(&packet[start..end]);
-        out.extend_from_slice(&trailer.emit());
         self.next += 1;
         self.cut = end;
-        if last {
+        if cut.last {
             self.pending = None;
         }
-        true
+        Some(cut)
     }
 
     /// Starts to count anew; a packet that was partly sent starts again.
@@ -65,9 +54,17 @@ impl Sender {
     }
 }
 
-/// Puts the frames together as they come.
+/// A frame whose payload is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) number: u64,
+}
+
+/// Puts the frames together as they come. On the air there are `SPACE` different numbers.
 #[derive(Debug, Default)]
-pub(super) struct Receiver {
+pub(super) struct Receiver<const SPACE: u64> {
     /// Frames up to the latest, wrapping with the numbers on the air; `None` before the first.
     next: Option<u64>,
     reassembly: Reassembly,
@@ -75,26 +72,28 @@ pub(super) struct Receiver {
     missing: u64,
 }
 
-impl Receiver {
+impl<const SPACE: u64> Receiver<SPACE> {
     /// Takes a frame; a packet that it completes goes to `ready`.
     pub(super) fn handle(
         &mut self,
-        trailer: &Trailer,
+        number: u32,
+        first: bool,
+        last: bool,
         payload: &[u8],
         ready: &mut Ready,
     ) -> Result<(), Discard> {
         let next = self.next.unwrap_or(0);
-        let skipped = beyond(next, trailer.tx);
-        if self.next.is_some() && skipped >= LATE_FROM {
+        let skipped = u64::from(number).wrapping_sub(next) % SPACE;
+        if self.next.is_some() && skipped >= SPACE - LATE {
             self.late += 1;
-            return Err(Discard::Late(trailer.tx.into()));
+            return Err(Discard::Late(number.into()));
         }
         if skipped > 0 {
             self.missing += skipped;
             self.reassembly.abort();
         }
         self.next = Some(next + skipped + 1);
-        if let Some(packet) = self.reassembly.push(trailer.first, trailer.last, payload) {
+        if let Some(packet) = self.reassembly.push(first, last, payload) {
             ready.push(packet);
         }
         Ok(())
@@ -122,7 +121,6 @@ impl Receiver {
     }
 }
 
-/// Frames beyond the expected one from which a number is taken for a late frame, not for a gap. Ours: the line keeps
-/// order, so a number far ahead nearly always means that a blockage swallowed many; 32 are enough for a carrier's
-/// duplicates.
-const LATE_FROM: u64 = 1024 - 32;
+/// A number so little behind the expected one is a late frame's; any other tells of a gap. Ours: the line keeps order, so a number
+/// far ahead nearly always means that a blockage swallowed many; 32 are enough for a carrier's duplicates.
+const LATE: u64 = 32;

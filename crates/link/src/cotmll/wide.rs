@@ -1,0 +1,350 @@
+//! Wide COTMLL: the thesis's rules for links of today.
+//!
+//! Ours, after Faulkner 2004, 2.3. The thesis's format numbers frames with 10 bits, cuts packets to 487 bytes, and tells of one
+//! gap at a time: 512 frames in flight fill 3.3 Mbit/s at 600 ms. This one has 24 bits, frames as long as the line takes, and
+//! tells of as many gaps as fit.
+//!
+//! The sender's four rules are those of the thesis ([`cotmll`](super)). What differs:
+//! - Every frame has a *serial* besides its sequence number: it counts sendings, of whatever kind. A report tells the newest serial
+//!   that has come, so the sender knows what was lost without guessing which sending an acknowledgement belongs to:
+//!   a frame is lost if it is missing although a frame that was sent three sendings later has come. Frames may overtake
+//!   each other by two.
+//! - A report tells of a *stretch* of the receive window, exactly: which frames of it have come and which have not. If that is more than a
+//!   frame has room for, the next report goes on from there.
+//! - Packets wait for earlier ones of their flow only, unless told. The sender tells how far back the packet before is.
+//! - A bare acknowledgement goes out after 2 ms worth of the line's frames, or 5 ms after the first of them. A side with nothing
+//!   unacknowledged and nothing to tell is silent.
+//! - Frames are complete when they start.
+//!
+//! Sessions, limited persistence and the thesis's open choices belong to the thesis's format.
+
+use base::{Duration, Instant, Packet};
+
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::line::LineLimits;
+use crate::ready::Ready;
+use crate::treatment::Treatment;
+
+use super::trailer::SubProtocol;
+use super::{LONGEST_RUN, unreliable};
+
+mod config;
+mod receiver;
+mod sender;
+mod sequence;
+mod spans;
+mod trailer;
+
+pub use config::{Config, Order};
+pub use sequence::MAX_WINDOW;
+pub use trailer::TRAILER_LEN;
+
+use sequence::SPACE;
+use trailer::{Fields, Frame, MAX_EXTENSION, push_varint};
+
+/// One end of a link with wide COTMLL.
+#[derive(Debug)]
+pub struct Wide {
+    config: Config,
+    /// Bytes of a packet in a frame at most.
+    room: usize,
+    frame_limit: usize,
+    /// Sendings so far.
+    serial: u64,
+    sender: sender::Sender,
+    receiver: receiver::Receiver,
+    unreliable_sender: unreliable::Sender,
+    unreliable_receiver: unreliable::Receiver<SPACE>,
+    /// Frames of class 010 that went without one of class 001 between.
+    unreliable_run: u32,
+    news: News,
+    ready: Ready,
+    counters: Counters,
+}
+
+/// What has come since the last report.
+#[derive(Debug)]
+struct News {
+    /// Frames, and the time of the first of them.
+    frames: u32,
+    since: Instant,
+    /// Frames that are worth a report of their own.
+    worth: u32,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    new: u64,
+    retransmissions: u64,
+    fillers: u64,
+    unreliable: u64,
+    control: u64,
+    received: u64,
+    malformed: u64,
+    acks_invalid: u64,
+    packets_reset: u64,
+}
+
+impl Wide {
+    /// An endpoint with nothing said yet.
+    #[must_use]
+    pub fn new(config: Config, line: &LineLimits) -> Self {
+        let (window, room) = (config.window(line), config.frame_payload(line));
+        let in_report_time = |rate: base::Rate| rate.bits_in(REPORT_TIME) / (room as u64 * 8);
+        let worth = line.rate().map_or(MOST_WORTH, in_report_time).clamp(1, MOST_WORTH) as u32;
+        Self {
+            config,
+            room,
+            frame_limit: line.frame_limit(),
+            serial: 0,
+            sender: sender::Sender::new(window),
+            receiver: receiver::Receiver::new(config.ordered),
+            unreliable_sender: unreliable::Sender::default(),
+            unreliable_receiver: unreliable::Receiver::default(),
+            unreliable_run: 0,
+            news: News { frames: 0, since: Instant::ZERO, worth },
+            ready: Ready::holding(MAX_WINDOW as usize),
+            counters: Counters::default(),
+        }
+    }
+
+    /// As if so many frames had been sent, and all of them acknowledged.
+    #[cfg(test)]
+    fn start_at(&mut self, number: u64) {
+        self.serial = number;
+        self.sender.start_at(number);
+    }
+
+    /// As if so many frames had come.
+    #[cfg(test)]
+    fn expect_from(&mut self, number: u64) {
+        self.receiver.expect_from(number);
+    }
+
+    /// Frames in the transmission window, acknowledged ones behind a gap among them.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.sender.in_flight()
+    }
+
+    /// A frame of class 010, if there is one and it is its turn.
+    fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let longest_run = match (self.sender.is_urgent(), self.sender.has_outstanding()) {
+            (true, _) => 1,
+            (false, true) => LONGEST_RUN,
+            (false, false) => u32::MAX,
+        };
+        let start = out.len();
+        let cut = (self.unreliable_run < longest_run)
+            .then(|| self.unreliable_sender.poll(self.room, out))
+            .flatten();
+        let Some(cut) = cut else {
+            self.unreliable_run = 0;
+            return None;
+        };
+        self.unreliable_run = self.unreliable_run.saturating_add(1);
+        self.counters.unreliable += 1;
+        let fields = Fields {
+            protocol: SubProtocol::Unreliable,
+            first: cut.first,
+            last: cut.last,
+            sequence: cut.number,
+            serial: self.serial,
+        };
+        self.complete(now, fields, None, start, out);
+        Some(FrameKind::New)
+    }
+
+    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
+        let start = out.len();
+        let chosen = self.sender.poll(self.serial, self.room, out)?;
+        match chosen.kind {
+            FrameKind::Retransmission => self.counters.retransmissions += 1,
+            FrameKind::Filler => self.counters.fillers += 1,
+            _ => self.counters.new += 1,
+        }
+        let fields = Fields {
+            protocol: SubProtocol::Reliable,
+            first: chosen.first,
+            last: chosen.last,
+            sequence: chosen.sequence,
+            serial: self.serial,
+        };
+        self.complete(now, fields, chosen.first.then_some(chosen.back), start, out);
+        Some(chosen.kind)
+    }
+
+    fn bare_ack(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameKind {
+        self.counters.control += 1;
+        let fields = Fields {
+            protocol: SubProtocol::Control,
+            first: false,
+            last: false,
+            sequence: 0,
+            serial: self.serial,
+        };
+        self.complete(now, fields, None, out.len(), out);
+        FrameKind::Control
+    }
+
+    /// Appends what follows the payload of a frame that begins at `start`.
+    fn complete(&mut self, now: Instant, fields: Fields, back: Option<u32>, start: usize, out: &mut Vec<u8>) {
+        let extension = out.len();
+        if let Some(back) = back {
+            push_varint(back.into(), out);
+        }
+        let taken = out.len() - start + TRAILER_LEN;
+        let space = (self.frame_limit - taken).min(MAX_EXTENSION - (out.len() - extension));
+        let is_open = self.receiver.report(space, out);
+        let (next, heard) = self.receiver.progress();
+        fields.emit(out.len() - extension, next, heard, is_open, out);
+        // What did not fit is news still.
+        self.news.frames = u32::from(!is_open);
+        self.news.since = now;
+    }
+
+    /// When the news is to be told, whatever else there is to send.
+    fn report_due(&self) -> Option<Instant> {
+        match self.news.frames {
+            0 => None,
+            frames if frames >= self.news.worth => Some(self.news.since),
+            _ => Some(self.news.since + REPORT_DELAY),
+        }
+    }
+
+    fn handle_parts(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+        self.receiver.on_serial(frame.serial);
+        let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
+        let valid = self
+            .serial
+            .checked_sub(behind)
+            .is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
+        self.counters.acks_invalid += u64::from(!valid);
+        if frame.protocol == SubProtocol::Control {
+            return Ok(());
+        }
+        if self.news.frames == 0 {
+            self.news.since = now;
+        }
+        self.news.frames = self.news.frames.saturating_add(1);
+        if frame.protocol == SubProtocol::Reliable {
+            return self.receiver.handle(frame, &mut self.ready);
+        }
+        let (first, last) = (frame.first, frame.last);
+        self.unreliable_receiver.handle(frame.sequence, first, last, frame.payload, &mut self.ready)
+    }
+}
+
+impl Endpoint for Wide {
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities()
+    }
+
+    fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_room(treatment) {
+            return Err(Full(packet));
+        }
+        if treatment.is_once() {
+            self.unreliable_sender.offer(packet);
+        } else {
+            self.sender.offer(packet);
+        }
+        Ok(())
+    }
+
+    /// One packet of each class waits at most; others should wait where they can be managed.
+    fn has_room(&self, treatment: Treatment) -> bool {
+        if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
+    }
+
+    fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        self.counters.received += 1;
+        let parsed = Frame::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
+        self.handle_parts(now, &parsed)
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.serial += 1;
+        let kind = self
+            .poll_unreliable(now, out)
+            .or_else(|| self.poll_reliable(now, out))
+            .unwrap_or_else(|| self.bare_ack(now, out));
+        Some(FrameInfo { kind, late_len: 0 })
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        self.ready.pop()
+    }
+
+    /// When a report is due that [`Endpoint::demand`] asks for then.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.report_due()
+    }
+
+    fn demand(&self, now: Instant) -> Demand {
+        if self.sender.is_urgent()
+            || self.unreliable_sender.is_pending()
+            || self.report_due().is_some_and(|due| due <= now)
+        {
+            Demand::Fresh
+        } else if self.sender.has_outstanding() {
+            Demand::Filler
+        } else {
+            Demand::Nothing
+        }
+    }
+
+    /// Never: a filler is data.
+    fn is_at_rest(&self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
+    /// have delivered them; a packet that was not cut to its end starts again.
+    fn reset(&mut self) {
+        self.counters.packets_reset += self.sender.reset();
+        self.receiver.reset();
+        self.unreliable_sender.reset();
+        self.unreliable_receiver.reset();
+        self.unreliable_run = 0;
+        self.serial = 0;
+        self.news.frames = 0;
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("frames-new", c.new),
+            ("frames-retransmitted", c.retransmissions),
+            ("frames-filler", c.fillers),
+            ("frames-unreliable", c.unreliable),
+            ("frames-control", c.control),
+            ("frames-flagged", self.sender.flags()),
+            ("frames-received", c.received),
+            ("frames-duplicate", self.receiver.duplicates()),
+            ("frames-late", self.unreliable_receiver.late()),
+            ("frames-missing", self.unreliable_receiver.missing()),
+            ("frames-malformed", c.malformed),
+            ("acks-invalid", c.acks_invalid),
+            ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
+            ("packets-not-taken", self.ready.dropped()),
+            ("packets-reset", c.packets_reset),
+        ]
+    }
+}
+
+/// Of the line's time, what goes by between two bare acknowledgements at least. Ours: little beside any satellite's delay, and up to
+/// 5 % of the capacity of the way back at 6 Mbit/s, ever less above.
+const REPORT_TIME: Duration = Duration::from_millis(2);
+
+/// Frames that are worth a report on the fastest line: 64 take 0.7 ms at 1 Gbit/s.
+const MOST_WORTH: u64 = 64;
+
+/// The longest that a frame's arrival is kept back. Ours.
+const REPORT_DELAY: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests;

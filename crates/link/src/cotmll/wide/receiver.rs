@@ -1,0 +1,248 @@
+//! What arrived, what of it may go up, and what to tell the sender.
+
+use std::collections::VecDeque;
+
+use base::Packet;
+
+use crate::endpoint::Discard;
+use crate::ready::Ready;
+use crate::reassembly::Reassembly;
+
+use super::config::Order;
+use super::sequence::{MAX_WINDOW, ahead};
+use super::spans::Spans;
+use super::trailer::{Frame, push_varint};
+
+/// The sliding receive window.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    order: Order,
+    /// The first frame that has not been received.
+    next: u64,
+    /// Frames received beyond `next`.
+    received: Spans,
+    /// The frames from `next` to the last that was received.
+    slots: VecDeque<Slot>,
+    /// The packet that the frames up to `next` have begun.
+    reassembly: Reassembly,
+    /// The newest serial.
+    heard: u64,
+    /// Where the next report starts, unless that has been received.
+    report_from: u64,
+    /// Packets beyond a gap whose fragments do not fit together.
+    misplaced: u64,
+    duplicates: u64,
+}
+
+/// A frame of the window, missing or received.
+#[derive(Debug, Default)]
+struct Slot {
+    held: Option<Held>,
+    /// Frames from here to the first of a packet that waits for the one which ends here; 0 if none does.
+    successor: u32,
+}
+
+/// A frame beyond a gap.
+#[derive(Debug)]
+struct Held {
+    /// `None` once it was delivered.
+    payload: Option<Packet>,
+    first: bool,
+    last: bool,
+    back: u32,
+}
+
+impl Receiver {
+    pub(super) fn new(order: Order) -> Self {
+        Self {
+            order,
+            next: 0,
+            received: Spans::default(),
+            slots: VecDeque::new(),
+            reassembly: Reassembly::default(),
+            heard: 0,
+            report_from: 0,
+            misplaced: 0,
+            duplicates: 0,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn expect_from(&mut self, number: u64) {
+        (self.next, self.heard) = (number, number);
+    }
+
+    /// Takes note of a frame of any class.
+    pub(super) fn on_serial(&mut self, serial: u32) {
+        self.heard += ahead(self.heard, serial).unwrap_or(0);
+    }
+
+    /// The first frame that has not come, and the newest serial that has.
+    pub(super) const fn progress(&self) -> (u64, u64) {
+        (self.next, self.heard)
+    }
+
+    /// Takes a frame of class 001; packets that may go up now go to `ready`.
+    pub(super) fn handle(&mut self, frame: &Frame<'_>, ready: &mut Ready) -> Result<(), Discard> {
+        let duplicate = Discard::Duplicate(frame.sequence.into());
+        let Some(offset) = ahead(self.next, frame.sequence) else {
+            self.duplicates += 1;
+            return Err(duplicate);
+        };
+        if offset >= MAX_WINDOW.into() {
+            return Err(Discard::OutsideWindow(frame.sequence.into()));
+        }
+        let (at, sequence) = (offset as usize, self.next + offset);
+        if at == 0 && self.slots.is_empty() {
+            self.next += 1;
+            if let Some(packet) = self.reassembly.push(frame.first, frame.last, frame.payload) {
+                ready.push(packet);
+            }
+            return Ok(());
+        }
+        if self.slots.get(at).is_some_and(|slot| slot.held.is_some()) {
+            self.duplicates += 1;
+            return Err(duplicate);
+        }
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, Slot::default);
+        }
+        let payload = Some(Packet::from_slice(frame.payload));
+        self.slots[at].held = Some(Held { payload, first: frame.first, last: frame.last, back: frame.back });
+        self.received.insert(sequence, sequence + 1, |_, _| ());
+        if at == 0 {
+            self.advance(ready);
+        } else if self.order != Order::Link {
+            self.deliver_around(sequence, ready);
+        }
+        Ok(())
+    }
+
+    /// Moves on over the frames that have been received.
+    fn advance(&mut self, ready: &mut Ready) {
+        while let Some(Slot { held: Some(held), successor }) =
+            self.slots.pop_front_if(|slot| slot.held.is_some())
+        {
+            let sequence = self.next;
+            self.next += 1;
+            if let Some(payload) = held.payload {
+                let complete = if held.first && held.last {
+                    self.reassembly.abort();
+                    Some(payload)
+                } else {
+                    self.reassembly.push(held.first, held.last, &payload)
+                };
+                if let Some(packet) = complete {
+                    ready.push(packet);
+                }
+            }
+            if successor > 0 {
+                self.deliver_around(sequence + u64::from(successor), ready);
+            }
+        }
+        self.received.forget_before(self.next);
+    }
+
+    /// Delivers the packet that a frame beyond the gap belongs to, if all of it is there and its turn has come, and those
+    /// that waited for it.
+    ///
+    /// Its frames stay received: they are not news when they come again.
+    fn deliver_around(&mut self, sequence: u64, ready: &mut Ready) {
+        let mut following = Some(sequence);
+        while let Some(sequence) = following
+            && let Some((first, last)) = self.packet_around(sequence)
+            && self.is_its_turn(first)
+        {
+            let mut whole = Reassembly::default();
+            for slot in self.slots.range_mut(first..=last) {
+                let Some(held) = &mut slot.held else { continue };
+                let Some(payload) = held.payload.take() else { continue };
+                if held.first && held.last {
+                    ready.push(payload);
+                } else if let Some(packet) = whole.push(held.first, held.last, &payload) {
+                    ready.push(packet);
+                }
+            }
+            whole.abort();
+            self.misplaced += whole.incomplete();
+            let successor = u64::from(self.slots[last].successor);
+            following = (successor > 0).then_some(self.next + last as u64 + successor);
+        }
+    }
+
+    /// The places of the first and the last frame of the packet around a frame beyond the gap, if all between are there.
+    fn packet_around(&self, sequence: u64) -> Option<(usize, usize)> {
+        let at = usize::try_from(sequence.checked_sub(self.next)?).ok()?;
+        let is_there = |place: &usize| self.slots.get(*place).is_some_and(|slot| slot.held.is_some());
+        let held = |place: &usize| self.slots[*place].held.as_ref();
+        let last = (at..self.slots.len())
+            .take_while(is_there)
+            .find(|place| held(place).is_some_and(|held| held.last))?;
+        let first =
+            (0..=at).rev().take_while(is_there).find(|place| held(place).is_some_and(|held| held.first))?;
+        Some((first, last))
+    }
+
+    /// Whether the packet that starts at a place may go up. If not, it waits for the packet before it in its flow.
+    fn is_its_turn(&mut self, first: usize) -> bool {
+        let back = self.slots[first].held.as_ref().map_or(0, |held| held.back) as usize;
+        if self.order == Order::None || back == 0 || back > first {
+            return true;
+        }
+        let before = &mut self.slots[first - back];
+        let is_delivered = before.held.as_ref().is_some_and(|held| held.payload.is_none());
+        if !is_delivered {
+            before.successor = back as u32;
+        }
+        is_delivered
+    }
+
+    /// Appends what there is room for in `space` bytes of what was received beyond `next`; whether that reaches the end.
+    ///
+    /// What does not fit is told by the reports that follow, each of which starts where the one before ended.
+    pub(super) fn report(&mut self, space: usize, out: &mut Vec<u8>) -> bool {
+        if self.received.is_empty() {
+            return true;
+        }
+        let start = if self.report_from > self.next { self.report_from } else { self.next };
+        let limit = out.len() + space;
+        let mut at = start;
+        push_varint(start - self.next, out);
+        for (first, end) in self.received.runs_from(start) {
+            let len = out.len();
+            push_varint(first - at, out);
+            push_varint(end - first, out);
+            if out.len() > limit {
+                out.truncate(len);
+                if at == start {
+                    // Not even one run: say nothing rather than something wrong.
+                    out.truncate(limit - space);
+                }
+                self.report_from = at;
+                return false;
+            }
+            at = end;
+        }
+        self.report_from = 0;
+        true
+    }
+
+    /// Starts anew with an empty window.
+    pub(super) fn reset(&mut self) {
+        self.reassembly.abort();
+        let empty = Self::new(self.order);
+        let before = core::mem::replace(self, empty);
+        (self.reassembly, self.misplaced, self.duplicates) =
+            (before.reassembly, before.misplaced, before.duplicates);
+    }
+
+    /// Frames received again.
+    pub(super) const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Packets given up because the peer sent their fragments wrongly, or started afresh.
+    pub(super) const fn incomplete(&self) -> u64 {
+        self.reassembly.incomplete() + self.misplaced
+    }
+}

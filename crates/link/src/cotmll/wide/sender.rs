@@ -1,0 +1,302 @@
+//! What was sent, what of it is unacknowledged, and what goes next: COTMLL's rules 1 to 3 over a large window.
+//!
+//! Packets are kept whole until their last frame has left the window; a frame is a range of one of them.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use base::Packet;
+
+use crate::endpoint::FrameKind;
+use crate::flow;
+
+use super::sequence::{SPACE, beyond};
+use super::spans::Spans;
+use super::trailer::Report;
+
+/// The sliding transmission window.
+#[derive(Debug)]
+pub(super) struct Sender {
+    window: u64,
+    /// First frame in the window: the first that no cumulative acknowledgement covers.
+    base: u64,
+    /// The window's frames, from `base` on.
+    frames: VecDeque<Frame>,
+    /// Every sending of a frame that may be unacknowledged, oldest first: its serial and the frame. One that is out of date is
+    /// dropped when it comes to the front.
+    by_age: VecDeque<(u64, u64)>,
+    flagged: BTreeSet<u64>,
+    /// Frames beyond `base` that the receiver has told of.
+    told: Spans,
+    outstanding: u64,
+    /// Packets of which frames are in the window or still to be cut, oldest first.
+    packets: VecDeque<Packet>,
+    /// Packets that have left `packets`.
+    packets_done: u64,
+    /// Bytes of the last packet that were cut; `None` if it was cut to its end.
+    cut: Option<usize>,
+    /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
+    flows: Box<[u64]>,
+    flags: u64,
+}
+
+/// A frame in the window.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Its latest sending.
+    serial: u64,
+    packet: u64,
+    start: u32,
+    len: u32,
+    back: u32,
+    first: bool,
+    last: bool,
+    is_received: bool,
+}
+
+/// A frame that was chosen; its payload is already written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub(super) kind: FrameKind,
+    pub(super) sequence: u64,
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) back: u32,
+}
+
+impl Sender {
+    pub(super) fn new(window: u32) -> Self {
+        Self {
+            window: window.into(),
+            base: 0,
+            frames: VecDeque::new(),
+            by_age: VecDeque::new(),
+            flagged: BTreeSet::new(),
+            told: Spans::default(),
+            outstanding: 0,
+            packets: VecDeque::new(),
+            packets_done: 0,
+            cut: None,
+            flows: vec![0; FLOWS].into(),
+            flags: 0,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, number: u64) {
+        self.base = number;
+    }
+
+    /// Whether a packet waits to be cut, wholly or partly.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Takes the next packet to be cut; none may be pending.
+    pub(super) fn offer(&mut self, packet: Packet) {
+        debug_assert!(!self.is_pending(), "one packet at a time");
+        self.packets.push_back(packet);
+        self.cut = Some(0);
+    }
+
+    /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
+    pub(super) fn is_urgent(&self) -> bool {
+        !self.flagged.is_empty() || self.may_cut()
+    }
+
+    /// Whether rule 3 would find a frame: one is unacknowledged.
+    pub(super) const fn has_outstanding(&self) -> bool {
+        self.outstanding > 0
+    }
+
+    /// Frames in the window, acknowledged ones behind a gap among them.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    /// Frames flagged so far.
+    pub(super) const fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    fn next(&self) -> u64 {
+        self.base + self.frames.len() as u64
+    }
+
+    fn may_cut(&self) -> bool {
+        self.is_pending() && self.in_flight() < self.window
+    }
+
+    fn frame(&self, sequence: u64) -> &Frame {
+        &self.frames[(sequence - self.base) as usize]
+    }
+
+    /// Appends the payload of the frame that the rules choose, of at most `room` bytes; `None` if they choose none.
+    pub(super) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+        if let Some(first) = self.flagged.pop_first() {
+            return Some(self.send(FrameKind::Retransmission, first, serial, out));
+        }
+        if self.may_cut() {
+            let frame = self.cut_frame(room)?;
+            return Some(self.send(FrameKind::New, frame, serial, out));
+        }
+        let (_, oldest) = self.oldest()?;
+        Some(self.send(FrameKind::Filler, oldest, serial, out))
+    }
+
+    /// The latest sending of the unacknowledged frame that was sent least recently.
+    fn oldest(&mut self) -> Option<(u64, u64)> {
+        while let Some(&(serial, sequence)) = self.by_age.front() {
+            let is_current = sequence >= self.base && {
+                let frame = self.frame(sequence);
+                !frame.is_received && frame.serial == serial
+            };
+            if is_current {
+                return Some((serial, sequence));
+            }
+            self.by_age.pop_front();
+        }
+        None
+    }
+
+    /// Cuts a frame of at most `room` bytes off the pending packet, if there is one.
+    fn cut_frame(&mut self, room: usize) -> Option<u64> {
+        let sequence = self.next();
+        let packet = self.packets.back()?;
+        let start = self.cut?;
+        let len = room.min(packet.len() - start);
+        let (first, last) = (start == 0, start + len == packet.len());
+        let mut back = 0;
+        if first || last {
+            let flow = &mut self.flows[(flow::hash(packet) % FLOWS as u64) as usize];
+            // What was acknowledged has been delivered.
+            if first && *flow > self.base {
+                back = (sequence + 1 - *flow) as u32;
+            }
+            if last {
+                *flow = sequence + 1;
+            }
+        }
+        self.cut = if last { None } else { Some(start + len) };
+        self.frames.push_back(Frame {
+            serial: 0,
+            packet: self.packets_done + self.packets.len() as u64 - 1,
+            start: start as u32,
+            len: len as u32,
+            back,
+            first,
+            last,
+            is_received: false,
+        });
+        self.outstanding += 1;
+        Some(sequence)
+    }
+
+    fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
+        let frame = &mut self.frames[(sequence - self.base) as usize];
+        frame.serial = serial;
+        self.by_age.push_back((serial, sequence));
+        let packet = &self.packets[(frame.packet - self.packets_done) as usize];
+        let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
+        out.extend_from_slice(&packet[start..end]);
+        Chosen { kind, sequence, first: frame.first, last: frame.last, back: frame.back }
+    }
+
+    /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
+    /// frames can have sent. One that is none, or old, changes nothing.
+    pub(super) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
+        let in_flight = self.in_flight();
+        let count = beyond(self.base, report.next);
+        let next = self.base + count;
+        if count > in_flight {
+            // An older report that was overtaken is nothing wrong, and nothing new.
+            return SPACE - count <= self.window;
+        }
+        let Some(stretch) = Self::stretch(report, next, self.next()) else { return false };
+        self.slide(next);
+        if let Some((_, pairs)) = report.runs() {
+            let mut at = stretch.0;
+            for (missing, received) in pairs.flatten() {
+                self.settle(at + missing, at + missing + received);
+                at += missing + received;
+            }
+        }
+        self.flag(heard, stretch, report.is_open);
+        true
+    }
+
+    /// The frames that a report tells of, if all of them were sent.
+    fn stretch(report: &Report<'_>, next: u64, end: u64) -> Option<(u64, u64)> {
+        let (from, pairs) = report.runs()?;
+        let (start, mut at) = (next + from, next + from);
+        for pair in pairs {
+            let (missing, received) = pair?;
+            at += missing + received;
+        }
+        (at <= end).then_some((start, at))
+    }
+
+    /// Moves the window's start.
+    fn slide(&mut self, base: u64) {
+        while self.base < base
+            && let Some(frame) = self.frames.pop_front()
+        {
+            if !frame.is_received {
+                self.outstanding -= 1;
+                self.flagged.remove(&self.base);
+            }
+            if frame.last {
+                self.packets.pop_front();
+                self.packets_done += 1;
+            }
+            self.base += 1;
+        }
+        self.told.forget_before(self.base);
+    }
+
+    /// Frames `start..end` have come.
+    fn settle(&mut self, start: u64, end: u64) {
+        let Self { told, frames, flagged, outstanding, base, .. } = self;
+        told.insert(start.max(*base), end, |from, to| {
+            for sequence in from..to {
+                frames[(sequence - *base) as usize].is_received = true;
+                flagged.remove(&sequence);
+            }
+            *outstanding -= to - from;
+        });
+    }
+
+    /// Flags frames that are missing from a stretch although a later sending was heard. Those that a report says nothing about
+    /// wait for one that does.
+    fn flag(&mut self, heard: u64, (start, end): (u64, u64), is_open: bool) {
+        while let Some((serial, sequence)) = self.oldest() {
+            let is_told = start <= sequence && (sequence < end || is_open);
+            if serial + REORDERING > heard || !is_told {
+                return;
+            }
+            self.by_age.pop_front();
+            self.flagged.insert(sequence);
+            self.flags += 1;
+        }
+    }
+
+    /// Starts anew with an empty window; answers how many packets were given up for that.
+    ///
+    /// A packet that was not cut to its end is kept and will be cut from its start.
+    pub(super) fn reset(&mut self) -> u64 {
+        let pending = if self.is_pending() { self.packets.pop_back() } else { None };
+        let unsure = self.packets.len() as u64;
+        let flags = self.flags;
+        *self = Self::new(self.window as u32);
+        self.flags = flags;
+        if let Some(packet) = pending {
+            self.offer(packet);
+        }
+        unsure
+    }
+}
+
+/// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
+pub(super) const REORDERING: u64 = 3;
+
+/// Flows whose order is kept apart. Two that share a place keep one order, which costs them a wait at worst.
+const FLOWS: usize = 1024;

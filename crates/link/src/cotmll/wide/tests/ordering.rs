@@ -1,0 +1,81 @@
+//! Who waits for whom.
+
+use super::*;
+
+/// When each packet of three flows arrives if the first frame is lost: flow 1 has packets 0 and 3, flow 2 packet 1, flow 3 packet 2.
+fn arrivals(ordered: Order) -> Vec<(u32, u64)> {
+    let mut pair = Pair::new(Config { ordered, ..Config::default() }, 10);
+    let mut first = true;
+    let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        if side == 0 && core::mem::take(&mut first) {
+            line.pop_back();
+            line.push_back(None);
+        }
+    };
+    let sent = [(1, 0), (2, 1), (3, 2), (1, 3)].map(|(flow, number)| packet(flow, number, 60));
+    let arrived = pair.carry(sent, 60, &mut losing);
+    let ms = |at: Instant| at.saturating_since(Instant::ZERO).as_nanos() / 1_000_000;
+    arrived.iter().map(|(at, packet)| (flow_and_number(packet).1, ms(*at))).collect()
+}
+
+#[test]
+fn packets_wait_for_their_own_flow_only() {
+    let flow = arrivals(Order::Flow);
+    assert_eq!((flow[0], flow[1]), ((1, 12), (2, 13)));
+    assert_eq!((flow[2].0, flow[3].0), (0, 3));
+    assert!(flow[2].1 > 14 && flow[2].1 == flow[3].1, "{flow:?}");
+    let link = arrivals(Order::Link);
+    assert!(link.iter().map(|(number, _)| *number).eq(0..4));
+    assert!(link.iter().all(|(_, at)| *at == link[0].1), "{link:?}");
+    let none = arrivals(Order::None);
+    assert_eq!(none[..3], [(1, 12), (2, 13), (3, 14)]);
+    assert_eq!(none[3].0, 0);
+}
+
+/// A chain: each packet waits for the one before, of which one after the other comes.
+#[test]
+fn those_that_waited_follow_in_turn() {
+    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut ready = Ready::holding(10);
+    let report = trailer::Report { next: 0, heard: 0, is_open: true, runs: &[] };
+    let mut take = |sequence, back, payload: &[u8]| {
+        let protocol = SubProtocol::Reliable;
+        let frame = Frame { protocol, first: true, last: true, sequence, back, serial: 0, report, payload };
+        receiver.handle(&frame, &mut ready).unwrap();
+        core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(take(5, 2, &[5]), []);
+    assert_eq!(take(3, 2, &[3]), []);
+    assert_eq!(take(4, 0, &[4]), [4], "another flow");
+    assert_eq!(take(1, 0, &[1]), [1, 3, 5]);
+    assert_eq!(take(2, 1, &[2]), [2], "its predecessor has been delivered");
+    assert_eq!(take(7, 1, &[7]), []);
+    assert_eq!(take(0, 0, &[0]), [0]);
+    assert_eq!(take(6, 0, &[6]), [6, 7]);
+}
+
+/// A packet of several frames goes up when the last of them comes, whichever that is.
+#[test]
+fn a_packet_beyond_a_gap_is_put_together() {
+    for last_to_come in 1..4 {
+        let mut receiver = receiver::Receiver::new(Order::Flow);
+        let mut ready = Ready::holding(10);
+        let report = trailer::Report { next: 0, heard: 0, is_open: true, runs: &[] };
+        for sequence in [1, 2, 3].into_iter().filter(|n| *n != last_to_come).chain([last_to_come]) {
+            assert!(ready.pop().is_none());
+            let (first, last, payload) = (sequence == 1, sequence == 3, [sequence as u8]);
+            let frame = Frame {
+                protocol: SubProtocol::Reliable,
+                first,
+                last,
+                sequence,
+                back: 0,
+                serial: 0,
+                report,
+                payload: &payload,
+            };
+            receiver.handle(&frame, &mut ready).unwrap();
+        }
+        assert_eq!(&*ready.pop().unwrap(), [1, 2, 3]);
+    }
+}

@@ -1,0 +1,237 @@
+//! What follows the payload of a wide frame.
+//!
+//! ```text
+//! +---------+-----------+---------+-----------+----------+--------+------+-------+
+//! | payload | extension | flags   | extension | sequence | serial | next | heard |
+//! |         |           |         | length    |          |        |      |       |
+//! +---------+-----------+---------+-----------+----------+--------+------+-------+
+//!   n bytes   0 to 255    1         1           3          3        3      3        big-endian
+//! ```
+//!
+//! The flags are, from the highest bit: sub-protocol (3), first, last, open; two bits are zero. In front of a packet
+//! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
+//! Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
+//! starts, and in turn how many frames are missing and how many have come. Each number is a varint: seven bits a byte,
+//! the lowest first, and a high bit on all bytes but the last (LEB128).
+
+use crate::cotmll::SubProtocol;
+use crate::endpoint::Discard;
+
+use super::sequence::on_air;
+
+/// Bytes of a trailer without its extension.
+pub const TRAILER_LEN: usize = 14;
+
+/// The longest extension.
+pub(super) const MAX_EXTENSION: usize = 255;
+
+/// A wide frame, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame<'a> {
+    pub(super) protocol: SubProtocol,
+    /// The payload starts a packet.
+    pub(super) first: bool,
+    /// The payload ends a packet.
+    pub(super) last: bool,
+    /// The frame's number in its class; 0 in control frames.
+    pub(super) sequence: u32,
+    /// Frames back to the last one of the flow's packet before; 0 if that is known to have arrived, or if there is none.
+    pub(super) back: u32,
+    /// Counts all frames that were sent, whatever they carry.
+    pub(super) serial: u32,
+    pub(super) report: Report<'a>,
+    pub(super) payload: &'a [u8],
+}
+
+/// What a receiver tells of its window, as of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report<'a> {
+    /// All frames before this one have come.
+    pub(super) next: u32,
+    /// The newest serial that has come.
+    pub(super) heard: u32,
+    /// No frame beyond the stretch has come.
+    pub(super) is_open: bool,
+    /// The stretch, as [`Report::runs`] reads it.
+    pub(super) runs: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Takes `frame` apart.
+    ///
+    /// # Errors
+    /// [`Discard::Truncated`] if it is shorter than its fields, [`Discard::Malformed`] with values that no sender writes.
+    pub(super) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
+        let truncated = Discard::Truncated(frame.len());
+        let (rest, trailer) = frame.split_last_chunk::<TRAILER_LEN>().ok_or(truncated)?;
+        let [flags, extension, numbers @ ..] = trailer;
+        let (payload, extension) =
+            rest.split_at_checked(rest.len().wrapping_sub((*extension).into())).ok_or(truncated)?;
+        let protocol = match flags >> 5 {
+            0 => SubProtocol::Control,
+            1 => SubProtocol::Reliable,
+            2 => SubProtocol::Unreliable,
+            _ => return Err(Discard::Malformed),
+        };
+        if flags & UNUSED != 0 {
+            return Err(Discard::Malformed);
+        }
+        let first = flags & FIRST != 0;
+        let mut runs = extension;
+        let has_back = first && protocol == SubProtocol::Reliable;
+        let back = if has_back { read_varint(&mut runs).ok_or(Discard::Malformed)? } else { 0 };
+        let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
+        let report = Report { next: number(6), heard: number(9), is_open: flags & OPEN != 0, runs };
+        let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
+        Ok(Self { protocol, first, last, sequence, back, serial, report, payload })
+    }
+}
+
+impl<'a> Report<'a> {
+    /// Where the stretch starts, as its distance from `next`, and what it consists of: pairs of frames missing and
+    /// frames received. `None` where the bytes are no report; the pairs end early if they are none.
+    pub(super) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
+        let mut bytes = self.runs;
+        let from = if bytes.is_empty() { 0 } else { read_varint(&mut bytes)? };
+        let pairs = core::iter::from_fn(move || {
+            if bytes.is_empty() {
+                return None;
+            }
+            let missing = read_varint(&mut bytes);
+            let received = missing.and_then(|_| read_varint(&mut bytes));
+            if received.is_none() {
+                bytes = &[];
+            }
+            Some(missing.zip(received).map(|(missing, received)| (missing.into(), received.into())))
+        });
+        Some((from.into(), pairs))
+    }
+}
+
+/// What a sender writes behind a payload, but for the report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    pub(super) protocol: SubProtocol,
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) sequence: u64,
+    pub(super) serial: u64,
+}
+
+impl Fields {
+    /// Appends the trailer behind an extension of `extension` bytes.
+    pub(super) fn emit(&self, extension: usize, next: u64, heard: u64, is_open: bool, out: &mut Vec<u8>) {
+        debug_assert!(extension <= MAX_EXTENSION, "the extension has one byte for its length");
+        let flag = |on, bit| if on { bit } else { 0 };
+        out.push(
+            (self.protocol as u8) << 5
+                | flag(self.first, FIRST)
+                | flag(self.last, LAST)
+                | flag(is_open, OPEN),
+        );
+        out.push(extension as u8);
+        for number in [self.sequence, self.serial, next, heard] {
+            out.extend_from_slice(&on_air(number).to_be_bytes()[1..]);
+        }
+    }
+}
+
+/// Appends a number in as few bytes as it needs.
+pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number of up to 28 bits off the front of `bytes`.
+fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut number = 0;
+    for shift in [0, 7, 14, 21] {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+const FIRST: u8 = 0b1_0000;
+const LAST: u8 = 0b1000;
+const OPEN: u8 = 0b100;
+const UNUSED: u8 = 0b11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn fields_are_where_the_layout_says() {
+        let fields = Fields {
+            protocol: SubProtocol::Reliable,
+            first: true,
+            last: false,
+            sequence: 0x1_02_03_04,
+            serial: 0x05_06_07,
+        };
+        let mut frame = b"payload".to_vec();
+        push_varint(300, &mut frame);
+        [3, 1, 200].into_iter().for_each(|number| push_varint(number, &mut frame));
+        fields.emit(6, 0x08_09_0a, 0x0b_0c_0d, true, &mut frame);
+        let trailer = [0b0011_0100, 6, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
+        assert_eq!(frame, [b"payload".as_slice(), &[0xac, 2, 3, 1, 0xc8, 1], &trailer].concat());
+        let parsed = Frame::parse(&frame).unwrap();
+        assert_eq!((parsed.payload, parsed.back), (b"payload".as_slice(), 300));
+        assert_eq!((parsed.sequence, parsed.serial), (0x02_03_04, 0x05_06_07));
+        assert!((parsed.first, parsed.last, parsed.report.is_open) == (true, false, true));
+        let (from, pairs) = parsed.report.runs().unwrap();
+        assert_eq!((from, pairs.collect::<Vec<_>>()), (3, vec![Some((1, 200))]));
+    }
+
+    #[test]
+    fn what_no_sender_writes_is_refused() {
+        let bare = |flags, extension| [&[flags, extension], [0; 12].as_slice()].concat();
+        assert_eq!(Frame::parse(&[0; 13]), Err(Discard::Truncated(13)));
+        assert_eq!(Frame::parse(&bare(0, 1)), Err(Discard::Truncated(14)));
+        for flags in [0b0110_0000, 0b1110_0000, 1, 2] {
+            assert_eq!(Frame::parse(&bare(flags, 0)), Err(Discard::Malformed));
+        }
+        // The first frame of a packet has a distance, and numbers end.
+        assert_eq!(Frame::parse(&bare(0b0011_0000, 0)), Err(Discard::Malformed));
+        let endless = [[0x80; 4].as_slice(), &bare(0b0011_0000, 4)].concat();
+        assert_eq!(Frame::parse(&endless), Err(Discard::Malformed));
+    }
+
+    #[test]
+    fn a_report_that_ends_early_says_so() {
+        let report = |runs| Report { next: 0, heard: 0, is_open: false, runs };
+        assert!(report(&[0x80]).runs().is_none());
+        let pairs = |runs| report(runs).runs().unwrap().1.collect::<Vec<_>>();
+        assert_eq!(pairs(&[]), []);
+        assert_eq!(pairs(&[0, 1, 2, 3]), [Some((1, 2)), None]);
+        assert_eq!(pairs(&[0, 1, 0x80]), [None]);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_read_as_they_were_written(number in 0_u32..1 << 28, rest in any::<[u8; 2]>()) {
+            let mut bytes = Vec::new();
+            push_varint(number.into(), &mut bytes);
+            bytes.extend(rest);
+            let mut left = bytes.as_slice();
+            prop_assert_eq!(read_varint(&mut left), Some(number));
+            prop_assert_eq!(left, rest);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(frame) = Frame::parse(&bytes) && let Some((_, pairs)) = frame.report.runs() {
+                prop_assert!(pairs.count() <= bytes.len());
+            }
+        }
+    }
+}
