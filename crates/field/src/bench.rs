@@ -41,7 +41,7 @@ pub struct Options {
 pub enum Scheme {
     /// Our gateways with `plain`, super-segments whole.
     Plain,
-    /// Our gateways with `cotmll`, its frames as long as a datagram.
+    /// Our gateways with `cotmll`.
     Cotmll,
     /// wireguard-go.
     WireguardGo,
@@ -214,8 +214,7 @@ impl Site {
             Scheme::WireguardGo => {
                 wireguard::start(&self.namespaces, &self.directory, &mut self.processes)?;
             }
-            // Frames that fill a datagram: 1500 bytes less the headers of IP, UDP, session and COTMLL.
-            Scheme::Cotmll => self.start_gateways("{ cotmll = { frame-payload = 1436 } }")?,
+            Scheme::Cotmll => self.start_gateways("\"cotmll\"")?,
             Scheme::Plain => self.start_gateways("\"plain\"")?,
         }
         Ok(self)

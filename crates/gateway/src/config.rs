@@ -18,7 +18,7 @@
 //! efl-key = "00112233445566778899aabbccddeeff"   # optional: encrypts below the session too
 //!
 //! [link]
-//! protocol = "cotmll"             # or a table with its parameters: { cotmll = { sessions = 4 } }
+//! protocol = "cotmll"             # or a table with its parameters: { cotmll = { ordered = true } }
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
 //! queue = { drop-tail = { packets = 100 } }
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
@@ -90,7 +90,7 @@ pub struct Tun {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
     /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
-    #[serde(deserialize_with = "link::protocol::of_gateway")]
+    #[serde(with = "link::protocol::of_gateway")]
     pub protocol: Protocol,
     /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it, which on a
     /// serial line is its own rate.

@@ -33,7 +33,7 @@ pub enum Protocol {
     /// Selective-repeat ARQ that never stops sending.
     Cotmll(cotmll::Config),
     /// The same in a wider format.
-    #[serde(rename = "cotmll", serialize_with = "with_sequence")]
+    #[serde(rename = "cotmll", serialize_with = "wide_sequence")]
     Wide(wide::Config),
 }
 
@@ -84,23 +84,58 @@ impl Default for Protocol {
     }
 }
 
-/// Reads what a gateway means by the same words: COTMLL is wide unless told.
-///
-/// # Errors
-/// What the deserializer says of a wrong name, key or value.
-pub fn of_gateway<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
-    deserializer.deserialize_any(NameOrTable { sequence: Sequence::Wide })
+/// What a gateway means by the same words: COTMLL is wide unless told. For `#[serde(with = "…")]`.
+pub mod of_gateway {
+    use super::{
+        Deserializer, NameOrTable, Protocol, Sequence, Serialize, Serializer, cotmll, with_sequence,
+    };
+
+    /// Reads a protocol as a gateway means it.
+    ///
+    /// # Errors
+    /// What the deserializer says of a wrong name, key or value.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
+        deserializer.deserialize_any(NameOrTable { sequence: Sequence::Wide })
+    }
+
+    /// Writes a protocol so that it reads back here.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(protocol: &Protocol, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        enum Thesis<'a> {
+            #[serde(serialize_with = "thesis")]
+            Cotmll(&'a cotmll::Config),
+        }
+        fn thesis<S: Serializer>(config: &&cotmll::Config, serializer: S) -> Result<S::Ok, S::Error> {
+            with_sequence(Sequence::Thesis, *config, serializer)
+        }
+        match protocol {
+            Protocol::Cotmll(config) => Thesis::Cotmll(config).serialize(serializer),
+            other => other.serialize(serializer),
+        }
+    }
 }
 
 /// Writes the format's name in front of its parameters.
-fn with_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<S::Ok, S::Error> {
+fn with_sequence<S: Serializer>(
+    sequence: Sequence,
+    config: impl Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Named<'a> {
+    struct Named<C> {
         sequence: Sequence,
         #[serde(flatten)]
-        config: &'a wide::Config,
+        config: C,
     }
-    Named { sequence: Sequence::Wide, config }.serialize(serializer)
+    Named { sequence, config }.serialize(serializer)
+}
+
+fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<S::Ok, S::Error> {
+    with_sequence(Sequence::Wide, config, serializer)
 }
 
 /// A protocol's name alone.
@@ -213,9 +248,9 @@ mod tests {
 
     #[test]
     fn cotmll_is_wide_at_a_gateway_unless_told() {
-        #[derive(Deserialize)]
+        #[derive(Debug, Deserialize, Serialize)]
         struct Link {
-            #[serde(deserialize_with = "of_gateway")]
+            #[serde(with = "of_gateway")]
             protocol: Protocol,
         }
         let read = |text: &str| {
@@ -228,6 +263,10 @@ mod tests {
         let thesis = Protocol::Cotmll(cotmll::Config::default());
         assert_eq!(read("{ cotmll = { sequence = \"thesis\" } }"), Ok(thesis));
         assert_eq!(read("\"plain\""), Ok(Protocol::default()));
+        for protocol in [wide, thesis, Protocol::default()] {
+            let text = toml::to_string(&Link { protocol }).unwrap();
+            assert_eq!(base::config::parse::<Link>("g.toml", &text).unwrap().protocol, protocol, "{text}");
+        }
         assert!(read("{ cotmll = { sessions = 4 } }").unwrap_err().contains("sequence = \"thesis\""));
     }
 

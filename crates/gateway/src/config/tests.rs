@@ -148,7 +148,7 @@ fn a_link_table_survives_as_text() {
 
 #[test]
 fn a_protocol_is_read_with_its_parameters() {
-    let table = "protocol = { cotmll = { block = \"latest\", sessions = 4 } }";
+    let table = "protocol = { cotmll = { sequence = \"thesis\", block = \"latest\", sessions = 4 } }";
     let site = SITE.replace("protocol = \"plain\"", table);
     let Protocol::Cotmll(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {
         panic!("another protocol");
