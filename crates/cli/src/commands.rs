@@ -1,6 +1,7 @@
 //! One file per subcommand: its arguments and what it prints.
 
 mod bench;
+mod bench_channels;
 mod bench_faulkner;
 mod bench_gateway;
 mod bench_scale;

@@ -10,7 +10,7 @@ mod transfer;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,12 +25,21 @@ use gateway::signals::Signals;
 /// One transfer to make.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The gateways' link.
-    pub link: Link,
+    /// The gateways' link; `None` for no gateways, so that the hosts meet the channel itself.
+    pub link: Option<Link>,
+    /// The channel's rate towards the terminal.
+    pub rate: Rate,
     /// Arguments of `emulate` that describe its channel, all but `errors`.
     pub channel: Vec<String>,
     /// Of that channel, as `emulate --errors` takes them.
     pub errors: String,
+}
+
+impl Case {
+    /// What the emulator is told besides the channel.
+    fn errors(&self) -> [String; 5] {
+        ["--errors", &self.errors, "--stats", "1", "--json"].map(str::to_owned)
+    }
 }
 
 /// How to make all of them.
@@ -81,7 +90,7 @@ pub fn run(
     progress: impl FnMut(&Run),
 ) -> Result<Vec<Run>, TestbedError> {
     check_namespaces(&format!("lhbulk{}-probe", std::process::id()))?;
-    let fastest = cases.iter().map(|case| case.link.down.0.bits_in(options.duration) / 8).max().unwrap_or(0);
+    let fastest = cases.iter().map(|case| case.rate.bits_in(options.duration) / 8).max().unwrap_or(0);
     let content = content((fastest + BUFFERS) as usize);
     // One is built at a time, so that building does not keep those that are under way from their time.
     let building = Mutex::new(());
@@ -103,10 +112,15 @@ struct Testbed<'a> {
 impl<'a> Testbed<'a> {
     fn up(options: &Options, case: &'a Case, number: usize, stop: &AtomicBool) -> Result<Self, TestbedError> {
         let name = Name::new(&format!("lhb{}-{number}", std::process::id()))?;
+        let mut channel = case.channel.clone();
+        if case.link.is_none() {
+            // This emulator is the only one: the devices that it makes are the hosts' way.
+            channel.extend(case.errors());
+        }
         let testbed = testbed::Options {
             name,
-            link: Some(case.link),
-            channel: case.channel.clone(),
+            link: case.link,
+            channel,
             mtu: options.mtu,
             carrier_mtu: options.carrier_mtu,
             patience: PATIENCE,
@@ -127,12 +141,13 @@ impl<'a> Testbed<'a> {
         stop: &AtomicBool,
     ) -> Result<Run, TestbedError> {
         let name = self.options.name.clone();
-        let said = testbed::emulator_log(&name)?.len();
-        self.options
-            .channel
-            .extend(["--errors", &self.case.errors, "--stats", "1", "--json"].map(str::to_owned));
+        let mut said = 0;
         let clock = Clock::start();
-        testbed::change_channel(&self.options)?;
+        if self.case.link.is_some() {
+            said = testbed::emulator_log(&name)?.len();
+            self.options.channel.extend(self.case.errors());
+            testbed::change_channel(&self.options)?;
+        }
         let begun = self.begun(said, &clock, stop)?;
         let plan = transfer::Plan {
             controller: options.configuration.controller,
@@ -148,8 +163,8 @@ impl<'a> Testbed<'a> {
             })?;
         let report = self.report(said)?;
         self.check_gateways()?;
-        let rate = self.case.link.down.0.as_bps() as f64;
-        let up_rate = self.case.link.up.0.as_bps() as f64;
+        let rate = self.case.rate.as_bps() as f64;
+        let up_rate = self.case.link.map_or(rate, |link| link.up.0.as_bps() as f64);
         let seconds = report["seconds"].as_f64().unwrap_or(f64::NAN);
         let counted = |line: &str, key: &str| report[line][key].as_u64().unwrap_or(0) as f64;
         let both = |key: &str| [counted("down", key), counted("up", key)];
@@ -200,7 +215,9 @@ impl<'a> Testbed<'a> {
     /// Whether both gateways live, with the session that they began with.
     fn check_gateways(&self) -> Result<(), TestbedError> {
         let name = &self.options.name;
-        for room in [Room::Gateway1, Room::Gateway2] {
+        let gateways =
+            if self.case.link.is_some() { [Room::Gateway1, Room::Gateway2].as_slice() } else { &[] };
+        for &room in gateways {
             if !testbed::process(name, room)?.is_some_and(|process| process.is_alive()) {
                 let what = format!("the gateway in {} has ended", room.name());
                 return Err(TestbedError::Process { what, log: String::new() });

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::{bench_faulkner, bench_gateway, bench_scale, bench_tcp};
+use super::{bench_channels, bench_faulkner, bench_gateway, bench_scale, bench_tcp};
 
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
@@ -21,6 +21,7 @@ pub(crate) struct Arguments {
 enum Benchmark {
     /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
     Engine(Engine),
+    Channels(bench_channels::Arguments),
     Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
     Scale(bench_scale::Arguments),
@@ -54,6 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             bench_engine(engine);
             ExitCode::SUCCESS
         }
+        Benchmark::Channels(channels) => bench_channels::execute(channels),
         Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
         Benchmark::Scale(scale) => bench_scale::execute(scale),

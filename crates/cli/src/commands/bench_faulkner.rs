@@ -152,7 +152,8 @@ fn transfer(case: &real_time::Case) -> Result<Case, ConfigError> {
         ("--overhead", OVERHEAD.to_string()),
     ];
     Ok(Case {
-        link: testbed::Link { config: link, up: rate, down: rate },
+        link: Some(testbed::Link { config: link, up: rate, down: rate }),
+        rate: RATE,
         channel: channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect(),
         errors: case.errors(),
     })

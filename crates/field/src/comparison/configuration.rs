@@ -22,6 +22,8 @@ pub enum Controller {
     Reno,
     /// CUBIC.
     Cubic,
+    /// BBR, of which ours is another version than the kernel's: not compared.
+    Bbr,
 }
 
 impl Controller {
@@ -31,6 +33,7 @@ impl Controller {
         match self {
             Self::Reno => "reno",
             Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
         }
     }
 }

@@ -1,0 +1,246 @@
+//! `longhaul bench channels`: the kernel's TCP over each protocol and over none, on a grid of channels.
+
+use std::process::ExitCode;
+
+use base::config::ConfigError;
+use base::{Duration, Rate};
+use field::bulk::{self, Case, Options, Run};
+use field::comparison::configuration::{Configuration, Controller};
+use field::testbed::{self, TestbedError};
+use gateway::config::{Link, PositiveRate};
+use gateway::signals::Signals;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::statistics::Spread;
+use serde_json::{Value, json};
+
+use super::bench::percent;
+use super::outcome::failure;
+
+/// Downloads by the kernel's CUBIC and BBR over gateways with each protocol, and over none, in real time. Needs root.
+///
+/// Each run has a testbed of its own. The emulator's line has a queue of one bandwidth-delay product; gateways are told its rate.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  longhaul bench channels --seconds 20
+  longhaul bench channels --rate 50 --rtt 600 --loss 0 --loss 1 --scheme none --scheme plain --seeds 3")]
+pub(crate) struct Arguments {
+    /// Rates of the line, in Mbit/s.
+    #[arg(long = "rate", value_name = "MBIT/S", default_values_t = [1, 10, 20], value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rates: Vec<u64>,
+    /// Round trips, in milliseconds.
+    #[arg(long = "rtt", value_name = "MS", default_values_t = [50, 600], value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    round_trips: Vec<u64>,
+    /// Random losses of the line's packets each way, in percent.
+    #[arg(long = "loss", value_name = "PERCENT", default_values_t = [0.0, 1.0, 5.0], value_parser = percent)]
+    losses: Vec<f64>,
+    /// What is between the hosts: none, plain, thesis or wide.
+    #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::ALL)]
+    schemes: Vec<Scheme>,
+    /// The hosts' congestion control.
+    #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
+    controllers: Vec<Congestion>,
+    /// Realisations of each channel: seeds 1 to this.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// How long each download lasts.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+    /// Testbeds at a time. More than two a core may want more than the machine has.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=100))]
+    jobs: u16,
+    /// Print one JSON object with every run instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is between the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Scheme {
+    None,
+    Plain,
+    Thesis,
+    Wide,
+}
+
+impl Scheme {
+    const ALL: [Self; 4] = [Self::None, Self::Plain, Self::Thesis, Self::Wide];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Plain => "plain",
+            Self::Thesis => "thesis",
+            Self::Wide => "wide",
+        }
+    }
+
+    /// The `[link]` of both gateways.
+    const fn link(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Plain => Some("protocol = \"plain\"\n"),
+            Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
+            Self::Wide => Some("protocol = { cotmll = { sequence = \"wide\" } }\n"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Congestion {
+    Cubic,
+    Bbr,
+}
+
+impl Congestion {
+    const fn controller(self) -> Controller {
+        match self {
+            Self::Cubic => Controller::Cubic,
+            Self::Bbr => Controller::Bbr,
+        }
+    }
+}
+
+/// A channel of the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    /// Mbit/s.
+    rate: u64,
+    /// Milliseconds.
+    round_trip: u64,
+    /// Percent.
+    loss: f64,
+}
+
+/// When downloads open: the gateways know each other, and the emulator is up.
+const OPENS: Duration = Duration::from_secs(3);
+/// Largest IP packet between the hosts, and of the line, in bytes: the gateway's defaults.
+const MTU: u32 = 1400;
+
+impl Place {
+    fn case(self, scheme: Scheme, seed: u64) -> Result<Case, ConfigError> {
+        let rate = Rate::from_bps(self.rate * 1_000_000);
+        let positive = PositiveRate::new(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
+        let link = scheme.link().map(|text| Link::parse("the gateways' link", text)).transpose()?;
+        let link = link.map(|config| testbed::Link { config, up: positive, down: positive });
+        let packet_bits = u64::from(testbed::ETHERNET_MTU) * 8;
+        let queue = rate.bits_in(Duration::from_millis(self.round_trip)).div_ceil(packet_bits).max(10);
+        let channel = [
+            ("--rate", format!("{} Mbit/s", self.rate)),
+            ("--delay", format!("{} us", self.round_trip * 500)),
+            ("--seed", seed.to_string()),
+            ("--line-queue", queue.to_string()),
+        ];
+        let errors = match self.loss {
+            0.0 => "none".to_owned(),
+            loss => format!("erasure={{probability={}}}", loss / 100.0),
+        };
+        let channel = channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
+        Ok(Case { link, rate, channel, errors })
+    }
+}
+
+/// One cell of the table: its downloads' Mbit/s.
+struct Cell {
+    place: Place,
+    congestion: Congestion,
+    scheme: Scheme,
+    goodput: Vec<f64>,
+}
+
+pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    match measure(args) {
+        Ok(cells) if args.json => {
+            println!(
+                "{:#}",
+                json!({ "seconds": args.seconds, "cells": cells.iter().map(object).collect::<Vec<_>>() })
+            );
+            ExitCode::SUCCESS
+        }
+        Ok(cells) => {
+            print(args, &cells);
+            ExitCode::SUCCESS
+        }
+        Err(error) => failure(error),
+    }
+}
+
+fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
+    let mut signals = Signals::new()?;
+    let mut cells = Vec::new();
+    for &congestion in &args.controllers {
+        for &rate in &args.rates {
+            for &round_trip in &args.round_trips {
+                for &loss in &args.losses {
+                    let place = Place { rate, round_trip, loss };
+                    let cell =
+                        |scheme: &Scheme| Cell { place, congestion, scheme: *scheme, goodput: Vec::new() };
+                    cells.extend(args.schemes.iter().map(cell));
+                }
+            }
+        }
+    }
+    let bar = ProgressBar::new(cells.len() as u64 * args.seeds);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} downloads, {eta} left") {
+        bar.set_style(style);
+    }
+    for &congestion in &args.controllers {
+        let ours = |cell: &&mut Cell| cell.congestion == congestion;
+        let mut cells: Vec<&mut Cell> = cells.iter_mut().filter(ours).collect();
+        let seeds = 1..=args.seeds;
+        let cases =
+            cells.iter().flat_map(|cell| seeds.clone().map(|seed| cell.place.case(cell.scheme, seed)));
+        let cases = cases.collect::<Result<Vec<_>, _>>().map_err(std::io::Error::other)?;
+        let configuration = Configuration { controller: congestion.controller(), sack: true, scaling: true };
+        let options = Options {
+            configuration,
+            mtu: MTU,
+            carrier_mtu: testbed::ETHERNET_MTU,
+            opens: OPENS,
+            duration: Duration::from_secs(args.seconds.into()),
+            jobs: args.jobs.into(),
+        };
+        let runs = bulk::run(&options, &cases, &mut signals, |_| bar.inc(1))?;
+        let goodput = |run: &Run| run.bytes as f64 * 8.0 / f64::from(args.seconds) / 1e6;
+        for (cell, runs) in cells.iter_mut().zip(runs.chunks(args.seeds as usize)) {
+            cell.goodput.extend(runs.iter().map(goodput));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(cells)
+}
+
+fn print(args: &Arguments, cells: &[Cell]) {
+    println!(
+        "Mbit/s in the application, {} s from the first SYN, median (least - most) of {} seeds, {} testbeds at a time\n",
+        args.seconds, args.seeds, args.jobs
+    );
+    print!("{:>8} {:>7} {:>6} {:>6}", "Mbit/s", "RTT", "loss", "TCP");
+    args.schemes.iter().for_each(|scheme| print!("  {:>22}", scheme.name()));
+    println!();
+    for row in cells.chunks(args.schemes.len()) {
+        let Some(Cell { place, congestion, .. }) = row.first() else { return };
+        let Place { rate, round_trip, loss } = place;
+        print!("{rate:>8} {round_trip:>4} ms {loss:>4} % {:>6}", congestion.controller().name());
+        for cell in row {
+            let spread = Spread::of(cell.goodput.iter().copied());
+            let text = spread.map_or_else(String::new, |spread| match args.seeds {
+                1 => format!("{:.2}", spread.median),
+                _ => format!("{:.2} ({:.2} - {:.2})", spread.median, spread.min, spread.max),
+            });
+            print!("  {text:>22}");
+        }
+        println!();
+    }
+}
+
+fn object(cell: &Cell) -> Value {
+    json!({
+        "rate_mbps": cell.place.rate,
+        "rtt_ms": cell.place.round_trip,
+        "loss_percent": cell.place.loss,
+        "congestion": cell.congestion.controller().name(),
+        "scheme": cell.scheme.name(),
+        "goodput_mbps": cell.goodput,
+    })
+}
