@@ -11,6 +11,8 @@
 //!   each other by two.
 //! - A report tells of a *stretch* of the receive window, exactly: which frames of it have come and which have not. If that is more than a
 //!   frame has room for, the next report goes on from there.
+//! - A report tells how often frames are lost. While some are, an idle line carries each frame more than once before anything
+//!   is heard of it, so that what TCP sends before its window is open seldom has to wait for a round trip.
 //! - Packets wait for earlier ones of their flow only, unless told. The sender tells how far back the packet before is.
 //! - A bare acknowledgement goes out after 2 ms worth of the line's frames, or 5 ms after the first of them. A side with nothing
 //!   unacknowledged and nothing to tell is silent.
@@ -50,6 +52,8 @@ pub struct Wide {
     /// Bytes of a packet in a frame at most.
     room: usize,
     frame_limit: usize,
+    /// Whether the line has a rate, so that what an idle line carries costs nobody else's.
+    is_paced: bool,
     /// Sendings so far.
     serial: u64,
     sender: sender::Sender,
@@ -66,11 +70,45 @@ pub struct Wide {
 /// What has come since the last report.
 #[derive(Debug)]
 struct News {
-    /// Frames, and the time of the first of them.
     frames: u32,
-    since: Instant,
     /// Frames that are worth a report of their own.
     worth: u32,
+    /// When the news is to be told at the latest; `None` without news, and once it is to be told.
+    due: Option<Instant>,
+    /// Whether it is to be told, whatever else there is to send.
+    is_due: bool,
+}
+
+impl News {
+    /// A frame has come.
+    fn on_frame(&mut self, now: Instant) {
+        self.frames = self.frames.saturating_add(1);
+        if self.frames >= self.worth {
+            (self.is_due, self.due) = (true, None);
+        } else if !self.is_due {
+            self.due.get_or_insert(now + REPORT_DELAY);
+        }
+    }
+
+    /// A report is on its way, which may have had no room for `all`.
+    fn on_report(&mut self, now: Instant, all: bool) {
+        (self.frames, self.is_due) = (0, false);
+        self.due = (!all).then_some(now + REPORT_DELAY);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.due.take_if(|due| *due <= now).is_some() {
+            self.is_due = true;
+        }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.is_due || self.due.is_some_and(|due| due <= now)
+    }
+
+    fn forget(&mut self) {
+        (self.frames, self.is_due, self.due) = (0, false, None);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -97,13 +135,14 @@ impl Wide {
             config,
             room,
             frame_limit: line.frame_limit(),
+            is_paced: line.rate().is_some(),
             serial: 0,
             sender: sender::Sender::new(window),
             receiver: receiver::Receiver::new(config.ordered),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
-            news: News { frames: 0, since: Instant::ZERO, worth },
+            news: News { frames: 0, worth, due: None, is_due: false },
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
         }
@@ -197,20 +236,8 @@ impl Wide {
         let taken = out.len() - start + TRAILER_LEN;
         let space = (self.frame_limit - taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
-        let (next, heard) = self.receiver.progress();
-        fields.emit(out.len() - extension, next, heard, is_open, out);
-        // What did not fit is news still.
-        self.news.frames = u32::from(!is_open);
-        self.news.since = now;
-    }
-
-    /// When the news is to be told, whatever else there is to send.
-    fn report_due(&self) -> Option<Instant> {
-        match self.news.frames {
-            0 => None,
-            frames if frames >= self.news.worth => Some(self.news.since),
-            _ => Some(self.news.since + REPORT_DELAY),
-        }
+        fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
+        self.news.on_report(now, is_open);
     }
 
     fn handle_parts(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
@@ -224,10 +251,7 @@ impl Wide {
         if frame.protocol == SubProtocol::Control {
             return Ok(());
         }
-        if self.news.frames == 0 {
-            self.news.since = now;
-        }
-        self.news.frames = self.news.frames.saturating_add(1);
+        self.news.on_frame(now);
         if frame.protocol == SubProtocol::Reliable {
             return self.receiver.handle(frame, &mut self.ready);
         }
@@ -264,7 +288,9 @@ impl Endpoint for Wide {
         self.handle_parts(now, &parsed)
     }
 
-    fn handle_timeout(&mut self, _now: Instant) {}
+    fn handle_timeout(&mut self, now: Instant) {
+        self.news.handle_timeout(now);
+    }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.serial += 1;
@@ -281,14 +307,13 @@ impl Endpoint for Wide {
 
     /// When a report is due that [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.report_due()
+        self.news.due
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        if self.sender.is_urgent()
-            || self.unreliable_sender.is_pending()
-            || self.report_due().is_some_and(|due| due <= now)
-        {
+        let is_worth_copying = self.is_paced && self.sender.may_copy();
+        let has_data = self.sender.is_urgent() || self.unreliable_sender.is_pending();
+        if has_data || is_worth_copying || self.news.is_due(now) {
             Demand::Fresh
         } else if self.sender.has_outstanding() {
             Demand::Filler
@@ -311,7 +336,7 @@ impl Endpoint for Wide {
         self.unreliable_receiver.reset();
         self.unreliable_run = 0;
         self.serial = 0;
-        self.news.frames = 0;
+        self.news.forget();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -25,6 +25,10 @@ pub(super) struct Sender {
     /// dropped when it comes to the front.
     by_age: VecDeque<(u64, u64)>,
     flagged: BTreeSet<u64>,
+    /// Frames that an idle line should carry once more, in the order of their sendings; some may have been received.
+    to_copy: VecDeque<u64>,
+    /// How often frames are lost lately, as the receiver has it, in 256ths.
+    loss: u8,
     /// Frames beyond `base` that the receiver has told of.
     told: Spans,
     outstanding: u64,
@@ -48,6 +52,7 @@ struct Frame {
     start: u32,
     len: u32,
     back: u32,
+    sendings: u8,
     first: bool,
     last: bool,
     is_received: bool,
@@ -71,6 +76,8 @@ impl Sender {
             frames: VecDeque::new(),
             by_age: VecDeque::new(),
             flagged: BTreeSet::new(),
+            to_copy: VecDeque::new(),
+            loss: 0,
             told: Spans::default(),
             outstanding: 0,
             packets: VecDeque::new(),
@@ -101,6 +108,11 @@ impl Sender {
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
     pub(super) fn is_urgent(&self) -> bool {
         !self.flagged.is_empty() || self.may_cut()
+    }
+
+    /// Whether an idle line should carry a frame once more, since frames are lost.
+    pub(super) fn may_copy(&self) -> bool {
+        self.loss > 0 && !self.to_copy.is_empty()
     }
 
     /// Whether rule 3 would find a frame: one is unacknowledged.
@@ -139,8 +151,21 @@ impl Sender {
             let frame = self.cut_frame(room)?;
             return Some(self.send(FrameKind::New, frame, serial, out));
         }
-        let (_, oldest) = self.oldest()?;
-        Some(self.send(FrameKind::Filler, oldest, serial, out))
+        let again = self.next_copy().or_else(|| Some(self.oldest()?.1))?;
+        Some(self.send(FrameKind::Filler, again, serial, out))
+    }
+
+    /// The next frame that is to be copied, if frames are lost.
+    fn next_copy(&mut self) -> Option<u64> {
+        if self.loss == 0 {
+            return None;
+        }
+        while let Some(sequence) = self.to_copy.pop_front() {
+            if sequence >= self.base && !self.frame(sequence).is_received {
+                return Some(sequence);
+            }
+        }
+        None
     }
 
     /// The latest sending of the unacknowledged frame that was sent least recently.
@@ -183,6 +208,7 @@ impl Sender {
             start: start as u32,
             len: len as u32,
             back,
+            sendings: 0,
             first,
             last,
             is_received: false,
@@ -194,7 +220,11 @@ impl Sender {
     fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
         let frame = &mut self.frames[(sequence - self.base) as usize];
         frame.serial = serial;
+        frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.push_back((serial, sequence));
+        if frame.sendings < sendings_for(self.loss) {
+            self.to_copy.push_back(sequence);
+        }
         let packet = &self.packets[(frame.packet - self.packets_done) as usize];
         let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
         out.extend_from_slice(&packet[start..end]);
@@ -213,6 +243,7 @@ impl Sender {
         }
         let Some(stretch) = Self::stretch(report, next, self.next()) else { return false };
         self.slide(next);
+        self.loss = report.loss;
         if let Some((_, pairs)) = report.runs() {
             let mut at = stretch.0;
             for (missing, received) in pairs.flatten() {
@@ -251,6 +282,9 @@ impl Sender {
             self.base += 1;
         }
         self.told.forget_before(self.base);
+        while self.to_copy.front().is_some_and(|sequence| *sequence < self.base) {
+            self.to_copy.pop_front();
+        }
     }
 
     /// Frames `start..end` have come.
@@ -294,6 +328,24 @@ impl Sender {
         unsure
     }
 }
+
+/// How often an idle line carries a frame before anything is heard of it, if so many 256ths of all frames are lost: until fewer than
+/// one in a thousand is lost each time. Ours: while TCP is still opening its window, and for whoever waits for a page, nothing
+/// is lost then that would take a round trip to find.
+fn sendings_for(loss: u8) -> u8 {
+    if loss == 0 {
+        return 1;
+    }
+    let (mut sendings, mut all_lost) = (1, u64::from(loss) << 8);
+    while all_lost > 65 && sendings < MOST_SENDINGS {
+        all_lost = all_lost * u64::from(loss) >> 8;
+        sendings += 1;
+    }
+    sendings
+}
+
+/// Where half of all frames are lost.
+const MOST_SENDINGS: u8 = 10;
 
 /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
 pub(super) const REORDERING: u64 = 3;

@@ -1,6 +1,7 @@
 //! Two ends and the line between them.
 
 mod carrying;
+mod copying;
 mod hostile;
 mod ordering;
 mod reporting;

@@ -1,11 +1,11 @@
 //! What follows the payload of a wide frame.
 //!
 //! ```text
-//! +---------+-----------+---------+-----------+----------+--------+------+-------+
-//! | payload | extension | flags   | extension | sequence | serial | next | heard |
-//! |         |           |         | length    |          |        |      |       |
-//! +---------+-----------+---------+-----------+----------+--------+------+-------+
-//!   n bytes   0 to 255    1         1           3          3        3      3        big-endian
+//! +---------+-----------+---------+-----------+----------+--------+------+-------+------+
+//! | payload | extension | flags   | extension | sequence | serial | next | heard | loss |
+//! |         |           |         | length    |          |        |      |       |      |
+//! +---------+-----------+---------+-----------+----------+--------+------+-------+------+
+//!   n bytes   0 to 255    1         1           3          3        3      3       1      big-endian
 //! ```
 //!
 //! The flags are, from the highest bit: sub-protocol (3), first, last, open; two bits are zero. In front of a packet
@@ -20,7 +20,7 @@ use crate::endpoint::Discard;
 use super::sequence::on_air;
 
 /// Bytes of a trailer without its extension.
-pub const TRAILER_LEN: usize = 14;
+pub const TRAILER_LEN: usize = 15;
 
 /// The longest extension.
 pub(super) const MAX_EXTENSION: usize = 255;
@@ -50,6 +50,8 @@ pub(super) struct Report<'a> {
     pub(super) next: u32,
     /// The newest serial that has come.
     pub(super) heard: u32,
+    /// How often frames are lost lately, one after another counted once, in 256ths.
+    pub(super) loss: u8,
     /// No frame beyond the stretch has come.
     pub(super) is_open: bool,
     /// The stretch, as [`Report::runs`] reads it.
@@ -81,7 +83,8 @@ impl<'a> Frame<'a> {
         let has_back = first && protocol == SubProtocol::Reliable;
         let back = if has_back { read_varint(&mut runs).ok_or(Discard::Malformed)? } else { 0 };
         let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
-        let report = Report { next: number(6), heard: number(9), is_open: flags & OPEN != 0, runs };
+        let (next, heard, loss) = (number(6), number(9), numbers[12]);
+        let report = Report { next, heard, loss, is_open: flags & OPEN != 0, runs };
         let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
         Ok(Self { protocol, first, last, sequence, back, serial, report, payload })
     }
@@ -108,6 +111,14 @@ impl<'a> Report<'a> {
     }
 }
 
+/// What every report tells, as the receiver counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) next: u64,
+    pub(super) heard: u64,
+    pub(super) loss: u8,
+}
+
 /// What a sender writes behind a payload, but for the report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
@@ -120,7 +131,7 @@ pub(super) struct Fields {
 
 impl Fields {
     /// Appends the trailer behind an extension of `extension` bytes.
-    pub(super) fn emit(&self, extension: usize, next: u64, heard: u64, is_open: bool, out: &mut Vec<u8>) {
+    pub(super) fn emit(&self, extension: usize, progress: Progress, is_open: bool, out: &mut Vec<u8>) {
         debug_assert!(extension <= MAX_EXTENSION, "the extension has one byte for its length");
         let flag = |on, bit| if on { bit } else { 0 };
         out.push(
@@ -130,9 +141,10 @@ impl Fields {
                 | flag(is_open, OPEN),
         );
         out.push(extension as u8);
-        for number in [self.sequence, self.serial, next, heard] {
+        for number in [self.sequence, self.serial, progress.next, progress.heard] {
             out.extend_from_slice(&on_air(number).to_be_bytes()[1..]);
         }
+        out.push(progress.loss);
     }
 }
 
@@ -181,8 +193,9 @@ mod tests {
         let mut frame = b"payload".to_vec();
         push_varint(300, &mut frame);
         [3, 1, 200].into_iter().for_each(|number| push_varint(number, &mut frame));
-        fields.emit(6, 0x08_09_0a, 0x0b_0c_0d, true, &mut frame);
-        let trailer = [0b0011_0100, 6, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
+        let progress = Progress { next: 0x08_09_0a, heard: 0x0b_0c_0d, loss: 14 };
+        fields.emit(6, progress, true, &mut frame);
+        let trailer = [0b0011_0100, 6, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
         assert_eq!(frame, [b"payload".as_slice(), &[0xac, 2, 3, 1, 0xc8, 1], &trailer].concat());
         let parsed = Frame::parse(&frame).unwrap();
         assert_eq!((parsed.payload, parsed.back), (b"payload".as_slice(), 300));
@@ -194,9 +207,9 @@ mod tests {
 
     #[test]
     fn what_no_sender_writes_is_refused() {
-        let bare = |flags, extension| [&[flags, extension], [0; 12].as_slice()].concat();
-        assert_eq!(Frame::parse(&[0; 13]), Err(Discard::Truncated(13)));
-        assert_eq!(Frame::parse(&bare(0, 1)), Err(Discard::Truncated(14)));
+        let bare = |flags, extension| [&[flags, extension], [0; 13].as_slice()].concat();
+        assert_eq!(Frame::parse(&[0; 14]), Err(Discard::Truncated(14)));
+        assert_eq!(Frame::parse(&bare(0, 1)), Err(Discard::Truncated(15)));
         for flags in [0b0110_0000, 0b1110_0000, 1, 2] {
             assert_eq!(Frame::parse(&bare(flags, 0)), Err(Discard::Malformed));
         }
@@ -208,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_report_that_ends_early_says_so() {
-        let report = |runs| Report { next: 0, heard: 0, is_open: false, runs };
+        let report = |runs| Report { next: 0, heard: 0, loss: 0, is_open: false, runs };
         assert!(report(&[0x80]).runs().is_none());
         let pairs = |runs| report(runs).runs().unwrap().1.collect::<Vec<_>>();
         assert_eq!(pairs(&[]), []);

@@ -37,7 +37,7 @@ fn packets_wait_for_their_own_flow_only() {
 fn those_that_waited_follow_in_turn() {
     let mut receiver = receiver::Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
-    let report = trailer::Report { next: 0, heard: 0, is_open: true, runs: &[] };
+    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
     let mut take = |sequence, back, payload: &[u8]| {
         let protocol = SubProtocol::Reliable;
         let frame = Frame { protocol, first: true, last: true, sequence, back, serial: 0, report, payload };
@@ -60,7 +60,7 @@ fn a_packet_beyond_a_gap_is_put_together() {
     for last_to_come in 1..4 {
         let mut receiver = receiver::Receiver::new(Order::Flow);
         let mut ready = Ready::holding(10);
-        let report = trailer::Report { next: 0, heard: 0, is_open: true, runs: &[] };
+        let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
         for sequence in [1, 2, 3].into_iter().filter(|n| *n != last_to_come).chain([last_to_come]) {
             assert!(ready.pop().is_none());
             let (first, last, payload) = (sequence == 1, sequence == 3, [sequence as u8]);

@@ -20,12 +20,16 @@ fn a_frame_is_worth_a_report_after_five_milliseconds_or_at_once() {
         let frame = frame_of(&mut a, at(ms));
         b.handle_frame(at(ms), &frame).unwrap();
         assert_eq!(b.demand(at(ms)), expected);
-        assert_eq!(b.poll_timeout(), Some(if ms == 1 { at(6) } else { at(1) }));
+        assert_eq!(b.poll_timeout(), (ms == 1).then(|| at(6)));
     }
     assert_eq!((frame_of(&mut b, at(3)).len(), b.demand(at(1000))), (TRAILER_LEN, Demand::Nothing));
     a.offer(at(10), packet(1, 0, 60), Treatment::default()).unwrap();
     b.handle_frame(at(10), &frame_of(&mut a, at(10))).unwrap();
     assert_eq!([at(14), at(15)].map(|now| b.demand(now)), [Demand::Nothing, Demand::Fresh]);
+    b.handle_timeout(at(14));
+    assert_eq!(b.poll_timeout(), Some(at(15)));
+    b.handle_timeout(at(15));
+    assert_eq!((b.poll_timeout(), b.demand(at(15))), (None, Demand::Fresh));
 }
 
 /// With more gaps than a report has room for, the next goes on, and in the end the sender knows of all.
