@@ -124,10 +124,6 @@ impl Policy for CarefulResume {
         lock(&self.saved).members
     }
 
-    fn last_used(&self) -> Instant {
-        lock(&self.saved).stored_at
-    }
-
     fn shared(&self) -> Shared {
         Shared::CarefulResume(*lock(&self.saved))
     }
