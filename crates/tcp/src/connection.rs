@@ -12,6 +12,7 @@
 //! - data on a SYN are not kept, the peer sends them again.
 
 mod acknowledgement;
+mod autotuning;
 mod close;
 mod delaying;
 pub(crate) mod delivery;

@@ -29,6 +29,9 @@ pub struct WindowConfig {
     /// Receive buffer, and so the largest window. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
     pub receive_buffer: Size,
+    /// Whether the window begins with 64 KiB and grows up to the receive buffer, with what the application reads in a
+    /// round trip (Fisk and Feng 2001; Linux).
+    pub autotuning: bool,
     /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
     pub send_buffer: Size,
@@ -44,6 +47,7 @@ impl Default for WindowConfig {
             idle_restart: true,
             scaling: true,
             receive_buffer: Size(256 * 1024),
+            autotuning: false,
             send_buffer: Size(512 * 1024),
         }
     }
