@@ -121,7 +121,7 @@ fn a_long_fat_path_is_filled() {
     }
 }
 
-/// Goal: a sender in slow start meets no delayed acknowledgement, so HyStart leaves as with the kernel's receiver: the
+/// Goal: a sender in slow start meets no delayed acknowledgement, so HyStart leaves as with Linux's receiver: the
 /// queue of 100 packets overflows by about 30 instead of 38, and without selective acknowledgements, where each costs a
 /// round trip, 1 MiB takes 23 s instead of 27 (docs/kernel.md, `cubic-scaling`: 23.2 s).
 #[test]
