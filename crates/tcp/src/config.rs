@@ -143,7 +143,7 @@ mod tests {
         let text = "rto.estimator = \"linux\"\nacknowledgements.dsack = false\n\
             [recovery]\nscheme = \"rack\"\nlimited-transmit = false\npartial-acks = \"slow-but-steady\"\n\
             exit-window = \"ssthresh\"\nack-heuristic = true\nreduction = \"rate-halving\"\nf-rto = \"sack\"\n\
-            eifel-detection = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true";
+            eifel-detection = true\nundo = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true";
         let recovery = RecoveryConfig {
             scheme: Recovery::Rack,
             limited_transmit: false,
@@ -154,6 +154,7 @@ mod tests {
             reduce_from: ReduceFrom::FlightSize,
             f_rto: ForwardRto::Sack,
             eifel_detection: true,
+            undo: true,
             spurious_response: SpuriousResponse::Eifel,
             fine_grained_expiry: Some(true),
         };

@@ -143,8 +143,8 @@ pub trait Controller: Debug + Send {
         false
     }
 
-    /// The last time-out was found to be spurious; the response allows this window and threshold, in bytes.
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
+    /// The last time-out or loss was found to be spurious; the response allows this window and threshold, in bytes.
+    fn on_spurious_congestion(&mut self, _now: Instant, window: u64, ssthresh: u64) {
         self.set_window(window, Some(ssthresh));
     }
 

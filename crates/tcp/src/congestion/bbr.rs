@@ -361,6 +361,12 @@ impl Controller for Bbr {
         }
     }
 
+    /// Linux, `bbr_undo_cwnd`: the search for a full pipe starts again, and the window is what it was.
+    fn on_spurious_congestion(&mut self, _now: Instant, window: u64, _ssthresh: u64) {
+        (self.full_bandwidth, self.full_rounds) = (0, 0);
+        Controller::set_window(self, window.max(self.window), None);
+    }
+
     fn steers_recovery(&self) -> bool {
         true
     }

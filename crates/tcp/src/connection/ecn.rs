@@ -135,6 +135,10 @@ impl Connection {
             self.statistics.mark_reductions += 1;
             let event = Congestion { now, flight_size, cause: Cause::Ecn, sent_at: None, resent: false };
             sender.controller.on_congestion(&event);
+            if sender.recovery.is_doubted() {
+                // What comes back would take this response back too.
+                sender.prior = None;
+            }
         }
         true
     }

@@ -45,6 +45,7 @@ impl Connection {
         match change {
             Change::None => {}
             Change::Entered { flight_size, lost } => {
+                self.doubt_recovery(flight_size);
                 self.lose(now, flight_size, lost, news);
                 self.statistics.recoveries += 1;
             }
@@ -54,7 +55,6 @@ impl Connection {
                 self.leave(now, u64::MAX);
                 self.statistics.recoveries += 1;
             }
-            Change::Spurious => self.on_spurious_timeout(now, news.acked),
             Change::Left { limit } => self.leave(now, limit),
         }
         self.reduce(before, news, duplicate);

@@ -203,7 +203,7 @@ impl Connection {
         sender.reduction = None;
         let methods = self.detection();
         if methods != Methods::default() {
-            self.remember_prior(flight_size);
+            self.remember_prior(flight_size, true);
         }
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;

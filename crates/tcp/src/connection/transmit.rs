@@ -158,6 +158,9 @@ impl Connection {
             _ => sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_))),
         }
         sender.recovery.on_sent(next, now, timestamp);
+        if !matches!(next, Next::Probe(_)) {
+            sender.recovery.on_resent(record.end(), timestamp);
+        }
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();

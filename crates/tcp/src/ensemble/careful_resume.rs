@@ -317,9 +317,9 @@ impl Controller for Resuming {
         self.inner.steers_recovery()
     }
 
-    fn on_spurious_timeout(&mut self, now: Instant, window: u64, ssthresh: u64) {
+    fn on_spurious_congestion(&mut self, now: Instant, window: u64, ssthresh: u64) {
         if self.phase != Phase::SafeRetreat {
-            self.inner.on_spurious_timeout(now, window, ssthresh);
+            self.inner.on_spurious_congestion(now, window, ssthresh);
         }
     }
 

@@ -163,6 +163,11 @@ impl Scoreboard {
         (self.outstanding - self.sacked - self.lost + self.resent) as u64
     }
 
+    /// Whether copies of segments that were sent again are under way.
+    pub(crate) const fn has_copies(&self) -> bool {
+        self.resent > 0
+    }
+
     /// Bytes that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked as u64
