@@ -15,6 +15,7 @@ use base::wire::tcp::{self, Flags};
 use super::{Connection, State};
 use crate::config::EcnUse;
 use crate::congestion::{Cause, Congestion};
+use crate::recovery::Evidence;
 use crate::sequence::ORIGIN;
 
 /// What one connection knows of marks.
@@ -135,10 +136,8 @@ impl Connection {
             self.statistics.mark_reductions += 1;
             let event = Congestion { now, flight_size, cause: Cause::Ecn, sent_at: None, resent: false };
             sender.controller.on_congestion(&event);
-            if sender.recovery.is_doubted() {
-                // What comes back would take this response back too.
-                sender.prior = None;
-            }
+            // To undo a recovery would undo this response too.
+            sender.recovery.doubt(Evidence::default());
         }
         true
     }

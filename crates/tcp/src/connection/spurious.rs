@@ -78,25 +78,27 @@ impl Connection {
     /// The last time-out or fast recovery was found to be spurious in `phase`, by an acknowledgement of `acked` bytes.
     pub(super) fn on_spurious(&mut self, now: Instant, phase: Phase, acked: u64, flags: Flags) {
         let sender = &mut self.sender;
-        let Some(mut prior) = sender.prior.take() else { return };
-        if prior.timeout {
+        let prior = sender.prior.take();
+        let timeout = prior.as_ref().is_none_or(|prior| prior.timeout);
+        if timeout {
             self.statistics.spurious_timeouts += 1;
             (sender.backoff, sender.timeout_at) = (0, 0);
         } else {
             self.statistics.spurious_recoveries += 1;
         }
+        let Some(mut prior) = prior else { return };
         sender.reduction = None;
         if phase == Phase::FastRecovery {
             sender.controller.on_recovery_exit(now);
         }
         // RFC 4015 (3.1, step 9): a mark is congestion all the same.
-        if !prior.timeout && self.marking.sends() && flags.has(Flags::ECE) {
+        if !timeout && self.marking.sends() && flags.has(Flags::ECE) {
             return;
         }
         let mss = u64::from(sender.mss);
         let ssthresh = prior.ssthresh.max(prior.cwnd / 4 * 3); // `tcp_current_ssthresh`
         let (window, ssthresh) = match self.config.recovery.spurious_response {
-            SpuriousResponse::Halve if prior.timeout => {
+            SpuriousResponse::Halve if timeout => {
                 let half = (prior.flight_size / 2).max(2 * mss);
                 (half, half)
             }
@@ -113,9 +115,9 @@ impl Connection {
             SpuriousResponse::Restore => (prior.cwnd, ssthresh),
         };
         // A window that has grown beyond meanwhile stays (RFC 9438, 4.9.2; `tcp_undo_cwnd_reduction`).
-        let least = if prior.timeout { 0 } else { sender.controller.window() };
+        let least = if timeout { 0 } else { sender.controller.window() };
         sender.controller.on_spurious_congestion(now, window.max(least), ssthresh);
-        if prior.timeout && self.config.recovery.spurious_response == SpuriousResponse::Eifel {
+        if timeout && self.config.recovery.spurious_response == SpuriousResponse::Eifel {
             // Step 11 is left.
             prior.spurious = true;
             sender.prior = Some(prior);
