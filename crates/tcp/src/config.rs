@@ -27,7 +27,7 @@ pub use recovery::{
     ExitWindow, ForwardRto, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, SpuriousResponse,
 };
 pub use rto::{RtoConfig, RtoEstimator};
-pub use window::{InitialWindow, WindowConfig};
+pub use window::{AfterIdle, InitialWindow, WindowConfig};
 
 /// How one end of a connection behaves. In TOML every key may be left out; `preset` names the settings, one of
 /// those of [`DIALECT`], that the missing ones are taken from.

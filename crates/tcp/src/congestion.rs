@@ -24,6 +24,7 @@ use base::{Duration, Instant, Rate};
 use crate::config::{self, TcpConfig};
 
 pub use bbr::Bbr;
+pub(crate) use bbr::max_filter::MaxFilter;
 pub use cubic::Cubic;
 pub use fast::Fast;
 pub use hybla::Hybla;

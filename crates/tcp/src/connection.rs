@@ -29,6 +29,7 @@ mod spurious;
 pub mod statistics;
 mod timers;
 mod transmit;
+mod validation;
 
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -12,7 +12,7 @@
 //! - Linux's later additions, the policer model and the allowance for aggregated acknowledgements, are not here;
 //! - there is no slow start threshold: a cached one is ignored, and an idle time costs no window (as in Linux).
 
-mod max_filter;
+pub(crate) mod max_filter;
 
 use base::{Duration, Instant, Rate};
 

@@ -150,6 +150,7 @@ impl Connection {
             recovering: marked || repairing || restored,
             duplicate,
         });
+        self.note_pipe_ack(now, news.bytes);
     }
 
     /// Feeds the estimator; the round-trip time of the latest segment delivered, for controllers.

@@ -129,6 +129,7 @@ impl Connection {
         if !self.marking.sends || !segment.flags.has(Flags::ECE) {
             return false;
         }
+        let outstanding = flight_size;
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         if sender.una > self.marking.reduced_until {
@@ -138,6 +139,7 @@ impl Connection {
             sender.controller.on_congestion(&event);
             // To undo a recovery would undo this response too.
             sender.recovery.doubt(Evidence::default());
+            self.respond_unvalidated(outstanding);
         }
         true
     }

@@ -200,7 +200,7 @@ impl Connection {
             Phase::Open | Phase::FastRecovery => sender.recovery.flight_size(sender.una, sender.nxt),
         };
         sender.timeout_at = sender.una;
-        sender.reduction = None;
+        (sender.reduction, sender.validation) = (None, None);
         let methods = self.detection();
         if methods != Methods::default() {
             self.remember_prior(flight_size, true);

@@ -86,13 +86,10 @@ impl Connection {
     }
 
     fn send_new_within_window(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) -> bool {
-        let sender = &mut self.sender;
-        if sender.board.is_empty()
-            && self.config.window.idle_restart
-            && now.saturating_since(sender.last_sent_at) > sender.rtt.rto()
-        {
-            sender.controller.on_restart(now);
+        if self.sender.board.is_empty() {
+            self.resume(now);
         }
+        let sender = &mut self.sender;
         sender.controller.on_send_opportunity(now, sender.board.pipe());
         let forced = sender.recovery.lets_new_out();
         if !forced && sender.board.pipe() + u64::from(len) > sender.allowed() {
@@ -103,9 +100,11 @@ impl Connection {
         }
         self.send_new(now, out, len, fin);
         let sender = &mut self.sender;
-        if sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed() {
+        let limited = sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed();
+        if limited {
             sender.meter.on_app_limited(sender.board.pipe());
         }
+        self.note_use(now, limited);
         true
     }
 
