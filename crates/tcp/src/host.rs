@@ -1,6 +1,7 @@
 //! A host: one address, its listening ports, and its connections.
 
 mod error;
+mod icmp;
 mod ports;
 mod timers;
 mod turns;
@@ -225,11 +226,13 @@ impl Host {
             }
         }
         let (src, dst) = (view.src(), view.dst());
-        if view.protocol() != ip::Protocol::TCP {
-            return Err(Discard::NotTcp(view.protocol().0));
-        }
         if dst != self.address {
             return Err(Discard::NotForUs(dst));
+        }
+        match view.protocol() {
+            ip::Protocol::TCP => {}
+            ip::Protocol::ICMP | ip::Protocol::ICMPV6 => return self.handle_icmp(now, &view),
+            other => return Err(Discard::NotTcp(other.0)),
         }
         let tcp_view = tcp::View::parse(view.payload())?;
         let segment = tcp::Repr::parse(&tcp_view, src, dst)?;

@@ -5,7 +5,7 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
-use longhaul_tcp::config::{AfterIdle, FastConfig, HyblaConfig, VegasConfig};
+use longhaul_tcp::config::{AfterIdle, FastConfig, HyblaConfig, PathMtu, VegasConfig};
 use longhaul_tcp::{
     Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing, SlowStart, State,
     TcpConfig,
@@ -100,6 +100,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             it.sharing.policy = SHARING[sharing];
             it.window.after_idle = AFTER_IDLE[usize::from(switches[4]) + 2 * usize::from(switches[3])];
             it.mss = Some(mss);
+            it.path_mtu = if switches[0] { PathMtu::Probe } else { PathMtu::Icmp };
             it.window.autotuning = switches[5];
             it.window.receive_buffer = Size(if switches[5] { 8 * receive } else { receive });
             it.window.send_buffer = Size(send);

@@ -181,6 +181,7 @@ impl Connection {
 
     /// The timer, the FIN and the application, after SND.UNA moved.
     fn after_advance(&mut self, now: Instant) {
+        self.check_search(now);
         let sender = &mut self.sender;
         if sender.board.is_empty() {
             self.timers.stop_retransmit(); // RFC 6298 (5.2).

@@ -44,6 +44,7 @@ impl Connection {
     ) {
         match change {
             Change::None => {}
+            Change::Entered { .. } if self.lost_only_search() => self.statistics.recoveries += 1,
             Change::Entered { flight_size, lost } => {
                 self.doubt_recovery(flight_size);
                 self.lose(now, flight_size, lost, news);

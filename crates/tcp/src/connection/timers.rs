@@ -192,6 +192,7 @@ impl Connection {
 
     /// RFC 6298 (5.4) to (5.6).
     fn on_data_timer(&mut self, now: Instant) {
+        self.suspect_black_hole(now);
         let sender = &mut self.sender;
         let again = sender.timeout_at == sender.una;
         // After one time-out, what is in flight is what was sent since; FlightSize would count it all.

@@ -63,6 +63,9 @@ impl Connection {
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
         match (next, new) {
+            (Next::Retransmit(index) | Next::Rescue(index), _) if self.cuts_before_resending(now, index) => {
+                self.poll_data(now, out)
+            }
             (Next::Retransmit(index) | Next::Rescue(index), _) => {
                 let len = u64::from(self.sender.board.record(index).data_len());
                 let pipe = self.sender.board.pipe();
@@ -98,6 +101,13 @@ impl Connection {
         if !self.may_pace(now) {
             return false;
         }
+        let (len, fin) = match self.search_size(now) {
+            Some(size) => {
+                self.note_search(size);
+                (size, false)
+            }
+            None => (len, fin),
+        };
         self.send_new(now, out, len, fin);
         let sender = &mut self.sender;
         let limited = sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed();
