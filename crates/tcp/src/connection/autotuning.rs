@@ -134,7 +134,7 @@ impl Connection {
         let buffer = &mut receiver.reassembly;
         match (segment.options.timestamps, age) {
             (Some(timestamps), Some(age)) => {
-                tuning.on_echo(len, (timestamps.echo, age), buffer.unread() == 0)
+                tuning.on_echo(len, (timestamps.echo, age), buffer.unread() == 0);
             }
             _ => tuning.on_window(now, next, window),
         }
