@@ -159,7 +159,8 @@ impl Controller for Cubic {
         self.set_window(window, Some(ssthresh));
         let Some(undo) = self.undo.take().filter(|_| !outgrown) else { return };
         (self.w_max, self.cwnd_prior, self.after_timeout) = (undo.w_max, undo.cwnd_prior, false);
-        self.epoch = undo.epoch.filter(|_| self.cwnd >= undo.cwnd);
+        // The response knows whole bytes.
+        self.epoch = undo.epoch.filter(|_| self.cwnd > undo.cwnd - 1.0);
         if let Some(epoch) = &mut self.epoch {
             epoch.last = now;
         }
@@ -328,6 +329,7 @@ mod tests {
         // The whole bytes of the window come back.
         assert_eq!((cubic.window(), cubic.ssthresh()), (before.window(), Some(70 * MSS)));
         assert!(cubic.w_max == before.w_max && cubic.cwnd_prior == before.cwnd_prior);
+        assert_eq!(cubic.epoch.map(|it| it.t), before.epoch.map(|it| it.t));
         // A response that halves starts anew and aims at the old maximum.
         cubic.on_congestion(&congestion(70 * MSS, Cause::Timeout));
         cubic.on_spurious_congestion(at_ms(1500), 35 * MSS, 35 * MSS);
@@ -335,6 +337,25 @@ mod tests {
         cubic.on_ack(&AckSample { now: at_ms(1600), ..ack(MSS, 35 * MSS) });
         let expected = libm::cbrt(65.0 / 0.4);
         assert!((cubic.epoch.unwrap().k - expected).abs() < 1e-9);
+    }
+
+    /// RFC 9438 (4.9.2): so does a spurious loss; but not where the window has grown beyond what it was, meanwhile.
+    #[test]
+    fn a_spurious_loss_is_undone_unless_outgrown() {
+        for outgrown in [false, true] {
+            let mut cubic = reduced();
+            round(&mut cubic, 0, 100);
+            let before = cubic.clone();
+            cubic.on_congestion(&congestion(70 * MSS, Cause::Loss));
+            let reduced = cubic.w_max;
+            if outgrown {
+                cubic.set_window(80 * MSS, None);
+            }
+            cubic.on_spurious_congestion(at_ms(500), cubic.window().max(before.window()), 70 * MSS);
+            assert_eq!(cubic.window(), if outgrown { 80 * MSS } else { before.window() });
+            assert!(cubic.w_max == if outgrown { reduced } else { before.w_max });
+            assert_eq!(cubic.epoch.is_some(), !outgrown);
+        }
     }
 
     /// RFC 9438 (4.8): whoever sets the window after a time-out that was needed does not undo it.
