@@ -4,6 +4,7 @@
 //! round-trips exactly.
 
 pub mod checksum;
+pub mod icmp;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;

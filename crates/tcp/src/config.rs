@@ -4,6 +4,7 @@ mod acknowledgements;
 mod congestion;
 mod ecn;
 mod limits;
+mod path_mtu;
 mod presets;
 pub(crate) mod range;
 mod recovery;
@@ -22,12 +23,13 @@ pub use acknowledgements::{AcknowledgementConfig, DelayedAcks};
 pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
 pub use ecn::EcnUse;
 pub use limits::LimitsConfig;
+pub use path_mtu::PathMtu;
 pub use presets::DIALECT;
 pub use recovery::{
     ExitWindow, ForwardRto, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, SpuriousResponse,
 };
 pub use rto::{RtoConfig, RtoEstimator};
-pub use window::{InitialWindow, WindowConfig};
+pub use window::{AfterIdle, InitialWindow, WindowConfig};
 
 /// How one end of a connection behaves. In TOML every key may be left out; `preset` names the settings, one of
 /// those of [`DIALECT`], that the missing ones are taken from.
@@ -39,6 +41,8 @@ pub struct TcpConfig {
     /// MTU of 1500 bytes leaves after IP and TCP headers.
     #[serde(deserialize_with = "range::mss")]
     pub mss: Option<u16>,
+    /// How a sender finds out that packets are too big for the path.
+    pub path_mtu: PathMtu,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): small segments wait while data is unacknowledged.
     pub nagle: bool,
     /// Offer timestamps (RFC 7323, 3): round-trip samples on retransmitted data, and PAWS.
@@ -73,6 +77,7 @@ impl Default for TcpConfig {
     fn default() -> Self {
         Self {
             mss: None,
+            path_mtu: PathMtu::Icmp,
             nagle: true,
             timestamps: true,
             ecn: EcnUse::Off,
@@ -143,7 +148,7 @@ mod tests {
         let text = "rto.estimator = \"linux\"\nacknowledgements.dsack = false\n\
             [recovery]\nscheme = \"rack\"\nlimited-transmit = false\npartial-acks = \"slow-but-steady\"\n\
             exit-window = \"ssthresh\"\nack-heuristic = true\nreduction = \"rate-halving\"\nf-rto = \"sack\"\n\
-            eifel-detection = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true";
+            eifel-detection = true\nundo = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true";
         let recovery = RecoveryConfig {
             scheme: Recovery::Rack,
             limited_transmit: false,
@@ -154,6 +159,7 @@ mod tests {
             reduce_from: ReduceFrom::FlightSize,
             f_rto: ForwardRto::Sack,
             eifel_detection: true,
+            undo: true,
             spurious_response: SpuriousResponse::Eifel,
             fine_grained_expiry: Some(true),
         };

@@ -24,6 +24,7 @@ use base::{Duration, Instant, Rate};
 use crate::config::{self, TcpConfig};
 
 pub use bbr::Bbr;
+pub(crate) use bbr::max_filter::MaxFilter;
 pub use cubic::Cubic;
 pub use fast::Fast;
 pub use hybla::Hybla;
@@ -143,8 +144,8 @@ pub trait Controller: Debug + Send {
         false
     }
 
-    /// The last time-out was found to be spurious; the response allows this window and threshold, in bytes.
-    fn on_spurious_timeout(&mut self, _now: Instant, window: u64, ssthresh: u64) {
+    /// The last time-out or loss was found to be spurious; the response allows this window and threshold, in bytes.
+    fn on_spurious_congestion(&mut self, _now: Instant, window: u64, ssthresh: u64) {
         self.set_window(window, Some(ssthresh));
     }
 

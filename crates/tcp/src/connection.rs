@@ -12,6 +12,7 @@
 //! - data on a SYN are not kept, the peer sends them again.
 
 mod acknowledgement;
+mod autotuning;
 mod close;
 mod delaying;
 pub(crate) mod delivery;
@@ -19,6 +20,7 @@ mod ecn;
 pub(crate) mod emit;
 mod open;
 mod pacing;
+mod path_mtu;
 mod receive;
 mod receiver;
 mod recovering;
@@ -28,6 +30,7 @@ mod spurious;
 pub mod statistics;
 mod timers;
 mod transmit;
+mod validation;
 
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -132,6 +135,10 @@ pub enum Discard {
     /// It has neither ACK, SYN nor RST.
     #[error("no acknowledgement")]
     NoAck,
+    /// A report that this segment was too big, although it is not outstanding or was no larger than is allowed
+    /// (RFC 5927, 7).
+    #[error("report of {0} not believed")]
+    NotBelieved(SeqNum),
     /// The connection has ended.
     #[error("connection closed")]
     Closed,
@@ -178,6 +185,8 @@ pub struct Connection {
     timers: Timers,
     /// What spaces data out, if anything does.
     pacer: Option<Box<pacing::Pacer>>,
+    /// What is known of a path that is narrower than its ends.
+    path_mtu: Option<Box<path_mtu::PathMtu>>,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     /// A RST with this sequence number is to be sent.

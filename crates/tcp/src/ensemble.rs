@@ -13,7 +13,7 @@ mod stcp;
 
 use core::fmt::Debug;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::{Duration, Instant};
@@ -43,9 +43,6 @@ pub(crate) trait Policy: Debug + Send + Sync {
 
     /// Connections that take part.
     fn members(&self) -> u32;
-
-    /// When a connection last left.
-    fn last_used(&self) -> Instant;
 
     /// What is known, for the owner of the host.
     fn shared(&self) -> Shared;
@@ -87,6 +84,8 @@ pub(crate) struct Ticket {
 pub(crate) struct Membership {
     policy: Arc<dyn Policy>,
     ticket: Ticket,
+    key: Key,
+    unused: Arc<Mutex<Unused>>,
 }
 
 impl Membership {
@@ -103,6 +102,9 @@ impl Membership {
     /// The connection has nothing more to send.
     pub(crate) fn leave(&self, closing: &Closing) {
         self.policy.leave(self.ticket, closing);
+        if self.policy.members() == 0 {
+            lock(&self.unused).add(self.key, closing.now);
+        }
     }
 }
 
@@ -125,10 +127,38 @@ struct Key {
     bits: u8,
 }
 
+/// The destinations without members, the one unused longest first, the lowest address first among equals.
+#[derive(Debug, Default)]
+struct Unused {
+    since: BTreeMap<Key, Instant>,
+    order: BTreeSet<(Instant, Key)>,
+}
+
+impl Unused {
+    fn add(&mut self, key: Key, now: Instant) {
+        self.since.insert(key, now);
+        self.order.insert((now, key));
+    }
+
+    fn remove(&mut self, key: Key) {
+        if let Some(since) = self.since.remove(&key) {
+            self.order.remove(&(since, key));
+        }
+    }
+
+    fn take_longest(&mut self) -> Option<Key> {
+        let (_, key) = self.order.pop_first()?;
+        self.since.remove(&key);
+        Some(key)
+    }
+}
+
 /// All that the connections of one host share.
 #[derive(Debug, Default)]
 pub struct Ensemble {
     entries: BTreeMap<Key, Arc<dyn Policy>>,
+    /// Memberships add to it when they end.
+    unused: Arc<Mutex<Unused>>,
     evictions: u64,
     refusals: u64,
 }
@@ -137,9 +167,9 @@ impl Ensemble {
     /// What is known of `destination` under this kind of sharing; the longest prefix counts.
     #[must_use]
     pub fn shared(&self, sharing: Sharing, destination: IpAddr) -> Option<Shared> {
-        let covers = |key: &Key| key.sharing == sharing && network(destination, key.bits) == key.network;
-        let (_, policy) =
-            self.entries.iter().filter(|(key, _)| covers(key)).max_by_key(|(key, _)| key.bits)?;
+        let longest = if destination.is_ipv4() { 32 } else { 128 };
+        let keys = (0..=longest).rev().map(|bits| Key { sharing, network: network(destination, bits), bits });
+        let policy = keys.filter_map(|key| self.entries.get(&key)).next()?;
         Some(policy.shared())
     }
 
@@ -192,18 +222,16 @@ impl Ensemble {
             }
             self.entries.insert(key, new_policy(&key, opening)?);
         }
+        lock(&self.unused).remove(key);
         let policy = Arc::clone(&self.entries[&key]);
         let ticket = policy.join(opening);
-        Some(Membership { policy, ticket })
+        Some(Membership { policy, ticket, key, unused: Arc::clone(&self.unused) })
     }
 
-    /// Forgets the destinations unused longest, the lowest address first among equals, until there is room for one more.
+    /// Forgets the destinations unused longest until there is room for one more.
     fn make_room(&mut self, entries: usize) -> bool {
         while self.entries.len() >= entries {
-            let unused = self.entries.iter().filter(|(_, policy)| policy.members() == 0);
-            let Some(&key) = unused.min_by_key(|(_, policy)| policy.last_used()).map(|(key, _)| key) else {
-                return false;
-            };
+            let Some(key) = lock(&self.unused).take_longest() else { return false };
             self.entries.remove(&key);
             self.evictions += 1;
         }

@@ -1,8 +1,10 @@
 //! A host: one address, its listening ports, and its connections.
 
 mod error;
+mod icmp;
 mod ports;
 mod timers;
+mod turns;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
@@ -20,6 +22,7 @@ use crate::ensemble::Ensemble;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
 use ports::{Key, Listener, Ports};
 use timers::Timers;
+use turns::Turns;
 
 /// One connection of a [`Host`]; never used again for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,8 +44,6 @@ struct Slot {
     generation: u32,
     connection: Option<Box<Connection>>,
     key: Key,
-    /// It stands in `ready`.
-    ready: bool,
     /// It stands in `eventful`.
     eventful: bool,
     /// It stands in the listener's backlog.
@@ -65,7 +66,7 @@ pub struct Host {
     /// The settings that were last connected or listened with: connections share them.
     config: Arc<TcpConfig>,
     /// Slots that may have something to send.
-    ready: VecDeque<u32>,
+    turns: Turns,
     /// Slots with events.
     eventful: VecDeque<u32>,
     /// Resets for segments of no connection.
@@ -91,7 +92,7 @@ impl Host {
             timers: Timers::default(),
             ensemble: Ensemble::default(),
             config: Arc::default(),
-            ready: VecDeque::new(),
+            turns: Turns::default(),
             eventful: VecDeque::new(),
             resets: VecDeque::new(),
             spare: None,
@@ -165,14 +166,7 @@ impl Host {
                 slot
             }
             None => {
-                self.slots.push(Slot {
-                    generation: 0,
-                    connection,
-                    key,
-                    ready: false,
-                    eventful: false,
-                    half_open: false,
-                });
+                self.slots.push(Slot { generation: 0, connection, key, eventful: false, half_open: false });
                 self.slots.len() as u32 - 1
             }
         };
@@ -232,11 +226,13 @@ impl Host {
             }
         }
         let (src, dst) = (view.src(), view.dst());
-        if view.protocol() != ip::Protocol::TCP {
-            return Err(Discard::NotTcp(view.protocol().0));
-        }
         if dst != self.address {
             return Err(Discard::NotForUs(dst));
+        }
+        match view.protocol() {
+            ip::Protocol::TCP => {}
+            ip::Protocol::ICMP | ip::Protocol::ICMPV6 => return self.handle_icmp(now, &view),
+            other => return Err(Discard::NotTcp(other.0)),
         }
         let tcp_view = tcp::View::parse(view.payload())?;
         let segment = tcp::Repr::parse(&tcp_view, src, dst)?;
@@ -319,10 +315,7 @@ impl Host {
     fn touch(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let Some(connection) = entry.connection.as_deref() else { return };
-        if !entry.ready {
-            entry.ready = true;
-            self.ready.push_back(slot);
-        }
+        self.turns.join(slot);
         if !entry.eventful && connection.has_event() {
             entry.eventful = true;
             self.eventful.push_back(slot);
@@ -363,12 +356,12 @@ impl Host {
         self.timers.earliest()
     }
 
-    /// The next packet to send.
+    /// The next packet to send. Connections take turns.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         if let Some(reset) = self.resets.pop_front() {
             return Some(reset);
         }
-        while let Some(&slot) = self.ready.front() {
+        while let Some(slot) = self.turns.current() {
             let entry = &mut self.slots[slot as usize];
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
@@ -376,6 +369,7 @@ impl Host {
                     let filled = connection.poll_transmit(now, &mut packet);
                     self.timers.schedule(slot, connection.next_deadline());
                     if filled {
+                        self.turns.note_sent(packet.len());
                         return Some(packet);
                     }
                     self.spare = Some(packet);
@@ -384,8 +378,7 @@ impl Host {
                     self.remove(slot);
                 }
             }
-            self.slots[slot as usize].ready = false;
-            self.ready.pop_front();
+            self.turns.leave();
         }
         None
     }

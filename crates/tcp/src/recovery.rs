@@ -5,6 +5,7 @@
 //! chosen when the connection is established, and what is the same for all: the [`Episode`], which is the phase that
 //! recovery is in, doubts about time-outs, limited transmit and fine-grained expiry.
 
+mod doubt;
 mod episode;
 mod fack;
 mod fine_grained;
@@ -21,6 +22,8 @@ mod tail_loss_probe;
 use base::{Duration, Instant};
 
 use crate::config::TcpConfig;
+use doubt::Doubt;
+pub(crate) use doubt::Evidence;
 use episode::Episode;
 pub(crate) use episode::{Arrival, Change, Lost, Next, Phase};
 use fack::Fack;
@@ -48,6 +51,8 @@ pub(crate) struct Machine {
     limited_transmit: bool,
     /// Whether the last time-out was needed is not decided.
     suspicion: Option<Box<Suspicion>>,
+    /// Whether the last recovery was needed is not decided.
+    doubt: Option<Box<Doubt>>,
     fine_grained: Option<Box<FineGrained>>,
 }
 
@@ -61,32 +66,49 @@ impl Machine {
             scheme,
             limited_transmit: config.recovery.limited_transmit,
             suspicion: None,
+            doubt: None,
             fine_grained: config.expires_finely().then(Box::default),
         }
     }
 
-    /// An acknowledgement arrived and the scoreboard has taken it in.
-    pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
-        let verdict = match &mut self.suspicion {
-            None => Verdict::Open,
-            Some(suspicion) => suspicion.on_ack(board, arrival),
-        };
-        match verdict {
-            Verdict::Open => self.on_undisputed_ack(board, arrival),
-            Verdict::Needed => {
-                self.stop_doubting(board);
-                self.on_undisputed_ack(board, arrival)
-            }
-            Verdict::Spurious => {
-                self.suspicion = None;
-                board.unmark_lost();
-                self.episode.end();
-                // A loss of what is outstanding may be found anew (RFC 6582, 3.2, step 2).
-                self.episode.recover = arrival.una - 1;
-                self.on_undisputed_ack(board, arrival);
-                Change::Spurious
-            }
+    /// An acknowledgement arrived and the scoreboard has taken it in: whether it shows that the last time-out, or the
+    /// last fast recovery, was not needed. Then that is over, and nothing is deemed lost; [`Machine::on_ack`] is next in
+    /// any case.
+    pub(crate) fn find_spurious(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> bool {
+        let timeout = self.suspicion.as_mut().map(|it| it.on_ack(board, arrival));
+        let recovery = self.doubt.as_mut().map(|it| it.on_ack(board, arrival));
+        if timeout == Some(Verdict::Needed) {
+            self.stop_doubting(board);
         }
+        if recovery == Some(Verdict::Needed) {
+            self.doubt = None;
+        }
+        let spurious = [timeout, recovery].contains(&Some(Verdict::Spurious));
+        if spurious {
+            (self.suspicion, self.doubt) = (None, None);
+            board.unmark_lost();
+            self.episode.end();
+            // A loss of what is outstanding may be found anew (RFC 6582, 3.2, step 2).
+            self.episode.recover = arrival.una - 1;
+        }
+        spurious
+    }
+
+    /// A recovery began whose need is to be doubted.
+    pub(crate) fn doubt(&mut self, evidence: Evidence) {
+        self.doubt = Doubt::new(evidence);
+    }
+
+    /// The segment before the offset `end` was sent again with this timestamp.
+    pub(crate) fn on_resent(&mut self, end: u64, timestamp: u32) {
+        if self.doubt.as_mut().is_some_and(|doubt| !doubt.on_resent(end, timestamp)) {
+            self.doubt = None;
+        }
+    }
+
+    /// Whether it is in doubt that the last recovery was needed.
+    pub(crate) const fn is_doubted(&self) -> bool {
+        self.doubt.is_some()
     }
 
     /// The time-out was needed: all that was outstanding then is lost after all.
@@ -98,7 +120,8 @@ impl Machine {
         }
     }
 
-    fn on_undisputed_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    /// An acknowledgement arrived and [`Machine::find_spurious`] has looked at it.
+    pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
         let holds = self.holds();
         if arrival.acked > 0 && self.phase() == Phase::Open {
             // An overdue segment was acknowledged before it could go out again.
@@ -152,6 +175,7 @@ impl Machine {
     /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1), or
     /// what is overdue (RFC 8985, 6.3); but the first segment alone while F-RTO, if it is among the `methods`, doubts it.
     pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival, methods: Methods) {
+        self.doubt(Evidence { timestamps: false, reports: methods.reports });
         match &mut self.suspicion {
             Some(suspicion) => suspicion.on_another_timeout(),
             None if board.is_head_sacked() => {}
@@ -167,7 +191,7 @@ impl Machine {
 
     /// What the closed window dropped is all sent again.
     pub(crate) fn on_window_reopened(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
-        self.suspicion = None;
+        (self.suspicion, self.doubt) = (None, None);
         board.mark_all_lost();
         self.begin_timeout(arrival);
     }

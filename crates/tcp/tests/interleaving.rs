@@ -5,7 +5,7 @@ mod pair;
 
 use base::units::Size;
 use base::{Duration, Instant};
-use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
+use longhaul_tcp::config::{AfterIdle, FastConfig, HyblaConfig, PathMtu, VegasConfig};
 use longhaul_tcp::{
     Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing, SlowStart, State,
     TcpConfig,
@@ -34,14 +34,15 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
     let schemes = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack];
     let reductions = [Reduction::Immediate, Reduction::Prr, Reduction::RateHalving];
     let detections = [ForwardRto::Off, ForwardRto::Basic, ForwardRto::Sack];
-    use SpuriousResponse::{Eifel, Halve, None, Undo};
-    let responses = [Halve, Eifel, Undo, None];
+    use SpuriousResponse::{Eifel, Halve, None, Restore, Undo};
+    let responses = [Halve, Eifel, Undo, Restore, None];
     let names = (0..schemes.len(), 0..reductions.len(), 0..detections.len(), 0..responses.len());
     (names, any::<[bool; 8]>()).prop_map(move |((scheme, reduction, detection, response), switches)| {
         TcpConfig::default().with(|it| {
             it.recovery.f_rto = detections[detection];
             it.recovery.spurious_response = responses[response];
             it.recovery.eifel_detection = switches[6];
+            it.recovery.undo = switches[5];
             it.recovery.fine_grained_expiry = Some(switches[7]);
             it.recovery.scheme = schemes[scheme];
             it.recovery.reduction = reductions[reduction];
@@ -74,6 +75,8 @@ fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
 
 const SHARING: [Sharing; 4] = [Sharing::None, Sharing::Cache, Sharing::Stcp, Sharing::CarefulResume];
 const MARKS: [EcnUse; 4] = [EcnUse::Off, EcnUse::Passive, EcnUse::On, EcnUse::Only];
+const AFTER_IDLE: [AfterIdle; 4] =
+    [AfterIdle::Restart, AfterIdle::Decay, AfterIdle::Validate, AfterIdle::Keep];
 const ACKS: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];
 
@@ -95,9 +98,11 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             it.nagle = switches[3];
             it.recovery.reduce_from = if from_flight { ReduceFrom::FlightSize } else { ReduceFrom::Cwnd };
             it.sharing.policy = SHARING[sharing];
-            it.window.idle_restart = switches[4];
+            it.window.after_idle = AFTER_IDLE[usize::from(switches[4]) + 2 * usize::from(switches[3])];
             it.mss = Some(mss);
-            it.window.receive_buffer = Size(receive);
+            it.path_mtu = if switches[0] { PathMtu::Probe } else { PathMtu::Icmp };
+            it.window.autotuning = switches[5];
+            it.window.receive_buffer = Size(if switches[5] { 8 * receive } else { receive });
             it.window.send_buffer = Size(send);
             it.window.initial = match window {
                 0 => InitialWindow::Rfc3390,

@@ -164,6 +164,35 @@ fn a_dsack_widens_the_reordering_window() {
     script.expect_at(300 + 100 + 50, data(4001, 1000));
 }
 
+/// RFC 8985 (6.2, step 4): the wider window stays for 16 recoveries without another D-SACK, and no longer
+/// (`RACK.reo_wnd_persist`).
+#[test]
+fn sixteen_recoveries_make_the_reordering_window_narrow_again() {
+    let mut script = spaced(&rack(), 4);
+    script.at(210);
+    script.inject(ack(1, 1).sack(&[(1001, 2001)]));
+    script.at(225);
+    script.expect(data(1, 1000));
+    script.inject(ack(1, 4001));
+    script.at(230);
+    script.inject(ack(1, 4001).sack(&[(1, 1001)]));
+    for round in 0..18 {
+        // Two segments, of which the first is lost.
+        let (at, first) = (300 + 300 * round, 4001 + 2000 * round as i64);
+        script.at(at);
+        script.write(2000);
+        script.expect(data(first, 1000));
+        script.expect(data(first + 1000, 1000));
+        script.at(at + 100);
+        script.inject(ack(1, first).sack(&[(first as u32 + 1000, first as u32 + 2000)]));
+        // A round trip, and two quarters of the least or one.
+        script.expect_at(at + if round < 16 { 150 } else { 125 }, data(first, 1000));
+        script.at(at + 250);
+        script.inject(ack(1, first + 2000));
+        assert!(!script.connection().recovering());
+    }
+}
+
 /// RFC 8985 (6.3): a time-out deems lost the first segment and what is overdue, not what was sent just now.
 #[test]
 fn a_timeout_spares_what_was_sent_just_now() {

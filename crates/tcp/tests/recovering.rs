@@ -2,6 +2,7 @@
 
 mod script;
 
+use base::Duration;
 use longhaul_tcp::{Recovery, TcpConfig};
 use script::*;
 
@@ -154,6 +155,28 @@ fn a_rescue_follows_a_partial_acknowledgement() {
         assert!(!script.connection().recovering());
         assert_eq!(script.connection().statistics().retransmissions, 3);
     }
+}
+
+/// RFC 6298 (3), Karn's algorithm: the answer to a rescue may be to the first copy, and is no round trip.
+#[test]
+fn a_rescue_gives_no_round_trip() {
+    let mut script = Script::with_window(&plain(), 10);
+    script.write(10_000);
+    script.take_count();
+    script.at(200);
+    script.inject(ack(1, 1).sack(&[(2001, 8001)]));
+    assert_eq!(script.sent(), [1, 1001]);
+    script.at(300);
+    script.inject(ack(1, 8001));
+    assert_eq!(script.sent(), [9001], "the rescue");
+    script.inject(ack(1, 9001));
+    let before = script.connection().srtt();
+    script.at(305);
+    script.inject(ack(1, 10_001));
+    assert_eq!(
+        (script.connection().srtt(), script.connection().rtt_min()),
+        (before, Some(Duration::from_millis(100)))
+    );
 }
 
 /// RFC 6675 (4, rule 4): a segment that was sent again just now needs no rescue.

@@ -4,6 +4,7 @@ mod script;
 
 use base::Duration;
 use base::units::Size;
+use longhaul_tcp::config::AfterIdle;
 use longhaul_tcp::{Event, Failure, TcpConfig};
 use script::*;
 
@@ -255,8 +256,8 @@ fn byte_counting_can_open_by_two_segments() {
 /// RFC 5681 (4.1): after an idle RTO the window starts again.
 #[test]
 fn an_idle_sender_restarts() {
-    for (idle_restart, first) in [(true, 2), (false, 4)] {
-        let mut script = Script::established(&plain().with(|it| it.window.idle_restart = idle_restart));
+    for (after_idle, first) in [(AfterIdle::Restart, 2), (AfterIdle::Keep, 4)] {
+        let mut script = Script::established(&plain().with(|it| it.window.after_idle = after_idle));
         script.write(6000);
         for (at, acked) in [(200, 2001), (300, 5001), (400, 6001)] {
             script.at(at);

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use base::{Duration, Instant};
 use group::*;
+use longhaul_tcp::config::AfterIdle;
 use longhaul_tcp::{
     Congestion, ForwardRto, Recovery, Reduction, Sharing, SharingConfig, SpuriousResponse, TcpConfig,
 };
@@ -87,7 +88,7 @@ fn one_member_equals_reno_byte_for_byte() {
             it.recovery.f_rto = [ForwardRto::Basic, ForwardRto::Sack, ForwardRto::Off][seed % 3];
             it.recovery.spurious_response =
                 [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::Undo][seed / 3 % 3];
-            it.window.idle_restart = seed % 2 == 0;
+            it.window.after_idle = if seed % 2 == 0 { AfterIdle::Restart } else { AfterIdle::Keep };
             it.window.byte_counting_limit = 1 + (seed % 2) as u32;
         });
         let reno = trace(seed as u64, path, &alone);

@@ -84,6 +84,26 @@ fn a_full_acknowledgement_ends_the_doubt() {
     }
 }
 
+/// RFC 5682 (3.1, steps 3a and 3b): an acknowledgement of all that was out at the time-out, and of no more, means that
+/// nothing of it was lost; one of more may be an answer to the retransmission that filled the only gap.
+#[test]
+fn sack_enhanced_f_rto_goes_by_the_recovery_point() {
+    for (second, blocks, spurious) in [
+        (10_001, None, 1),
+        (11_001, None, 0),
+        (2001, Some((9001, 10_001)), 1),
+        (2001, Some((9001, 11_001)), 0),
+    ] {
+        let mut script = timed_out(&sack());
+        script.inject(ack(1, 2001));
+        assert_eq!(script.sent(), [10_001, 11_001]);
+        script.at(500);
+        script.inject(ack(1, second).sack(&blocks.map_or(vec![], |block| vec![block])));
+        assert_eq!(script.connection().statistics().spurious_timeouts, spurious, "{second} {blocks:?}");
+        assert!(spurious == 1 || script.connection().cwnd() <= 3000);
+    }
+}
+
 /// RFC 5682 (2.1, step 2b): with nothing new to send, the time-out counts as needed.
 #[test]
 fn without_new_data_there_is_no_telling() {

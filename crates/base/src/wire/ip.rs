@@ -9,6 +9,10 @@ use super::{Malformed, ipv4, ipv6};
 pub struct Protocol(pub u8);
 
 impl Protocol {
+    /// Internet Control Message Protocol.
+    pub const ICMP: Self = Self(1);
+    /// The same for IPv6.
+    pub const ICMPV6: Self = Self(58);
     /// Transmission Control Protocol.
     pub const TCP: Self = Self(6);
     /// User Datagram Protocol.

@@ -51,6 +51,11 @@ impl Reassembly {
         self.limit
     }
 
+    /// Lets it hold `limit` bytes.
+    pub(crate) const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Bytes that fit beyond `next`.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.unread)

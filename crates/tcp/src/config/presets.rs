@@ -45,7 +45,7 @@ pub const DIALECT: Dialect = Dialect {
         ("initial-ssthresh", "window.initial-ssthresh"),
         ("slow-start", "window.slow-start"),
         ("byte-counting-limit", "window.byte-counting-limit"),
-        ("idle-restart", "window.idle-restart"),
+        ("idle-restart", "window.after-idle"),
         ("window-scaling", "window.scaling"),
         ("receive-buffer", "window.receive-buffer"),
         ("send-buffer", "window.send-buffer"),

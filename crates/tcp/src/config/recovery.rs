@@ -28,7 +28,10 @@ pub struct RecoveryConfig {
     pub f_rto: ForwardRto,
     /// Whether a time-out was needed is found out by the timestamps (RFC 3522), where these are in use.
     pub eifel_detection: bool,
-    /// What to do about a time-out that was not needed.
+    /// Whether it is found out if fast recovery was needed: by the timestamps (RFC 3522) and by reports that what was sent
+    /// again came twice (RFC 3708); the latter for time-outs too.
+    pub undo: bool,
+    /// What to do about a time-out or a fast recovery that was not needed.
     pub spurious_response: SpuriousResponse,
 }
 
@@ -45,6 +48,7 @@ impl Default for RecoveryConfig {
             fine_grained_expiry: None,
             f_rto: ForwardRto::Off,
             eifel_detection: false,
+            undo: false,
             spurious_response: SpuriousResponse::Halve,
         }
     }
@@ -129,16 +133,19 @@ pub enum ForwardRto {
     Sack,
 }
 
-/// What to do about a time-out that was not needed.
+/// What to do about a time-out, or a fast recovery, that was not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpuriousResponse {
-    /// Window and threshold become half of what was outstanding: as conservative as after a loss.
+    /// Window and threshold become half of what was outstanding: as conservative as after a loss. Fast recovery has
+    /// done that.
     Halve,
     /// Window, threshold and timer as before, as RFC 4015 says.
     Eifel,
     /// Window and threshold as before, the timer as the samples make it: `tcp_undo_cwr` of Linux 2.4.
     Undo,
+    /// The same without a bound on what goes out at once: `tcp_undo_cwnd_reduction` of today's Linux.
+    Restore,
     /// Window and threshold stay as the time-out made them; nothing is sent again.
     None,
 }

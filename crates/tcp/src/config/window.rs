@@ -12,7 +12,7 @@ use super::range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct WindowConfig {
-    /// Congestion window at the start, and again after an idle time (`idle-restart`).
+    /// Congestion window at the start, and again after an idle time (`after-idle`).
     pub initial: InitialWindow,
     /// Slow start threshold at the start; by default there is none (RFC 5681, 3.1).
     pub initial_ssthresh: Option<Size>,
@@ -21,14 +21,16 @@ pub struct WindowConfig {
     /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
     #[serde(deserialize_with = "range::one_or_more")]
     pub byte_counting_limit: u32,
-    /// Whether a sender that was idle for a retransmission time-out starts again from the initial window
-    /// (RFC 5681, 4.1).
-    pub idle_restart: bool,
+    /// What becomes of the congestion window of a sender that does not use it.
+    pub after_idle: AfterIdle,
     /// Offer window scaling (RFC 7323, 2).
     pub scaling: bool,
     /// Receive buffer, and so the largest window. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
     pub receive_buffer: Size,
+    /// Whether the window begins with 64 KiB and grows up to the receive buffer, with what the application reads in a
+    /// round trip (Fisk and Feng 2001; Linux).
+    pub autotuning: bool,
     /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
     pub send_buffer: Size,
@@ -41,12 +43,28 @@ impl Default for WindowConfig {
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             byte_counting_limit: 1,
-            idle_restart: true,
+            after_idle: AfterIdle::Restart,
             scaling: true,
             receive_buffer: Size(256 * 1024),
+            autotuning: false,
             send_buffer: Size(512 * 1024),
         }
     }
+}
+
+/// What becomes of the congestion window of a sender that does not use it. BBR's is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterIdle {
+    /// After an idle retransmission time-out it starts again from the initial window (RFC 5681, 4.1).
+    Restart,
+    /// It halves for each idle time-out, and falls half of the way to what is used of it in each other; the threshold
+    /// remembers three quarters (RFC 2861; Linux).
+    Decay,
+    /// It is kept for five minutes, data are spaced out, and a loss takes it back to what was really used (RFC 7661).
+    Validate,
+    /// It stays.
+    Keep,
 }
 
 /// The initial window: in TOML a number of segments, or `"rfc3390"`.

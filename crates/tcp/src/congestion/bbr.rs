@@ -12,7 +12,7 @@
 //! - Linux's later additions, the policer model and the allowance for aggregated acknowledgements, are not here;
 //! - there is no slow start threshold: a cached one is ignored, and an idle time costs no window (as in Linux).
 
-mod max_filter;
+pub(crate) mod max_filter;
 
 use base::{Duration, Instant, Rate};
 
@@ -359,6 +359,12 @@ impl Controller for Bbr {
             self.repair = Repair::None;
             self.restore_window();
         }
+    }
+
+    /// Linux, `bbr_undo_cwnd`: the search for a full pipe starts again, and the window is what it was.
+    fn on_spurious_congestion(&mut self, _now: Instant, window: u64, _ssthresh: u64) {
+        (self.full_bandwidth, self.full_rounds) = (0, 0);
+        Controller::set_window(self, window.max(self.window), None);
     }
 
     fn steers_recovery(&self) -> bool {

@@ -4,8 +4,8 @@
 //! - the window grows only while less than a segment of it is free, and time without growth for want of data does
 //!   not count as `t` (4.2, 5.8);
 //! - congestion never opens a window that is already smaller than `beta` of what is in flight (4.6 does not say);
-//! - what a spurious time-out (4.9.1) restores is the response's to say. If that is the whole window, the growth
-//!   function goes on as if nothing had been; if it is less, a new one starts there, aimed at the old `W_max`.
+//! - what a spurious time-out (4.9.1) or loss (4.9.2) restores is the response's to say. If that is the whole window, the
+//!   growth function goes on as if nothing had been; if it is less, a new one starts there, aimed at the old `W_max`.
 
 use base::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// The next one is the first after a time-out (4.8).
     after_timeout: bool,
-    /// What the last time-out put an end to.
+    /// What the last time-out or loss put an end to.
     undo: Option<Box<Undo>>,
 }
 
@@ -43,7 +43,7 @@ struct Epoch {
     w_est: f64,
 }
 
-/// The state before a time-out (4.9).
+/// The state before a time-out or loss (4.9).
 #[derive(Clone, Debug)]
 struct Undo {
     cwnd: f64,
@@ -128,7 +128,7 @@ impl Controller for Cubic {
 
     fn on_congestion(&mut self, event: &Congestion) {
         let timeout = event.cause == Cause::Timeout;
-        self.undo = timeout.then(|| {
+        self.undo = (event.cause != Cause::Ecn).then(|| {
             let Self { cwnd, w_max, cwnd_prior, epoch, .. } = *self;
             Box::new(Undo { cwnd, w_max, cwnd_prior, epoch })
         });
@@ -154,11 +154,13 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_spurious_timeout(&mut self, now: Instant, window: u64, ssthresh: u64) {
+    fn on_spurious_congestion(&mut self, now: Instant, window: u64, ssthresh: u64) {
+        let outgrown = self.undo.as_ref().is_some_and(|undo| self.cwnd >= undo.cwnd);
         self.set_window(window, Some(ssthresh));
-        let Some(undo) = self.undo.take() else { return };
+        let Some(undo) = self.undo.take().filter(|_| !outgrown) else { return };
         (self.w_max, self.cwnd_prior, self.after_timeout) = (undo.w_max, undo.cwnd_prior, false);
-        self.epoch = undo.epoch.filter(|_| self.cwnd >= undo.cwnd);
+        // The response knows whole bytes.
+        self.epoch = undo.epoch.filter(|_| self.cwnd > undo.cwnd - 1.0);
         if let Some(epoch) = &mut self.epoch {
             epoch.last = now;
         }
@@ -323,17 +325,37 @@ mod tests {
         round(&mut cubic, 1000, 100);
         let before = cubic.clone();
         cubic.on_congestion(&congestion(70 * MSS, Cause::Timeout));
-        cubic.on_spurious_timeout(at_ms(1500), before.window(), 70 * MSS);
+        cubic.on_spurious_congestion(at_ms(1500), before.window(), 70 * MSS);
         // The whole bytes of the window come back.
         assert_eq!((cubic.window(), cubic.ssthresh()), (before.window(), Some(70 * MSS)));
         assert!(cubic.w_max == before.w_max && cubic.cwnd_prior == before.cwnd_prior);
+        assert_eq!(cubic.epoch.map(|it| it.t), before.epoch.map(|it| it.t));
         // A response that halves starts anew and aims at the old maximum.
         cubic.on_congestion(&congestion(70 * MSS, Cause::Timeout));
-        cubic.on_spurious_timeout(at_ms(1500), 35 * MSS, 35 * MSS);
+        cubic.on_spurious_congestion(at_ms(1500), 35 * MSS, 35 * MSS);
         assert!(cubic.epoch.is_none() && cubic.w_max == before.w_max);
         cubic.on_ack(&AckSample { now: at_ms(1600), ..ack(MSS, 35 * MSS) });
         let expected = libm::cbrt(65.0 / 0.4);
         assert!((cubic.epoch.unwrap().k - expected).abs() < 1e-9);
+    }
+
+    /// RFC 9438 (4.9.2): so does a spurious loss; but not where the window has grown beyond what it was, meanwhile.
+    #[test]
+    fn a_spurious_loss_is_undone_unless_outgrown() {
+        for outgrown in [false, true] {
+            let mut cubic = reduced();
+            round(&mut cubic, 0, 100);
+            let before = cubic.clone();
+            cubic.on_congestion(&congestion(70 * MSS, Cause::Loss));
+            let reduced = cubic.w_max;
+            if outgrown {
+                cubic.set_window(80 * MSS, None);
+            }
+            cubic.on_spurious_congestion(at_ms(500), cubic.window().max(before.window()), 70 * MSS);
+            assert_eq!(cubic.window(), if outgrown { 80 * MSS } else { before.window() });
+            assert!(cubic.w_max == if outgrown { reduced } else { before.w_max });
+            assert_eq!(cubic.epoch.is_some(), !outgrown);
+        }
     }
 
     /// RFC 9438 (4.8): whoever sets the window after a time-out that was needed does not undo it.

@@ -151,7 +151,7 @@ proptest! {
                     Event::Send { in_flight } => controller.on_send_opportunity(now, in_flight),
                     Event::RecoveryExit => controller.on_recovery_exit(now),
                     Event::Set { window, ssthresh } => controller.set_window(window, ssthresh),
-                    Event::Spurious { window, ssthresh } => controller.on_spurious_timeout(now, window, ssthresh),
+                    Event::Spurious { window, ssthresh } => controller.on_spurious_congestion(now, window, ssthresh),
                     Event::Restart => controller.on_restart(now),
                 }
                 let window = controller.window();
@@ -182,7 +182,7 @@ fn the_response_to_a_spurious_timeout_is_taken() {
         let timeout = Congestion { resent: false, ..super::samples::congestion(20_000, Cause::Timeout) };
         controller.on_congestion(&timeout);
         assert!(controller.window() <= 2000, "{congestion:?}");
-        controller.on_spurious_timeout(Instant::ZERO, 16_000, 12_000);
+        controller.on_spurious_congestion(Instant::ZERO, 16_000, 12_000);
         assert_eq!(controller.window(), 16_000, "{congestion:?}");
         assert!(controller.ssthresh().is_none_or(|ssthresh| ssthresh == 12_000), "{congestion:?}");
     }
@@ -194,7 +194,7 @@ fn an_idle_time_costs_the_window() {
     for config in with_defaults() {
         let congestion = config.congestion;
         let mut controller = build(&config, &start(4));
-        controller.on_spurious_timeout(Instant::ZERO, 50_000, 50_000);
+        controller.on_spurious_congestion(Instant::ZERO, 50_000, 50_000);
         controller.on_restart(Instant::ZERO);
         let expected = if congestion == config::Congestion::Bbr { 50_000 } else { 4000 };
         assert_eq!(controller.window(), expected, "{congestion:?}");

@@ -119,6 +119,11 @@ impl Connection {
             new_data: sender.recovery.doubts() && sender.next_new().is_some(),
             ..sender.arrival(now, news)
         };
+        let spurious = sender.recovery.find_spurious(&mut sender.board, &arrival);
+        if spurious {
+            self.on_spurious(now, before.phase, news.acked, segment.flags);
+        }
+        let sender = &mut self.sender;
         let change = sender.recovery.on_ack(&mut sender.board, &arrival);
         self.respond(now, change, before, news, duplicate);
         if !duplicate && news.bytes == 0 {
@@ -126,7 +131,7 @@ impl Connection {
         }
         let flight_size = self.flight_size() + news.acked;
         let marked = self.heed_echo(now, segment, flight_size);
-        let restored = self.restores_window(change);
+        let restored = spurious && self.restores_window();
         let repairing = !self.ignores_losses()
             && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
         let sender = &mut self.sender;
@@ -145,6 +150,7 @@ impl Connection {
             recovering: marked || repairing || restored,
             duplicate,
         });
+        self.note_pipe_ack(now, news.bytes);
     }
 
     /// Feeds the estimator; the round-trip time of the latest segment delivered, for controllers.
@@ -175,6 +181,7 @@ impl Connection {
 
     /// The timer, the FIN and the application, after SND.UNA moved.
     fn after_advance(&mut self, now: Instant) {
+        self.check_search(now);
         let sender = &mut self.sender;
         if sender.board.is_empty() {
             self.timers.stop_retransmit(); // RFC 6298 (5.2).

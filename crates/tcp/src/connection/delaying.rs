@@ -47,6 +47,11 @@ impl QuickAcks {
         }
     }
 
+    /// One more goes out at once (`tcp_grow_window`).
+    pub(super) const fn allow_another(&mut self) {
+        self.left |= 1;
+    }
+
     /// Data came: the wait follows the gaps between arrivals, and a pause means that the sender starts slowly again.
     fn on_data(&mut self, now: Instant, least: Duration, rto: Duration, quick: u8) {
         let gap = now.saturating_since(self.received_at);

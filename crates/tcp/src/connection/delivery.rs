@@ -95,3 +95,39 @@ impl DeliveryMeter {
         self.round
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// An acknowledgement of the segment that left with this note; with the `bytes` that it newly delivers, the sample.
+    fn deliver(meter: &mut DeliveryMeter, at: u64, bytes: u64, sent: (Snapshot, u64)) -> Option<Delivery> {
+        let latest = Some((sent.0, at_ms(sent.1)));
+        meter.on_delivered(at_ms(at), &Delivered { bytes, latest, ..Delivered::default() })
+    }
+
+    /// draft-cheng-iccrg-delivery-rate-estimation-02 (3.3): the longer of the intervals in which data were sent and acknowledged:
+    /// acknowledgements that come together do not make the path faster than what was sent, nor a burst than what
+    /// was acknowledged.
+    #[test]
+    fn the_longer_interval_counts() {
+        let mut meter = DeliveryMeter::new();
+        let first = meter.snapshot(at_ms(0), true);
+        let ninth = (1..=8).map(|at| meter.snapshot(at_ms(10 * at), false)).last().unwrap();
+        // The first acknowledgement is held up until 190 ms; the others come with it.
+        assert_eq!(deliver(&mut meter, 190, 1000, (first, 0)).map(|it| it.interval.as_millis()), Some(190));
+        let tenth = meter.snapshot(at_ms(190), false);
+        deliver(&mut meter, 191, 8000, (ninth, 80));
+        // Sent in 190 ms, acknowledged in 50.
+        let sample = deliver(&mut meter, 240, 1000, (tenth, 190)).unwrap();
+        assert_eq!((sample.bytes, sample.interval.as_millis()), (9000, 190));
+        // A burst: sent in no time, acknowledged in 100 ms.
+        let burst = [0; 3].map(|_| meter.snapshot(at_ms(1000), true)).last().copied().unwrap();
+        let sample = deliver(&mut meter, 1100, 3000, (burst, 1000)).unwrap();
+        assert_eq!((sample.bytes, sample.interval.as_millis()), (3000, 100));
+    }
+}

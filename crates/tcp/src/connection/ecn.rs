@@ -15,6 +15,7 @@ use base::wire::tcp::{self, Flags};
 use super::{Connection, State};
 use crate::config::EcnUse;
 use crate::congestion::{Cause, Congestion};
+use crate::recovery::Evidence;
 use crate::sequence::ORIGIN;
 
 /// What one connection knows of marks.
@@ -128,6 +129,7 @@ impl Connection {
         if !self.marking.sends || !segment.flags.has(Flags::ECE) {
             return false;
         }
+        let outstanding = flight_size;
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         if sender.una > self.marking.reduced_until {
@@ -135,6 +137,9 @@ impl Connection {
             self.statistics.mark_reductions += 1;
             let event = Congestion { now, flight_size, cause: Cause::Ecn, sent_at: None, resent: false };
             sender.controller.on_congestion(&event);
+            // To undo a recovery would undo this response too.
+            sender.recovery.doubt(Evidence::default());
+            self.respond_unvalidated(outstanding);
         }
         true
     }

@@ -54,6 +54,7 @@ impl Connection {
             sender,
             timers: Timers::new(),
             pacer: None,
+            path_mtu: None,
             syn_due: true,
             reset_due: None,
             write_blocked: false,

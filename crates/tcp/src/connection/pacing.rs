@@ -95,7 +95,7 @@ impl Connection {
         if let Some(rate) = controller.pacing_rate() {
             return Some(rate);
         }
-        let srtt = self.sender.rtt.srtt().filter(|_| self.config.pacing)?;
+        let srtt = self.sender.rtt.srtt().filter(|_| self.config.pacing || self.is_unvalidated())?;
         let window = controller.window();
         let far = controller.ssthresh().is_some_and(|threshold| window < threshold / 2);
         let percent = if far { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };

@@ -76,6 +76,7 @@ impl Connection {
         if len > 0 {
             if !payload.is_empty() {
                 self.note_mark(flags, ecn);
+                self.autotune(now, segment, start, payload.len() as u32);
             }
             self.handle_data(now, start, payload, flags.has(Flags::FIN));
         }

@@ -3,6 +3,7 @@
 use base::wire::tcp::SackBlocks;
 use base::{Instant, SeqNum};
 
+use super::autotuning::Autotuning;
 use super::delaying::{MOST_QUICK_ACKS, QuickAcks};
 use super::reports::Reports;
 use crate::buffer::ranges::Span;
@@ -15,6 +16,8 @@ use crate::sequence::{ORIGIN, SeqSpace};
 pub(super) struct Receiver {
     pub(super) space: SeqSpace,
     pub(super) reassembly: Reassembly,
+    /// What lets the buffer and the window grow, if anything does.
+    pub(super) autotuning: Option<Box<Autotuning>>,
     /// Rcv.Wind.Shift.
     pub(super) window_shift: u8,
     /// The right edge that the peer knows: it never moves left but by the rounding of the window scale.
@@ -53,9 +56,12 @@ impl Receiver {
     pub(super) fn new(config: &TcpConfig, mss: u16) -> Self {
         let limit = config.window.receive_buffer.0;
         let window_shift = if config.window.scaling { shift_for(limit) } else { 0 };
+        let autotuning = config.window.autotuning.then(|| Box::new(Autotuning::new(limit, mss)));
+        let buffer = autotuning.as_ref().map_or(limit, |it| it.window);
         Self {
             space: SeqSpace::starting_at(SeqNum(0)),
-            reassembly: Reassembly::new(ORIGIN, limit as usize),
+            reassembly: Reassembly::new(ORIGIN, buffer as usize),
+            autotuning,
             window_shift,
             right_edge: ORIGIN,
             mss,
@@ -173,7 +179,8 @@ impl Receiver {
 
     /// The largest window that this side can advertise.
     pub(super) fn widest(&self) -> u64 {
-        (self.reassembly.limit() as u64).min(u64::from(u16::MAX) << self.window_shift)
+        let limit = self.autotuning.as_ref().map_or(self.reassembly.limit() as u64, |it| it.ceiling);
+        limit.min(u64::from(u16::MAX) << self.window_shift)
     }
 
     /// Segments in half of the window that was last advertised, 2 to 16: what Linux acknowledges at once.
@@ -187,7 +194,8 @@ impl Receiver {
     /// Whether the right edge may move: RFC 9293 (3.8.6.2.2) waits for half the buffer or a full segment.
     fn offered_edge(&self) -> u64 {
         let widest = u64::from(u16::MAX) << self.window_shift;
-        let edge = self.nxt() + (self.reassembly.room() as u64).min(widest);
+        let most = self.autotuning.as_ref().map_or(widest, |it| it.window.min(widest));
+        let edge = self.nxt() + (self.reassembly.room() as u64).min(most);
         let step = (self.reassembly.limit() as u64 / 2).min(u64::from(self.mss));
         if edge >= self.right_edge + step { edge } else { self.right_edge }
     }

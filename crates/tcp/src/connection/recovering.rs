@@ -44,7 +44,9 @@ impl Connection {
     ) {
         match change {
             Change::None => {}
+            Change::Entered { .. } if self.lost_only_search() => self.statistics.recoveries += 1,
             Change::Entered { flight_size, lost } => {
+                self.doubt_recovery(flight_size);
                 self.lose(now, flight_size, lost, news);
                 self.statistics.recoveries += 1;
             }
@@ -54,7 +56,6 @@ impl Connection {
                 self.leave(now, u64::MAX);
                 self.statistics.recoveries += 1;
             }
-            Change::Spurious => self.on_spurious_timeout(now, news.acked),
             Change::Left { limit } => self.leave(now, limit),
         }
         self.reduce(before, news, duplicate);
@@ -63,6 +64,7 @@ impl Connection {
     /// A loss was found: the controller responds, and the window begins to go down.
     fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &Delivered) {
         let response = self.loss_response();
+        let outstanding = flight_size;
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         let event =
@@ -73,6 +75,8 @@ impl Connection {
             LossResponse::Given => {}
             LossResponse::None => return,
         }
+        self.respond_unvalidated(outstanding);
+        let sender = &mut self.sender;
         // RFC 9937 (6.1): what was acknowledged selectively before this acknowledgement is not delivered any more.
         let known = sender.board.sacked().saturating_sub(news.sacked);
         let outset = Outset {
@@ -104,6 +108,7 @@ impl Connection {
         if !sender.controller.steers_recovery() && window <= sender.controller.window() {
             sender.controller.set_window(window, None);
         }
+        self.leave_unvalidated();
     }
 
     /// Moves the reduction on by what was delivered.

@@ -7,6 +7,7 @@ use base::{Duration, Instant};
 
 use super::delivery::DeliveryMeter;
 use super::spurious::Prior;
+use super::validation::Validation;
 use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
@@ -46,6 +47,8 @@ pub(super) struct Sender {
     pub(super) recovery: Machine,
     /// What the last time-out changed, until it proves needed or the response is complete.
     pub(super) prior: Option<Box<Prior>>,
+    /// How much of the window is used, once the application has not used all.
+    pub(super) validation: Option<Box<Validation>>,
     /// How the window goes down during fast recovery, where not at once.
     pub(super) reduction: Option<Box<Reduction>>,
     pub(super) controller: Box<dyn Controller>,
@@ -86,6 +89,7 @@ impl Sender {
             board: Scoreboard::default(),
             recovery: Machine::new(config, false, ORIGIN + 1),
             prior: None,
+            validation: None,
             reduction: None,
             controller: congestion::build(config, &start(config, mss, false, None)),
             membership: None,

@@ -1,21 +1,25 @@
-//! What to do about a time-out that was not needed: a conservative halving, the Eifel response (RFC 4015), or what Linux 2.4
-//! did (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", 2002).
+//! What to do about a time-out or a fast recovery that was not needed: a conservative halving, the Eifel response (RFC 4015),
+//! what Linux 2.4 did (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", 2002), or what Linux does.
 //!
 //! Deviations:
 //! - the Eifel response's `G` is a millisecond, the timestamps' clock;
+//! - RFC 4015 is for time-outs; after a fast recovery the same window and threshold are set, and the timer is left alone;
 //! - Linux 2.4 gets back twice the halved window, a segment less where it was odd; here it is the window as it was.
 
+use base::wire::tcp::Flags;
 use base::{Duration, Instant};
 
-use super::Connection;
+use super::{Connection, Negotiated};
 use crate::config::{ForwardRto, SpuriousResponse};
 use crate::recovery::spurious::Methods;
-use crate::recovery::{Change, Phase};
+use crate::recovery::{Evidence, Phase};
 
-/// What a time-out changed.
+/// What a time-out or a fast recovery changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prior {
-    /// Bytes that were outstanding, whatever the controller takes its share of: `FlightSize` of RFC 4015 (3.2, step 0).
+    /// It was a time-out.
+    timeout: bool,
+    /// Bytes that were outstanding, whatever the controller takes its share of: `FlightSize` of RFC 4015 (3.1, step 0).
     flight_size: u64,
     /// Congestion window in bytes.
     cwnd: u64,
@@ -23,7 +27,7 @@ pub(super) struct Prior {
     ssthresh: u64,
     srtt: Duration,
     rttvar: Duration,
-    /// SND.NXT then. The response waits for a round trip of what is sent from here on (RFC 4015, 3.2, step 8).
+    /// SND.NXT then. The response waits for a round trip of what is sent from here on (RFC 4015, 3.1, step 11).
     nxt: u64,
     /// The time-out was spurious; what is left to do is to adapt the timer.
     spurious: bool,
@@ -42,13 +46,25 @@ impl Connection {
         Methods {
             forward: forward.filter(|_| doubtful),
             eifel: self.config.recovery.eifel_detection && self.negotiated.timestamps && doubtful,
+            reports: self.config.recovery.undo && self.negotiated.sack && doubtful,
         }
     }
 
-    /// Keeps what a time-out is about to change.
-    pub(super) fn remember_prior(&mut self, flight_size: u64) {
+    /// Fast recovery begins with so many bytes outstanding, and the controller is about to respond: whether that was needed
+    /// is to be found out.
+    pub(super) fn doubt_recovery(&mut self, flight_size: u64) {
+        if self.config.recovery.undo && !self.ignores_losses() {
+            self.remember_prior(flight_size, false);
+            let Negotiated { timestamps, sack: reports, .. } = self.negotiated;
+            self.sender.recovery.doubt(Evidence { timestamps, reports });
+        }
+    }
+
+    /// Keeps what a time-out or a fast recovery is about to change.
+    pub(super) fn remember_prior(&mut self, flight_size: u64, timeout: bool) {
         let sender = &mut self.sender;
         sender.prior = Some(Box::new(Prior {
+            timeout,
             flight_size,
             cwnd: sender.controller.window(),
             ssthresh: sender.controller.ssthresh().unwrap_or(0),
@@ -59,47 +75,62 @@ impl Connection {
         }));
     }
 
-    /// The time-out was found to be spurious by an acknowledgement of `acked` bytes.
-    pub(super) fn on_spurious_timeout(&mut self, now: Instant, acked: u64) {
-        self.statistics.spurious_timeouts += 1;
+    /// The last time-out or fast recovery was found to be spurious in `phase`, by an acknowledgement of `acked` bytes.
+    pub(super) fn on_spurious(&mut self, now: Instant, phase: Phase, acked: u64, flags: Flags) {
         let sender = &mut self.sender;
-        (sender.backoff, sender.timeout_at) = (0, 0);
-        let Some(prior) = &mut sender.prior else { return };
+        let prior = sender.prior.take();
+        let timeout = prior.as_ref().is_none_or(|prior| prior.timeout);
+        if timeout {
+            self.statistics.spurious_timeouts += 1;
+            (sender.backoff, sender.timeout_at) = (0, 0);
+        } else {
+            self.statistics.spurious_recoveries += 1;
+        }
+        let Some(mut prior) = prior else { return };
+        sender.reduction = None;
+        if phase == Phase::FastRecovery {
+            sender.controller.on_recovery_exit(now);
+        }
+        // RFC 4015 (3.1, step 9): a mark is congestion all the same.
+        if !timeout && self.marking.sends() && flags.has(Flags::ECE) {
+            return;
+        }
         let mss = u64::from(sender.mss);
-        match self.config.recovery.spurious_response {
-            SpuriousResponse::None => sender.prior = None,
-            SpuriousResponse::Halve => {
+        let ssthresh = prior.ssthresh.max(prior.cwnd / 4 * 3); // `tcp_current_ssthresh`
+        let (window, ssthresh) = match self.config.recovery.spurious_response {
+            SpuriousResponse::Halve if timeout => {
                 let half = (prior.flight_size / 2).max(2 * mss);
-                sender.controller.on_spurious_timeout(now, half, half);
-                sender.prior = None;
+                (half, half)
             }
+            // Fast recovery has halved already.
+            SpuriousResponse::None | SpuriousResponse::Halve => return,
             SpuriousResponse::Eifel => {
-                // Steps 0, 5 and 6: `pipe_prev`, and a window that lets out no burst.
-                prior.spurious = true;
+                // Steps 0 and 9: `pipe_prev`, and a window that lets out no burst.
                 let initial_window = self.config.window.initial.bytes(mss);
                 let window = sender.nxt - sender.una + acked.min(initial_window);
-                let pipe_prev = prior.flight_size.max(prior.ssthresh);
-                sender.controller.on_spurious_timeout(now, window, pipe_prev);
+                (window, prior.flight_size.max(prior.ssthresh))
             }
-            SpuriousResponse::Undo => {
-                // `tcp_current_ssthresh` was kept, and `tcp_moderate_cwnd` avoids a burst.
-                let ssthresh = prior.ssthresh.max(prior.cwnd / 4 * 3);
-                let window = prior.cwnd.min(sender.board.pipe() + LINUX_MAX_BURST * mss);
-                sender.controller.on_spurious_timeout(now, window, ssthresh);
-                sender.prior = None;
-            }
+            // `tcp_moderate_cwnd` avoids a burst.
+            SpuriousResponse::Undo => (prior.cwnd.min(sender.board.pipe() + LINUX_MAX_BURST * mss), ssthresh),
+            SpuriousResponse::Restore => (prior.cwnd, ssthresh),
+        };
+        // A window that has grown beyond meanwhile stays (RFC 9438, 4.9.2; `tcp_undo_cwnd_reduction`).
+        let least = if timeout { 0 } else { sender.controller.window() };
+        sender.controller.on_spurious_congestion(now, window.max(least), ssthresh);
+        if timeout && self.config.recovery.spurious_response == SpuriousResponse::Eifel {
+            // Step 11 is left.
+            prior.spurious = true;
+            sender.prior = Some(prior);
         }
     }
 
-    /// Whether the acknowledgement that meant this has set the window already (RFC 4015, 3.2, step 6;
-    /// `tcp_undo_cwr`).
-    pub(super) fn restores_window(&self, change: Change) -> bool {
-        let response = self.config.recovery.spurious_response;
-        change == Change::Spurious && matches!(response, SpuriousResponse::Eifel | SpuriousResponse::Undo)
+    /// Whether the acknowledgement that meant this has set the window already (RFC 4015, 3.1, step 9; `tcp_undo_cwr`).
+    pub(super) fn restores_window(&self) -> bool {
+        !matches!(self.config.recovery.spurious_response, SpuriousResponse::None | SpuriousResponse::Halve)
     }
 
-    /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.2,
-    /// step 8).
+    /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.1,
+    /// step 11).
     pub(super) fn take_rtt_sample(&mut self, sample: Duration, samples_log2: u32) {
         let sender = &mut self.sender;
         if let Some(prior) = &sender.prior
@@ -111,7 +142,9 @@ impl Connection {
                 sender.prior = None;
                 return;
             }
-            sender.prior = None;
+            if !sender.recovery.is_doubted() {
+                sender.prior = None;
+            }
         }
         sender.rtt.on_sample(sample, samples_log2, (sender.una, sender.nxt));
     }

@@ -19,6 +19,8 @@ pub struct Statistics {
     pub spurious_timeouts: u32,
     /// Times that fast recovery began.
     pub recoveries: u32,
+    /// Those found not to have been needed.
+    pub spurious_recoveries: u32,
     /// Tail loss probes sent (RFC 8985, 7).
     pub tail_probes: u32,
     /// Reports of data that came twice (RFC 2883).

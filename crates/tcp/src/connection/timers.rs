@@ -192,6 +192,7 @@ impl Connection {
 
     /// RFC 6298 (5.4) to (5.6).
     fn on_data_timer(&mut self, now: Instant) {
+        self.suspect_black_hole(now);
         let sender = &mut self.sender;
         let again = sender.timeout_at == sender.una;
         // After one time-out, what is in flight is what was sent since; FlightSize would count it all.
@@ -200,10 +201,10 @@ impl Connection {
             Phase::Open | Phase::FastRecovery => sender.recovery.flight_size(sender.una, sender.nxt),
         };
         sender.timeout_at = sender.una;
-        sender.reduction = None;
+        (sender.reduction, sender.validation) = (None, None);
         let methods = self.detection();
         if methods != Methods::default() {
-            self.remember_prior(flight_size);
+            self.remember_prior(flight_size, true);
         }
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;

@@ -63,6 +63,9 @@ impl Connection {
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
         match (next, new) {
+            (Next::Retransmit(index) | Next::Rescue(index), _) if self.cuts_before_resending(now, index) => {
+                self.poll_data(now, out)
+            }
             (Next::Retransmit(index) | Next::Rescue(index), _) => {
                 let len = u64::from(self.sender.board.record(index).data_len());
                 let pipe = self.sender.board.pipe();
@@ -86,13 +89,10 @@ impl Connection {
     }
 
     fn send_new_within_window(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) -> bool {
-        let sender = &mut self.sender;
-        if sender.board.is_empty()
-            && self.config.window.idle_restart
-            && now.saturating_since(sender.last_sent_at) > sender.rtt.rto()
-        {
-            sender.controller.on_restart(now);
+        if self.sender.board.is_empty() {
+            self.resume(now);
         }
+        let sender = &mut self.sender;
         sender.controller.on_send_opportunity(now, sender.board.pipe());
         let forced = sender.recovery.lets_new_out();
         if !forced && sender.board.pipe() + u64::from(len) > sender.allowed() {
@@ -101,11 +101,20 @@ impl Connection {
         if !self.may_pace(now) {
             return false;
         }
+        let (len, fin) = match self.search_size(now) {
+            Some(size) => {
+                self.note_search(size);
+                (size, false)
+            }
+            None => (len, fin),
+        };
         self.send_new(now, out, len, fin);
         let sender = &mut self.sender;
-        if sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed() {
+        let limited = sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed();
+        if limited {
             sender.meter.on_app_limited(sender.board.pipe());
         }
+        self.note_use(now, limited);
         true
     }
 
@@ -158,6 +167,9 @@ impl Connection {
             _ => sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_))),
         }
         sender.recovery.on_sent(next, now, timestamp);
+        if !matches!(next, Next::Probe(_)) {
+            sender.recovery.on_resent(record.end(), timestamp);
+        }
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();

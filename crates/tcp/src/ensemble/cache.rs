@@ -87,10 +87,6 @@ impl Policy for Cache {
         lock(&self.state).members
     }
 
-    fn last_used(&self) -> Instant {
-        lock(&self.state).stored_at
-    }
-
     fn shared(&self) -> Shared {
         Shared::Cache(*lock(&self.state))
     }

@@ -124,10 +124,6 @@ impl Policy for CarefulResume {
         lock(&self.saved).members
     }
 
-    fn last_used(&self) -> Instant {
-        lock(&self.saved).stored_at
-    }
-
     fn shared(&self) -> Shared {
         Shared::CarefulResume(*lock(&self.saved))
     }
@@ -321,9 +317,9 @@ impl Controller for Resuming {
         self.inner.steers_recovery()
     }
 
-    fn on_spurious_timeout(&mut self, now: Instant, window: u64, ssthresh: u64) {
+    fn on_spurious_congestion(&mut self, now: Instant, window: u64, ssthresh: u64) {
         if self.phase != Phase::SafeRetreat {
-            self.inner.on_spurious_timeout(now, window, ssthresh);
+            self.inner.on_spurious_congestion(now, window, ssthresh);
         }
     }
 

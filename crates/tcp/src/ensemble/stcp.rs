@@ -54,10 +54,6 @@ impl Policy for Stcp {
         lock(&self.0).num_connections()
     }
 
-    fn last_used(&self) -> Instant {
-        lock(&self.0).vacant_since()
-    }
-
     fn shared(&self) -> Shared {
         Shared::Stcp(lock(&self.0).state())
     }

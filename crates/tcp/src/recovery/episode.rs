@@ -90,8 +90,6 @@ pub(crate) enum Change {
         /// What was lost.
         lost: Lost,
     },
-    /// The last time-out was not needed: recovery is over.
-    Spurious,
     /// Fast recovery ended; the scheme asks for at most this much window at first.
     Left {
         /// Bytes.

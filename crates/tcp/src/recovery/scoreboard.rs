@@ -66,6 +66,17 @@ impl Record {
         self.has(EVER_RESENT)
     }
 
+    /// The same in pieces of at most `mss` bytes of data; a FIN goes with the last.
+    fn pieces(self, mss: u32) -> impl Iterator<Item = Self> {
+        let count = self.data_len().div_ceil(mss).max(1);
+        (0..count).map(move |piece| {
+            let last = piece + 1 == count;
+            let len = if last { self.len - piece * mss } else { mss };
+            let marks = if last { self.marks } else { self.marks & !FIN };
+            Self { start: self.start + u64::from(piece * mss), len, marks, ..self }
+        })
+    }
+
     const fn has(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
@@ -163,6 +174,11 @@ impl Scoreboard {
         (self.outstanding - self.sacked - self.lost + self.resent) as u64
     }
 
+    /// Whether copies of segments that were sent again are under way.
+    pub(crate) const fn has_copies(&self) -> bool {
+        self.resent > 0
+    }
+
     /// Bytes that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked as u64
@@ -220,6 +236,36 @@ impl Scoreboard {
             self.records.reserve_exact(KEPT_RECORDS);
         }
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
+    }
+
+    /// Cuts every record into pieces of at most `mss` bytes of data. Indices change: all is to be deemed lost next.
+    pub(crate) fn cut(&mut self, mss: u32) {
+        let records = core::mem::take(&mut self.records);
+        self.records = records.into_iter().flat_map(|record| record.pieces(mss)).collect();
+        self.count_sacked_segments();
+        (self.cursor, self.lost_until) = (self.base, self.base);
+    }
+
+    /// Cuts the first record; false if that is not the one that is too large, or if there are no indices below its own.
+    pub(crate) fn cut_head(&mut self, mss: u32) -> bool {
+        let Some(head) = self.records.front().copied().filter(|head| head.data_len() > mss) else {
+            return false;
+        };
+        let pieces = u64::from(head.data_len().div_ceil(mss));
+        if self.base < pieces {
+            return false;
+        }
+        self.records.pop_front();
+        // Those behind it keep their indices.
+        self.base -= pieces - 1;
+        let pieces: Vec<Record> = head.pieces(mss).collect();
+        pieces.into_iter().rev().for_each(|piece| self.records.push_front(piece));
+        self.rewind();
+        true
+    }
+
+    fn count_sacked_segments(&mut self) {
+        self.sacked_segments = self.records.iter().filter(|record| record.has(SACKED)).count() as u32;
     }
 
     /// The record with this index was sent again as a rescue: neither `HighRxt` nor `pipe` take note of it

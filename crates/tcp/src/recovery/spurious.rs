@@ -10,7 +10,7 @@
 //! - step 1 of RFC 5682, 3.1, leaves the scoreboard as it is, as RFC 6675 (5.1) allows: what the peer had before the
 //!   time-out is no news to step 3;
 //! - an acknowledgement that reports data that came twice (RFC 2883) is no duplicate in steps 2 and 3;
-//! - the Eifel detection is for time-outs only.
+//! - the Eifel detection is for time-outs here, without step 5 of RFC 3522; for fast recovery it is in `doubt`.
 
 use super::Arrival;
 use super::scoreboard::Scoreboard;
@@ -66,6 +66,8 @@ pub(crate) struct Methods {
     pub(crate) forward: Option<bool>,
     /// The Eifel detection.
     pub(crate) eifel: bool,
+    /// Reports of data that came twice (`doubt`).
+    pub(crate) reports: bool,
 }
 
 impl Suspicion {

@@ -4,7 +4,7 @@
 
 /// The best three samples of a window, each younger than the one before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MaxFilter([Sample; 3]);
+pub(crate) struct MaxFilter([Sample; 3]);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
@@ -14,12 +14,12 @@ struct Sample {
 
 impl MaxFilter {
     /// The largest value; zero before the first.
-    pub(super) const fn get(&self) -> u64 {
+    pub(crate) const fn get(&self) -> u64 {
         self.0[0].value
     }
 
     /// Takes the sample of a round that is not before the last one's; `window` rounds count.
-    pub(super) fn update(&mut self, window: u64, round: u64, value: u64) {
+    pub(crate) fn update(&mut self, window: u64, round: u64, value: u64) {
         let new = Sample { round, value };
         let best = &mut self.0;
         if value >= best[0].value || round - best[2].round > window {

@@ -18,8 +18,10 @@ mod handover;
 mod response;
 mod state;
 
-use base::Instant;
 use core::net::IpAddr;
+use std::collections::BTreeSet;
+
+use base::Instant;
 
 use crate::congestion::slow_start::counted;
 use crate::congestion::{AckSample, Start};
@@ -77,6 +79,9 @@ pub(super) struct Ecb {
     joined: u64,
     shares: Vec<Option<(u64, Share)>>,
     free: Vec<u32>,
+    /// The slots of members that the end of the period is to look at: those that something happened to, and those that
+    /// still have window to lose.
+    watched: BTreeSet<u32>,
     /// One segment of each member.
     mss_total: u64,
     /// Bytes in the network, of all.
@@ -114,6 +119,7 @@ impl Ecb {
             joined: 0,
             shares: Vec::new(),
             free: Vec::new(),
+            watched: BTreeSet::new(),
             mss_total: 0,
             flight_total: 0,
             acked: 0,
@@ -153,10 +159,6 @@ impl Ecb {
 
     pub(super) const fn num_connections(&self) -> u32 {
         self.num_connections
-    }
-
-    pub(super) const fn vacant_since(&self) -> Instant {
-        self.vacant_since
     }
 
     /// The member's window; one segment for a newcomer that was granted less, and for one that has left.
@@ -202,6 +204,7 @@ impl Ecb {
             }
         };
         self.shares[slot as usize] = Some((number, share));
+        self.watched.insert(slot);
         self.num_connections += 1;
         self.mss_total += start.mss;
         self.used_cwnd += cwnd;
@@ -266,8 +269,10 @@ impl Ecb {
         let part = self.n_cwnd / u64::from(self.num_connections);
         let mut rest = self.n_cwnd % u64::from(self.num_connections);
         let joined = self.joined;
-        for (_, share) in self.shares.iter_mut().flatten() {
+        for (slot, entry) in self.shares.iter_mut().enumerate() {
+            let Some((_, share)) = entry else { continue };
             (share.cwnd, share.paid) = (part + core::mem::take(&mut rest), joined);
+            self.watched.insert(slot as u32);
         }
         self.joiners.clear();
         self.used_cwnd = self.n_cwnd;
@@ -366,12 +371,14 @@ impl Ecb {
         let Some(share) = self.share_mut(id) else { return };
         share.peak = share.peak.max(peak);
         let before = core::mem::replace(&mut share.flight, flight);
+        self.watched.insert(id.slot);
         self.flight_total = self.flight_total - before + flight;
     }
 
     fn set_cwnd(&mut self, id: Ticket, cwnd: u64) {
         let Some(share) = self.share_mut(id) else { return };
         let before = core::mem::replace(&mut share.cwnd, cwnd);
+        self.watched.insert(id.slot);
         // Equation 3.
         self.used_cwnd = self.used_cwnd - before + cwnd;
     }
@@ -410,23 +417,28 @@ impl Ecb {
         if !self.settings.idle_release {
             return;
         }
-        for (slot, entry) in self.shares.iter_mut().enumerate() {
-            let Some((_, share)) = entry else { continue };
+        for slot in core::mem::take(&mut self.watched) {
+            let Some((_, share)) = &mut self.shares[slot as usize] else { continue };
+            self.statistics.members_examined += 1;
             let keep = share.peak + share.mss;
             share.peak = share.flight;
             if core::mem::replace(&mut share.fresh, false) {
+                self.watched.insert(slot);
                 continue;
             }
             if share.started {
                 // One that came back had its time to be paid.
-                self.joiners.remove(slot as u32);
+                self.joiners.remove(slot);
             }
             let unused = share.cwnd.saturating_sub(keep);
-            if unused > 0 && slot != caller.slot as usize {
+            if unused > 0 && slot != caller.slot {
                 share.cwnd -= unused;
                 share.released = true;
                 self.used_cwnd -= unused;
                 self.statistics.bytes_released += unused;
+            }
+            if share.cwnd > share.peak + share.mss {
+                self.watched.insert(slot);
             }
         }
     }

@@ -86,6 +86,7 @@ impl Ecb {
             payer.paid = joiner.number;
             if let Some((_, newcomer)) = self.shares[joiner.slot as usize].as_mut() {
                 newcomer.cwnd += amount;
+                self.watched.insert(joiner.slot);
             }
             self.statistics.payments += 1;
             self.statistics.bytes_paid += amount;

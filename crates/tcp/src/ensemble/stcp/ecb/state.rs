@@ -27,6 +27,8 @@ pub struct EcbStatistics {
     pub timeouts: u64,
     /// Bytes of window taken from members that did not use it.
     pub bytes_released: u64,
+    /// Looks at a member at the end of a release period.
+    pub members_examined: u64,
     /// Halvings of the aggregate while it had no members.
     pub decays: u64,
 }

@@ -1,0 +1,151 @@
+//! The one message of ICMP that a transport must hear: a packet was too big for a link (RFC 1191, 4; RFC 4443, 3.2).
+
+use core::net::IpAddr;
+
+use super::checksum::Sum;
+use super::ip::{self, Protocol};
+use super::{Malformed, be16, be32, require};
+
+/// What a router says of a packet that it could not forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBig<'a> {
+    /// Bytes of the largest packet that the next link takes; zero from a router that does not say (RFC 1191, 5).
+    pub mtu: u32,
+    /// Who had sent the packet.
+    pub src: IpAddr,
+    /// Whom it was for.
+    pub dst: IpAddr,
+    /// What it carried.
+    pub protocol: Protocol,
+    /// Its length in bytes, header included.
+    pub len: usize,
+    /// The first bytes of what it carried, 8 or more.
+    pub start: &'a [u8],
+}
+
+impl<'a> TooBig<'a> {
+    /// Reads the message in this packet; none if it is another one.
+    ///
+    /// # Errors
+    /// A message that is cut off, a checksum that does not match, or a quoted packet of another version.
+    pub fn parse(packet: &ip::View<'a>) -> Result<Option<Self>, Malformed> {
+        let bytes = packet.payload();
+        require(bytes, HEADER_LEN)?;
+        let sum = match packet {
+            ip::View::V4(_) => Sum::of(bytes),
+            ip::View::V6(_) => {
+                Sum::pseudo_header(packet.src(), packet.dst(), Protocol::ICMPV6.0, bytes.len())
+                    .and(Sum::of(bytes))
+            }
+        };
+        if !sum.is_valid() {
+            return Err(Malformed::Checksum);
+        }
+        let quoted = &bytes[HEADER_LEN..];
+        match (packet, bytes[0], bytes[1]) {
+            (ip::View::V4(_), UNREACHABLE, FRAGMENTATION_NEEDED) => {
+                Self::quoting_v4(u32::from(be16(bytes, 6)), quoted).map(Some)
+            }
+            (ip::View::V6(_), PACKET_TOO_BIG, _) => Self::quoting_v6(be32(bytes, 4), quoted).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn quoting_v4(mtu: u32, quoted: &'a [u8]) -> Result<Self, Malformed> {
+        require(quoted, 1)?;
+        if quoted[0] >> 4 != 4 {
+            return Err(Malformed::Version(quoted[0] >> 4));
+        }
+        let header_len = 4 * usize::from(quoted[0] & 15);
+        require(quoted, header_len.max(20) + QUOTED_LEN)?;
+        let address = |at: usize| IpAddr::from([quoted[at], quoted[at + 1], quoted[at + 2], quoted[at + 3]]);
+        let (protocol, len) = (Protocol(quoted[9]), usize::from(be16(quoted, 2)));
+        Ok(Self {
+            mtu,
+            src: address(12),
+            dst: address(16),
+            protocol,
+            len,
+            start: &quoted[header_len.max(20)..],
+        })
+    }
+
+    fn quoting_v6(mtu: u32, quoted: &'a [u8]) -> Result<Self, Malformed> {
+        require(quoted, 40 + QUOTED_LEN)?;
+        if quoted[0] >> 4 != 6 {
+            return Err(Malformed::Version(quoted[0] >> 4));
+        }
+        let address = |at: usize| {
+            let octets: [u8; 16] = core::array::from_fn(|byte| quoted[at + byte]);
+            IpAddr::from(octets)
+        };
+        let len = 40 + usize::from(be16(quoted, 4));
+        let (src, dst) = (address(8), address(24));
+        Ok(Self { mtu, src, dst, protocol: Protocol(quoted[6]), len, start: &quoted[40..] })
+    }
+}
+
+/// Bytes of the header.
+const HEADER_LEN: usize = 8;
+/// Bytes of the quoted packet's payload that are there at least (RFC 792).
+const QUOTED_LEN: usize = 8;
+/// RFC 792: destination unreachable.
+const UNREACHABLE: u8 = 3;
+/// RFC 792: fragmentation needed and "don't fragment" set.
+const FRAGMENTATION_NEEDED: u8 = 4;
+/// RFC 4443 (3.2).
+const PACKET_TOO_BIG: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ip::{Ecn, Repr};
+
+    /// A packet of this host's that carries a TCP segment of 1440 bytes, and the message about it.
+    fn message(v6: bool, mtu: u16) -> Vec<u8> {
+        let (host, peer, router): (IpAddr, IpAddr, IpAddr) = match v6 {
+            false => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), [10, 0, 9, 9].into()),
+            true => ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap(), "fd00::9".parse().unwrap()),
+        };
+        let protocol = if v6 { Protocol::ICMPV6 } else { Protocol::ICMP };
+        let header = Repr::new(host, peer, Protocol::TCP, Ecn::NotEct, 1440);
+        let mut quoted = vec![7; header.header_len() + 8];
+        header.emit(&mut quoted);
+        let mut icmp = if v6 { vec![2, 0, 0, 0, 0, 0, 0, 0] } else { vec![3, 4, 0, 0, 0, 0, 0, 0] };
+        icmp[6..8].copy_from_slice(&mtu.to_be_bytes());
+        icmp.extend(quoted);
+        let sum = if v6 {
+            Sum::pseudo_header(router, host, protocol.0, icmp.len()).and(Sum::of(&icmp))
+        } else {
+            Sum::of(&icmp)
+        };
+        icmp[2..4].copy_from_slice(&sum.finish().to_be_bytes());
+        let outer = Repr::new(router, host, protocol, Ecn::NotEct, icmp.len());
+        let mut packet = vec![0; outer.header_len()];
+        outer.emit(&mut packet);
+        packet.extend(icmp);
+        packet
+    }
+
+    #[test]
+    fn both_versions_are_read() {
+        for (v6, len) in [(false, 1460), (true, 1480)] {
+            let packet = message(v6, 1280);
+            let view = ip::View::parse(&packet).unwrap();
+            let message = TooBig::parse(&view).unwrap().unwrap();
+            assert_eq!((message.mtu, message.len, message.protocol), (1280, len, Protocol::TCP));
+            assert_eq!((message.src, message.start), (view.dst(), &[7; 8][..]));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_damaged_is_refused() {
+        for v6 in [false, true] {
+            let packet = message(v6, 1280);
+            let mut damaged = packet.clone();
+            *damaged.last_mut().unwrap() ^= 1;
+            let view = ip::View::parse(&damaged).unwrap();
+            assert_eq!(TooBig::parse(&view), Err(Malformed::Checksum));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A path that takes smaller packets than the two ends: what routers say (RFC 1191, RFC 8201), black holes, and the search
+//! for the largest segment that passes (RFC 4821).
+//!
+//! A report is believed if it quotes a segment that is outstanding, was larger than what the report allows, and if that
+//! is no less than the floor (RFC 5927, 7). All that is outstanding is then cut anew and sent again, which is not a response to
+//! congestion (RFC 1191, 6.5).
+//!
+//! Deviations:
+//! - each connection finds out for itself, where the RFCs keep what was found with the path;
+//! - the search begins only once something was found: full segments pass nearly every path (as in Linux, `tcp_mtu_probing` = 1);
+//! - controllers go on counting in segments of the size that they began with.
+
+use base::{Duration, Instant, SeqNum};
+
+use super::emit::TIMESTAMPS_LEN;
+use super::{Connection, Discard};
+use crate::config::PathMtu as Setting;
+use crate::recovery::Phase;
+use crate::recovery::scoreboard::Delivered;
+
+/// What is known of a path that is narrower than its ends. Sizes are bytes of payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathMtu {
+    /// The largest segment that the two ends would take.
+    most: u32,
+    /// The largest that might pass.
+    ceiling: u32,
+    /// The end of the segment that is out to try a size, and the size.
+    probe: Option<(u64, u32)>,
+    /// When the next may leave.
+    search_at: Instant,
+}
+
+impl PathMtu {
+    /// The size to try next, if a larger one than `mss` is worth a segment (RFC 4821, 7.3): the largest first, and then the
+    /// middle of what is left.
+    fn candidate(&self, mss: u32) -> Option<u32> {
+        let size = if self.ceiling == self.most { self.most } else { (mss + self.ceiling).div_ceil(2) };
+        (self.probe.is_none() && self.ceiling >= mss + SEARCH_STEP).then_some(size)
+    }
+}
+
+impl Connection {
+    /// A router says that a segment of ours, `seq`, in a packet of `len` bytes, was too big: packets of `mtu` bytes pass, zero
+    /// if it does not say.
+    ///
+    /// # Errors
+    /// It is not to be believed.
+    pub(crate) fn handle_too_big(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        len: usize,
+        mtu: u32,
+    ) -> Result<(), Discard> {
+        let sender = &self.sender;
+        let at = sender.space.offset(seq, sender.una);
+        let mtu = match mtu {
+            0 => PLATEAUS.into_iter().find(|&mtu| (mtu as usize) < len).unwrap_or(0),
+            mtu => mtu,
+        };
+        let mtu = mtu.max(if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 });
+        let outstanding = (sender.una..sender.nxt).contains(&at);
+        if self.config.path_mtu == Setting::Off || !outstanding || len <= mtu as usize {
+            return Err(Discard::NotBelieved(seq));
+        }
+        let overhead = base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len();
+        if mtu - overhead < sender.mss {
+            self.shrink(now, mtu - overhead, PROBE_INTERVAL);
+        }
+        Ok(())
+    }
+
+    fn header_len(&self) -> u32 {
+        let options = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
+        (base::wire::tcp::HEADER_LEN + options) as u32
+    }
+
+    /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while.
+    fn shrink(&mut self, now: Instant, mss: u32, after: Duration) {
+        let sender = &mut self.sender;
+        let most = self.path_mtu.as_ref().map_or(sender.mss, |path| path.most);
+        let ceiling = if after == PROBE_INTERVAL { most } else { sender.mss - 1 };
+        let path = PathMtu { most, ceiling, probe: None, search_at: now.saturating_add(after) };
+        self.path_mtu = Some(Box::new(path));
+        sender.mss = mss;
+        sender.board.cut(mss);
+        sender.reduction = None;
+        let arrival = sender.arrival(now, &Delivered::default());
+        sender.recovery.on_window_reopened(&mut sender.board, &arrival);
+        let wait = sender.rto();
+        self.restart_retransmit(now, wait);
+    }
+
+    /// The retransmission timer expired once more for a full segment: it may be too big for the path, and nobody tells
+    /// (RFC 4821, 7.7).
+    pub(super) fn suspect_black_hole(&mut self, now: Instant) {
+        let sender = &self.sender;
+        let full = sender.board.first().is_some_and(|head| head.data_len() == sender.mss);
+        if self.config.path_mtu == Setting::Probe && sender.retries >= BLACK_HOLE_RETRIES && full {
+            let mss = if sender.mss > BASE_MSS { BASE_MSS } else { (sender.mss / 2).max(LEAST_MSS) };
+            if mss < sender.mss {
+                self.shrink(now, mss, Duration::ZERO);
+            }
+        }
+    }
+
+    /// The size of a segment that is to try whether a larger one passes, if one is to leave in place of the next: there have
+    /// to be others behind it to tell of its loss (RFC 4821, 7.4). It takes somewhat more than its part of the window.
+    pub(super) fn search_size(&self, now: Instant) -> Option<u32> {
+        let (sender, path) = (&self.sender, self.path_mtu.as_ref()?);
+        let size = path.candidate(sender.mss).filter(|_| now >= path.search_at)?;
+        let needed = u64::from(size + FOLLOWERS * sender.mss);
+        let room = sender.allowed().min(sender.usable_window()).min(sender.unsent() as u64);
+        (sender.recovery.phase() == Phase::Open && room >= needed).then_some(size)
+    }
+
+    /// A segment of this size leaves to try it.
+    pub(super) fn note_search(&mut self, size: u32) {
+        if let Some(path) = &mut self.path_mtu {
+            path.probe = Some((self.sender.nxt + u64::from(size), size));
+        }
+    }
+
+    /// SND.UNA moved: a larger segment may have passed.
+    pub(super) fn check_search(&mut self, now: Instant) {
+        let Some(path) = &mut self.path_mtu else { return };
+        if let Some((_, size)) = path.probe.take_if(|(end, _)| *end <= self.sender.una) {
+            self.sender.mss = size;
+            if path.candidate(size).is_none() {
+                (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+            }
+        }
+    }
+
+    /// Whether the first segment, which was found lost, is the one that tried a size: no congestion (RFC 4821, 7.6.1).
+    pub(super) fn lost_only_search(&self) -> bool {
+        let probe = self.path_mtu.as_ref().and_then(|path| path.probe);
+        probe.is_some_and(|(end, _)| self.sender.board.first().is_some_and(|head| head.end() == end))
+    }
+
+    /// The record with this index is to be sent again: if it is larger than segments may be, it is cut, or all are, and
+    /// another is to be looked for.
+    pub(super) fn cuts_before_resending(&mut self, now: Instant, index: u64) -> bool {
+        let sender = &mut self.sender;
+        let size = sender.board.record(index).data_len();
+        let Some(path) = self.path_mtu.as_mut().filter(|_| size > sender.mss) else { return false };
+        (path.ceiling, path.probe, path.search_at) = (size - 1, None, now);
+        if path.candidate(sender.mss).is_none() {
+            (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+        }
+        if !sender.board.cut_head(sender.mss) {
+            sender.board.cut(sender.mss);
+            let arrival = sender.arrival(now, &Delivered::default());
+            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
+        }
+        true
+    }
+}
+
+/// Bytes; Linux, `min_pmtu`. RFC 1191 allows 68, which nobody has but attackers (RFC 5927, 7).
+const FLOOR_V4: u32 = 552;
+/// Bytes; RFC 8201 (4).
+const FLOOR_V6: u32 = 1280;
+/// Bytes of packets of routers that do not say: RFC 1191 (7.1).
+const PLATEAUS: [u32; 9] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296];
+/// RFC 1191 (6.3): no sooner is a larger size tried after a report. Linux, `tcp_probe_interval`.
+const PROBE_INTERVAL: Duration = Duration::from_secs(600);
+/// Consecutive time-outs before this one: RFC 4821 (7.7) leaves the number open.
+const BLACK_HOLE_RETRIES: u32 = 1;
+/// Payload bytes after a black hole: RFC 4821 (7.2); Linux, `tcp_base_mss`.
+const BASE_MSS: u32 = 1024;
+/// Payload bytes below which nothing is tried: what the least IPv4 host has to take (RFC 791).
+const LEAST_MSS: u32 = 256;
+/// Bytes; closer than this the search is over. Linux, `tcp_probe_threshold`.
+const SEARCH_STEP: u32 = 8;
+/// Segments behind one that tries a size.
+const FOLLOWERS: u32 = 4;

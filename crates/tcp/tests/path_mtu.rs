@@ -1,0 +1,163 @@
+//! Paths that take smaller packets than their ends: what routers say (RFC 1191, RFC 5927), black holes and the search
+//! (RFC 4821).
+
+mod pair;
+mod script;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::wire::checksum::Sum;
+use base::wire::ip::{Ecn, Protocol, Repr};
+use base::{Duration, Instant, SeqNum};
+use longhaul_tcp::config::PathMtu;
+use longhaul_tcp::connection::Discard;
+use longhaul_tcp::host::Discard as HostDiscard;
+use longhaul_tcp::{Recovery, TcpConfig};
+use pair::{Pair, Path};
+use script::*;
+
+/// What a router answers to this packet.
+fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
+    let mut icmp = vec![3, 4, 0, 0, 0, 0];
+    icmp.extend(mtu.to_be_bytes());
+    icmp.extend(&packet[..28]);
+    let sum = Sum::of(&icmp).finish();
+    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    let sender = [packet[12], packet[13], packet[14], packet[15]];
+    let header = Repr::new([10, 9, 9, 9].into(), sender.into(), Protocol::ICMP, Ecn::NotEct, icmp.len());
+    let mut answer = vec![0; header.header_len()];
+    header.emit(&mut answer);
+    answer.extend(icmp);
+    answer
+}
+
+/// A packet of the host's with 1000 bytes from `seq` on.
+fn packet(script: &Script, seq: SeqNum) -> Vec<u8> {
+    let connection = script.connection();
+    let header = Repr::new(HOST, PEER, Protocol::TCP, Ecn::NotEct, 1020);
+    let mut packet = vec![0; 28];
+    header.emit(&mut packet);
+    packet[20..22].copy_from_slice(&connection.local().port().to_be_bytes());
+    packet[22..24].copy_from_slice(&PEER_PORT.to_be_bytes());
+    packet[24..28].copy_from_slice(&seq.0.to_be_bytes());
+    packet
+}
+
+/// RFC 1191 (6.5): what is outstanding is cut anew and sent again, and the window stays.
+#[test]
+fn a_report_cuts_what_is_outstanding() {
+    for (mtu, size) in [(640, 600), (0, 966), (100, 512)] {
+        let mut script = Script::flying(&plain(), 3);
+        let report = too_big(&packet(&script, ISS + 1), mtu);
+        script.inject_packet(&report).unwrap();
+        assert_eq!(script.connection().mss(), size);
+        let window = script.connection().cwnd();
+        assert!(window >= 3000);
+        let size = i64::from(size);
+        assert_eq!(script.sent(), [1, 1 + size, 1001, 1001 + size, 2001, 2001 + size]);
+    }
+}
+
+/// RFC 5927 (7): a report that quotes nothing that is outstanding, or something smaller than it allows, is not believed.
+#[test]
+fn a_forged_report_is_not_believed() {
+    let mut script = Script::flying(&plain(), 3);
+    for (seq, mtu) in
+        [(ISS, 640), (ISS + 3001, 640), (ISS + 0x7000_0000, 640), (ISS + 1, 1040), (ISS + 1, 1500)]
+    {
+        let report = too_big(&packet(&script, seq), mtu);
+        let refused = Err(HostDiscard::Segment(Discard::NotBelieved(seq)));
+        assert_eq!(script.inject_packet(&report), refused, "{mtu}");
+    }
+    let mut off = Script::flying(&plain().with(|it| it.path_mtu = PathMtu::Off), 3);
+    let report = too_big(&packet(&off, ISS + 1), 640);
+    assert!(off.inject_packet(&report).is_err());
+    assert_eq!((script.connection().mss(), off.connection().mss()), (1000, 1000));
+}
+
+/// When the path takes packets of how many bytes; whether its router tells.
+type Widths = Vec<(Instant, usize)>;
+
+/// A server that sends for so many seconds over a path of this rate and of these widths, whose router reports or not.
+fn transfer(config: &TcpConfig, kbps: u64, widths: Widths, reports: bool, seconds: u64) -> Pair {
+    let mut pair = Pair::new(1, Path::clean(50).through(kbps, 40), config);
+    let clock = Rc::new(RefCell::new(Instant::ZERO));
+    let dropped = Rc::new(RefCell::new(Vec::new()));
+    let (time, refused) = (Rc::clone(&clock), Rc::clone(&dropped));
+    pair.drop_if = Box::new(move |_, packet, _| {
+        let width = widths.iter().rev().find(|(from, _)| *from <= *time.borrow()).map_or(1500, |it| it.1);
+        if packet.len() > width {
+            refused.borrow_mut().push(too_big(packet, width as u16));
+        }
+        packet.len() > width
+    });
+    pair.connect(config);
+    pair.ends[1].to_send = u64::MAX;
+    pair.drain();
+    while pair.now < Instant::ZERO + Duration::from_secs(seconds) && pair.step() {
+        *clock.borrow_mut() = pair.now;
+        for report in dropped.take().into_iter().filter(|_| reports) {
+            let _ = pair.hosts[1].handle_packet(pair.now, &report);
+        }
+        pair.drain();
+    }
+    pair
+}
+
+fn with(path_mtu: PathMtu, scheme: Recovery) -> TcpConfig {
+    TcpConfig::preset("linux").expect("a preset").with(|it| {
+        it.path_mtu = path_mtu;
+        it.recovery.scheme = scheme;
+    })
+}
+
+/// Seconds at which the path grows narrow, and wide again.
+fn narrow(from: u64, until: u64, width: usize) -> Widths {
+    let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+    vec![(at(from), width), (at(until), 1500)]
+}
+
+const SCHEMES: [Recovery; 4] = [Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack];
+
+/// Goal: a path that grows narrow under way costs a round trip where its router tells (RFC 1191): four fifths of what 2 Mbit/s
+/// carry in 20 s arrive.
+#[test]
+fn a_router_that_tells_costs_a_round_trip() {
+    for scheme in SCHEMES {
+        let pair = transfer(&with(PathMtu::Icmp, scheme), 2000, narrow(5, 1000, 1400), true, 20);
+        let connection = pair.connection(1);
+        assert_eq!(connection.mss(), 1348, "{scheme:?}");
+        // The window leaves again at once and overflows the queue: of the schemes only RACK sees what that costs.
+        let most = u32::from(scheme != Recovery::Rack);
+        assert!(connection.statistics().timeouts <= most, "{scheme:?}");
+        assert!(pair.ends[0].received > 8 * 5_000_000 / 10, "{scheme:?}: {}", pair.ends[0].received);
+        assert!(!pair.ends[0].corrupt);
+    }
+}
+
+/// Goal: where it does not tell, nothing more arrives without probing; with it two time-outs make segments smaller, and single
+/// larger ones find the largest that passes to within eight bytes (RFC 4821, 7.3 and 7.7).
+#[test]
+fn a_black_hole_is_found_and_searched() {
+    for scheme in SCHEMES {
+        let lost = transfer(&with(PathMtu::Icmp, scheme), 2000, narrow(5, 1000, 1400), false, 20);
+        assert!(lost.ends[0].received < 1_500_000, "{scheme:?}: {}", lost.ends[0].received);
+        let pair = transfer(&with(PathMtu::Probe, scheme), 2000, narrow(5, 1000, 1400), false, 40);
+        let connection = pair.connection(1);
+        assert!((1341..=1348).contains(&connection.mss()), "{scheme:?}: {}", connection.mss());
+        assert!(pair.ends[0].received > 8 * 10_000_000 / 10, "{scheme:?}: {}", pair.ends[0].received);
+        assert!(!pair.ends[0].corrupt);
+    }
+}
+
+/// Goal: when the path is wide again, a larger segment is tried ten minutes after the report, and full ones follow (RFC 1191,
+/// 6.3).
+#[test]
+fn a_path_that_grows_wide_is_used() {
+    let config = with(PathMtu::Icmp, Recovery::Rack);
+    let pair = transfer(&config, 200, narrow(5, 100, 600), true, 590);
+    assert_eq!(pair.connection(1).mss(), 548);
+    let pair = transfer(&config, 200, narrow(5, 100, 600), true, 620);
+    assert_eq!(pair.connection(1).mss(), 1448);
+}

@@ -1,0 +1,147 @@
+//! Segment scripts: a congestion window that is not used (RFC 7661, RFC 2861, RFC 5681).
+
+mod script;
+
+use longhaul_tcp::TcpConfig;
+use longhaul_tcp::config::AfterIdle;
+use script::*;
+
+fn with(after_idle: AfterIdle) -> TcpConfig {
+    plain().with(|it| it.window.after_idle = after_idle)
+}
+
+/// A window of 64 segments, of which 32 were used in the round trip up to 500 ms; since then there is nothing to send. With
+/// the next byte's number.
+fn idle(config: &TcpConfig) -> (Script, i64) {
+    let config = config.clone().with(|it| it.window.byte_counting_limit = 100);
+    let mut script = Script::with_window(&config, 4);
+    let mut next = 1;
+    for round in 0..4 {
+        let segments = 4 << round;
+        script.write(1000 * segments);
+        assert_eq!(script.take_count(), segments);
+        next += 1000 * segments as i64;
+        script.at(200 + 100 * round);
+        script.inject(ack(1, next));
+    }
+    assert_eq!(script.connection().cwnd(), 64_000);
+    (script, next)
+}
+
+/// How many segments leave at once after a pause of so many milliseconds, and window and threshold then.
+fn after(config: &TcpConfig, pause: u64) -> (usize, u64, Option<u64>) {
+    let (mut script, _) = idle(config);
+    script.at(500 + pause);
+    script.write(100_000);
+    (script.take_count(), script.connection().cwnd(), script.connection().ssthresh())
+}
+
+/// Linux (`tcp_cwnd_restart`): the window halves for each time-out (300 ms) after the first, down to the initial window,
+/// and the threshold remembers three quarters (RFC 2861, 3).
+#[test]
+fn the_window_decays() {
+    let config = with(AfterIdle::Decay);
+    assert_eq!(after(&config, 150), (60, 64_000, Some(u64::MAX)));
+    for (pause, segments) in [(500, 32), (750, 16), (1000, 8), (2000, 4), (20_000, 4)] {
+        let (sent, cwnd, _) = after(&config, pause);
+        assert_eq!((sent, cwnd), (segments, 1000 * segments as u64), "{pause}");
+    }
+}
+
+/// Linux (`tcp_cwnd_application_limited`): what a time-out long was not used falls by half.
+#[test]
+fn a_window_that_is_partly_used_decays_to_what_is() {
+    let (mut script, mut acked) = idle(&with(AfterIdle::Decay));
+    let mut windows = Vec::new();
+    for round in 0..12 {
+        script.write(8000);
+        script.at(600 + 100 * round);
+        acked += 8000;
+        script.inject(ack(1, acked));
+        windows.push(script.connection().cwnd());
+    }
+    // 64, then (64 + 8) / 2, (36 + 8) / 2 and (22 + 8) / 2, a time-out of 300 ms apart; of 15, 8 are more than half, which
+    // slow start opens.
+    windows.dedup();
+    assert_eq!(windows[..4], [64_000, 36_000, 22_000, 15_000 + 8000], "{windows:?}");
+    assert_eq!(script.connection().ssthresh(), Some(u64::MAX));
+}
+
+/// RFC 7661 (4.3 and 4.4.2): the window is kept through minutes without data, and the next ones are spaced out over half a
+/// round trip or more instead of leaving in a burst.
+#[test]
+fn the_window_is_preserved_and_paced() {
+    let (mut script, _) = idle(&with(AfterIdle::Validate));
+    script.at(200_500);
+    script.write(64_000);
+    assert!(script.take_count() <= 4);
+    assert_eq!(script.connection().cwnd(), 64_000);
+    script.at(200_525);
+    let half = script.take_count();
+    assert!((25..45).contains(&half), "{half}");
+    script.at(200_600);
+    script.take_count();
+    assert_eq!(script.connection().in_flight(), 60_000, "all that the peer takes");
+}
+
+/// RFC 7661 (4.4.3): after five minutes without validation it halves, and again after each further five.
+#[test]
+fn the_window_is_not_preserved_for_ever() {
+    for (minutes, window) in [(4, 64_000), (6, 32_000), (11, 16_000), (60, 4000)] {
+        let (mut script, _) = idle(&with(AfterIdle::Validate));
+        script.at(minutes * 60_000);
+        script.write(64_000);
+        script.take_count();
+        assert_eq!(script.connection().cwnd(), window, "{minutes}");
+    }
+}
+
+/// RFC 7661 (4.4.1): a loss takes the window back to half of what was really used, less what had to be sent again.
+#[test]
+fn a_loss_ends_the_preservation() {
+    for (after_idle, during, end) in [(AfterIdle::Validate, 10_000, 9500), (AfterIdle::Keep, 32_000, 32_000)]
+    {
+        let config = with(after_idle).with(|it| {
+            it.recovery.reduce_from = longhaul_tcp::ReduceFrom::Cwnd;
+            it.recovery.limited_transmit = false;
+        });
+        let (mut script, acked) = idle(&config);
+        script.at(100_000);
+        script.write(20_000);
+        script.at(100_050);
+        assert_eq!(script.take_count(), 20);
+        script.at(100_150);
+        let first = acked as u32;
+        for more in [0, 1000] {
+            script.inject(ack(1, acked).sack(&[(first + 1000, first + 8000 + more)]));
+        }
+        script.inject(ack(1, acked).sack(&[(first + 1000, first + 20_000)]));
+        assert_eq!(script.sent(), [acked]);
+        assert_eq!(script.connection().cwnd(), during, "{after_idle:?}");
+        script.at(100_250);
+        script.inject(ack(1, acked + 20_000));
+        assert!(!script.connection().recovering());
+        assert_eq!(script.connection().cwnd(), end, "{after_idle:?}");
+    }
+}
+
+/// RFC 7661 (4.3): a sender that fills its window is never in the phase: its windows are those of RFC 5681.
+#[test]
+fn a_bulk_sender_is_always_validated() {
+    let windows = |after_idle| {
+        let mut script = Script::with_window(&with(after_idle), 4);
+        script.write(400_000);
+        let (mut acked, mut windows) = (1, Vec::new());
+        for round in 1..6 {
+            script.at(100 + 100 * round);
+            let out = script.take_count() as i64;
+            for segment in 0..out {
+                acked += 1000;
+                script.inject(ack(1, acked));
+                windows.push((segment, script.connection().cwnd()));
+            }
+        }
+        windows
+    };
+    assert_eq!(windows(AfterIdle::Validate), windows(AfterIdle::Restart));
+}
