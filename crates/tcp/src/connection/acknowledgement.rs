@@ -20,7 +20,7 @@ impl Connection {
         start: u64,
         bare: bool,
     ) -> Result<(), Discard> {
-        let sender = &mut self.sender;
+        let sender = &self.sender;
         let ack = sender.space.offset(segment.ack, sender.una);
         // RFC 5961 (5.2).
         if ack > sender.nxt || ack + sender.max_window < sender.una {
@@ -29,6 +29,10 @@ impl Connection {
         }
         if ack < sender.una {
             return Ok(());
+        }
+        // Only now: forged segments seldom come this far, and what they leave in TS.Recent, genuine ones fail PAWS by.
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
+            self.receiver.note_timestamp(now, timestamps.value, start);
         }
         let before = self.before_recovery();
         let sender = &mut self.sender;
