@@ -27,7 +27,7 @@ pub use stcp::{EcbState, EcbStatistics};
 
 /// What connections to one destination know together.
 pub(crate) trait Policy: Debug + Send + Sync {
-    /// A connection opens: its SYN is about to leave, or has come.
+    /// A connection opens: its SYN is about to leave, or its SYN-ACK was answered.
     fn join(&self, opening: &Opening<'_>) -> Ticket;
 
     /// Its handshake is over: the controller that it is to use.
@@ -66,7 +66,7 @@ pub(crate) struct Opening<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     pub(crate) now: Instant,
-    /// Its threshold, if its controller has one.
+    /// Its threshold, if its controller has one and it is not what the connection began with.
     pub(crate) ssthresh: Option<u64>,
     /// None before its first sample.
     pub(crate) srtt: Option<Duration>,
@@ -87,12 +87,16 @@ pub(crate) struct Ticket {
 pub(crate) struct Membership {
     policy: Arc<dyn Policy>,
     ticket: Ticket,
+    /// The threshold that its controller began with.
+    ssthresh: Option<u64>,
 }
 
 impl Membership {
     /// The handshake is over: the controller to use.
-    pub(crate) fn establish(&self, opening: &Opening<'_>) -> Box<dyn Controller> {
-        self.policy.establish(self.ticket, opening)
+    pub(crate) fn establish(&mut self, opening: &Opening<'_>) -> Box<dyn Controller> {
+        let controller = self.policy.establish(self.ticket, opening);
+        self.ssthresh = controller.ssthresh();
+        controller
     }
 
     /// The smoothed round-trip time and its variation to start with.
@@ -102,7 +106,8 @@ impl Membership {
 
     /// The connection has nothing more to send.
     pub(crate) fn leave(&self, closing: &Closing) {
-        self.policy.leave(self.ticket, closing);
+        let ssthresh = closing.ssthresh.filter(|_| closing.ssthresh != self.ssthresh);
+        self.policy.leave(self.ticket, &Closing { ssthresh, ..*closing });
     }
 }
 
@@ -194,7 +199,7 @@ impl Ensemble {
         }
         let policy = Arc::clone(&self.entries[&key]);
         let ticket = policy.join(opening);
-        Some(Membership { policy, ticket })
+        Some(Membership { policy, ticket, ssthresh: Some(opening.start.ssthresh) })
     }
 
     /// Forgets the destinations unused longest, the lowest address first among equals, until there is room for one more.

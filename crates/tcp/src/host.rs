@@ -18,7 +18,7 @@ use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
-use ports::{Key, Listener, Ports};
+use ports::{Key, Listener, Ports, Secret};
 use timers::Timers;
 
 /// One connection of a [`Host`]; never used again for another.
@@ -53,7 +53,7 @@ struct Slot {
 #[derive(Debug)]
 pub struct Host {
     address: IpAddr,
-    /// Keys the initial sequence numbers (RFC 6528).
+    /// Keys the initial sequence numbers (RFC 6528), and what else strangers must not foresee.
     secret: u64,
     rng: Rng,
     slots: Vec<Slot>,
@@ -81,13 +81,14 @@ impl Host {
     /// A host with this address; `rng` is for port numbers and initial sequence numbers.
     #[must_use]
     pub fn new(address: IpAddr, mut rng: Rng) -> Self {
+        let secret = rng.bits();
         Self {
             address,
-            secret: rng.bits(),
+            secret,
             rng,
             slots: Vec::new(),
             free: Vec::new(),
-            ports: Ports::default(),
+            ports: Ports::new(Secret::named(secret, "connections")),
             timers: Timers::default(),
             ensemble: Ensemble::default(),
             config: Arc::default(),
@@ -257,6 +258,10 @@ impl Host {
             // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
             return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
         }
+        if entry.half_open && connection.is_answered_by(&segment) {
+            // Not sooner: a SYN may come from anybody.
+            connection.join(now, &mut self.ensemble);
+        }
         let result = connection.handle_segment(now, view.ecn(), &segment, tcp_view.payload());
         self.touch(slot);
         Ok(result?)
@@ -284,8 +289,7 @@ impl Host {
         let config = listener.config();
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
-        let mut connection = Connection::accept(now, config, local, remote, seeds, segment);
-        connection.join(now, &mut self.ensemble);
+        let connection = Connection::accept(now, config, local, remote, seeds, segment);
         let slot = self.insert(connection);
         self.slots[slot as usize].half_open = true;
         self.touch(slot);

@@ -87,7 +87,14 @@ impl Connection {
         connection
     }
 
-    /// Takes part in what a host's connections share; before its handshake.
+    /// Whether `segment` acknowledges our SYN, which nobody can who did not receive it.
+    pub(crate) fn is_answered_by(&self, segment: &tcp::Repr) -> bool {
+        self.state == State::SynReceived
+            && segment.flags.has(Flags::ACK)
+            && segment.ack == self.sender.space.number(ORIGIN + 1)
+    }
+
+    /// Takes part in what a host's connections share; before its handshake is over.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
         self.sender.join(now, &self.config, self.remote.ip, ensemble);
     }
