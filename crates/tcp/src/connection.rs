@@ -330,6 +330,21 @@ impl Connection {
         self.sender.buffer.len()
     }
 
+    /// Bytes of memory that it takes: itself, its buffers, and its notes of what is in flight and of gaps.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.receiver.reassembly.memory()
+            + self.sender.buffer.memory()
+            + self.sender.board.memory()
+    }
+
+    /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        self.receiver.reassembly.set_allowance(bytes);
+        self.sender.buffer.set_allowance(bytes);
+    }
+
     /// Whether the peer has finished and everything that it sent was received in order.
     #[must_use]
     pub const fn peer_finished(&self) -> bool {

@@ -1,5 +1,6 @@
 //! A host: one address, its listening ports, and its connections.
 
+mod budget;
 mod error;
 mod ports;
 mod timers;
@@ -17,6 +18,7 @@ use crate::config::TcpConfig;
 use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
+use budget::Budget;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
 use ports::{Key, Listener, Ports, Secret};
 use timers::Timers;
@@ -47,6 +49,8 @@ struct Slot {
     eventful: bool,
     /// It stands in the listener's backlog.
     half_open: bool,
+    /// Bytes of memory that it is counted as.
+    memory: usize,
 }
 
 /// One address, its listening ports, and its connections.
@@ -60,6 +64,7 @@ pub struct Host {
     free: Vec<u32>,
     ports: Ports,
     timers: Timers,
+    budget: Budget,
     /// What its connections share.
     ensemble: Ensemble,
     /// The settings that were last connected or listened with: connections share them.
@@ -90,6 +95,7 @@ impl Host {
             free: Vec::new(),
             ports: Ports::new(Secret::named(secret, "connections")),
             timers: Timers::default(),
+            budget: Budget::unlimited(),
             ensemble: Ensemble::default(),
             config: Arc::default(),
             ready: VecDeque::new(),
@@ -105,6 +111,18 @@ impl Host {
         self.address
     }
 
+    /// Lets its connections take so many bytes of memory together; by default as many as their buffers say. A little more
+    /// may be taken by what is in flight and by gaps. `docs/tcp.md` tells what happens at the limit.
+    pub const fn limit_memory(&mut self, bytes: usize) {
+        self.budget.set_limit(bytes);
+    }
+
+    /// Bytes of memory that its connections take: themselves, buffers, and notes of what is in flight.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.budget.used()
+    }
+
     /// Accepts connections to `port`, each with these settings.
     ///
     /// # Errors
@@ -117,7 +135,7 @@ impl Host {
     /// Opens a connection to `remote` from an ephemeral port.
     ///
     /// # Errors
-    /// The address is of the other family, or no port is free.
+    /// The address is of the other family, or no port or no memory is free.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -126,6 +144,9 @@ impl Host {
     ) -> Result<ConnectionId, ConnectError> {
         if remote.is_ipv4() != self.address.is_ipv4() {
             return Err(ConnectError::Family(remote.ip()));
+        }
+        if !self.budget.has_room() {
+            return Err(ConnectError::Memory(remote));
         }
         let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
         let local = SocketAddr::new(self.address, port);
@@ -155,8 +176,9 @@ impl Host {
         }
     }
 
-    fn insert(&mut self, connection: Connection) -> u32 {
+    fn insert(&mut self, mut connection: Connection) -> u32 {
         let key = Key::new(connection.local().port(), connection.remote());
+        connection.set_allowance(self.budget.allowance(0));
         let connection = Some(Box::new(connection));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -173,6 +195,7 @@ impl Host {
                     ready: false,
                     eventful: false,
                     half_open: false,
+                    memory: 0,
                 });
                 self.slots.len() as u32 - 1
             }
@@ -190,11 +213,11 @@ impl Host {
     }
 
     fn live_mut(&mut self, id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
-        self.slots
-            .get_mut(id.slot as usize)
-            .filter(|slot| slot.generation == id.generation)
-            .and_then(|slot| slot.connection.as_deref_mut())
-            .ok_or(ConnectionError::Unknown(id))
+        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation);
+        let slot = slot.ok_or(ConnectionError::Unknown(id))?;
+        let connection = slot.connection.as_deref_mut().ok_or(ConnectionError::Unknown(id))?;
+        connection.set_allowance(self.budget.allowance(slot.memory));
+        Ok(connection)
     }
 
     /// The connection, for its getters; until `time_wait` after its end.
@@ -258,6 +281,7 @@ impl Host {
             // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
             return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
         }
+        connection.set_allowance(self.budget.allowance(entry.memory));
         if entry.half_open && connection.is_answered_by(&segment) {
             // Not sooner: a SYN may come from anybody.
             connection.join(now, &mut self.ensemble);
@@ -283,6 +307,9 @@ impl Host {
             }
             return Err(Discard::NoConnection(port));
         };
+        if !self.budget.has_room() {
+            return Err(Discard::NoMemory(port));
+        }
         if !listener.admit() {
             return Err(Discard::BacklogFull(port));
         }
@@ -335,6 +362,7 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        entry.memory = self.budget.count(entry.memory, connection);
         self.timers.schedule(slot, connection.next_deadline());
     }
 
@@ -345,6 +373,7 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        self.budget.give_back(core::mem::take(&mut entry.memory));
         entry.generation = entry.generation.wrapping_add(1);
         self.ports.unbind(entry.key, slot);
         self.timers.cancel(slot);

@@ -169,6 +169,7 @@ impl Connection {
                 self.statistics.duplicates_received += 1;
                 self.hurry_acks(MOST_QUICK_ACKS);
             }
+            Some(Placed::Dropped) => self.statistics.memory_drops += 1,
             None => {}
         }
         if intake.peer_finished {

@@ -37,6 +37,8 @@ pub struct Statistics {
     pub duplicates_received: u32,
     /// Segments that arrived beyond a gap.
     pub out_of_order_received: u32,
+    /// Segments dropped, and not acknowledged, for want of memory: the host's, or for more gaps.
+    pub memory_drops: u32,
     /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
     pub discarded: u32,
     /// Challenge ACKs sent (RFC 5961).

@@ -383,6 +383,12 @@ impl Script {
         self.out.pop_front().expect("a segment").1
     }
 
+    /// The header of what the host sent last; all of it is taken.
+    #[track_caller]
+    pub fn last(&mut self) -> tcp::Repr {
+        self.out.drain(..).next_back().expect("a segment").1
+    }
+
     /// How many segments were sent since the last expectation; they are dropped.
     pub fn take_count(&mut self) -> usize {
         let count = self.out.len();
