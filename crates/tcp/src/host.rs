@@ -1,7 +1,9 @@
 //! A host: one address, its listening ports, and its connections.
 
 mod budget;
+mod cookies;
 mod error;
+mod listener;
 mod ports;
 mod timers;
 
@@ -9,18 +11,20 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::wire::tcp::{self, Flags};
+use base::wire::tcp;
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
 use crate::buffer::send::Source;
 use crate::config::TcpConfig;
-use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
 use budget::Budget;
+pub use cookies::CookieStatistics;
+use cookies::Cookies;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
-use ports::{Key, Listener, Ports, Secret};
+use listener::Listener;
+use ports::{Key, Ports, Secret};
 use timers::Timers;
 
 /// One connection of a [`Host`]; never used again for another.
@@ -65,6 +69,7 @@ pub struct Host {
     ports: Ports,
     timers: Timers,
     budget: Budget,
+    cookies: Cookies,
     /// What its connections share.
     ensemble: Ensemble,
     /// The settings that were last connected or listened with: connections share them.
@@ -73,14 +78,11 @@ pub struct Host {
     ready: VecDeque<u32>,
     /// Slots with events.
     eventful: VecDeque<u32>,
-    /// Resets for segments of no connection.
-    resets: VecDeque<Packet>,
+    /// Resets and cookies for segments of no connection.
+    answers: VecDeque<Packet>,
     /// The next packet's buffer, where a connection that was asked had nothing to put into it.
     spare: Option<Packet>,
 }
-
-/// Resets for segments of no connection that wait to be sent; further ones are dropped, as a network might.
-const MAX_RESETS: usize = 64;
 
 impl Host {
     /// A host with this address; `rng` is for port numbers and initial sequence numbers.
@@ -96,11 +98,12 @@ impl Host {
             ports: Ports::new(Secret::named(secret, "connections")),
             timers: Timers::default(),
             budget: Budget::unlimited(),
+            cookies: Cookies::new(Secret::named(secret, "cookies")),
             ensemble: Ensemble::default(),
             config: Arc::default(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
-            resets: VecDeque::new(),
+            answers: VecDeque::new(),
             spare: None,
         }
     }
@@ -121,6 +124,12 @@ impl Host {
     #[must_use]
     pub const fn memory(&self) -> usize {
         self.budget.used()
+    }
+
+    /// How many SYNs were answered without keeping state (RFC 4987, 3.6), and what came of them.
+    #[must_use]
+    pub const fn cookies(&self) -> CookieStatistics {
+        self.cookies.statistics
     }
 
     /// Accepts connections to `port`, each with these settings.
@@ -266,21 +275,14 @@ impl Host {
         let segment = tcp::Repr::parse(&tcp_view, src, dst)?;
         let remote = SocketAddr::new(src, segment.src_port);
         let key = Key::new(segment.dst_port, remote);
-        let Some(slot) = self.ports.find(key) else {
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        let slot = self.ports.find(key).filter(|&slot| !self.gives_way(now, slot, &segment));
+        let Some(slot) = slot else {
+            return self.handle_stranger(now, view.ecn(), remote, &segment, tcp_view.payload());
         };
         let entry = &mut self.slots[slot as usize];
         let Some(connection) = entry.connection.as_deref_mut() else {
             unreachable!("a bound key has a connection")
         };
-        if connection.state() == State::TimeWait && connection.may_be_replaced(now, &segment) {
-            self.remove(slot);
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
-        }
-        if connection.state() == State::Closed {
-            // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
-        }
         connection.set_allowance(self.budget.allowance(entry.memory));
         if entry.half_open && connection.is_answered_by(&segment) {
             // Not sooner: a SYN may come from anybody.
@@ -291,59 +293,17 @@ impl Host {
         Ok(result?)
     }
 
-    /// A segment of no connection: a listener's SYN, or a reset in answer (RFC 9293, 3.10.7.1 and 3.10.7.2).
-    fn handle_stranger(
-        &mut self,
-        now: Instant,
-        remote: SocketAddr,
-        segment: &tcp::Repr,
-        len: usize,
-    ) -> Result<(), Discard> {
-        let port = segment.dst_port;
-        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
-        let Some(listener) = self.ports.listener(port).filter(|_| opens) else {
-            if !segment.flags.has(Flags::RST) && self.resets.len() < MAX_RESETS {
-                self.resets.push_back(self.reset_for(remote, segment, len));
+    /// Whether a segment for this connection is one for none: it has ended, or waits in TIME-WAIT for what `segment` ends
+    /// (RFC 6191). It stays for questions of the application, and for data that were not read.
+    fn gives_way(&mut self, now: Instant, slot: u32, segment: &tcp::Repr) -> bool {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return true };
+        match connection.state() {
+            State::Closed => true,
+            State::TimeWait => {
+                connection.may_be_replaced(now, segment) && self.ports.listener(segment.dst_port).is_some()
             }
-            return Err(Discard::NoConnection(port));
-        };
-        if !self.budget.has_room() {
-            return Err(Discard::NoMemory(port));
+            _ => false,
         }
-        if !listener.admit() {
-            return Err(Discard::BacklogFull(port));
-        }
-        let config = listener.config();
-        let local = SocketAddr::new(self.address, port);
-        let seeds = self.seeds(now, local, remote);
-        let connection = Connection::accept(now, config, local, remote, seeds, segment);
-        let slot = self.insert(connection);
-        self.slots[slot as usize].half_open = true;
-        self.touch(slot);
-        Ok(())
-    }
-
-    fn reset_for(&self, remote: SocketAddr, segment: &tcp::Repr, len: usize) -> Packet {
-        let flags = segment.flags;
-        let occupied = len as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
-        let (seq, ack, flags) = if flags.has(Flags::ACK) {
-            (segment.ack, SeqNum(0), Flags::RST)
-        } else {
-            (SeqNum(0), segment.seq + occupied, Flags::RST | Flags::ACK)
-        };
-        let repr = tcp::Repr {
-            src_port: segment.dst_port,
-            dst_port: remote.port(),
-            seq,
-            ack,
-            flags,
-            window: 0,
-            urgent: 0,
-            options: tcp::Options::default(),
-        };
-        let mut packet = Packet::default();
-        write_packet(&mut packet, &repr, (self.address, remote.ip()), ip::Ecn::NotEct, 0, |_| {});
-        packet
     }
 
     /// After anything happened to a connection: what it may now want from the host.
@@ -398,8 +358,8 @@ impl Host {
 
     /// The next packet to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if let Some(reset) = self.resets.pop_front() {
-            return Some(reset);
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
         }
         while let Some(&slot) = self.ready.front() {
             let entry = &mut self.slots[slot as usize];

@@ -162,6 +162,9 @@ fn time_wait_gives_way_to_a_new_syn() {
     let old = script.id.unwrap();
     script.inject(Seg { seq: 50_000, ..syn() });
     script.expect(Seg { flags: SYN | ACK, ack: Some(50_001), ..Seg::default() });
+    // The old one stays for questions, and for what was not read.
+    assert_eq!(script.host.connection(old).map(|it| it.state()), Some(State::TimeWait));
+    script.at(61_000);
     assert!(script.host.connection(old).is_none());
 }
 

@@ -97,6 +97,12 @@ fn full_backlog() {
     let mut meter = Meter::default();
     attack(&mut meter, &mut host, rest);
     meter.report("  spoofed SYN with a full backlog");
+    let peer = SocketAddr::new(PEER, 5000);
+    let guesses: Vec<Packet> =
+        (0..100_000).map(|at| packet(peer, HOST, Flags::ACK, (at, 77 * at), 0)).collect();
+    let mut meter = Meter::default();
+    attack(&mut meter, &mut host, &guesses);
+    meter.report("  ACK that guesses a cookie");
 }
 
 /// Every second byte of the window comes, and then what cuts the gaps in the middle in two.

@@ -1,6 +1,6 @@
 //! Opening: active, passive and at the same time (RFC 9293, 3.5 and 3.10.7.3).
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use base::wire::tcp::{self, Flags, Options};
@@ -87,6 +87,27 @@ impl Connection {
         connection
     }
 
+    /// A connection whose SYN-ACK was sent and forgotten; the peer's answer to it is to be handled next.
+    pub(crate) fn accept_answered(
+        now: Instant,
+        config: Arc<TcpConfig>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        seeds: Seeds,
+        syn: &tcp::Repr,
+    ) -> Self {
+        let mut connection = Self::accept(now, config, local, remote, seeds, syn);
+        // What the answer offered, this side has offered; when that was, nobody knows.
+        connection.poll_transmit(now, &mut Packet::default());
+        connection.sender.last_sent_at = Instant::MAX;
+        connection
+    }
+
+    /// Bytes of the MSS of a peer that does not say (RFC 9293, 3.7.1).
+    pub(crate) const fn default_mss(remote: IpAddr) -> u16 {
+        if remote.is_ipv4() { 536 } else { 1220 }
+    }
+
     /// Whether `segment` acknowledges our SYN, which nobody can who did not receive it.
     pub(crate) fn is_answered_by(&self, segment: &tcp::Repr) -> bool {
         self.state == State::SynReceived
@@ -117,9 +138,12 @@ impl Connection {
         if let Some(timestamps) = options.timestamps {
             (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
         }
-        // RFC 9293 (3.7.1); options take from the payload (RFC 6691).
-        let default = if self.remote.ip.is_ipv4() { 536 } else { 1220 };
-        let mss = options.mss.unwrap_or(default).min(self.config.mss_for(self.remote.ip)).max(64);
+        // Options take from the payload (RFC 6691).
+        let mss = options
+            .mss
+            .unwrap_or(Self::default_mss(self.remote.ip))
+            .min(self.config.mss_for(self.remote.ip))
+            .max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
         // A SYN's window is not scaled (RFC 7323, 2.2).
@@ -187,7 +211,8 @@ impl Connection {
             return false;
         }
         let later = self.receiver.space.offset(syn.seq, self.receiver.nxt()) > self.receiver.nxt();
-        match syn.options.timestamps.filter(|_| self.negotiated.timestamps) {
+        match syn.options.timestamps.filter(|_| self.config.timestamps) {
+            Some(_) if !self.negotiated.timestamps => true,
             Some(timestamps) if timestamps.value != self.receiver.ts_recent => {
                 !self.receiver.is_old_timestamp(now, timestamps.value)
             }
@@ -202,11 +227,12 @@ impl Connection {
         self.timers.stop_retransmit();
         self.timers.note_progress(now);
         let bounds = (self.sender.una, self.sender.nxt);
-        if !syn_lost {
-            self.sender.rtt.on_sample(now.saturating_since(self.sender.last_sent_at), 0, bounds);
-        } else if let Some(rtt) = self.timestamp_rtt(now, segment) {
+        let sent_at = Some(self.sender.last_sent_at).filter(|&at| !syn_lost && at < Instant::MAX);
+        let rtt = sent_at.map(|at| now.saturating_since(at)).or_else(|| self.timestamp_rtt(now, segment));
+        if let Some(rtt) = rtt {
             self.sender.rtt.on_sample(rtt, 0, bounds);
         }
+        self.sender.last_sent_at = self.sender.last_sent_at.min(now);
         self.sender.on_established(now, &self.config, self.negotiated.sack, syn_lost);
         self.syn_due = false;
         self.state = State::Established;

@@ -153,7 +153,7 @@ impl Receiver {
                 self.duplicates_due = self.duplicates_due.saturating_add(1);
             }
             Placed::Duplicate | Placed::Dropped => {
-                self.duplicates_due = self.duplicates_due.saturating_add(1)
+                self.duplicates_due = self.duplicates_due.saturating_add(1);
             }
         }
     }

@@ -4,13 +4,12 @@ use core::fmt;
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::Rng;
 use rustc_hash::FxHashMap;
 use siphasher::sip::SipHasher13;
 
-use crate::config::TcpConfig;
+use super::listener::Listener;
 
 /// What tells the connections of one host apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +26,16 @@ impl Key {
             IpAddr::V6(v6) => u128::from(v6),
         };
         Self { remote: address, ports: u32::from(local_port) << 16 | u32::from(remote.port()) }
+    }
+}
+
+impl Key {
+    /// The same on every machine.
+    pub(super) fn bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&self.remote.to_be_bytes());
+        bytes[16..].copy_from_slice(&self.ports.to_be_bytes());
+        bytes
     }
 }
 
@@ -53,30 +62,6 @@ impl BuildHasher for Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
-    }
-}
-
-/// A port that accepts connections.
-#[derive(Debug)]
-pub(super) struct Listener {
-    config: Arc<TcpConfig>,
-    half_open: u32,
-}
-
-impl Listener {
-    pub(super) const fn new(config: Arc<TcpConfig>) -> Self {
-        Self { config, half_open: 0 }
-    }
-
-    /// Takes a place in the backlog, if there is one.
-    pub(super) fn admit(&mut self) -> bool {
-        let room = self.half_open < self.config.limits.backlog;
-        self.half_open += u32::from(room);
-        room
-    }
-
-    pub(super) fn config(&self) -> Arc<TcpConfig> {
-        Arc::clone(&self.config)
     }
 }
 
@@ -152,7 +137,7 @@ impl Ports {
     /// Gives back a place in a listener's backlog.
     pub(super) fn discharge(&mut self, port: u16) {
         if let Some(listener) = self.listeners.get_mut(&port) {
-            listener.half_open = listener.half_open.saturating_sub(1);
+            listener.discharge();
         }
     }
 }
