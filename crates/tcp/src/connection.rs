@@ -17,6 +17,7 @@ mod delaying;
 pub(crate) mod delivery;
 mod ecn;
 pub(crate) mod emit;
+mod keep_alive;
 mod open;
 mod pacing;
 mod receive;
@@ -182,6 +183,8 @@ pub struct Connection {
     syn_due: bool,
     /// A RST with this sequence number is to be sent.
     reset_due: Option<SeqNum>,
+    /// The application has closed it for good: nobody reads any more.
+    orphaned: bool,
     /// A short write was made: the application waits for [`Event::Writable`].
     write_blocked: bool,
     events: Events,

@@ -157,7 +157,11 @@ impl Host {
         if !self.budget.has_room() {
             return Err(ConnectError::Memory(remote));
         }
-        let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
+        let slots = &self.slots;
+        let may_be_reopened =
+            |slot| slots[slot as usize].connection.as_deref().is_none_or(|it| it.may_be_reopened(now));
+        let port = self.ports.ephemeral(remote, &mut self.rng, may_be_reopened);
+        let port = port.ok_or(ConnectError::PortsExhausted(remote))?;
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
         let mut connection = Connection::connect(self.shared(config), local, remote, seeds);
@@ -513,6 +517,17 @@ impl Host {
     /// The connection is unknown.
     pub fn finish(&mut self, _now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
         self.live_mut(id)?.finish();
+        self.touch(id.slot);
+        Ok(())
+    }
+
+    /// The application is done with the connection: what was written is still sent, for as long as the peer takes it, and
+    /// nothing more is read. If data were not read, or if more come, the peer gets a reset.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
+        self.live_mut(id)?.close(now);
         self.touch(id.slot);
         Ok(())
     }

@@ -3,7 +3,7 @@
 mod script;
 
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{ConnectionError, Event, Failure, State};
+use longhaul_tcp::{Connection, ConnectionError, Event, Failure, State};
 use script::*;
 
 /// RFC 9293, figure 12, this side first; TIME-WAIT lasts its time.
@@ -163,7 +163,7 @@ fn time_wait_gives_way_to_a_new_syn() {
     script.inject(Seg { seq: 50_000, ..syn() });
     script.expect(Seg { flags: SYN | ACK, ack: Some(50_001), ..Seg::default() });
     // The old one stays for questions, and for what was not read.
-    assert_eq!(script.host.connection(old).map(|it| it.state()), Some(State::TimeWait));
+    assert_eq!(script.host.connection(old).map(Connection::state), Some(State::TimeWait));
     script.at(61_000);
     assert!(script.host.connection(old).is_none());
 }

@@ -215,9 +215,11 @@ impl Connection {
     /// The peer answered while its window was being probed.
     fn on_probe_answered(&mut self, now: Instant) {
         let sender = &mut self.sender;
-        // RFC 9293 (3.8.6.1): as long as it answers, the connection stays.
-        sender.retries = 0;
-        self.timers.note_progress(now);
+        // RFC 9293 (3.8.6.1): as long as it answers, the connection stays, if there is an application to wait.
+        if !self.orphaned {
+            sender.retries = 0;
+            self.timers.note_progress(now);
+        }
         if sender.window == 0 {
             return;
         }

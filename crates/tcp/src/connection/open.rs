@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use base::wire::tcp::{self, Flags, Options};
-use base::{Instant, Packet, SeqNum};
+use base::{Duration, Instant, Packet, SeqNum};
 
 use super::ecn::Marking;
 use super::emit::TIMESTAMPS_LEN;
@@ -56,6 +56,7 @@ impl Connection {
             pacer: None,
             syn_due: true,
             reset_due: None,
+            orphaned: false,
             write_blocked: false,
             events: Events::default(),
             failure: None,
@@ -220,6 +221,17 @@ impl Connection {
         }
     }
 
+    /// Whether an attempt to connect to the same port may take its place: it has ended, or the peer can tell by a later
+    /// timestamp that the old connection is over (RFC 6191; `tcp_tw_reuse` of Linux).
+    pub(crate) fn may_be_reopened(&self, now: Instant) -> bool {
+        let waited = now.saturating_since(self.receiver.ts_recent_at);
+        match self.state {
+            State::Closed => self.reset_due.is_none(),
+            State::TimeWait => self.negotiated.timestamps && waited >= REOPENED_AFTER,
+            _ => false,
+        }
+    }
+
     /// Our SYN was acknowledged.
     pub(super) fn establish(&mut self, now: Instant, segment: &tcp::Repr) {
         let syn_lost = self.sender.retries > 0;
@@ -239,3 +251,6 @@ impl Connection {
         self.events.raise(Events::CONNECTED);
     }
 }
+
+/// Timestamps have moved on by then, whatever the peer's clock ticks in; 1 s in Linux.
+const REOPENED_AFTER: Duration = Duration::from_secs(1);

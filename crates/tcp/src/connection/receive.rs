@@ -28,6 +28,9 @@ impl Connection {
             _ => self.handle_synchronized(now, ecn, segment, payload),
         };
         self.statistics.discarded += u32::from(result.is_err());
+        if result.is_ok() {
+            self.postpone_keep_alive(now);
+        }
         result
     }
 
@@ -156,6 +159,9 @@ impl Connection {
 
     /// The segment's text and FIN (RFC 9293, 3.10.7.4, seventh and eighth).
     fn handle_data(&mut self, now: Instant, start: u64, payload: &[u8], fin: bool) {
+        if self.orphaned && !payload.is_empty() && start + payload.len() as u64 > self.receiver.nxt() {
+            return self.abort(now); // RFC 1122 (4.2.2.13).
+        }
         let before = self.receiver.reassembly.next();
         let intake = self.receiver.take(start, payload, fin);
         match intake.placed {

@@ -111,14 +111,27 @@ impl Ports {
         self.last = None;
     }
 
-    /// A free port to `remote`, chosen at random (RFC 6056, 3.3.1).
-    pub(super) fn ephemeral(&self, remote: SocketAddr, rng: &mut Rng) -> Option<u16> {
+    /// A free port to `remote`, chosen at random (RFC 6056, 3.3.1); if there is none, one whose slot `may_be_reopened`.
+    pub(super) fn ephemeral(
+        &self,
+        remote: SocketAddr,
+        rng: &mut Rng,
+        may_be_reopened: impl Fn(u32) -> bool,
+    ) -> Option<u16> {
         let first = rng.below(u64::from(EPHEMERAL_COUNT)) as u16;
-        (0..EPHEMERAL_COUNT).map(|step| EPHEMERAL_FIRST + first.wrapping_add(step) % EPHEMERAL_COUNT).find(
-            |&port| {
-                !self.listeners.contains_key(&port) && !self.connections.contains_key(&Key::new(port, remote))
-            },
-        )
+        let mut second_best = None;
+        for step in 0..EPHEMERAL_COUNT {
+            let port = EPHEMERAL_FIRST + first.wrapping_add(step) % EPHEMERAL_COUNT;
+            if self.listeners.contains_key(&port) {
+                continue;
+            }
+            match self.connections.get(&Key::new(port, remote)) {
+                None => return Some(port),
+                Some(&slot) if second_best.is_none() && may_be_reopened(slot) => second_best = Some(port),
+                Some(_) => {}
+            }
+        }
+        second_best
     }
 
     /// Registers a listener; false if the port is taken.

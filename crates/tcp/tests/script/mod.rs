@@ -310,6 +310,11 @@ impl Script {
         self.drain();
     }
 
+    pub fn close(&mut self) {
+        self.host.close(self.now, self.id.unwrap()).unwrap();
+        self.drain();
+    }
+
     pub fn abort(&mut self) {
         self.host.abort(self.now, self.id.unwrap()).unwrap();
         self.drain();
