@@ -192,6 +192,23 @@ fn data_beyond_the_fin_are_ignored() {
     assert_eq!(script.read(2000), 100);
 }
 
+/// RFC 9293 (3.10.7.4): nor is what comes beyond a FIN that itself waits beyond a gap.
+#[test]
+fn data_beyond_an_early_fin_are_ignored() {
+    let mut script = Script::established(&plain());
+    script.inject(Seg { len: 100, ..fin(501) });
+    script.expect(ack(1, 1).sack(&[(501, 601)]));
+    // All of it beyond, and a part.
+    script.inject(data(602, 50));
+    script.expect(ack(1, 1).sack(&[(501, 601)]));
+    script.inject(data(551, 100));
+    script.expect(ack(1, 1));
+    script.inject(data(1, 500));
+    script.expect(ack(1, 602));
+    script.expect_event(Event::PeerFinished);
+    assert_eq!(script.read(2000), 600);
+}
+
 /// RFC 9293 (3.10.5): an abort resets; (3.10.7.1): again, for a peer that has not got it.
 #[test]
 fn an_abort_sends_a_reset() {

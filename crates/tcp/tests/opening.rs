@@ -210,6 +210,21 @@ fn a_reset_half_open_connection_is_forgotten() {
     script.expect(answer);
 }
 
+/// RFC 7323 (2.3): a scale above 14 counts as 14, and is noticed; in either direction.
+#[test]
+fn a_window_scale_above_14_counts_as_14() {
+    for (scale, used, noticed) in [(13, 13, 0), (14, 14, 0), (15, 14, 1), (255, 14, 1)] {
+        let mut active = Script::connected(&plain(), 10, syn_ack().scale(scale));
+        let mut passive = Script::listening(&plain());
+        passive.inject(syn().scale(scale));
+        for script in [&mut active, &mut passive] {
+            script.inject(ack(1, 1).window(40_000));
+            assert_eq!(script.connection().peer_window(), 40_000 << used);
+            assert_eq!(script.connection().statistics().excessive_scales, noticed);
+        }
+    }
+}
+
 /// RFC 9293 (3.7.1): without the option the MSS is 536.
 #[test]
 fn a_peer_without_mss_option_gets_536_bytes() {

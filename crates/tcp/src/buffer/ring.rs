@@ -31,7 +31,7 @@ impl Ring {
     /// Positions that it can have within a limit.
     pub(crate) const fn most(&self, limit: usize) -> usize {
         let size = if self.bytes.len() > SMALLEST { self.bytes.len() } else { SMALLEST };
-        let size = size + self.allowance as usize;
+        let size = size.saturating_add(self.allowance as usize);
         if size < limit { size } else { limit }
     }
 

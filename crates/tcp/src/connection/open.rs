@@ -131,8 +131,9 @@ impl Connection {
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
         if self.negotiated.scaling {
-            // RFC 7323 (2.3): larger shifts count as 14.
-            self.sender.window_shift = options.window_scale.unwrap_or(0).min(MAX_SHIFT);
+            let shift = options.window_scale.unwrap_or(0);
+            self.sender.window_shift = shift.min(MAX_SHIFT);
+            self.statistics.excessive_scales += u32::from(shift > MAX_SHIFT);
         } else {
             self.receiver.window_shift = 0;
         }

@@ -43,6 +43,8 @@ pub struct Statistics {
     pub discarded: u32,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
+    /// Window scales above 14 in the peer's SYN, which count as 14 (RFC 7323, 2.3).
+    pub excessive_scales: u32,
     /// Probes of a closed window.
     pub window_probes: u32,
     /// SYNs and SYN-ACKs sent again.
