@@ -297,8 +297,8 @@ impl Host {
         Ok(result?)
     }
 
-    /// Whether a segment for this connection is one for none: it has ended, or waits in TIME-WAIT for what `segment` ends
-    /// (RFC 6191). It stays for questions of the application, and for data that were not read.
+    /// Whether a segment for this connection counts as one for none: the connection has ended, or is in TIME-WAIT and
+    /// `segment` may open a new one (RFC 6191). The old one stays for the application's questions and for unread data.
     fn gives_way(&mut self, now: Instant, slot: u32, segment: &tcp::Repr) -> bool {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return true };
         match connection.state() {

@@ -30,7 +30,7 @@ impl Connection {
         if ack < sender.una {
             return Ok(());
         }
-        // Only now: forged segments seldom come this far, and what they leave in TS.Recent, genuine ones fail PAWS by.
+        // Only now: a forged segment seldom gets this far, and a forged TS.Recent makes genuine ones fail PAWS.
         if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
             self.receiver.note_timestamp(now, timestamps.value, start);
         }

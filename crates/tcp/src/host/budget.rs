@@ -47,8 +47,9 @@ impl Budget {
 
     /// `connection` was counted as `counted`, 0 if it is new; what it is counted as now.
     pub(super) fn count(&mut self, counted: usize, connection: &Connection) -> usize {
-        let is_over = matches!(connection.state(), State::TimeWait | State::Closed);
-        let bytes = connection.memory().max(if is_over { 0 } else { LEAST });
+        // A flood of SYNs takes nothing from those who have data.
+        let has_data = !matches!(connection.state(), State::SynReceived | State::TimeWait | State::Closed);
+        let bytes = connection.memory().max(if has_data { LEAST } else { 0 });
         self.used = self.used - counted + bytes;
         bytes
     }

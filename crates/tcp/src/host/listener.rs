@@ -31,10 +31,14 @@ impl Listener {
         Self { config, half_open: 0, cookies_until: Instant::ZERO }
     }
 
-    /// Takes a place in the backlog, if there is one.
-    fn admit(&mut self) -> bool {
+    /// Takes a place in the backlog, if there is one; else there will be a cookie.
+    fn admit(&mut self, now: Instant) -> bool {
         let room = self.half_open < self.config.limits.backlog;
-        self.half_open += u32::from(room);
+        if room {
+            self.half_open += 1;
+        } else {
+            self.cookies_until = Cookies::expiry(now);
+        }
         room
     }
 
@@ -80,7 +84,7 @@ impl Host {
         if !self.budget.has_room() {
             return Err(Discard::NoMemory(port));
         }
-        let half_open = listener.admit();
+        let half_open = listener.admit(now);
         if !half_open && self.answers.len() == MAX_ANSWERS {
             return Err(Discard::BacklogFull(port));
         }
@@ -92,9 +96,6 @@ impl Host {
             self.slots[slot as usize].half_open = true;
             self.touch(slot);
             return Ok(());
-        }
-        if let Some(listener) = self.ports.listener(port) {
-            listener.cookies_until = Cookies::expiry(now);
         }
         let mss = syn.options.mss.unwrap_or(Connection::default_mss(remote.ip()));
         seeds = self.cookies.bake(now, Key::new(port, remote), syn, mss, seeds);
