@@ -12,9 +12,11 @@ use tcp::{Host, TcpConfig};
 
 fuzz_target!(|bytes: &[u8]| {
     let (here, there) = (IpAddr::from(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::from(Ipv4Addr::new(10, 0, 0, 2)));
-    let config = TcpConfig::default();
+    // Cookies and want of memory are within reach.
+    let config = TcpConfig::default().with(|it| it.limits.backlog = 1);
     let mut host = Host::new(here, Rng::named(1, "fuzz"));
     host.listen(7, &config).expect("a free port");
+    host.limit_memory(1 << 16);
     let mut now = Instant::ZERO;
     let opened = host.connect(now, SocketAddr::new(there, 80), &config);
     let local = host.poll_transmit(now).map_or([0, 0], |syn| [syn[20], syn[21]]);
@@ -26,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         let head = rest.len().min(20);
         segment[..head].copy_from_slice(&rest[..head]);
         // Mostly hit the connection or the listener.
-        segment[..2].copy_from_slice(&80_u16.to_be_bytes());
+        segment[..2].copy_from_slice(&(80 + u16::from(control >> 1 & 3)).to_be_bytes());
         segment[2..4].copy_from_slice(&if control & 1 == 0 { local } else { [0, 7] });
         segment[16..18].fill(0);
         let sum = Sum::pseudo_header(there, here, 6, segment.len()).and(Sum::of(&segment)).finish();
@@ -43,6 +45,9 @@ fuzz_target!(|bytes: &[u8]| {
             let mut buffer = [0; 64];
             let _ = host.write(now, id, &buffer[..usize::from(control % 64)]);
             let _ = host.read(now, id, &mut buffer);
+            if control == 255 {
+                let _ = host.close(now, id);
+            }
         }
         while host.poll_event().is_some() {}
         // Bounded by the window; a host that never falls silent is a bug that the fuzzer's time limit finds.

@@ -2,10 +2,11 @@
 //!
 //! One bulk transfer between two hosts over a perfect wire, in batches of what the window lets out; every kind of
 //! operation is timed on its own. `idle` counts the bytes of established connections that do nothing any more;
-//! `cargo bench -p longhaul-tcp -- idle` does that alone.
+//! `cargo bench -p longhaul-tcp -- idle` does that alone. `hostile` is what segments of strangers cost, alone in the same way.
 
 #![allow(clippy::disallowed_methods)] // It measures real time.
 
+mod hostile;
 mod memory;
 
 use std::hint::black_box;
@@ -287,13 +288,20 @@ fn many(connections: usize) {
 }
 
 fn main() {
-    if !std::env::args().any(|argument| argument == "idle") {
+    let alone = |name: &str| std::env::args().any(|argument| argument == name);
+    let (only_idle, only_hostile) = (alone("idle"), alone("hostile"));
+    if !only_idle && !only_hostile {
         bulk("500-byte MSS, no loss", 512, 0);
         bulk("1460-byte MSS, no loss", 1460, 0);
         bulk("500-byte MSS, every 100th lost", 512, 100);
         many(10);
         many(10_000);
     }
-    idle("the default settings", &TcpConfig::default());
-    idle("preset linux", &TcpConfig::preset("linux").expect("a preset"));
+    if !only_idle {
+        hostile::run();
+    }
+    if !only_hostile {
+        idle("the default settings", &TcpConfig::default());
+        idle("preset linux", &TcpConfig::preset("linux").expect("a preset"));
+    }
 }

@@ -180,6 +180,10 @@ mod tests {
             ("rto.max = \"0 s\"", "t:1: rto.max = \"0 s\": a time-out of 0 s; allowed are 1 ms and more"),
             ("mss = 65496", "t:1: mss = 65496: an MSS of 65496 bytes; allowed are 64 to 65495"),
             ("limits.backlog = 0", "t:1: limits.backlog = 0: 0 is too few; allowed are 1 and more"),
+            (
+                "limits.keep-alive = \"0 s\"",
+                "t:1: limits.keep-alive = \"0 s\": a keep-alive after 0 s; allowed are 1 s and more",
+            ),
             ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
             (
                 "[window]\ninitial = 0",

@@ -27,7 +27,7 @@ pub use stcp::{EcbState, EcbStatistics};
 
 /// What connections to one destination know together.
 pub(crate) trait Policy: Debug + Send + Sync {
-    /// A connection opens: its SYN is about to leave, or has come.
+    /// A connection opens: its SYN is about to leave, or its SYN-ACK was answered.
     fn join(&self, opening: &Opening<'_>) -> Ticket;
 
     /// Its handshake is over: the controller that it is to use.
@@ -63,7 +63,7 @@ pub(crate) struct Opening<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     pub(crate) now: Instant,
-    /// Its threshold, if its controller has one.
+    /// Its threshold, if its controller has one and it is not what the connection began with.
     pub(crate) ssthresh: Option<u64>,
     /// None before its first sample.
     pub(crate) srtt: Option<Duration>,
@@ -86,12 +86,16 @@ pub(crate) struct Membership {
     ticket: Ticket,
     key: Key,
     unused: Arc<Mutex<Unused>>,
+    /// The threshold that its controller began with.
+    ssthresh: Option<u64>,
 }
 
 impl Membership {
     /// The handshake is over: the controller to use.
-    pub(crate) fn establish(&self, opening: &Opening<'_>) -> Box<dyn Controller> {
-        self.policy.establish(self.ticket, opening)
+    pub(crate) fn establish(&mut self, opening: &Opening<'_>) -> Box<dyn Controller> {
+        let controller = self.policy.establish(self.ticket, opening);
+        self.ssthresh = controller.ssthresh();
+        controller
     }
 
     /// The smoothed round-trip time and its variation to start with.
@@ -101,7 +105,8 @@ impl Membership {
 
     /// The connection has nothing more to send.
     pub(crate) fn leave(&self, closing: &Closing) {
-        self.policy.leave(self.ticket, closing);
+        let ssthresh = closing.ssthresh.filter(|_| closing.ssthresh != self.ssthresh);
+        self.policy.leave(self.ticket, &Closing { ssthresh, ..*closing });
         if self.policy.members() == 0 {
             lock(&self.unused).add(self.key, closing.now);
         }
@@ -225,7 +230,8 @@ impl Ensemble {
         lock(&self.unused).remove(key);
         let policy = Arc::clone(&self.entries[&key]);
         let ticket = policy.join(opening);
-        Some(Membership { policy, ticket, key, unused: Arc::clone(&self.unused) })
+        let (ssthresh, unused) = (Some(opening.start.ssthresh), Arc::clone(&self.unused));
+        Some(Membership { policy, ticket, ssthresh, key, unused })
     }
 
     /// Forgets the destinations unused longest until there is room for one more.

@@ -1,7 +1,10 @@
 //! A host: one address, its listening ports, and its connections.
 
+mod budget;
+mod cookies;
 mod error;
 mod icmp;
+mod listener;
 mod ports;
 mod timers;
 mod turns;
@@ -10,17 +13,20 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::wire::tcp::{self, Flags};
+use base::wire::tcp;
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
 use crate::buffer::send::Source;
 use crate::config::TcpConfig;
-use crate::connection::emit::write_packet;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
+use budget::Budget;
+pub use cookies::CookieStatistics;
+use cookies::Cookies;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
-use ports::{Key, Listener, Ports};
+use listener::Listener;
+use ports::{Key, Ports, Secret};
 use timers::Timers;
 use turns::Turns;
 
@@ -48,19 +54,23 @@ struct Slot {
     eventful: bool,
     /// It stands in the listener's backlog.
     half_open: bool,
+    /// Bytes of memory that it is counted as.
+    memory: usize,
 }
 
 /// One address, its listening ports, and its connections.
 #[derive(Debug)]
 pub struct Host {
     address: IpAddr,
-    /// Keys the initial sequence numbers (RFC 6528).
+    /// Keys the initial sequence numbers (RFC 6528), and what else strangers must not foresee.
     secret: u64,
     rng: Rng,
     slots: Vec<Slot>,
     free: Vec<u32>,
     ports: Ports,
     timers: Timers,
+    budget: Budget,
+    cookies: Cookies,
     /// What its connections share.
     ensemble: Ensemble,
     /// The settings that were last connected or listened with: connections share them.
@@ -69,32 +79,32 @@ pub struct Host {
     turns: Turns,
     /// Slots with events.
     eventful: VecDeque<u32>,
-    /// Resets for segments of no connection.
-    resets: VecDeque<Packet>,
+    /// Resets and cookies for segments of no connection.
+    answers: VecDeque<Packet>,
     /// The next packet's buffer, where a connection that was asked had nothing to put into it.
     spare: Option<Packet>,
 }
-
-/// Resets for segments of no connection that wait to be sent; further ones are dropped, as a network might.
-const MAX_RESETS: usize = 64;
 
 impl Host {
     /// A host with this address; `rng` is for port numbers and initial sequence numbers.
     #[must_use]
     pub fn new(address: IpAddr, mut rng: Rng) -> Self {
+        let secret = rng.bits();
         Self {
             address,
-            secret: rng.bits(),
+            secret,
             rng,
             slots: Vec::new(),
             free: Vec::new(),
-            ports: Ports::default(),
+            ports: Ports::new(Secret::named(secret, "connections")),
             timers: Timers::default(),
+            budget: Budget::unlimited(),
+            cookies: Cookies::new(Secret::named(secret, "cookies")),
             ensemble: Ensemble::default(),
             config: Arc::default(),
             turns: Turns::default(),
             eventful: VecDeque::new(),
-            resets: VecDeque::new(),
+            answers: VecDeque::new(),
             spare: None,
         }
     }
@@ -103,6 +113,24 @@ impl Host {
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         self.address
+    }
+
+    /// Lets its connections take so many bytes of memory together; by default as many as their buffers say. A little more
+    /// may be taken by what is in flight and by gaps. `docs/tcp.md` tells what happens at the limit.
+    pub const fn limit_memory(&mut self, bytes: usize) {
+        self.budget.set_limit(bytes);
+    }
+
+    /// Bytes of memory that its connections take: themselves, buffers, and notes of what is in flight.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.budget.used()
+    }
+
+    /// How many SYNs were answered without keeping state (RFC 4987, 3.6), and what came of them.
+    #[must_use]
+    pub const fn cookies(&self) -> CookieStatistics {
+        self.cookies.statistics
     }
 
     /// Accepts connections to `port`, each with these settings.
@@ -117,7 +145,7 @@ impl Host {
     /// Opens a connection to `remote` from an ephemeral port.
     ///
     /// # Errors
-    /// The address is of the other family, or no port is free.
+    /// The address is of the other family, or no port or no memory is free.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -127,7 +155,14 @@ impl Host {
         if remote.is_ipv4() != self.address.is_ipv4() {
             return Err(ConnectError::Family(remote.ip()));
         }
-        let port = self.ports.ephemeral(remote, &mut self.rng).ok_or(ConnectError::PortsExhausted(remote))?;
+        if !self.budget.has_room() {
+            return Err(ConnectError::Memory(remote));
+        }
+        let slots = &self.slots;
+        let may_be_reopened =
+            |slot| slots[slot as usize].connection.as_deref().is_none_or(|it| it.may_be_reopened(now));
+        let port = self.ports.ephemeral(remote, &mut self.rng, may_be_reopened);
+        let port = port.ok_or(ConnectError::PortsExhausted(remote))?;
         let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
         let mut connection = Connection::connect(self.shared(config), local, remote, seeds);
@@ -155,8 +190,9 @@ impl Host {
         }
     }
 
-    fn insert(&mut self, connection: Connection) -> u32 {
+    fn insert(&mut self, mut connection: Connection) -> u32 {
         let key = Key::new(connection.local().port(), connection.remote());
+        connection.set_allowance(self.budget.allowance(0));
         let connection = Some(Box::new(connection));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -166,7 +202,14 @@ impl Host {
                 slot
             }
             None => {
-                self.slots.push(Slot { generation: 0, connection, key, eventful: false, half_open: false });
+                self.slots.push(Slot {
+                    generation: 0,
+                    connection,
+                    key,
+                    eventful: false,
+                    half_open: false,
+                    memory: 0,
+                });
                 self.slots.len() as u32 - 1
             }
         };
@@ -183,11 +226,11 @@ impl Host {
     }
 
     fn live_mut(&mut self, id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
-        self.slots
-            .get_mut(id.slot as usize)
-            .filter(|slot| slot.generation == id.generation)
-            .and_then(|slot| slot.connection.as_deref_mut())
-            .ok_or(ConnectionError::Unknown(id))
+        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation);
+        let slot = slot.ok_or(ConnectionError::Unknown(id))?;
+        let connection = slot.connection.as_deref_mut().ok_or(ConnectionError::Unknown(id))?;
+        connection.set_allowance(self.budget.allowance(slot.memory));
+        Ok(connection)
     }
 
     /// The connection, for its getters; until `time_wait` after its end.
@@ -238,77 +281,35 @@ impl Host {
         let segment = tcp::Repr::parse(&tcp_view, src, dst)?;
         let remote = SocketAddr::new(src, segment.src_port);
         let key = Key::new(segment.dst_port, remote);
-        let Some(slot) = self.ports.find(key) else {
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        let slot = self.ports.find(key).filter(|&slot| !self.gives_way(now, slot, &segment));
+        let Some(slot) = slot else {
+            return self.handle_stranger(now, view.ecn(), remote, &segment, tcp_view.payload());
         };
         let entry = &mut self.slots[slot as usize];
         let Some(connection) = entry.connection.as_deref_mut() else {
             unreachable!("a bound key has a connection")
         };
-        if connection.state() == State::TimeWait && connection.may_be_replaced(now, &segment) {
-            self.remove(slot);
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
-        }
-        if connection.state() == State::Closed {
-            // It stays for questions of the application; to the network there is none (RFC 9293, 3.10.7.1).
-            return self.handle_stranger(now, remote, &segment, tcp_view.payload().len());
+        connection.set_allowance(self.budget.allowance(entry.memory));
+        if entry.half_open && connection.is_answered_by(&segment) {
+            // Not sooner: a SYN may come from anybody.
+            connection.join(now, &mut self.ensemble);
         }
         let result = connection.handle_segment(now, view.ecn(), &segment, tcp_view.payload());
         self.touch(slot);
         Ok(result?)
     }
 
-    /// A segment of no connection: a listener's SYN, or a reset in answer (RFC 9293, 3.10.7.1 and 3.10.7.2).
-    fn handle_stranger(
-        &mut self,
-        now: Instant,
-        remote: SocketAddr,
-        segment: &tcp::Repr,
-        len: usize,
-    ) -> Result<(), Discard> {
-        let port = segment.dst_port;
-        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
-        let Some(listener) = self.ports.listener(port).filter(|_| opens) else {
-            if !segment.flags.has(Flags::RST) && self.resets.len() < MAX_RESETS {
-                self.resets.push_back(self.reset_for(remote, segment, len));
+    /// Whether a segment for this connection counts as one for none: the connection has ended, or is in TIME-WAIT and
+    /// `segment` may open a new one (RFC 6191). The old one stays for the application's questions and for unread data.
+    fn gives_way(&mut self, now: Instant, slot: u32, segment: &tcp::Repr) -> bool {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return true };
+        match connection.state() {
+            State::Closed => true,
+            State::TimeWait => {
+                connection.may_be_replaced(now, segment) && self.ports.listener(segment.dst_port).is_some()
             }
-            return Err(Discard::NoConnection(port));
-        };
-        if !listener.admit() {
-            return Err(Discard::BacklogFull(port));
+            _ => false,
         }
-        let config = listener.config();
-        let local = SocketAddr::new(self.address, port);
-        let seeds = self.seeds(now, local, remote);
-        let mut connection = Connection::accept(now, config, local, remote, seeds, segment);
-        connection.join(now, &mut self.ensemble);
-        let slot = self.insert(connection);
-        self.slots[slot as usize].half_open = true;
-        self.touch(slot);
-        Ok(())
-    }
-
-    fn reset_for(&self, remote: SocketAddr, segment: &tcp::Repr, len: usize) -> Packet {
-        let flags = segment.flags;
-        let occupied = len as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
-        let (seq, ack, flags) = if flags.has(Flags::ACK) {
-            (segment.ack, SeqNum(0), Flags::RST)
-        } else {
-            (SeqNum(0), segment.seq + occupied, Flags::RST | Flags::ACK)
-        };
-        let repr = tcp::Repr {
-            src_port: segment.dst_port,
-            dst_port: remote.port(),
-            seq,
-            ack,
-            flags,
-            window: 0,
-            urgent: 0,
-            options: tcp::Options::default(),
-        };
-        let mut packet = Packet::default();
-        write_packet(&mut packet, &repr, (self.address, remote.ip()), ip::Ecn::NotEct, 0, |_| {});
-        packet
     }
 
     /// After anything happened to a connection: what it may now want from the host.
@@ -324,6 +325,7 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        entry.memory = self.budget.count(entry.memory, connection);
         self.timers.schedule(slot, connection.next_deadline());
     }
 
@@ -334,6 +336,7 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        self.budget.give_back(core::mem::take(&mut entry.memory));
         entry.generation = entry.generation.wrapping_add(1);
         self.ports.unbind(entry.key, slot);
         self.timers.cancel(slot);
@@ -358,8 +361,8 @@ impl Host {
 
     /// The next packet to send. Connections take turns.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if let Some(reset) = self.resets.pop_front() {
-            return Some(reset);
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
         }
         while let Some(slot) = self.turns.current() {
             let entry = &mut self.slots[slot as usize];
@@ -513,6 +516,17 @@ impl Host {
     /// The connection is unknown.
     pub fn finish(&mut self, _now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
         self.live_mut(id)?.finish();
+        self.touch(id.slot);
+        Ok(())
+    }
+
+    /// The application is done with the connection: what was written is still sent, for as long as the peer takes it, and
+    /// nothing more is read. If data were not read, or if more come, the peer gets a reset.
+    ///
+    /// # Errors
+    /// The connection is unknown.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
+        self.live_mut(id)?.close(now);
         self.touch(id.slot);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! bytes and come out as bytes.
 //!
 //! Drain order, for the owner of a [`Host`]: after each [`Host::handle_packet`], [`Host::handle_timeout`],
-//! [`Host::write`], [`Host::read`], [`Host::finish`], [`Host::abort`] or [`Host::connect`], take events with
+//! [`Host::write`], [`Host::read`], [`Host::finish`], [`Host::close`], [`Host::abort`] or [`Host::connect`], take events with
 //! [`Host::poll_event`] and packets with [`Host::poll_transmit`] until there are none, then read
 //! [`Host::poll_timeout`] again.
 //!

@@ -3,7 +3,7 @@
 mod script;
 
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{ConnectionError, Event, Failure, State};
+use longhaul_tcp::{Connection, ConnectionError, Event, Failure, State};
 use script::*;
 
 /// RFC 9293, figure 12, this side first; TIME-WAIT lasts its time.
@@ -162,6 +162,9 @@ fn time_wait_gives_way_to_a_new_syn() {
     let old = script.id.unwrap();
     script.inject(Seg { seq: 50_000, ..syn() });
     script.expect(Seg { flags: SYN | ACK, ack: Some(50_001), ..Seg::default() });
+    // The old one stays for questions, and for what was not read.
+    assert_eq!(script.host.connection(old).map(Connection::state), Some(State::TimeWait));
+    script.at(61_000);
     assert!(script.host.connection(old).is_none());
 }
 
@@ -187,6 +190,23 @@ fn data_beyond_the_fin_are_ignored() {
     script.inject(data(102, 50));
     script.expect(ack(1, 102));
     assert_eq!(script.read(2000), 100);
+}
+
+/// RFC 9293 (3.10.7.4): nor is what comes beyond a FIN that itself waits beyond a gap.
+#[test]
+fn data_beyond_an_early_fin_are_ignored() {
+    let mut script = Script::established(&plain());
+    script.inject(Seg { len: 100, ..fin(501) });
+    script.expect(ack(1, 1).sack(&[(501, 601)]));
+    // All of it beyond, and a part.
+    script.inject(data(602, 50));
+    script.expect(ack(1, 1).sack(&[(501, 601)]));
+    script.inject(data(551, 100));
+    script.expect(ack(1, 1));
+    script.inject(data(1, 500));
+    script.expect(ack(1, 602));
+    script.expect_event(Event::PeerFinished);
+    assert_eq!(script.read(2000), 600);
 }
 
 /// RFC 9293 (3.10.5): an abort resets; (3.10.7.1): again, for a peer that has not got it.

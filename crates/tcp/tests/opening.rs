@@ -210,26 +210,19 @@ fn a_reset_half_open_connection_is_forgotten() {
     script.expect(answer);
 }
 
-/// RFC 4987: the backlog is bounded and says so.
+/// RFC 7323 (2.3): a scale above 14 counts as 14, and is noticed; in either direction.
 #[test]
-fn a_full_backlog_drops_syns() {
-    let mut script = Script::listening(&plain().with(|it| {
-        it.limits.backlog = 1;
-        it.limits.syn_retries = 0;
-    }));
-    script.inject(syn());
-    script.expect(Seg { flags: SYN | ACK, ack: Some(1), ..Seg::default() });
-    let mut other = script.packet(&syn());
-    // Another source port, and the checksum made up for it in the urgent pointer.
-    let port = u16::from_be_bytes([other[20], other[21]]);
-    other[20..22].copy_from_slice(&(port - 1).to_be_bytes());
-    other[38..40].copy_from_slice(&1_u16.to_be_bytes());
-    assert_eq!(script.inject_packet(&other), Err(Discard::BacklogFull(PORT)));
-    script.expect_nothing();
-    // The first one times out without an event, and there is room again.
-    script.at(1000);
-    assert!(script.events.is_empty());
-    assert_eq!(script.inject_packet(&other), Ok(()));
+fn a_window_scale_above_14_counts_as_14() {
+    for (scale, used, noticed) in [(13, 13, 0), (14, 14, 0), (15, 14, 1), (255, 14, 1)] {
+        let mut active = Script::connected(&plain(), 10, syn_ack().scale(scale));
+        let mut passive = Script::listening(&plain());
+        passive.inject(syn().scale(scale));
+        for script in [&mut active, &mut passive] {
+            script.inject(ack(1, 1).window(40_000));
+            assert_eq!(script.connection().peer_window(), 40_000 << used);
+            assert_eq!(script.connection().statistics().excessive_scales, noticed);
+        }
+    }
 }
 
 /// RFC 9293 (3.7.1): without the option the MSS is 536.

@@ -271,6 +271,18 @@ fn old_timestamps_are_refused() {
     script.expect_event(Event::Failed(Failure::Reset));
 }
 
+/// RFC 5961 (5.2), RFC 7323 (5.3): what a forged segment with an acknowledgement that cannot be, or with one of the past
+/// that is easier to hit, says of time is not believed: the next genuine one passes PAWS.
+#[test]
+fn a_forged_segment_does_not_move_ts_recent() {
+    for forged in [2, -3000] {
+        let mut script = stamped();
+        script.inject(data(1, 100).ack(forged).ts(1000 + (1 << 30), 0));
+        script.take_count();
+        assert_eq!(script.try_inject(data(101, 100).ts(1001, 0)), Ok(()), "{forged}");
+    }
+}
+
 /// RFC 7323 (5.5): after 24 idle days the last timestamp is no measure.
 #[test]
 fn an_ancient_timestamp_refuses_nothing() {
@@ -305,16 +317,21 @@ fn only_an_exact_reset_resets() {
     script.expect_event(Event::Failed(Failure::Reset));
 }
 
-/// RFC 5961 (4.2).
+/// RFC 5961 (4.2): wherever it lies, and whatever its timestamp; ten in five seconds (7).
 #[test]
-fn a_syn_in_the_window_is_challenged() {
-    let mut script = Script::established(&plain());
-    assert_eq!(
-        script.try_inject(Seg { seq: 500, ..syn() }),
-        Err(segment(connection::Discard::SynChallenged))
-    );
-    script.expect(ack(1, 1));
-    assert_eq!(script.connection().state(), State::Established);
+fn a_syn_is_challenged() {
+    for mut script in [Script::established(&plain()), stamped()] {
+        for seq in [500, -5000, 1 << 30] {
+            let challenged = Err(segment(connection::Discard::SynChallenged));
+            assert_eq!(script.try_inject(Seg { seq, ..syn() }), challenged);
+            script.expect(ack(1, 1));
+        }
+        for seq in 0..30 {
+            script.inject(Seg { seq, ..syn() });
+        }
+        assert_eq!(script.take_count(), 7);
+        assert_eq!(script.connection().state(), State::Established);
+    }
 }
 
 /// RFC 5961 (5.2): acknowledgements from the future, or older than any window, are challenged and their data dropped.
@@ -323,10 +340,11 @@ fn unacceptable_acknowledgements_are_challenged() {
     let mut script = Script::established(&plain());
     assert!(script.try_inject(data(1, 100).ack(2)).is_err());
     script.expect(ack(1, 1));
+    // SND.UNA - MAX.SND.WND is the oldest.
     assert!(script.try_inject(data(1, 100).ack(-60_000)).is_err());
     script.expect(ack(1, 1));
     assert_eq!(script.connection().readable(), 0);
-    script.inject(data(1, 100).ack(-59_000));
+    script.inject(data(1, 100).ack(-59_999));
     assert_eq!(script.connection().readable(), 100);
 }
 

@@ -164,6 +164,20 @@ fn the_destination_unused_longest_is_forgotten() {
     assert_eq!((group.host.ensemble().evictions(), group.host.ensemble().refusals()), (2, 1));
 }
 
+/// RFC 4987 (2.1), RFC 9040: SYNs that nobody goes on from are remembered nowhere, and evict nothing.
+#[test]
+fn spoofed_syns_evict_nothing() {
+    let mut config = sharing(Sharing::Cache);
+    config.sharing.entries = 4;
+    let mut group = after_a_loss(&config);
+    for host in 1..=4 {
+        group.receive_syn_from(std::net::Ipv4Addr::new(10, 9, 9, host).into());
+    }
+    assert_eq!((group.host.ensemble().len(), group.host.ensemble().evictions()), (1, 0));
+    let two = group.connect();
+    assert_eq!(group.connection(two).ssthresh(), Some(15 * MSS));
+}
+
 /// A connection that lost a segment with 30 in flight has closed.
 fn after_a_loss(config: &TcpConfig) -> Group {
     let mut group = Group::new(config);
@@ -193,6 +207,22 @@ fn a_new_connection_starts_with_the_cached_threshold() {
     assert_eq!(group.cwnd(two), 15 * MSS);
     group.round(&[two]);
     assert_eq!(group.cwnd(two), 16 * MSS);
+}
+
+/// RFC 9040 (6): a connection that learnt nothing leaves a newer threshold than it began with alone.
+#[test]
+fn only_what_was_learnt_is_cached() {
+    let mut group = after_a_loss(&sharing(Sharing::Cache));
+    let idle = group.connect();
+    assert_eq!(group.connection(idle).ssthresh(), Some(15 * MSS));
+    let busy = group.connect();
+    group.write(busy, 20);
+    group.duplicates(busy, 3);
+    assert_eq!(group.connection(busy).ssthresh(), Some(2 * MSS));
+    group.close(busy);
+    group.close(idle);
+    let next = group.connect();
+    assert_eq!(group.connection(next).ssthresh(), Some(2 * MSS));
 }
 
 /// RFC 9040: without a loss there is no threshold to learn.

@@ -254,12 +254,29 @@ fn a_passive_open_attaches() {
     let one = group.connect();
     group.write(one, 300);
     let two = group.receive_syn();
-    assert_eq!((group.ecb().num_connections, group.ecb().quota), (2, 20 * MSS));
-    group.ack(one);
+    assert_eq!(group.ecb().num_connections, 1);
     group.after(100);
     group.establish(two);
+    assert_eq!((group.ecb().num_connections, group.ecb().quota), (2, 20 * MSS));
+    group.ack(one);
     group.write(two, 100);
     assert_eq!(group.sent(two), 20);
+}
+
+/// RFC 4987 (2.1), Peng et al. 2001, 3.3: who only sends a SYN takes nothing from a running member, not even with an
+/// acknowledgement that guesses.
+#[test]
+fn spoofed_syns_take_no_window() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    for _ in 0..4 {
+        let spoofed = group.receive_syn();
+        group.guess(spoofed, 2);
+    }
+    group.ack(one);
+    assert_eq!((group.ecb().num_connections, group.cwnd(one)), (1, 41 * MSS));
+    assert_eq!(group.ecb().statistics.joins, 1);
 }
 
 /// Peng et al. 2001, Figure 2 at T4: when one of two closes, the other takes over its share at its next call.

@@ -1,6 +1,6 @@
 //! Received data on its way to the application: in order, or waiting for a gap to fill.
 
-use super::ranges::{RangeSet, Span};
+use super::ranges::{MOST_SPANS, RangeSet, Span};
 use super::ring::Ring;
 
 /// A bounded buffer that takes segments at any offset and gives bytes out in order.
@@ -28,6 +28,8 @@ pub(crate) enum Placed {
     },
     /// It waits beyond a gap, now within this span.
     OutOfOrder(Span),
+    /// There is no memory for it: the peer will send it again.
+    Dropped,
 }
 
 impl Reassembly {
@@ -58,7 +60,17 @@ impl Reassembly {
 
     /// Bytes that fit beyond `next`.
     pub(crate) const fn room(&self) -> usize {
-        self.limit.saturating_sub(self.unread)
+        self.ring.most(self.limit).saturating_sub(self.unread)
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.ring.memory() + self.waiting.memory()
+    }
+
+    /// The host has so many bytes of memory left for it.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        self.ring.set_allowance(bytes);
     }
 
     /// What was received beyond `next`.
@@ -76,8 +88,7 @@ impl Reassembly {
 
     /// Takes a segment's data, which the caller has cut to the advertised window.
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8], right_edge: u64) -> Placed {
-        let end = offset + data.len() as u64;
-        if end <= self.next {
+        if offset + data.len() as u64 <= self.next {
             return Placed::Duplicate;
         }
         // What was read already lies before the ring's head.
@@ -85,15 +96,29 @@ impl Reassembly {
         let (offset, data) = (offset + skip as u64, &data[skip..]);
         let at = self.unread + (offset - self.next) as usize;
         // An advertised window may exceed the limit by the rounding of its scale.
-        let most = self.unread + (right_edge - self.next) as usize;
+        let most = self.ring.most((self.unread + (right_edge - self.next) as usize).max(self.limit));
+        let data = &data[..data.len().min(most.saturating_sub(at))];
+        if data.is_empty() {
+            return Placed::Dropped;
+        }
+        let end = offset + data.len() as u64;
         let used =
             self.waiting.last().map_or(self.unread, |last| self.unread + (last.end - self.next) as usize);
-        self.ring.reserve(used, at + data.len(), most.max(self.limit));
+        let mut placed = Placed::Duplicate;
+        if offset > self.next {
+            // A span for each 64 bytes of memory: they take a quarter of what the data do.
+            let spans = (self.ring.memory().max(at + data.len()) / 64).clamp(64, MOST_SPANS);
+            let mut fresh = false;
+            match self.waiting.insert(Span { start: offset, end }, spans, |_| fresh = true) {
+                None => return Placed::Dropped,
+                Some(span) if fresh => placed = Placed::OutOfOrder(span),
+                Some(_) => {}
+            }
+        }
+        self.ring.reserve(used, at + data.len(), most);
         self.ring.write(at, data);
         if offset > self.next {
-            let mut fresh = false;
-            let span = self.waiting.insert(Span { start: offset, end }, |_| fresh = true);
-            return if fresh { Placed::OutOfOrder(span) } else { Placed::Duplicate };
+            return placed;
         }
         let gap_filled = !self.waiting.is_empty();
         let mut next = end;
@@ -131,6 +156,7 @@ impl Reassembly {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ring::SMALLEST;
     use super::*;
     use proptest::prelude::*;
 
@@ -170,5 +196,38 @@ mod tests {
                 read += take as u64;
             }
         }
+    }
+
+    /// A gap after every byte: what waits takes a quarter of the data's memory, and all that was kept arrives.
+    #[test]
+    fn gaps_are_bounded() {
+        let mut buffer = Reassembly::new(0, 1 << 20);
+        let placed: Vec<Placed> =
+            (0..400_000).map(|at| buffer.insert(1 + 2 * at, &[byte_at(1 + 2 * at)], 1 << 20)).collect();
+        let kept = placed.iter().filter(|&&placed| placed != Placed::Dropped).count();
+        assert_eq!((kept, buffer.waiting().iter().count()), (MOST_SPANS, MOST_SPANS));
+        assert!(buffer.waiting.memory() <= buffer.ring.memory() / 4);
+        // What is in order is always taken, and what was kept stays.
+        let stream: Vec<u8> = (0..400_000).map(byte_at).collect();
+        for (at, part) in stream.chunks(999).enumerate() {
+            let gap_filled = !buffer.waiting().is_empty();
+            assert_eq!(buffer.insert(at as u64 * 999, part, 1 << 20), Placed::InOrder { gap_filled });
+        }
+        assert_eq!(buffer.readable().0, stream);
+    }
+
+    /// Without an allowance the smallest ring is all there is; what was taken stays.
+    #[test]
+    fn without_memory_what_fits_is_taken() {
+        let mut buffer = Reassembly::new(0, 1 << 20);
+        buffer.set_allowance(0);
+        assert_eq!(buffer.room(), SMALLEST);
+        assert!(matches!(buffer.insert(1000, &[1; 1000], 1 << 20), Placed::OutOfOrder(_)));
+        assert_eq!(buffer.insert(5000, &[1; 1000], 1 << 20), Placed::Dropped);
+        assert_eq!(buffer.insert(0, &[1; 6000], 1 << 20), Placed::InOrder { gap_filled: true });
+        assert_eq!((buffer.next(), buffer.room()), (SMALLEST as u64, 0));
+        assert_eq!(buffer.insert(SMALLEST as u64, &[1; 10], 1 << 20), Placed::Dropped);
+        buffer.consume(SMALLEST);
+        assert_eq!((buffer.memory(), buffer.room()), (SMALLEST, SMALLEST));
     }
 }

@@ -3,13 +3,38 @@
 use core::fmt;
 
 /// A window of bytes that slides forward. Positions count from its head.
-#[derive(Default)]
 pub(crate) struct Ring {
     bytes: Box<[u8]>,
-    head: usize,
+    /// Below 2^30, as all buffers are.
+    head: u32,
+    /// Bytes that it may grow by.
+    allowance: u32,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self { bytes: Box::default(), head: 0, allowance: u32::MAX }
+    }
 }
 
 impl Ring {
+    /// Bytes of memory that it takes.
+    pub(crate) const fn memory(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The host has so many bytes of memory left for it; [`SMALLEST`] are always granted.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        self.allowance = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+
+    /// Positions that it can have within a limit.
+    pub(crate) const fn most(&self, limit: usize) -> usize {
+        let size = if self.bytes.len() > SMALLEST { self.bytes.len() } else { SMALLEST };
+        let size = size.saturating_add(self.allowance as usize);
+        if size < limit { size } else { limit }
+    }
+
     /// Makes positions below `len` usable, of which the first `used` hold data, within a ring of at most `limit` bytes.
     pub(crate) fn reserve(&mut self, used: usize, len: usize, limit: usize) {
         if len > self.bytes.len() {
@@ -29,7 +54,7 @@ impl Ring {
 
     /// Where position `at` lies.
     fn index(&self, at: usize) -> usize {
-        let index = self.head + at;
+        let index = self.head as usize + at;
         if index >= self.bytes.len() { index - self.bytes.len() } else { index }
     }
 
@@ -67,7 +92,7 @@ impl Ring {
 
     /// Moves the head forward by `count` positions.
     pub(crate) fn advance(&mut self, count: usize) {
-        self.head = if self.bytes.is_empty() { 0 } else { self.index(count) };
+        self.head = if self.bytes.is_empty() { 0 } else { self.index(count) as u32 };
     }
 
     /// Gives the memory back, unless it is little: a ring that fills and empties in small steps keeps it. Only for an
@@ -80,7 +105,7 @@ impl Ring {
 
     /// Gives the memory back; only for an empty ring.
     pub(crate) fn release(&mut self) {
-        *self = Self::default();
+        *self = Self { allowance: self.allowance, ..Self::default() };
     }
 }
 
@@ -90,5 +115,5 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// Bytes of the first allocation.
-const SMALLEST: usize = 4096;
+/// Bytes of the first allocation, which needs no allowance.
+pub(crate) const SMALLEST: usize = 4096;

@@ -61,7 +61,25 @@ impl SendBuffer {
 
     /// Bytes that fit.
     pub(crate) const fn room(&self) -> usize {
-        self.limit - self.len
+        match &self.held {
+            Held::Bytes(ring) => ring.most(self.limit) - self.len,
+            Held::Stretch(_) => self.limit - self.len,
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) const fn memory(&self) -> usize {
+        match &self.held {
+            Held::Bytes(ring) => ring.memory(),
+            Held::Stretch(_) => 0,
+        }
+    }
+
+    /// The host has so many bytes of memory left for it.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        if let Held::Bytes(ring) = &mut self.held {
+            ring.set_allowance(bytes);
+        }
     }
 
     /// Bytes that it can hold.

@@ -19,7 +19,14 @@ pub struct LimitsConfig {
     /// How long TIME-WAIT lasts, and how long any connection can be asked for statistics after it ended.
     /// 2 MSL is 4 min in RFC 9293; 60 s in Linux.
     pub time_wait: Duration,
-    /// Half-open connections that a listener holds; further SYNs are dropped and counted.
+    /// How long a connection that was closed for good waits in FIN-WAIT-2 for the peer's FIN. 60 s in Linux
+    /// (`tcp_fin_timeout`).
+    pub fin_wait_2: Duration,
+    /// Silence after which the peer is asked whether it is still there (RFC 1122, 4.2.3.6; RFC 9293, 3.8.4), at least a
+    /// second; by default it never is. 2 h in Linux, where an application asks for it.
+    #[serde(deserialize_with = "range::keep_alive")]
+    pub keep_alive: Option<Duration>,
+    /// Half-open connections that a listener holds; further SYNs are answered with cookies (RFC 4987, 3.6).
     #[serde(deserialize_with = "range::one_or_more")]
     pub backlog: u32,
 }
@@ -31,6 +38,8 @@ impl Default for LimitsConfig {
             data_retries: 15,
             user_timeout: None,
             time_wait: Duration::from_secs(60),
+            fin_wait_2: Duration::from_secs(60),
+            keep_alive: None,
             backlog: 128,
         }
     }

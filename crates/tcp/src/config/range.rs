@@ -10,6 +10,8 @@ const MIN_MSS: u16 = 64;
 const MAX_MSS: u16 = 65_495;
 /// The least retransmission time-out that may be configured, so that time passes between two.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
+/// The shortest silence after which a peer may be asked whether it is there; that of Linux.
+const MIN_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Bytes of the largest buffer: a window of 2^30 (RFC 7323, 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
 
@@ -30,6 +32,15 @@ pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dura
         )));
     }
     Ok(timeout)
+}
+
+pub(super) fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    match Option::<Duration>::deserialize(deserializer)? {
+        Some(idle) if idle < MIN_KEEP_ALIVE => Err(de::Error::custom(format!(
+            "a keep-alive after {idle}; allowed are {MIN_KEEP_ALIVE} and more"
+        ))),
+        idle => Ok(idle),
+    }
 }
 
 pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

@@ -20,7 +20,7 @@ impl Connection {
         start: u64,
         bare: bool,
     ) -> Result<(), Discard> {
-        let sender = &mut self.sender;
+        let sender = &self.sender;
         let ack = sender.space.offset(segment.ack, sender.una);
         // RFC 5961 (5.2).
         if ack > sender.nxt || ack + sender.max_window < sender.una {
@@ -29,6 +29,10 @@ impl Connection {
         }
         if ack < sender.una {
             return Ok(());
+        }
+        // Only now: a forged segment seldom gets this far, and a forged TS.Recent makes genuine ones fail PAWS.
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
+            self.receiver.note_timestamp(now, timestamps.value, start);
         }
         let before = self.before_recovery();
         let sender = &mut self.sender;
@@ -218,9 +222,11 @@ impl Connection {
     /// The peer answered while its window was being probed.
     fn on_probe_answered(&mut self, now: Instant) {
         let sender = &mut self.sender;
-        // RFC 9293 (3.8.6.1): as long as it answers, the connection stays.
-        sender.retries = 0;
-        self.timers.note_progress(now);
+        // RFC 9293 (3.8.6.1): as long as it answers, the connection stays, if there is an application to wait.
+        if !self.orphaned {
+            sender.retries = 0;
+            self.timers.note_progress(now);
+        }
         if sender.window == 0 {
             return;
         }

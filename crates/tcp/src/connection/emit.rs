@@ -38,7 +38,7 @@ impl Connection {
             urgent: 0,
             options: Options { timestamps: self.timestamps(now), sack, ..Options::default() },
         };
-        let at = (segment.start - self.sender.una) as usize;
+        let at = segment.start.saturating_sub(self.sender.una) as usize;
         let (buffer, len) = (&self.sender.buffer, segment.len as usize);
         write_packet(out, &repr, (self.local.ip, self.remote.ip), segment.ecn, len, |out| {
             if len > 0 {

@@ -1,10 +1,10 @@
 //! Opening: active, passive and at the same time (RFC 9293, 3.5 and 3.10.7.3).
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use base::wire::tcp::{self, Flags, Options};
-use base::{Instant, Packet, SeqNum};
+use base::{Duration, Instant, Packet, SeqNum};
 
 use super::ecn::Marking;
 use super::emit::TIMESTAMPS_LEN;
@@ -57,6 +57,7 @@ impl Connection {
             path_mtu: None,
             syn_due: true,
             reset_due: None,
+            orphaned: false,
             write_blocked: false,
             events: Events::default(),
             failure: None,
@@ -88,7 +89,35 @@ impl Connection {
         connection
     }
 
-    /// Takes part in what a host's connections share; before its handshake.
+    /// A connection whose SYN-ACK was sent and forgotten; the peer's answer to it is to be handled next.
+    pub(crate) fn accept_answered(
+        now: Instant,
+        config: Arc<TcpConfig>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        seeds: Seeds,
+        syn: &tcp::Repr,
+    ) -> Self {
+        let mut connection = Self::accept(now, config, local, remote, seeds, syn);
+        // What the answer offered, this side has offered; when that was, nobody knows.
+        connection.poll_transmit(now, &mut Packet::default());
+        connection.sender.last_sent_at = Instant::MAX;
+        connection
+    }
+
+    /// Bytes of the MSS of a peer that does not say (RFC 9293, 3.7.1).
+    pub(crate) const fn default_mss(remote: IpAddr) -> u16 {
+        if remote.is_ipv4() { 536 } else { 1220 }
+    }
+
+    /// Whether `segment` acknowledges our SYN, which nobody can who did not receive it.
+    pub(crate) fn is_answered_by(&self, segment: &tcp::Repr) -> bool {
+        self.state == State::SynReceived
+            && segment.flags.has(Flags::ACK)
+            && segment.ack == self.sender.space.number(ORIGIN + 1)
+    }
+
+    /// Takes part in what a host's connections share; before its handshake is over.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
         self.sender.join(now, &self.config, self.remote.ip, ensemble);
     }
@@ -103,17 +132,21 @@ impl Connection {
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
         if self.negotiated.scaling {
-            // RFC 7323 (2.3): larger shifts count as 14.
-            self.sender.window_shift = options.window_scale.unwrap_or(0).min(MAX_SHIFT);
+            let shift = options.window_scale.unwrap_or(0);
+            self.sender.window_shift = shift.min(MAX_SHIFT);
+            self.statistics.excessive_scales += u32::from(shift > MAX_SHIFT);
         } else {
             self.receiver.window_shift = 0;
         }
         if let Some(timestamps) = options.timestamps {
             (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
         }
-        // RFC 9293 (3.7.1); options take from the payload (RFC 6691).
-        let default = if self.remote.ip.is_ipv4() { 536 } else { 1220 };
-        let mss = options.mss.unwrap_or(default).min(self.config.mss_for(self.remote.ip)).max(64);
+        // Options take from the payload (RFC 6691).
+        let mss = options
+            .mss
+            .unwrap_or(Self::default_mss(self.remote.ip))
+            .min(self.config.mss_for(self.remote.ip))
+            .max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
         // A SYN's window is not scaled (RFC 7323, 2.2).
@@ -181,11 +214,23 @@ impl Connection {
             return false;
         }
         let later = self.receiver.space.offset(syn.seq, self.receiver.nxt()) > self.receiver.nxt();
-        match syn.options.timestamps.filter(|_| self.negotiated.timestamps) {
+        match syn.options.timestamps.filter(|_| self.config.timestamps) {
+            Some(_) if !self.negotiated.timestamps => true,
             Some(timestamps) if timestamps.value != self.receiver.ts_recent => {
                 !self.receiver.is_old_timestamp(now, timestamps.value)
             }
             _ => later,
+        }
+    }
+
+    /// Whether an attempt to connect to the same port may take its place: it has ended, or the peer can tell by a later
+    /// timestamp that the old connection is over (RFC 6191; `tcp_tw_reuse` of Linux).
+    pub(crate) fn may_be_reopened(&self, now: Instant) -> bool {
+        let waited = now.saturating_since(self.receiver.ts_recent_at);
+        match self.state {
+            State::Closed => self.reset_due.is_none(),
+            State::TimeWait => self.negotiated.timestamps && waited >= REOPENED_AFTER,
+            _ => false,
         }
     }
 
@@ -196,14 +241,18 @@ impl Connection {
         self.timers.stop_retransmit();
         self.timers.note_progress(now);
         let bounds = (self.sender.una, self.sender.nxt);
-        if !syn_lost {
-            self.sender.rtt.on_sample(now.saturating_since(self.sender.last_sent_at), 0, bounds);
-        } else if let Some(rtt) = self.timestamp_rtt(now, segment) {
+        let sent_at = Some(self.sender.last_sent_at).filter(|&at| !syn_lost && at < Instant::MAX);
+        let rtt = sent_at.map(|at| now.saturating_since(at)).or_else(|| self.timestamp_rtt(now, segment));
+        if let Some(rtt) = rtt {
             self.sender.rtt.on_sample(rtt, 0, bounds);
         }
+        self.sender.last_sent_at = self.sender.last_sent_at.min(now);
         self.sender.on_established(now, &self.config, self.negotiated.sack, syn_lost);
         self.syn_due = false;
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);
     }
 }
+
+/// Timestamps have moved on by then, whatever the peer's clock ticks in; 1 s in Linux.
+const REOPENED_AFTER: Duration = Duration::from_secs(1);

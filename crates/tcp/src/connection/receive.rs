@@ -28,6 +28,9 @@ impl Connection {
             _ => self.handle_synchronized(now, ecn, segment, payload),
         };
         self.statistics.discarded += u32::from(result.is_err());
+        if result.is_ok() {
+            self.postpone_keep_alive(now);
+        }
         result
     }
 
@@ -52,18 +55,20 @@ impl Connection {
             start += 1;
         }
         let len = payload.len() as u64 + u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
+        if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            // RFC 5961 (4.2), wherever it lies.
+            self.challenge(now);
+            return Err(Discard::SynChallenged);
+        }
         self.check_timestamp(now, segment, len)?;
         if !self.receiver.accepts(start, len) {
             return self.refuse(now, segment, flags, len);
         }
-        if flags.any(Flags::RST | Flags::SYN) {
-            return self.handle_reset_or_syn(now, segment, flags, start);
+        if flags.has(Flags::RST) {
+            return self.handle_reset(now, segment, start);
         }
         if !flags.has(Flags::ACK) {
             return Err(Discard::NoAck);
-        }
-        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
-            self.receiver.note_timestamp(now, timestamps.value, start);
         }
         if self.state == State::SynReceived {
             if segment.ack != self.sender.space.number(ORIGIN + 1) {
@@ -127,18 +132,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 (3.2 and 4.2).
-    fn handle_reset_or_syn(
-        &mut self,
-        now: Instant,
-        segment: &tcp::Repr,
-        flags: Flags,
-        start: u64,
-    ) -> Result<(), Discard> {
-        if !flags.has(Flags::RST) {
-            self.challenge(now);
-            return Err(Discard::SynChallenged);
-        }
+    /// RFC 5961 (3.2).
+    fn handle_reset(&mut self, now: Instant, segment: &tcp::Repr, start: u64) -> Result<(), Discard> {
         if start != self.receiver.nxt() {
             self.challenge(now);
             return Err(Discard::ResetChallenged(segment.seq));
@@ -165,6 +160,9 @@ impl Connection {
 
     /// The segment's text and FIN (RFC 9293, 3.10.7.4, seventh and eighth).
     fn handle_data(&mut self, now: Instant, start: u64, payload: &[u8], fin: bool) {
+        if self.orphaned && !payload.is_empty() && start + payload.len() as u64 > self.receiver.nxt() {
+            return self.abort(now); // RFC 1122 (4.2.2.13).
+        }
         let before = self.receiver.reassembly.next();
         let intake = self.receiver.take(start, payload, fin);
         match intake.placed {
@@ -178,6 +176,7 @@ impl Connection {
                 self.statistics.duplicates_received += 1;
                 self.hurry_acks(MOST_QUICK_ACKS);
             }
+            Some(Placed::Dropped) => self.statistics.memory_drops += 1,
             None => {}
         }
         if intake.peer_finished {

@@ -158,7 +158,9 @@ impl Receiver {
                 self.reports.note_run(span);
                 self.duplicates_due = self.duplicates_due.saturating_add(1);
             }
-            Placed::Duplicate => self.duplicates_due = self.duplicates_due.saturating_add(1),
+            Placed::Duplicate | Placed::Dropped => {
+                self.duplicates_due = self.duplicates_due.saturating_add(1);
+            }
         }
     }
 

@@ -89,8 +89,7 @@ impl Reports {
         }
         let runs = reassembly.waiting();
         let duplicate = self.0.as_mut().and_then(|pending| pending.duplicate.take());
-        let around = duplicate
-            .and_then(|twice| runs.iter().find(|run| run.start <= twice.start && twice.end <= run.end));
+        let around = duplicate.and_then(|twice| runs.around(twice));
         let recent = self.0.as_ref().map_or(&[][..], |pending| pending.recent());
         let others = runs.iter().filter(|run| !recent.contains(run));
         let rest = recent.iter().copied().chain(others).filter(|&run| Some(run) != around);

@@ -112,6 +112,9 @@ impl Sender {
         destination: IpAddr,
         ensemble: &mut Ensemble,
     ) {
+        if self.membership.is_some() {
+            return;
+        }
         let opening =
             Opening { now, config, start: start(config, self.mss, false, self.rtt.srtt()), syn_lost: false };
         let Some(membership) = ensemble.join(destination, &opening) else { return };
@@ -124,7 +127,9 @@ impl Sender {
     /// Nothing more is to be sent: what it learnt and held is left to the others.
     pub(super) fn leave(&mut self, now: Instant) {
         if let Some(membership) = self.membership.take() {
-            let (srtt, rttvar) = (self.rtt.srtt(), self.rtt.rttvar());
+            // What it was seeded with is not its own.
+            let srtt = self.rtt.srtt().filter(|_| self.rtt.min() < Duration::MAX);
+            let rttvar = self.rtt.rttvar();
             membership.leave(&Closing { now, ssthresh: self.controller.ssthresh(), srtt, rttvar });
         }
     }
@@ -139,7 +144,7 @@ impl Sender {
     ) {
         self.recovery = Machine::new(config, sack, ORIGIN + 1);
         let start = start(config, self.mss, syn_lost, self.rtt.srtt());
-        self.controller = match &self.membership {
+        self.controller = match &mut self.membership {
             Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
             None => congestion::build(config, &start),
         };

@@ -39,10 +39,14 @@ pub struct Statistics {
     pub duplicates_received: u32,
     /// Segments that arrived beyond a gap.
     pub out_of_order_received: u32,
+    /// Segments dropped, and not acknowledged, for want of memory: the host's, or for more gaps.
+    pub memory_drops: u32,
     /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
     pub discarded: u32,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
+    /// Window scales above 14 in the peer's SYN, which count as 14 (RFC 7323, 2.3).
+    pub excessive_scales: u32,
     /// Probes of a closed window.
     pub window_probes: u32,
     /// SYNs and SYN-ACKs sent again.

@@ -17,14 +17,19 @@ pub(super) struct Timers {
     recovery: Instant,
     /// Delayed acknowledgement.
     delayed_ack: Instant,
-    /// The end of TIME-WAIT, or of the time that an ended connection stays for questions.
-    linger: Instant,
+    /// The next keep-alive; or the end of FIN-WAIT-2 where nobody reads, of TIME-WAIT, or of the time that an ended
+    /// connection stays for questions.
+    pub(super) idle: Instant,
     /// When data that are outstanding last made progress.
     progress_at: Instant,
     /// Challenge ACKs sent since `challenges_since`.
     challenges: u8,
     /// Whether `recovery` is for a tail loss probe.
     probing: bool,
+    /// Keep-alives since the peer was last heard of.
+    pub(super) keep_alives: u8,
+    /// One is to be sent.
+    pub(super) keep_alive_due: bool,
     challenges_since: Instant,
 }
 
@@ -34,10 +39,12 @@ impl Timers {
             retransmit: Instant::MAX,
             recovery: Instant::MAX,
             delayed_ack: Instant::MAX,
-            linger: Instant::MAX,
+            idle: Instant::MAX,
             progress_at: Instant::ZERO,
             challenges: 0,
             probing: false,
+            keep_alives: 0,
+            keep_alive_due: false,
             challenges_since: Instant::ZERO,
         }
     }
@@ -77,7 +84,7 @@ impl Timers {
     }
 
     pub(super) const fn is_lingering(&self) -> bool {
-        self.linger.as_nanos() != Instant::MAX.as_nanos()
+        self.idle.as_nanos() != Instant::MAX.as_nanos()
     }
 
     /// Whether one more challenge ACK may go out: at most ten in five seconds (RFC 5961, 7).
@@ -90,7 +97,7 @@ impl Timers {
     }
 
     fn earliest(&self) -> Instant {
-        self.retransmit.min(self.recovery).min(self.delayed_ack).min(self.linger)
+        self.retransmit.min(self.recovery).min(self.delayed_ack).min(self.idle)
     }
 }
 
@@ -127,9 +134,13 @@ impl Connection {
         if self.pacing_deadline() <= now {
             self.stop_pacing_wait();
         }
-        if self.timers.linger <= now {
-            self.timers.linger = Instant::MAX;
-            self.state = State::Closed;
+        if self.timers.idle <= now {
+            self.timers.idle = Instant::MAX;
+            match self.state {
+                State::FinWait2 if self.orphaned => self.fail(now, Failure::TimedOut),
+                State::Closed | State::TimeWait => self.state = State::Closed,
+                _ => self.on_keep_alive_timer(now),
+            }
         }
     }
 
@@ -144,7 +155,7 @@ impl Connection {
 
     /// The connection is over; it stays for questions for a while.
     pub(super) fn linger(&mut self, now: Instant) {
-        self.timers.linger = now.saturating_add(self.config.limits.time_wait);
+        self.timers.idle = now.saturating_add(self.config.limits.time_wait);
     }
 
     fn on_retransmit_timer(&mut self, now: Instant) {
@@ -234,7 +245,7 @@ impl Connection {
         self.close_down(now);
         if unheard_of {
             // RFC 9293 (3.10.7.4, second): as if the SYN had never come.
-            self.timers.linger = Instant::MAX;
+            self.timers.idle = Instant::MAX;
             return;
         }
         self.failure = Some(failure);

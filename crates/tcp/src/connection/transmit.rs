@@ -28,7 +28,8 @@ impl Connection {
             return true;
         }
         if self.receiver.ack_due() {
-            let start = self.sender.nxt;
+            let keep_alive = core::mem::take(&mut self.timers.keep_alive_due);
+            let start = self.sender.nxt - u64::from(keep_alive);
             self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct });
             return true;
         }

@@ -30,20 +30,13 @@ pub struct CachedState {
 pub(super) struct Cache {
     lifetime: Duration,
     share_rtt: bool,
-    /// The threshold of a connection that has learnt none.
-    initial_ssthresh: u64,
     state: Mutex<CachedState>,
 }
 
 impl Cache {
     pub(super) fn new(opening: &Opening<'_>) -> Self {
         let settings = &opening.config.sharing;
-        Self {
-            lifetime: settings.lifetime,
-            share_rtt: settings.share_rtt,
-            initial_ssthresh: opening.start.ssthresh,
-            state: Mutex::default(),
-        }
+        Self { lifetime: settings.lifetime, share_rtt: settings.share_rtt, state: Mutex::default() }
     }
 
     fn fresh(&self, now: Instant) -> Option<CachedState> {
@@ -67,13 +60,12 @@ impl Policy for Cache {
     fn leave(&self, _ticket: Ticket, closing: &Closing) {
         let mut state = lock(&self.state);
         state.members -= 1;
-        let learnt = closing.ssthresh.filter(|&ssthresh| ssthresh != self.initial_ssthresh);
         let rtt = closing.srtt.map(|srtt| (srtt, closing.rttvar));
-        if learnt.is_some() || rtt.is_some() {
+        if closing.ssthresh.is_some() || rtt.is_some() {
             if closing.now.saturating_since(state.stored_at) > self.lifetime {
                 (state.ssthresh, state.rtt) = (None, None);
             }
-            state.ssthresh = learnt.or(state.ssthresh);
+            state.ssthresh = closing.ssthresh.or(state.ssthresh);
             state.rtt = rtt.or(state.rtt);
             state.stored_at = closing.now;
         }

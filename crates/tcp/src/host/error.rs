@@ -24,6 +24,9 @@ pub enum ConnectError {
     /// Every ephemeral port to this peer is in use.
     #[error("no free port to {0}")]
     PortsExhausted(SocketAddr),
+    /// The host's memory is in use.
+    #[error("no memory for a connection to {0}")]
+    Memory(SocketAddr),
 }
 
 /// Why a connection does not take a command.
@@ -70,6 +73,9 @@ pub enum Discard {
     /// The listener has too many half-open connections.
     #[error("backlog of port {0} is full")]
     BacklogFull(u16),
+    /// The host's memory is in use.
+    #[error("no memory for a connection to port {0}")]
+    NoMemory(u16),
     /// Its connection had no use for it.
     #[error(transparent)]
     Segment(#[from] connection::Discard),

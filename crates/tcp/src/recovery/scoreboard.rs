@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use base::Instant;
 use base::wire::tcp::SackBlock;
 
-use crate::buffer::ranges::{RangeSet, Span};
+use crate::buffer::ranges::{MOST_SPANS, RangeSet, Span};
 use crate::connection::delivery::Snapshot;
 use crate::sequence::SeqSpace;
 
@@ -350,7 +350,8 @@ impl Scoreboard {
         self.resent += if record.has(RESENT) { len } else { 0 };
     }
 
-    /// Takes in a segment's SACK blocks. Blocks that cannot be, and those that only report duplicates, are ignored.
+    /// Takes in a segment's SACK blocks. Blocks that cannot be, those that only report duplicates, and those that would take
+    /// more memory than honest peers need, are ignored.
     pub(crate) fn take_blocks(
         &mut self,
         blocks: &[SackBlock],
@@ -364,15 +365,17 @@ impl Scoreboard {
             if start >= end || end > nxt {
                 continue;
             }
-            let mut fresh: Option<Span> = None;
-            let merged = self.sacked_spans.insert(Span { start, end }, |part| {
-                let whole = fresh.get_or_insert(part);
-                whole.end = part.end;
-            });
-            if let Some(fresh) = fresh {
-                self.mark_sacked(fresh, merged, news);
-            }
+            let mut spans = core::mem::take(&mut self.sacked_spans);
+            let merged = spans.merged(Span { start, end });
+            // Part by part: what the peer had before is not walked through again.
+            spans.insert(Span { start, end }, MOST_SPANS, |fresh| self.mark_sacked(fresh, merged, news));
+            self.sacked_spans = spans;
         }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.records.capacity() * size_of::<Record>() + self.sacked_spans.memory()
     }
 
     /// Marks the records that meet `fresh` and lie wholly within `merged`.
@@ -438,7 +441,9 @@ impl Scoreboard {
 
     /// The last record that the peer is not known to have.
     pub(crate) fn last_unsacked(&self) -> Option<u64> {
-        let back = self.records.iter().rposition(|record| !record.has(SACKED))?;
+        let end = self.records.back()?.end();
+        let edge = self.sacked_spans.last().filter(|span| span.end >= end).map_or(end, |span| span.start);
+        let back = self.records.partition_point(|record| record.start < edge).checked_sub(1)?;
         Some(self.base + back as u64)
     }
 }

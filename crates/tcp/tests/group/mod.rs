@@ -108,10 +108,19 @@ impl Group {
 
     /// A peer opens one; its SYN has come.
     pub fn receive_syn(&mut self) -> usize {
+        self.receive_syn_from(PEER)
+    }
+
+    pub fn receive_syn_from(&mut self, address: IpAddr) -> usize {
         let port = 5000 + self.peers.len() as u16;
-        let at = self.add(PEER, port, PORT, None);
+        let at = self.add(address, port, PORT, None);
         self.inject(at, Flags::SYN, 0, 0);
         at
+    }
+
+    /// Somebody acknowledges `ack` without knowing better.
+    pub fn guess(&mut self, at: usize, ack: u64) {
+        self.inject(at, Flags::ACK, 1, ack);
     }
 
     fn add(&mut self, address: IpAddr, port: u16, local_port: u16, id: Option<ConnectionId>) -> usize {

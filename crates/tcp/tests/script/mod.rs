@@ -129,7 +129,9 @@ pub struct Script {
     pub now: Instant,
     pub id: Option<ConnectionId>,
     port: u16,
-    peer_port: u16,
+    pub peer_port: u16,
+    /// The host's initial sequence number, where it is not the usual one.
+    pub iss: SeqNum,
     /// What the peer acknowledges, and its window, where a script leaves them out.
     pub acked: i64,
     pub peer_window: u16,
@@ -149,6 +151,7 @@ impl Script {
             id: None,
             port: PORT,
             peer_port: PEER_PORT,
+            iss: ISS,
             acked: 1,
             peer_window: 60_000,
             out: VecDeque::new(),
@@ -258,13 +261,13 @@ impl Script {
         let ack = if seg.flags.has(ACK) { seg.ack.unwrap_or(self.acked) } else { 0 };
         let mut sack = SackBlocks::default();
         for &(start, end) in seg.sack.iter().flatten() {
-            sack.push(SackBlock { start: ISS + start, end: ISS + end });
+            sack.push(SackBlock { start: self.iss + start, end: self.iss + end });
         }
         let repr = tcp::Repr {
             src_port: self.peer_port,
             dst_port: self.port,
             seq: number(IRS, seg.seq),
-            ack: if seg.flags.has(ACK) { number(ISS, ack) } else { SeqNum(0) },
+            ack: if seg.flags.has(ACK) { number(self.iss, ack) } else { SeqNum(0) },
             flags: seg.flags,
             window: seg.window.unwrap_or(self.peer_window),
             urgent: 0,
@@ -307,6 +310,11 @@ impl Script {
         self.drain();
     }
 
+    pub fn close(&mut self) {
+        self.host.close(self.now, self.id.unwrap()).unwrap();
+        self.drain();
+    }
+
     pub fn abort(&mut self) {
         self.host.abort(self.now, self.id.unwrap()).unwrap();
         self.drain();
@@ -319,11 +327,17 @@ impl Script {
             panic!("nothing was sent; expected {seg:?}")
         };
         let flags = Flags(got.flags.0 & !Flags::PSH.0);
-        let shown =
-            (flags, got.seq.distance(ISS), got.ack.distance(IRS), payload.len(), got.window, got.options);
+        let shown = (
+            flags,
+            got.seq.distance(self.iss),
+            got.ack.distance(IRS),
+            payload.len(),
+            got.window,
+            got.options,
+        );
         assert_eq!(at, self.now, "sent at another time: {shown:?}, expected {seg:?}");
         assert_eq!(
-            (flags, i64::from(got.seq.distance(ISS)), payload.len()),
+            (flags, i64::from(got.seq.distance(self.iss)), payload.len()),
             (seg.flags, seg.seq, seg.len),
             "got {shown:?}, expected {seg:?}"
         );
@@ -381,6 +395,12 @@ impl Script {
     #[track_caller]
     pub fn take(&mut self) -> tcp::Repr {
         self.out.pop_front().expect("a segment").1
+    }
+
+    /// The header of what the host sent last; all of it is taken.
+    #[track_caller]
+    pub fn last(&mut self) -> tcp::Repr {
+        self.out.drain(..).next_back().expect("a segment").1
     }
 
     /// How many segments were sent since the last expectation; they are dropped.

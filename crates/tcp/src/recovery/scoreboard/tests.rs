@@ -206,3 +206,29 @@ fn an_empty_scoreboard_holds_no_memory() {
         assert_eq!(board.records.capacity(), KEPT_RECORDS);
     }
 }
+
+/// A peer that claims every second byte: the claims kept are bounded, whole segments are still taken in, and a block that
+/// reaches over all of them counts each segment once.
+#[test]
+fn claims_are_bounded() {
+    let (mut board, mut meter) = (Scoreboard::default(), DeliveryMeter::new());
+    const MSS: u64 = 1000;
+    let una = ORIGIN + 1;
+    for segment in 0..100 {
+        let snapshot = meter.snapshot(Instant::ZERO, segment == 0);
+        board.push(una + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+    }
+    let nxt = una + 100 * MSS;
+    let mut take = |start: u64, end: u64| {
+        let mut news = Delivered::default();
+        let block = SackBlock { start: SPACE.number(una + start), end: SPACE.number(una + end) };
+        board.take_blocks(&[block], SPACE, (una, nxt), &mut news);
+        (news.sacked, board.sacked_spans.iter().count())
+    };
+    for byte in 0..6000 {
+        assert_eq!(take(MSS + 2 * byte, MSS + 2 * byte + 1).0, 0);
+    }
+    assert_eq!(take(99 * MSS, 100 * MSS), (0, MOST_SPANS));
+    assert_eq!(take(MSS, 100 * MSS), (99 * MSS, 1));
+    assert_eq!(board.sacked(), 99 * MSS);
+}

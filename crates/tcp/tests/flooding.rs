@@ -1,0 +1,163 @@
+//! Segment scripts: a listener in a flood of SYNs whose senders never go on (RFC 4987).
+
+mod script;
+
+use base::Rng;
+use base::wire::tcp::Flags;
+use longhaul_tcp::host::Discard;
+use longhaul_tcp::{EcnUse, Event, Host, State, TcpConfig};
+use script::*;
+
+/// A listener whose backlog others have filled.
+fn flooded(config: &TcpConfig) -> Script {
+    let config = config.clone().with(|it| {
+        it.initial_sequence = None;
+        it.limits.backlog = 3;
+        it.window.initial = longhaul_tcp::InitialWindow::Segments(10);
+    });
+    let mut script = Script::listening(&config);
+    for port in 6000..6003 {
+        script.peer_port = port;
+        script.inject(syn());
+        script.take();
+    }
+    script.peer_port = PEER_PORT;
+    script
+}
+
+fn stamped() -> TcpConfig {
+    plain().with(|it| (it.timestamps, it.ecn) = (true, EcnUse::Passive))
+}
+
+/// RFC 4987 (3.6): with a full backlog a SYN is answered and forgotten; the acknowledgement opens the connection, with the
+/// options that the timestamp brings back.
+#[test]
+fn a_cookie_opens_a_connection() {
+    let mut script = flooded(&stamped());
+    script.at(5000);
+    script.take_count();
+    let offer = syn().and(Flags::ECE | Flags::CWR).sack_permitted().scale(9).mss(1470).ts(700, 0);
+    script.inject(offer);
+    let answer = script.take();
+    assert_eq!(answer.flags, SYN | ACK | Flags::ECE);
+    assert_eq!((answer.options.window_scale, answer.options.sack_permitted), (Some(3), true));
+    assert_eq!(script.host.connections().count(), 3);
+    let stamp = answer.options.timestamps.expect("a timestamp");
+    assert_eq!(stamp.echo, 700);
+    // The first data come with the acknowledgement, from a peer 200 ms away.
+    script.at(5200);
+    script.iss = answer.seq;
+    script.inject(data(1, 100).ts(900, stamp.value).window(100));
+    script.expect_event(Event::Accepted { local_port: PORT });
+    let connection = script.connection();
+    assert_eq!((connection.state(), connection.mss()), (State::Established, 988));
+    assert!(connection.uses_sack() && connection.uses_timestamps() && connection.uses_ecn());
+    assert_eq!(connection.peer_window(), 100 << 9);
+    // The timestamp was rounded down by at most 63 ms; nothing went back to one segment for that.
+    let srtt = connection.srtt().expect("a sample").as_millis();
+    assert!((200..264).contains(&srtt), "{srtt}");
+    assert_eq!(connection.cwnd(), 10 * 988);
+    assert_eq!(script.read(1000), 100);
+    script.write(988);
+    let sent = script.last();
+    let later = sent.options.timestamps.expect("a timestamp").value.wrapping_sub(stamp.value);
+    assert!((200..264).contains(&later), "{later}");
+    let cookies = script.host.cookies();
+    assert_eq!((cookies.sent, cookies.accepted, cookies.refused), (1, 1, 0));
+}
+
+/// RFC 4987 (3.6): without timestamps only the segment size is remembered.
+#[test]
+fn a_cookie_without_timestamps_remembers_the_segment_size() {
+    for (offered, remembered) in [(100, 64), (512, 512), (535, 512), (536, 536), (900, 536)] {
+        let mut script = flooded(&plain());
+        script.inject(syn().mss(offered).sack_permitted().scale(5));
+        let answer = script.take();
+        script.iss = answer.seq;
+        script.inject(ack(1, 1).window(3000));
+        let connection = script.connection();
+        assert_eq!(connection.mss(), remembered);
+        assert!(!connection.uses_sack() && connection.srtt().is_none());
+        assert_eq!(connection.peer_window(), 3000);
+    }
+}
+
+/// RFC 4987 (3.6): what nobody sent opens nothing: another's cookie, one for other options, one of the past, one that was
+/// made when there were none to be made.
+#[test]
+fn false_cookies_are_reset_and_move_nothing() {
+    let mut script = flooded(&stamped());
+    script.inject(syn().ts(700, 0));
+    let answer = script.take();
+    script.iss = answer.seq;
+    let echo = answer.options.timestamps.expect("a timestamp").value;
+    let refuse = |script: &mut Script, seg: Seg| {
+        assert_eq!(script.try_inject(seg), Err(Discard::NoConnection(PORT)));
+        assert_eq!(script.last().flags, RST);
+        assert_eq!(script.host.connections().count(), 3);
+    };
+    refuse(&mut script, ack(1, 2).ts(701, echo));
+    refuse(&mut script, ack(2, 1).ts(701, echo));
+    refuse(&mut script, ack(1, 1).ts(701, echo ^ 0x10));
+    refuse(&mut script, ack(1, 1));
+    script.peer_port += 1;
+    refuse(&mut script, ack(1, 1).ts(701, echo));
+    script.peer_port -= 1;
+    assert_eq!(script.host.cookies().refused, 5);
+    script.now += base::Duration::from_secs(129);
+    refuse(&mut script, ack(1, 1).ts(701, echo));
+    assert_eq!(script.host.cookies().refused, 5, "none is true any more");
+}
+
+/// RFC 4987 (3.6): a cookie is good for one whole period, 64 s, whenever it was made.
+#[test]
+fn a_cookie_lasts_for_a_minute() {
+    for made_at in [0, 30_000, 63_999] {
+        let mut script = flooded(&plain().with(|it| it.limits.syn_retries = 9));
+        script.at(made_at);
+        script.take_count();
+        script.inject(syn());
+        script.iss = script.take().seq;
+        script.at(made_at + 64_000);
+        script.take_count();
+        script.inject(ack(1, 1));
+        script.expect_event(Event::Accepted { local_port: PORT });
+    }
+}
+
+/// RFC 4987 (2.1): a million SYNs cost neither memory nor places, and answers that nobody takes are dropped and said so.
+#[test]
+fn a_flood_keeps_no_state() {
+    let mut script = flooded(&plain());
+    let memory = script.host.memory();
+    for port in 10_000..20_000 {
+        script.peer_port = port;
+        script.inject(syn());
+        assert_eq!(script.take_count(), 1);
+    }
+    assert_eq!((script.host.connections().count(), script.host.memory()), (3, memory));
+    let packet = script.packet(&syn());
+    let results: Vec<_> = (0..70).map(|_| script.host.handle_packet(script.now, &packet)).collect();
+    assert_eq!(results.iter().filter(|it| it.is_ok()).count(), 64);
+    assert_eq!(results[69], Err(Discard::BacklogFull(PORT)));
+    // The first ones time out without an event, and there is room again.
+    script.at(200_000);
+    assert!(script.events.is_empty());
+    assert_eq!(script.host.connections().count(), 0);
+}
+
+/// RFC 4987 (3.6): the secret is the host's own.
+#[test]
+fn cookies_differ_by_host() {
+    let config = plain().with(|it| (it.initial_sequence, it.limits.backlog) = (None, 1));
+    let numbers = [1, 2].map(|seed| {
+        let mut script = Script::listening(&config);
+        script.host = Host::new(HOST, Rng::named(seed, "host"));
+        script.host.listen(PORT, &config).unwrap();
+        script.inject(syn());
+        script.peer_port += 1;
+        script.inject(syn());
+        script.last().seq
+    });
+    assert_ne!(numbers[0], numbers[1]);
+}

@@ -1,0 +1,81 @@
+//! Segment scripts: a host whose memory is limited.
+
+mod script;
+
+use std::net::SocketAddr;
+
+use longhaul_tcp::host::Discard;
+use longhaul_tcp::{ConnectError, Event};
+use script::*;
+
+const LIMIT: usize = 40_000;
+
+/// RFC 9293 (3.8.6), RFC 2018 (8): a peer fills the window that it was promised. What does not fit is neither kept nor
+/// acknowledged, the right edge stays where it is, and all that was acknowledged is delivered.
+#[test]
+fn nothing_acknowledged_is_lost_at_the_limit() {
+    let mut script = Script::established(&plain());
+    script.host.limit_memory(LIMIT);
+    for (at, len) in [(60_001, 100), (50_001, 1), (1, 1000), (2001, 1000)] {
+        script.inject(data(at, len));
+    }
+    for at in 0..60 {
+        script.inject(data(1001 + 1000 * at, 1000));
+        assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
+    }
+    let kept = script.connection().readable();
+    assert!((4096..LIMIT / 2).contains(&kept), "{kept} bytes");
+    assert!(script.connection().statistics().memory_drops > 40);
+    let last = script.last();
+    assert_eq!(last.ack.distance(IRS), 1 + kept as i32);
+    let edge = 1 + kept as i64 + i64::from(last.window);
+    assert!(edge == 65_536, "{edge}");
+    assert_eq!(script.read(LIMIT), kept);
+    script.inject(data(1 + kept as i64, 1000));
+    assert_eq!(script.read(LIMIT), 1000);
+}
+
+/// RFC 9293 (3.8.6): a new connection is offered what there is memory for; without any it is not opened, in either
+/// direction.
+#[test]
+fn no_connection_opens_without_memory() {
+    let mut script = Script::listening(&plain());
+    script.host.limit_memory(5000);
+    assert_eq!(script.try_inject(syn()), Err(Discard::NoMemory(PORT)));
+    script.expect_nothing();
+    let peer = SocketAddr::new(PEER, PEER_PORT);
+    assert_eq!(script.host.connect(script.now, peer, &plain()), Err(ConnectError::Memory(peer)));
+    script.host.limit_memory(LIMIT);
+    script.inject(syn());
+    let answer = script.take();
+    assert!((4096..LIMIT as u16 / 2).contains(&answer.window), "{}", answer.window);
+    let opened = (0..10).filter(|_| script.host.connect(script.now, peer, &plain()).is_ok()).count();
+    assert_eq!(opened, 4);
+    assert!(script.host.memory() <= LIMIT);
+}
+
+/// RFC 9293 (3.9.1): what an application writes beyond the limit waits with it, and it hears of room.
+#[test]
+fn writes_wait_for_memory() {
+    let mut script = Script::with_window(&plain(), 100);
+    script.host.limit_memory(LIMIT);
+    let taken = script.write(100_000);
+    assert!((4096..LIMIT / 2).contains(&taken) && script.host.memory() <= LIMIT, "{taken}");
+    script.take_count();
+    assert!(!script.events.contains(&Event::Writable));
+    script.inject(ack(1, 1 + taken as i64));
+    script.expect_event(Event::Writable);
+    assert!(script.write(4096) == 4096);
+}
+
+/// RFC 793 (3.9): who leaves gaps finds the memory of others as it was.
+#[test]
+fn gaps_do_not_take_what_others_need() {
+    let mut script = Script::established(&plain());
+    script.host.limit_memory(LIMIT);
+    for at in 0..30_000 {
+        script.inject(data(3 + 2 * at, 1));
+        assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
+    }
+    assert!(script.host.connect(script.now, SocketAddr::new(PEER, PEER_PORT), &plain()).is_ok());
+}
