@@ -29,9 +29,9 @@ use crate::counters::Counter;
 use crate::key::{PresharedKey, random_bytes};
 use handshake::{Asked, EPHEMERAL_LEN, Hello, Initiation};
 use transport::{Refused, Transport};
-use wire::{Datagram, Unreadable};
+use wire::{Datagram, Sealed, Unreadable};
 
-pub use wire::{DATA_HEADER_LEN, OVERHEAD, TAG_LEN};
+pub use wire::{DATA_HEADER_LEN, FIRST_DAEMON_KIND, OVERHEAD, TAG_LEN};
 
 /// How a session behaves in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,13 +86,25 @@ pub enum Event {
     Lost,
 }
 
-/// An authentic data datagram.
+/// An authentic datagram that is not the session's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Where in the datagram the opened payload is; empty for a keep-alive.
+    /// What it is.
+    pub kind: Kind,
+    /// Where in the datagram the opened payload is, without a control datagram's kind; empty for a keep-alive.
     pub payload: Range<usize>,
     /// Whether a datagram that was sent later has arrived before.
     pub late: bool,
+}
+
+/// What an authentic datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A frame of the link.
+    Data,
+    /// What one daemon tells the other: [`FIRST_DAEMON_KIND`] or above. Peers may speak different versions, so
+    /// whoever does not know a kind ignores and counts it.
+    Control(u8),
 }
 
 /// Why a datagram was dropped.
@@ -125,6 +137,9 @@ pub enum Rejection {
     /// More handshakes than we answer.
     #[error("too many handshakes")]
     TooManyHandshakes,
+    /// Authentic, but of a kind that this version does not know.
+    #[error("unknown kind of control datagram")]
+    UnknownControl,
     /// The peer holds the key but speaks another link protocol.
     #[error("peer runs another link protocol")]
     Disagreement,
@@ -144,6 +159,7 @@ impl Rejection {
             Self::UnexpectedHint => "dropped_unexpected_hint",
             Self::Replayed => "dropped_replayed",
             Self::TooManyHandshakes => "dropped_too_many_handshakes",
+            Self::UnknownControl => "dropped_unknown_control",
             Self::Disagreement => "dropped_disagreement",
         }
     }
@@ -182,7 +198,7 @@ pub struct Session<A = SocketAddr> {
     events: VecDeque<Event>,
     /// Handshakes completed, ours or theirs.
     pub established: Counter,
-    /// Data datagrams that came after a later one.
+    /// Sealed datagrams that came after a later one.
     pub late: Counter,
 }
 
@@ -190,7 +206,7 @@ pub struct Session<A = SocketAddr> {
 const KEPT: usize = 16;
 /// Initiations remembered as answered.
 const ANSWERED_KEPT: usize = 256;
-/// Handshake datagrams waiting to be sent.
+/// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
 
 impl<A: Copy + PartialEq> Session<A> {
@@ -251,11 +267,29 @@ impl<A: Copy + PartialEq> Session<A> {
     /// # Panics
     /// If the session is not established.
     pub fn seal(&mut self, now: Instant, buffer: &mut Vec<u8>, start: usize) {
-        self.current.as_mut().expect("the session is established").seal(buffer, start);
+        self.seal_as(Sealed::Data, now, buffer, start);
+    }
+
+    fn seal_as(&mut self, what: Sealed, now: Instant, buffer: &mut Vec<u8>, start: usize) {
+        self.current.as_mut().expect("the session is established").seal(what, buffer, start);
         self.last_sent = now;
     }
 
-    /// Takes a datagram that came from `from`. Data is opened in place; a handshake gives `None`.
+    /// Queues a control datagram for the peer; [`Session::poll_transmit`] gives it. False without a session, or
+    /// while too many wait.
+    pub fn send_control(&mut self, now: Instant, kind: u8, body: &[u8]) -> bool {
+        let (Some(to), true) = (self.peer(), self.is_established()) else { return false };
+        self.control_to(now, to, kind, body)
+    }
+
+    fn control_to(&mut self, now: Instant, to: A, kind: u8, body: &[u8]) -> bool {
+        let mut datagram = [&[0; DATA_HEADER_LEN], &[kind][..], body].concat();
+        self.seal_as(Sealed::Control, now, &mut datagram, 0);
+        self.send(to, datagram)
+    }
+
+    /// Takes a datagram that came from `from`. Data and the daemon's control datagrams are opened in place; what is the
+    /// session's own gives `None`.
     ///
     /// # Errors
     /// [`Rejection`] says why it was dropped.
@@ -266,8 +300,12 @@ impl<A: Copy + PartialEq> Session<A> {
         bytes: &mut [u8],
     ) -> Result<Option<Arrival>, Rejection> {
         match Datagram::parse(bytes) {
-            Ok(Datagram::Data { receiver, counter }) => {
-                return self.handle_data(now, from, bytes, receiver, counter).map(Some);
+            Ok(Datagram::Sealed { what, receiver, counter }) => {
+                let (payload, late) = self.handle_sealed(now, from, bytes, receiver, counter)?;
+                return match what {
+                    Sealed::Data => Ok(Some(Arrival { kind: Kind::Data, payload, late })),
+                    Sealed::Control => self.handle_control(bytes, payload, late),
+                };
             }
             Ok(Datagram::Initiation { sender, noise }) => self.handle_initiation(now, from, sender, noise)?,
             Ok(Datagram::Response { sender, receiver, noise }) => {
@@ -324,14 +362,30 @@ impl<A: Copy + PartialEq> Session<A> {
         .min()
     }
 
-    fn handle_data(
+    fn handle_control(
+        &mut self,
+        bytes: &[u8],
+        payload: Range<usize>,
+        late: bool,
+    ) -> Result<Option<Arrival>, Rejection> {
+        match bytes[payload.clone()].first() {
+            Some(&kind) if kind >= FIRST_DAEMON_KIND => {
+                let payload = payload.start + 1..payload.end;
+                Ok(Some(Arrival { kind: Kind::Control(kind), payload, late }))
+            }
+            _ => Err(Rejection::UnknownControl),
+        }
+    }
+
+    /// Opens a sealed datagram: where its payload is, and whether it is late.
+    fn handle_sealed(
         &mut self,
         now: Instant,
         from: A,
         bytes: &mut [u8],
         receiver: u32,
         counter: u64,
-    ) -> Result<Arrival, Rejection> {
+    ) -> Result<(Range<usize>, bool), Rejection> {
         if self.unconfirmed.iter().any(|(t, _)| t.local == receiver) {
             return self.confirm(now, from, bytes, receiver, counter);
         }
@@ -354,7 +408,7 @@ impl<A: Copy + PartialEq> Session<A> {
         } else {
             self.learnt = Some(from);
         }
-        Ok(Arrival { payload, late })
+        Ok((payload, late))
     }
 
     /// The first authentic datagram under new keys: from now on they are ours too.
@@ -365,7 +419,7 @@ impl<A: Copy + PartialEq> Session<A> {
         bytes: &mut [u8],
         receiver: u32,
         counter: u64,
-    ) -> Result<Arrival, Rejection> {
+    ) -> Result<(Range<usize>, bool), Rejection> {
         let at = self.unconfirmed.iter().position(|(t, _)| t.local == receiver).expect("the caller found it");
         let (payload, _) = self.unconfirmed[at].0.open(bytes, counter)?;
         let (transport, hello) = self.unconfirmed.remove(at).expect("it was there");
@@ -373,7 +427,7 @@ impl<A: Copy + PartialEq> Session<A> {
         self.unconfirmed.drain(..at);
         self.learnt = Some(from);
         self.establish(now, transport, hello);
-        Ok(Arrival { payload, late: false })
+        Ok((payload, false))
     }
 
     fn handle_initiation(
@@ -529,11 +583,13 @@ impl<A: Copy + PartialEq> Session<A> {
         self.send(to, datagram);
     }
 
-    fn send(&mut self, to: A, datagram: Vec<u8>) {
-        // Full only while nobody drains it; every message here is sent again in time.
-        if self.outbox.len() < OUTBOX_LIMIT {
+    /// Whether there was room. It is full only while nobody drains it, and the session's own messages are sent again.
+    fn send(&mut self, to: A, datagram: Vec<u8>) -> bool {
+        let has_room = self.outbox.len() < OUTBOX_LIMIT;
+        if has_room {
             self.outbox.push_back((to, datagram));
         }
+        has_room
     }
 
     /// A random index that none of our sessions has.

@@ -7,7 +7,7 @@ use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
 use crate::carrier::Address;
-use crate::session::{Event, Session};
+use crate::session::{Event, Kind, Rejection, Session};
 use crate::tun::{Tun, Written};
 
 impl Gateway {
@@ -30,6 +30,10 @@ impl Gateway {
                 let result = session.handle_datagram(now, from, datagram);
                 take_events(session, endpoint.as_mut(), events);
                 let arrival = match result {
+                    // No kind is known yet.
+                    Ok(Some(arrival)) if arrival.kind != Kind::Data => {
+                        return rejected.increment(Rejection::UnknownControl.counter());
+                    }
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
                     Err(rejection) => {

@@ -113,6 +113,35 @@ fn what_nobody_sent_is_refused_by_reason_and_the_session_lives() {
 }
 
 #[test]
+fn control_datagrams_reach_the_daemon_and_cannot_pass_for_data() {
+    let mut pair = Pair::new();
+    assert!(!pair.caller.send_control(at(0), 16, b"nobody"), "there is no session yet");
+    pair = Pair::established();
+    assert!(pair.caller.send_control(at(1), 16, b"body"));
+    let (to, datagram) = pair.caller.poll_transmit().unwrap();
+    assert_eq!((to, datagram[0], datagram.len()), (addr(CALLED), 5, OVERHEAD + 5));
+    let mut as_data = datagram.clone();
+    as_data[0] = 4;
+    assert_eq!(opened(&mut pair.called, at(1), &as_data), Err(Rejection::Forged));
+    let mut bytes = datagram.clone();
+    let arrival = pair.called.handle_datagram(at(1), addr(CALLER), &mut bytes).unwrap().unwrap();
+    assert_eq!(
+        (arrival.kind, &bytes[arrival.payload], arrival.late),
+        (Kind::Control(16), &b"body"[..], false)
+    );
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Err(Rejection::Replayed), "one window for both");
+    let data = sealed(&mut pair.caller, at(1), b"frame");
+    assert!(data[8] > datagram[8], "one counter for both");
+    // A kind of the session's own that only a later version knows.
+    assert!(pair.caller.send_control(at(2), 15, b""));
+    let (_, mut unknown) = pair.caller.poll_transmit().unwrap();
+    assert_eq!(
+        pair.called.handle_datagram(at(2), addr(CALLER), &mut unknown),
+        Err(Rejection::UnknownControl)
+    );
+}
+
+#[test]
 fn overtaken_datagrams_are_late_but_authentic() {
     let mut pair = Pair::established();
     let first = sealed(&mut pair.caller, at(1), b"1");
@@ -277,7 +306,7 @@ fn a_called_side_that_restarts_is_noticed_by_a_hint() {
 #[test]
 fn hints_are_limited_and_must_fit() {
     let mut called = called();
-    let mut stray = wire::data_header(9, 0).to_vec();
+    let mut stray = wire::sealed_header(Sealed::Data, 9, 0).to_vec();
     stray.resize(OVERHEAD, 0);
     for _ in 0..100 {
         let _ = called.handle_datagram(at(0), addr(CALLER), &mut stray.clone());

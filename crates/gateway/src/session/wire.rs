@@ -1,4 +1,4 @@
-//! The five datagrams that two gateways exchange.
+//! The datagrams that two gateways exchange.
 //!
 //! | byte 0 | datagram | after it |
 //! |---|---|---|
@@ -6,11 +6,12 @@
 //! | 2 | response | 3 zero bytes, sender index (4), receiver index (4), Noise message |
 //! | 3 | hint: "I do not know this index" | 3 zero bytes, the index (4) |
 //! | 4 | data | 3 zero bytes, receiver index (4), counter (8), sealed payload, tag (16) |
+//! | 5 | control | the same; its payload is a kind (1) and a body |
 //!
-//! Numbers are little-endian, as in WireGuard, whose layout this follows. The first 16 bytes of a data
-//! datagram are authenticated with it.
+//! Numbers are little-endian, as in WireGuard, whose layout this follows. The first 16 bytes of a sealed
+//! datagram are authenticated with it, so data cannot pass for control. Kinds below 16 are the session's own.
 
-/// Bytes before the sealed payload of a data datagram.
+/// Bytes before the payload of a sealed datagram.
 pub const DATA_HEADER_LEN: usize = 16;
 /// Bytes of the authentication tag after it.
 pub const TAG_LEN: usize = 16;
@@ -21,6 +22,17 @@ const INITIATION: u8 = 1;
 const RESPONSE: u8 = 2;
 const HINT: u8 = 3;
 const DATA: u8 = 4;
+const CONTROL: u8 = 5;
+
+/// The first kind of control datagram that is the daemon's; those below are the session's own.
+pub const FIRST_DAEMON_KIND: u8 = 16;
+
+/// What a sealed datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sealed {
+    Data,
+    Control,
+}
 
 /// A datagram, told apart by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +40,7 @@ pub(super) enum Datagram<'a> {
     Initiation { sender: u32, noise: &'a [u8] },
     Response { sender: u32, receiver: u32, noise: &'a [u8] },
     Hint { index: u32 },
-    Data { receiver: u32, counter: u64 },
+    Sealed { what: Sealed, receiver: u32, counter: u64 },
 }
 
 /// Why bytes are no datagram of ours.
@@ -53,10 +65,11 @@ impl<'a> Datagram<'a> {
             RESPONSE => Ok(Self::Response { sender: index(4)?, receiver: index(8)?, noise: &bytes[12..] }),
             HINT if bytes.len() > 8 => Err(Unreadable::Unknown),
             HINT => Ok(Self::Hint { index: index(4)? }),
-            DATA if bytes.len() < OVERHEAD => Err(Unreadable::Truncated),
-            DATA => {
+            DATA | CONTROL if bytes.len() < OVERHEAD => Err(Unreadable::Truncated),
+            kind @ (DATA | CONTROL) => {
+                let what = if kind == DATA { Sealed::Data } else { Sealed::Control };
                 let counter = u64::from(index(8)?) | u64::from(index(12)?) << 32;
-                Ok(Self::Data { receiver: index(4)?, counter })
+                Ok(Self::Sealed { what, receiver: index(4)?, counter })
             }
             _ => Err(Unreadable::Unknown),
         }
@@ -75,9 +88,9 @@ pub(super) fn hint(index: u32) -> Vec<u8> {
     [[HINT, 0, 0, 0], index.to_le_bytes()].concat()
 }
 
-pub(super) fn data_header(receiver: u32, counter: u64) -> [u8; DATA_HEADER_LEN] {
+pub(super) fn sealed_header(what: Sealed, receiver: u32, counter: u64) -> [u8; DATA_HEADER_LEN] {
     let mut header = [0; DATA_HEADER_LEN];
-    header[0] = DATA;
+    header[0] = if what == Sealed::Data { DATA } else { CONTROL };
     header[4..8].copy_from_slice(&receiver.to_le_bytes());
     header[8..].copy_from_slice(&counter.to_le_bytes());
     header
@@ -99,10 +112,13 @@ mod tests {
             Ok(Datagram::Response { sender: 7, receiver: 9, noise: b"noise" })
         );
         assert_eq!(Datagram::parse(&hint(5)), Ok(Datagram::Hint { index: 5 }));
-        let mut data = data_header(3, u64::MAX - 1).to_vec();
-        assert_eq!(Datagram::parse(&data), Err(Unreadable::Truncated));
-        data.resize(OVERHEAD, 0);
-        assert_eq!(Datagram::parse(&data), Ok(Datagram::Data { receiver: 3, counter: u64::MAX - 1 }));
+        for what in [Sealed::Data, Sealed::Control] {
+            let mut datagram = sealed_header(what, 3, u64::MAX - 1).to_vec();
+            assert_eq!(Datagram::parse(&datagram), Err(Unreadable::Truncated));
+            datagram.resize(OVERHEAD, 0);
+            let want = Datagram::Sealed { what, receiver: 3, counter: u64::MAX - 1 };
+            assert_eq!(Datagram::parse(&datagram), Ok(want));
+        }
     }
 
     proptest! {
