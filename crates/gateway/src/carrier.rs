@@ -41,7 +41,11 @@ pub enum Sent {
     Yes,
     /// The kernel's buffer is full; try again when the carrier is writable.
     Full,
-    /// The kernel refused them: no route, too long, nobody there.
+    /// The device's queue is full, of which the kernel does not say when it has room; try again in a while.
+    Busy,
+    /// Longer than the device carries.
+    TooLong,
+    /// The kernel refused them: no route, nobody there.
     Refused,
 }
 
@@ -76,6 +80,14 @@ impl Carrier {
             (Self::Udp(udp), Address::Udp(to)) => udp.send(to, bytes, segment),
             (Self::Serial(serial), Address::Serial) => serial.send(bytes),
             _ => Sent::Refused,
+        }
+    }
+
+    /// Sends a datagram that is longer than the path carries in one packet: in parts, if need be.
+    pub fn send_long(&mut self, to: Address, datagram: &[u8]) -> Sent {
+        match (self, to) {
+            (Self::Udp(udp), Address::Udp(to)) => udp.send_long(to, datagram),
+            _ => Sent::TooLong,
         }
     }
 

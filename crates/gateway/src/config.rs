@@ -20,7 +20,8 @@
 //! [link]
 //! protocol = "cotmll"             # or a table with its parameters: { cotmll = { sessions = 4 } }
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
-//! queue = { drop-tail = { packets = 100 } }
+//! round-trip = "600 ms"           # optional: measured
+//! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
@@ -40,9 +41,9 @@ mod values;
 use core::ops::Range;
 use std::path::{Path, PathBuf};
 
-use base::Duration;
 use base::config::ConfigError;
-use link::{OnceDscp, Protocol};
+use base::{Duration, Rate};
+use link::{Edge, LineLimits, OnceDscp, Protocol, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 
@@ -95,9 +96,12 @@ pub struct Link {
     /// serial line is its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<PositiveRate>,
-    /// Where packets wait for the link.
-    #[serde(default)]
-    pub queue: link::queue::Config,
+    /// Where packets wait for the link; unless told, for one round trip at the rate ([`Link::queue`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<link::queue::Config>,
+    /// Round trip between the two ends; measured unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Duration>,
     /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; none unless told.
     /// Each end decides about what it sends.
     #[serde(default, skip_serializing_if = "OnceDscp::is_empty")]
@@ -139,12 +143,34 @@ impl Link {
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
-        if self.queue.needs_rate() && self.rate.is_none() {
+        if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate.is_none() {
             let message =
                 "a queue with a time and no rate for the link; allowed are packets and bytes, or a rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())
+    }
+
+    /// The queue in front of a link that is paced at `rate`, with packets of up to `mtu` bytes, once the round trip was
+    /// `measured`. What it holds unless told leaves within a round trip: with that, TCP uses a link fully.
+    #[must_use]
+    pub fn queue(&self, rate: Option<Rate>, measured: Option<Duration>, mtu: u32) -> queue::Config {
+        self.queue.unwrap_or_else(|| {
+            let bytes = rate.map_or(QUEUE_WITHOUT_RATE, |rate| {
+                let time = self.round_trip.or(measured).unwrap_or(ROUND_TRIP_UNKNOWN);
+                let (shortest, longest) = ROUND_TRIPS;
+                let bits = rate.bits_in(time.clamp(shortest, longest));
+                (bits / 8).max(QUEUE_PACKETS * u64::from(mtu))
+            });
+            queue::Config::DropTail(queue::drop_tail::Config::bytes(bytes))
+        })
+    }
+
+    /// What keeps the protocol from filling a link with this round trip, if something does.
+    #[must_use]
+    pub fn edge(&self, carrier: &Carrier, round_trip: Duration) -> Option<Edge> {
+        let line = LineLimits::new(carrier.frame_limit(), self.rate.map(|rate| rate.0));
+        self.protocol.edge(&line, round_trip)
     }
 
     /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
@@ -159,6 +185,14 @@ impl Link {
     }
 }
 
+/// What a queue is made for before a round trip was measured: that of a geostationary satellite.
+const ROUND_TRIP_UNKNOWN: Duration = Duration::from_millis(600);
+/// Round trips that a queue is made for: hosts may be farther away than the gateways, but no queue holds for ever.
+const ROUND_TRIPS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
+/// Packets that a queue holds at least.
+const QUEUE_PACKETS: u64 = 10;
+/// Bytes that wait in front of a link without a rate, where the kernel's own queues hold most.
+const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 /// Air time that one packet may take.
 const SUPER_SEGMENT_TIME: Duration = Duration::from_millis(4);
 /// The kernel's own limit for a device's `gso_max_size`.

@@ -6,7 +6,9 @@
 
 mod complaints;
 mod inbound;
+mod notice;
 mod outbound;
+mod path;
 mod status;
 
 use std::io;
@@ -14,7 +16,7 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use base::config::ConfigError;
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 use link::queue::Site;
 use link::{Endpoint, Entry, LineLimits, Protocol};
 
@@ -25,13 +27,15 @@ use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::key::random_bytes;
 use crate::pacer::Pacer;
+use crate::path::Path;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
-use crate::session::{Event, Rejection, Session, Timing};
+use crate::session::{Event, Session, Timing};
 use crate::signals::Signals;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
 use complaints::Complaints;
 
+pub use notice::Notice;
 pub use status::{Status, read_status, replace};
 
 /// A running gateway.
@@ -48,12 +52,17 @@ pub struct Gateway {
     batch: Batch,
     /// Whether the carrier's buffer is full, and the batch waits.
     blocked: bool,
+    /// When a device whose queue was full is tried again.
+    retry_at: Option<Instant>,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
     /// Bytes that the carrier adds to a datagram.
     header_len: usize,
     /// The longest frame that a datagram holds.
     frame_limit: usize,
+    path: Path,
+    /// The rate and round trip that the queue was last made for.
+    queue_for: (Option<Rate>, Option<Duration>),
     traffic: Traffic,
     rejected: Reasons,
     discarded: Reasons,
@@ -76,32 +85,13 @@ pub(crate) struct Traffic {
     /// With all headers.
     bytes_sent: Counter,
     fillers_sent: Counter,
-    /// No route, or longer than the path carries.
+    /// Cut when the path carried more, and sent with leave to fragment them.
+    datagrams_fragmented: Counter,
+    /// No route, or longer than the device carries.
     datagrams_refused: Counter,
     datagrams_received: Counter,
     /// Overtaken on the way, where the protocol needs order.
     datagrams_dropped_late: Counter,
-}
-
-/// What a gateway tells whoever runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// A session is established with the gateway at this address.
-    Established {
-        /// Where the peer is.
-        peer: Address,
-        /// Whether it lost its state since the last session, so that the link starts afresh.
-        restarted: bool,
-    },
-    /// There is no session any more.
-    Lost,
-    /// Somebody wants a session who cannot have one; told now and then only.
-    Refused {
-        /// Who.
-        from: Address,
-        /// Why not.
-        reason: Rejection,
-    },
 }
 
 /// Why a gateway cannot start, or go on.
@@ -162,8 +152,9 @@ impl Gateway {
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
         let capabilities = endpoint.capabilities();
-        let (rate, seed) = (link.rate.map(|rate| rate.0), u64::from_ne_bytes(random_bytes()));
-        let site = Site { rate, seed, name: "link" };
+        let rate = link.rate.map(|rate| rate.0);
+        let site = Site { rate, seed: u64::from_ne_bytes(random_bytes()), name: "link" };
+        let queue = link.queue(rate, None, config.tun.mtu.0);
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
@@ -172,11 +163,14 @@ impl Gateway {
         let gateway = Self {
             clock: Clock::start(),
             session,
-            entry: Entry::new(&link.queue, &site, link.once_dscp, capabilities),
+            entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
             endpoint,
-            pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
+            pacer: Pacer::new(rate, link.fillers),
+            path: path::of(&config),
+            queue_for: (rate, None),
             batch: Batch::default(),
             blocked: false,
+            retry_at: None,
             needs_order: capabilities.needs_order,
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
@@ -214,6 +208,10 @@ impl Gateway {
                 self.receive(now)?;
             }
             self.handle_events(&mut notify);
+            self.follow_path(now, &mut notify);
+            if self.retry_at.take_if(|at| *at <= now).is_some() {
+                self.blocked = false;
+            }
             if from_carrier.write {
                 self.blocked = !self.carrier.flush();
             }
@@ -229,11 +227,16 @@ impl Gateway {
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
                 Interest::either(self.tun.as_fd(), self.wants_packets(), false),
-                Interest::either(self.carrier.as_fd(), true, self.blocked || self.carrier.has_unsent()),
+                Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
                 Interest::read(signals.as_fd()),
             ];
             ready = wait(interests, Some(timeout))?;
         }
+    }
+
+    /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
+    fn wants_to_write(&self) -> bool {
+        (self.blocked && self.retry_at.is_none()) || self.carrier.has_unsent()
     }
 
     fn handle_events(&mut self, notify: &mut impl FnMut(Notice)) {
@@ -264,8 +267,11 @@ impl Gateway {
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
         };
+        let control = if self.session.is_heard(now) { self.path.poll_timeout() } else { None };
         [
             transmit,
+            control,
+            self.retry_at,
             self.endpoint.poll_timeout(),
             self.session.poll_timeout(),
             self.carrier.poll_timeout(),

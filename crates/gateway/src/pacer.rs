@@ -35,6 +35,22 @@ impl Pacer {
         Self { line: rate.map(Serializer::new), filler_interval, filler_at: Instant::ZERO }
     }
 
+    /// Frames leave at another rate from now on; how often an idle line speaks stays.
+    pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        let debt = self.free_at().saturating_since(now);
+        self.line = rate.map(|rate| {
+            let mut line = Serializer::new(rate);
+            line.send(now.saturating_add(debt), 0);
+            line
+        });
+    }
+
+    /// The rate, if the link has one.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.line.as_ref().map(Serializer::rate)
+    }
+
     /// Whether the link has a rate.
     #[must_use]
     pub const fn is_limited(&self) -> bool {
@@ -133,6 +149,20 @@ mod tests {
         let mut silent = Pacer::new(None, 0);
         silent.on_filler(now);
         assert!(!silent.allows_filler(now + Duration::from_secs(1_000_000)));
+    }
+
+    #[test]
+    fn another_rate_holds_after_what_was_sent() {
+        let mut pacer = Pacer::new(Some(Rate::from_bps(8_000)), 50);
+        let now = Instant::ZERO + Duration::from_secs(1);
+        pacer.on_sent(now, 1000);
+        let free_at = pacer.free_at();
+        pacer.set_rate(now, Some(Rate::from_bps(16_000)));
+        assert_eq!((pacer.free_at(), pacer.rate()), (free_at, Some(Rate::from_bps(16_000))));
+        pacer.on_sent(now, 1000);
+        assert_eq!(pacer.free_at(), free_at + Duration::from_millis(500));
+        pacer.set_rate(now, None);
+        assert!(pacer.is_free(now));
     }
 
     #[test]

@@ -62,11 +62,26 @@ impl UdpCarrier {
             let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Ok(()) => rest = later,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,
-                Err(_) => return Sent::Refused,
+                Err(error) => return outcome(&error),
             }
         }
         Sent::Yes
+    }
+
+    /// Sends one datagram with leave to fragment it, which others do not have.
+    pub fn send_long(&self, to: SocketAddr, datagram: &[u8]) -> Sent {
+        // The values are the same in both families.
+        let discover = |how| {
+            if to.is_ipv4() {
+                return set_option(&self.socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how);
+            }
+            let whole = (how != libc::IP_PMTUDISC_DONT).into();
+            set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, whole)
+                .and_then(|()| set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how))
+        };
+        let sent = discover(libc::IP_PMTUDISC_DONT).and_then(|()| self.socket.send_to(datagram, to));
+        let _ = discover(libc::IP_PMTUDISC_PROBE);
+        sent.map_or_else(|error| outcome(&error), |_| Sent::Yes)
     }
 
     /// Receives a batch and hands each datagram to `handle`; how many there were.
@@ -112,6 +127,34 @@ impl AsFd for UdpCarrier {
     }
 }
 
+fn outcome(error: &io::Error) -> Sent {
+    match error.raw_os_error() {
+        _ if error.kind() == io::ErrorKind::WouldBlock => Sent::Full,
+        Some(libc::ENOBUFS) => Sent::Busy,
+        Some(libc::EMSGSIZE) => Sent::TooLong,
+        _ => Sent::Refused,
+    }
+}
+
+fn set_option(
+    socket: &UdpSocket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the value is an integer of the given length that outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Asks for large socket buffers; the kernel may allow less.
 pub fn enlarge(socket: &UdpSocket) {
     let socket = SockRef::from(socket);
@@ -155,6 +198,31 @@ mod tests {
             other.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
         }
         assert!((50..100).contains(&overflows(&socket)), "{}", overflows(&socket));
+    }
+
+    /// The loopback device carries 65536 bytes, more than UDP can send: what is too long for it cannot be tried here.
+    #[test]
+    fn a_long_datagram_leaves_with_leave_to_fragment_it() {
+        let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = carrier.local_addr().unwrap();
+        assert_eq!(carrier.send_long(to, &[7; 60_000]), Sent::Yes);
+        let mut len = 0;
+        while len == 0 {
+            carrier.receive(|_, datagram| len = datagram.len()).unwrap();
+        }
+        assert_eq!(len, 60_000);
+    }
+
+    #[test]
+    fn what_the_kernel_says_tells_what_to_do() {
+        for (errno, sent) in [
+            (libc::EAGAIN, Sent::Full),
+            (libc::ENOBUFS, Sent::Busy),
+            (libc::EMSGSIZE, Sent::TooLong),
+            (libc::ENETUNREACH, Sent::Refused),
+        ] {
+            assert_eq!(outcome(&io::Error::from_raw_os_error(errno)), sent);
+        }
     }
 
     #[test]

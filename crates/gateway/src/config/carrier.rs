@@ -70,6 +70,16 @@ impl Carrier {
         }
     }
 
+    /// The longest packet that every path carries, where the path may carry less than is configured.
+    #[must_use]
+    pub const fn shortest_limit(&self) -> Option<usize> {
+        match self {
+            // RFC 1122, 3.3.2, and RFC 8200, 5.
+            Self::Udp(udp) => Some(if udp.listen.is_ipv4() { 576 } else { 1280 }),
+            Self::Serial(_) => None,
+        }
+    }
+
     /// The longest frame of the link that a datagram holds.
     #[must_use]
     pub const fn frame_limit(&self) -> usize {

@@ -7,7 +7,8 @@ use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
 use crate::carrier::Address;
-use crate::session::{Event, Kind, Rejection, Session};
+use crate::path::Path;
+use crate::session::{Arrival, Event, Kind, Rejection, Session};
 use crate::tun::{Tun, Written};
 
 impl Gateway {
@@ -22,17 +23,32 @@ impl Gateway {
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         let Self {
-            carrier, session, endpoint, tun, traffic, rejected, discarded, events, complaints, ..
+            carrier,
+            session,
+            endpoint,
+            tun,
+            traffic,
+            rejected,
+            discarded,
+            events,
+            complaints,
+            path,
+            ..
         } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
             let received = carrier.receive(now, |from, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
-                take_events(session, endpoint.as_mut(), events);
+                take_events(session, endpoint.as_mut(), path, events);
+                if matches!(result, Ok(Some(_))) {
+                    path.reports.on_received(datagram.len() as u64);
+                }
                 let arrival = match result {
-                    // No kind is known yet.
-                    Ok(Some(arrival)) if arrival.kind != Kind::Data => {
-                        return rejected.increment(Rejection::UnknownControl.counter());
+                    Ok(Some(Arrival { kind: Kind::Control(kind), payload, .. })) => {
+                        if !path.handle_control(now, kind, &datagram[payload]) {
+                            rejected.increment(Rejection::UnknownControl.counter());
+                        }
+                        return;
                     }
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
@@ -41,6 +57,7 @@ impl Gateway {
                         return rejected.increment(rejection.counter());
                     }
                 };
+                path.reports.on_traffic();
                 if arrival.late && needs_order {
                     return traffic.datagrams_dropped_late.increment();
                 }
@@ -59,10 +76,18 @@ impl Gateway {
 }
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
-fn take_events(session: &mut Session<Address>, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
+fn take_events(
+    session: &mut Session<Address>,
+    endpoint: &mut dyn Endpoint,
+    path: &mut Path,
+    events: &mut Vec<Event>,
+) {
     while let Some(event) = session.poll_event() {
-        if event == (Event::Established { restarted: true }) {
-            endpoint.reset();
+        if let Event::Established { restarted } = event {
+            path.on_established(restarted);
+            if restarted {
+                endpoint.reset();
+            }
         }
         events.push(event);
     }

@@ -40,6 +40,8 @@ pub struct Follower {
     raise_at: Instant,
     raise_pause: Duration,
     told: Option<Rate>,
+    /// Times at which the rate was followed downward.
+    pub reductions: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +76,7 @@ struct Drain {
 }
 
 /// What whoever runs the gateway should know.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The carrier carries less than is sent; it is paced at what it carries.
     TooFast {
@@ -82,8 +84,8 @@ pub enum Finding {
         measured: Rate,
         /// How long packets waited.
         queueing: Duration,
-        /// The share of bytes that was lost.
-        lost: f64,
+        /// How many bytes of a hundred were lost.
+        lost: u8,
     },
     /// The configured rate is carried again.
     Recovered,
@@ -138,7 +140,19 @@ impl Follower {
             raise_at: Instant::ZERO,
             raise_pause: RAISE_PAUSE.0,
             told: None,
+            reductions: 0,
         }
+    }
+
+    /// The other end's clock is another one from now on.
+    pub const fn restart(&mut self) {
+        self.state = State::Calm;
+        self.delay.clear();
+    }
+
+    /// Takes over another configured rate, as if nothing had been found out about the former one.
+    pub fn configure(&mut self, configured: Option<Rate>, overhead: i64) {
+        *self = Self { delay: self.delay, round_trip: self.round_trip, ..Self::new(configured, overhead) };
     }
 
     /// How fast to send; `None`: as fast as the carrier takes it.
@@ -146,8 +160,14 @@ impl Follower {
     pub fn rate(&self) -> Option<Rate> {
         match self.state {
             State::Drain(drain) => Some(self.bounded(drain.arrived / 2)),
-            _ => self.followed.or(self.configured),
+            _ => self.lasting_rate(),
         }
+    }
+
+    /// How fast to send but for an experiment.
+    #[must_use]
+    pub fn lasting_rate(&self) -> Option<Rate> {
+        self.followed.or(self.configured)
     }
 
     /// The rate that is followed instead of the configured one.
@@ -299,7 +319,8 @@ impl Follower {
         self.state = State::Calm;
         let remaining = loss(&drain.all);
         let less_queue = had_queue && self.queueing.as_nanos() <= drain.queueing.as_nanos() / 10 * 7;
-        let less_loss = drain.loss > self.loss_bound() && remaining.is_some_and(|loss| loss <= drain.loss / 2.0);
+        let less_loss =
+            drain.loss > self.loss_bound() && remaining.is_some_and(|loss| loss <= drain.loss / 2.0);
         if less_queue || less_loss {
             return self.follow(now, &drain);
         }
@@ -315,7 +336,7 @@ impl Follower {
     /// What arrived is what the bottleneck carries, less what the channel loses.
     fn follow(&mut self, now: Instant, drain: &Drain) -> Option<Finding> {
         let carried = drain.arrived as f64 / (1.0 - self.channel_loss());
-        let before = self.followed.or(self.configured).map_or(u64::MAX, Rate::as_bps);
+        let before = self.lasting_rate().map_or(u64::MAX, Rate::as_bps);
         let measured = self.bounded((carried as u64).min(before));
         let near = |former: Rate| former.as_bps().abs_diff(measured.as_bps()) < measured.as_bps() / 5;
         self.raise_pause = match self.told {
@@ -324,12 +345,17 @@ impl Follower {
         };
         self.raise_at = now + self.raise_pause;
         self.alarm_pause = ALARM_PAUSE.0;
+        self.reductions += 1;
         self.followed = Some(self.bounded((measured.as_bps() as f64 * MARGIN) as u64));
         if self.told.is_some_and(near) {
             return None;
         }
         self.told = Some(measured);
-        Some(Finding::TooFast { measured: measured.rounded(), queueing: drain.queueing, lost: drain.loss })
+        Some(Finding::TooFast {
+            measured: measured.rounded(),
+            queueing: drain.queueing,
+            lost: (drain.loss * 100.0) as u8,
+        })
     }
 }
 

@@ -40,7 +40,7 @@ impl<T: Copy + PartialOrd> Minimum<T> {
     }
 
     /// Forgets what was observed.
-    pub fn clear(&mut self) {
-        *self = Self { since: self.since, ..Self::over(self.span) };
+    pub const fn clear(&mut self) {
+        (self.present, self.former) = (None, None);
     }
 }

@@ -101,7 +101,8 @@ impl PathMtu {
         self.round_trip = sample.round_trip;
         let Some(span) = sample.span else { return };
         self.poor = if span.received.bytes * 2 < span.sent.bytes { self.poor + 1 } else { 0 };
-        if self.task != Task::Rest || (self.poor < POOR && now < self.check_at) {
+        let is_suspect = self.poor >= POOR && now >= self.probe_at;
+        if self.task != Task::Rest || (!is_suspect && now < self.check_at) {
             return;
         }
         self.poor = 0;
@@ -169,7 +170,8 @@ impl PathMtu {
 
     /// Takes the other end's answer; whether the size has changed.
     pub fn handle_answer(&mut self, now: Instant, body: &[u8]) -> bool {
-        let (Some(number), Some(small), Some(probe)) = (body.first_chunk::<4>(), body.get(4), &mut self.probe)
+        let (Some(number), Some(small), Some(probe)) =
+            (body.first_chunk::<4>(), body.get(4), &mut self.probe)
         else {
             return false;
         };
@@ -200,10 +202,12 @@ impl PathMtu {
         self.failures = 0;
     }
 
+    /// A present size that was in doubt is not.
     fn rest(&mut self, now: Instant) {
         self.try_size(Task::Rest);
         let wait = if self.size < self.longest { RAISE_TIMER } else { CONFIRMATION_TIMER };
         self.check_at = now + wait.max(self.spacing);
+        self.probe_at = now + self.spacing;
     }
 
     /// `next` does not arrive.
@@ -290,7 +294,11 @@ mod tests {
             path.flow(8);
             assert!(path.mtu.size() <= carries, "{} of {carries}", path.mtu.size());
             path.flow(60);
-            assert!((carries - GRAIN + 1..=carries).contains(&path.mtu.size()), "{} of {carries}", path.mtu.size());
+            assert!(
+                (carries - GRAIN + 1..=carries).contains(&path.mtu.size()),
+                "{} of {carries}",
+                path.mtu.size()
+            );
             assert_eq!(path.mtu.shrunk, 1);
             path.carries = 1500;
             path.flow(620);

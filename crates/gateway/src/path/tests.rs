@@ -21,12 +21,7 @@ struct Path {
     longer: Option<(Instant, Duration)>,
 }
 
-const PATH: Path = Path {
-    bps: MEGABIT,
-    queue: Duration::from_millis(500),
-    loss: 0.0,
-    longer: None,
-};
+const PATH: Path = Path { bps: MEGABIT, queue: Duration::from_millis(500), loss: 0.0, longer: None };
 
 /// What came of sending as fast as the follower allows.
 struct Outcome {
@@ -66,7 +61,8 @@ fn run(configured: Option<u64>, path: Path, seconds: u64) -> Outcome {
         // A full queue drops; the channel loses some of what passed.
         if waits < path.queue {
             free_at = free_at.max(now) + line.time_for((LEN + HEADER) * 8);
-            let longer = path.longer.map_or(Duration::ZERO, |(from, by)| if now < from { Duration::ZERO } else { by });
+            let longer =
+                path.longer.map_or(Duration::ZERO, |(from, by)| if now < from { Duration::ZERO } else { by });
             let arrives = free_at + DELAY + longer;
             if now > half {
                 outcome.worst_queueing = outcome.worst_queueing.max(waits);
@@ -84,7 +80,9 @@ fn run(configured: Option<u64>, path: Path, seconds: u64) -> Outcome {
             }
         }
         // Jitter, lest the same datagrams are dropped in each round.
-        now += Duration::from_secs_f64(rate.time_for((LEN + HEADER) * 8).as_secs_f64() * (0.95 + 0.1 * rng.unit()));
+        now += Duration::from_secs_f64(
+            rate.time_for((LEN + HEADER) * 8).as_secs_f64() * (0.95 + 0.1 * rng.unit()),
+        );
         while answers.front().is_some_and(|(at, _)| *at <= now) {
             let (at, answer) = answers.pop_front().unwrap();
             if let Some(sample) = near.handle_report(at, &answer) {
@@ -147,7 +145,8 @@ fn losses_of_the_channel_do_not_slow_it_down() {
 
 #[test]
 fn a_path_that_becomes_longer_is_no_queue() {
-    let longer = Path { longer: Some((Instant::ZERO + Duration::from_secs(60), Duration::from_millis(300))), ..PATH };
+    let longer =
+        Path { longer: Some((Instant::ZERO + Duration::from_secs(60), Duration::from_millis(300))), ..PATH };
     let outcome = run(Some(MEGABIT / 2), longer, 240);
     assert_eq!((outcome.findings.len(), outcome.follower.rate()), (0, Some(Rate::from_bps(MEGABIT / 2))));
 }

@@ -114,7 +114,8 @@ impl DropTail {
     fn make_room(&mut self, packet: &Packet) -> Option<Packet> {
         let chosen = self.rng.as_mut()?.below(self.waiting.len() as u64 + 1) as usize;
         let leaves = self.waiting.get(chosen)?.len() as u64;
-        if self.waiting.len() > self.max_packets || self.bytes - leaves + packet.len() as u64 > self.max_bytes {
+        if self.waiting.len() > self.max_packets || self.bytes - leaves + packet.len() as u64 > self.max_bytes
+        {
             return None;
         }
         self.bytes -= leaves;
@@ -299,7 +300,8 @@ mod tests {
         let tighter = super::super::Config::DropTail(Config::bytes(20));
         queue.set_limits(&tighter, &Site { rate: None, seed: 1, name: "l" });
         assert_eq!((queue.len(), fill(&mut queue, &[1])), (3, vec![Some(Refusal::Bytes)]));
-        let timed = super::super::Config::DropTail(base::config::parse("q.toml", "time = \"10 ms\"").unwrap());
+        let timed =
+            super::super::Config::DropTail(base::config::parse("q.toml", "time = \"10 ms\"").unwrap());
         queue.set_limits(&timed, &Site { rate: Some(Rate::from_bps(80_000)), seed: 1, name: "l" });
         assert_eq!(fill(&mut queue, &[70, 1]), [None, Some(Refusal::Bytes)]);
     }

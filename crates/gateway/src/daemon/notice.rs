@@ -1,0 +1,94 @@
+//! What a gateway tells whoever runs it, as a sentence and as JSON.
+
+use core::fmt;
+
+use link::Edge;
+use serde_json::{Value, json};
+
+use crate::carrier::Address;
+use crate::path::follower::Finding;
+use crate::session::Rejection;
+
+/// What a gateway tells whoever runs it. Its `Display` is a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A session is established with the gateway at this address.
+    Established {
+        /// Where the peer is.
+        peer: Address,
+        /// Whether it lost its state since the last session, so that the link starts afresh.
+        restarted: bool,
+    },
+    /// There is no session any more.
+    Lost,
+    /// The carrier does not carry what is sent, or does again.
+    Carrier(Finding),
+    /// The path carries packets of this many bytes, headers included, other than before.
+    PathMtu(usize),
+    /// The protocol's window is too small for the link.
+    Edge(Edge),
+    /// Somebody wants a session who cannot have one; told now and then only.
+    Refused {
+        /// Who.
+        from: Address,
+        /// Why not.
+        reason: Rejection,
+    },
+}
+
+impl Notice {
+    /// Whether something is to be set right, as opposed to what happens in the course of things.
+    #[must_use]
+    pub const fn is_complaint(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Carrier(Finding::TooFast { .. }) | Self::Edge(_))
+    }
+
+    /// The same for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Established { peer, restarted } => {
+                json!({ "notice": "established", "peer": peer, "restarted": restarted })
+            }
+            Self::Lost => json!({ "notice": "lost" }),
+            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => json!({
+                "notice": "rate-too-high",
+                "measured_bits_per_second": measured.as_bps(),
+                "queueing_seconds": queueing.as_secs_f64(),
+                "lost_percent": lost,
+            }),
+            Self::Carrier(Finding::Recovered) => json!({ "notice": "rate-recovered" }),
+            Self::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
+            Self::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
+            Self::Refused { from, reason } => {
+                json!({ "notice": "refused", "from": from, "reason": reason.to_string() })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
+            Self::Established { peer, restarted: true } => {
+                write!(f, "session established with {peer}, which has restarted: the link starts afresh")
+            }
+            Self::Lost => f.write_str("session lost"),
+            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
+                f,
+                "the carrier does not carry what is sent: packets waited {} ms and {lost} % were lost; set rate = \"{measured}\", \
+                 which is measured and used until it carries more",
+                queueing.as_millis()
+            ),
+            Self::Carrier(Finding::Recovered) => f.write_str("the carrier carries the configured rate again"),
+            Self::PathMtu(bytes) => {
+                write!(f, "the path carries packets of {bytes} bytes: frames are cut to that")
+            }
+            Self::Edge(edge) => edge.fmt(f),
+            Self::Refused { from, reason } => {
+                write!(f, "refused {from}: {reason}; both ends need the same key and protocol")
+            }
+        }
+    }
+}
