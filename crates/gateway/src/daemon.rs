@@ -23,8 +23,8 @@ use crate::carrier::{Address, Carrier};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
-use crate::key::random_bytes;
 use crate::pacer::Pacer;
+use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Rejection, Session, Timing};
 use crate::signals::Signals;
@@ -41,7 +41,7 @@ pub struct Gateway {
     clock: Clock,
     tun: Tun,
     carrier: Carrier,
-    session: Session<Address>,
+    session: Session,
     endpoint: Box<dyn Endpoint>,
     entry: Entry,
     pacer: Pacer,
@@ -162,13 +162,14 @@ impl Gateway {
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
         let capabilities = endpoint.capabilities();
-        let (rate, seed) = (link.rate.map(|rate| rate.0), u64::from_ne_bytes(random_bytes()));
+        let (rate, seed) = (link.rate.map(|rate| rate.0), u64::from_ne_bytes(Random::system().draw()));
         let site = Site { rate, seed, name: "link" };
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
-        let session = Session::new(key, config.carrier.peer(), &agreement(link.protocol), timing(&config));
+        let (peer, random) = (config.carrier.peer(), Random::system());
+        let session = Session::new(key, peer, &agreement(link.protocol), timing(&config), random);
         let gateway = Self {
             clock: Clock::start(),
             session,

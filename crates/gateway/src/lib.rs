@@ -13,6 +13,7 @@ pub mod counters;
 pub mod daemon;
 pub mod key;
 pub mod pacer;
+pub mod random;
 pub mod readiness;
 pub mod session;
 pub mod signals;

@@ -6,7 +6,6 @@ use base::Instant;
 use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
-use crate::carrier::Address;
 use crate::session::{Event, Kind, Rejection, Session};
 use crate::tun::{Tun, Written};
 
@@ -37,7 +36,7 @@ impl Gateway {
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
                     Err(rejection) => {
-                        complaints.on_rejection(now, from, rejection);
+                        complaints.on_rejection(now, from.peer, rejection);
                         return rejected.increment(rejection.counter());
                     }
                 };
@@ -59,7 +58,7 @@ impl Gateway {
 }
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
-fn take_events(session: &mut Session<Address>, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
+fn take_events(session: &mut Session, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
     while let Some(event) = session.poll_event() {
         if event == (Event::Established { restarted: true }) {
             endpoint.reset();

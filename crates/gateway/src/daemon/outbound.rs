@@ -6,7 +6,7 @@ use base::Instant;
 use link::{Demand, Full};
 
 use super::{Gateway, TURN};
-use crate::carrier::{Address, Sent};
+use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
 /// Frames sent before arrivals have their turn: two batches.
@@ -51,7 +51,7 @@ impl Gateway {
                 self.traffic.datagrams_refused.increment();
             }
         }
-        let Some(to) = self.session.peer() else { return };
+        let Some(to) = self.session.path() else { return };
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
         if !self.session.is_heard(now) {
             return;
@@ -85,12 +85,12 @@ impl Gateway {
     }
 
     /// Whether the batch takes another datagram, after it was sent if it was full.
-    fn make_room(&mut self, to: Address) -> bool {
+    fn make_room(&mut self, to: Path) -> bool {
         self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(to)
     }
 
     /// Appends one frame, sealed, to the batch; false if there is none or the socket is full.
-    fn append_frame(&mut self, now: Instant, to: Address) -> bool {
+    fn append_frame(&mut self, now: Instant, to: Path) -> bool {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
@@ -117,7 +117,7 @@ impl Gateway {
     }
 
     /// Sends the batch; false if the socket is full and the batch must wait.
-    fn flush(&mut self, to: Address) -> bool {
+    fn flush(&mut self, to: Path) -> bool {
         if self.batch.is_empty() {
             return true;
         }
