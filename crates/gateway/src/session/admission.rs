@@ -10,6 +10,7 @@
 //! [`Seen`] whether it has been here before.
 
 use core::fmt;
+use std::collections::VecDeque;
 
 use base::{Duration, Instant};
 use ring::hmac;
@@ -64,16 +65,22 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Admission {
     seen: Seen,
+    /// The last initiations that got a challenge or an answer, and where.
+    served: VecDeque<([u8; SEAL_LEN], Path)>,
     pub(super) cookies: Cookies,
     /// The rank of the last initiation that was answered: when its cookie was issued, and its number.
     answered: (u64, u64),
     answers: Allowance,
 }
 
+/// Initiations remembered exactly, so that one that was captured can still be challenged where it was made.
+const SERVED_KEPT: usize = 16;
+
 impl Admission {
     pub(super) fn new(random: &mut Random) -> Self {
         Self {
             seen: Seen::default(),
+            served: VecDeque::new(),
             cookies: Cookies::new(random),
             answered: (0, 0),
             answers: Allowance::new(20, Duration::from_millis(100)),
@@ -89,18 +96,39 @@ impl Admission {
         cookie: &Cookie,
         number: u64,
     ) -> Result<Verdict, Rejection> {
-        if !self.seen.insert(seal) {
-            return Err(Rejection::Replayed);
-        }
+        let new = self.seen.insert(seal);
         let rank = self.cookies.issued(now, from, cookie).map(|issued| (issued, number));
         let Some(rank) = rank.filter(|rank| *rank > self.answered) else {
-            let cookie = self.cookies.offer(now, from).ok_or(Rejection::TooManyHandshakes)?;
-            return Ok(Verdict::Challenge(cookie));
+            return self.challenge(now, from, seal, new).map(Verdict::Challenge);
         };
         if !self.answers.take(now) {
             return Err(Rejection::TooManyHandshakes);
         }
         self.answered = rank;
+        self.remember(from, seal);
         Ok(Verdict::Answer)
+    }
+
+    /// A cookie for an initiation that is `new`, or was new lately and is shown from elsewhere now: somebody may have
+    /// captured it and been faster than its sender.
+    fn challenge(
+        &mut self,
+        now: Instant,
+        from: Path,
+        seal: &[u8; SEAL_LEN],
+        new: bool,
+    ) -> Result<Cookie, Rejection> {
+        let mut shown = self.served.iter().filter(|(known, _)| known == seal).peekable();
+        if !new && (shown.peek().is_none() || shown.any(|(_, path)| *path == from)) {
+            return Err(Rejection::Replayed);
+        }
+        let cookie = self.cookies.offer(now, from).ok_or(Rejection::TooManyHandshakes)?;
+        self.remember(from, seal);
+        Ok(cookie)
+    }
+
+    fn remember(&mut self, from: Path, seal: &[u8; SEAL_LEN]) {
+        self.served.truncate(SERVED_KEPT - 1);
+        self.served.push_front((*seal, from));
     }
 }

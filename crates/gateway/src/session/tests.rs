@@ -6,6 +6,8 @@ mod roaming;
 use std::cell::Cell;
 use std::net::SocketAddr;
 
+use base::Duration;
+
 use super::*;
 
 fn at(millis: u64) -> Instant {

@@ -115,6 +115,28 @@ fn an_initiation_from_elsewhere_is_not_answered() {
     assert_eq!(pair.called.path(), Some(addr(CALLER)));
 }
 
+/// Somebody delivers each initiation from elsewhere before it arrives: it still gets its challenge, and its answer.
+#[test]
+fn a_raced_initiation_still_counts() {
+    let mut pair = Pair::new();
+    pair.caller.initiate(at(0));
+    for want in [3, 2] {
+        let initiation = sent(&mut pair.caller);
+        for other in ELSEWHERE..ELSEWHERE + 20 {
+            assert_eq!(give(&mut pair.called, at(0), other, &initiation), Ok(None));
+            assert_eq!(give(&mut pair.called, at(0), other, &initiation), Err(Rejection::Replayed));
+        }
+        assert!(kinds(&mut pair.called).iter().all(|kind| *kind == 3));
+        assert_eq!(give(&mut pair.called, at(0), CALLER, &initiation), Ok(None));
+        let answer = sent(&mut pair.called);
+        assert_eq!(answer[0], want);
+        assert_eq!(give(&mut pair.called, at(0), CALLER, &initiation), Err(Rejection::Replayed));
+        give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    }
+    pair.exchange(at(0));
+    assert!(pair.is_established());
+}
+
 /// A cookie is worth nothing once the keys that it could have given would be too old.
 #[test]
 fn cookies_expire() {
