@@ -10,6 +10,7 @@
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
 //! peer = "198.51.100.7:51900"     # optional: who has none waits to be called
+//! pin-peer = true                 # optional: the peer is nowhere else
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
 //! [carrier.serial]                # instead of UDP: frames of EFL on a serial line
@@ -46,6 +47,7 @@ use base::{Duration, Rate};
 use link::{Edge, LineLimits, OnceDscp, Protocol, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
+use zeroize::Zeroizing;
 
 use crate::key::PresharedKey;
 use crate::tun::netlink::Prefix;
@@ -268,6 +270,10 @@ impl Config {
                     format!("the peer cannot be reached from {listen}; allowed is one family for both");
                 Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))
             }
+            Carrier::Udp(Udp { peer: None, pin_peer: true, .. }) => {
+                let message = "pin-peer without a peer; allowed with one".to_owned();
+                Err(Complaint::at(places.carrier.udp.pin_peer.as_ref(), message))
+            }
             Carrier::Serial(serial) if self.link.rate.is_some_and(|rate| rate.0 > serial.line_rate()) => {
                 let (baud, limit) = (serial.baud, serial.line_rate());
                 let message =
@@ -322,9 +328,10 @@ struct CarrierPlaces {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "kebab-case")]
 struct UdpPlaces {
     peer: Option<Place>,
+    pin_peer: Option<Place>,
 }
 
 #[derive(Default, Deserialize)]
@@ -371,7 +378,7 @@ impl SessionKey {
         }
         let path = self.key_file.as_deref().unwrap_or(Path::new(""));
         let about = |error: &dyn std::fmt::Display| ConfigError::about(&path.display().to_string(), error);
-        let text = std::fs::read_to_string(path).map_err(|error| about(&error))?;
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|error| about(&error))?);
         text.trim().parse().map_err(|error| about(&error))
     }
 }

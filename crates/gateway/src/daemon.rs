@@ -8,8 +8,8 @@ mod complaints;
 mod inbound;
 mod notice;
 mod outbound;
-mod path;
 mod status;
+mod survey;
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -20,17 +20,17 @@ use base::{Duration, Instant, Rate};
 use link::queue::Site;
 use link::{Endpoint, Entry, LineLimits, Protocol};
 
+use crate::carrier::Carrier;
 use crate::carrier::batch::Batch;
-use crate::carrier::{Address, Carrier};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
-use crate::key::random_bytes;
 use crate::pacer::Pacer;
-use crate::path::Path;
+use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Session, Timing};
 use crate::signals::Signals;
+use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
 use complaints::Complaints;
@@ -45,7 +45,7 @@ pub struct Gateway {
     clock: Clock,
     tun: Tun,
     carrier: Carrier,
-    session: Session<Address>,
+    session: Session,
     endpoint: Box<dyn Endpoint>,
     entry: Entry,
     pacer: Pacer,
@@ -60,7 +60,7 @@ pub struct Gateway {
     header_len: usize,
     /// The longest frame that a datagram holds.
     frame_limit: usize,
-    path: Path,
+    survey: Survey,
     /// The rate and round trip that the queue was last made for.
     queue_for: (Option<Rate>, Option<Duration>),
     traffic: Traffic,
@@ -153,20 +153,21 @@ impl Gateway {
         let link = config.link;
         let capabilities = endpoint.capabilities();
         let rate = link.rate.map(|rate| rate.0);
-        let site = Site { rate, seed: u64::from_ne_bytes(random_bytes()), name: "link" };
+        let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, None, config.tun.mtu.0);
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
-        let session = Session::new(key, config.carrier.peer(), &agreement(link.protocol), timing(&config));
+        let (peer, random) = (config.carrier.peer(), Random::system());
+        let session = Session::new(key, peer, &agreement(link.protocol), timing(&config), random);
         let gateway = Self {
             clock: Clock::start(),
             session,
             entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
             endpoint,
             pacer: Pacer::new(rate, link.fillers),
-            path: path::of(&config),
+            survey: survey::of(&config),
             queue_for: (rate, None),
             batch: Batch::default(),
             blocked: false,
@@ -267,7 +268,7 @@ impl Gateway {
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
         };
-        let control = if self.session.is_heard(now) { self.path.poll_timeout() } else { None };
+        let control = if self.session.is_heard(now) { self.survey.poll_timeout() } else { None };
         [
             transmit,
             control,

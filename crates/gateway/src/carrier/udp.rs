@@ -1,7 +1,7 @@
 //! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -51,15 +51,16 @@ impl UdpCarrier {
         self.state.max_gso_segments()
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8], segment: usize) -> Sent {
+    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter, from our address `from`; `None`
+    /// leaves that to the kernel.
+    pub fn send(&self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8], segment: usize) -> Sent {
         let mut rest = bytes;
         while !rest.is_empty() {
             // The kernel may have turned segmentation off since the batch was begun.
             let len = rest.len().min(segment * self.batch_limit());
             let (now, later) = rest.split_at(len);
             let segment_size = (now.len() > segment).then_some(segment);
-            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
+            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: from };
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Ok(()) => rest = later,
                 Err(error) => return outcome(&error),
@@ -84,11 +85,15 @@ impl UdpCarrier {
         sent.map_or_else(|error| outcome(&error), |_| Sent::Yes)
     }
 
-    /// Receives a batch and hands each datagram to `handle`; how many there were.
+    /// Receives a batch and hands each datagram to `handle`, with where it comes from and which of our addresses it was
+    /// sent to; how many there were.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
-    pub fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
+    pub fn receive(
+        &mut self,
+        mut handle: impl FnMut(SocketAddr, Option<IpAddr>, &mut [u8]),
+    ) -> io::Result<usize> {
         let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = {
             let mut buffers = self.buffers.iter_mut();
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().expect("as many as slices")))
@@ -103,11 +108,11 @@ impl UdpCarrier {
         let mut count = 0;
         for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
             if meta.len == 0 {
-                handle(meta.addr, &mut []);
+                handle(meta.addr, meta.dst_ip, &mut []);
                 count += 1;
             }
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                handle(meta.addr, datagram);
+                handle(meta.addr, meta.dst_ip, datagram);
                 count += 1;
             }
         }
@@ -208,7 +213,7 @@ mod tests {
         assert_eq!(carrier.send_long(to, &[7; 60_000]), Sent::Yes);
         let mut len = 0;
         while len == 0 {
-            carrier.receive(|_, datagram| len = datagram.len()).unwrap();
+            carrier.receive(|_, _, datagram| len = datagram.len()).unwrap();
         }
         assert_eq!(len, 60_000);
     }
@@ -234,7 +239,7 @@ mod tests {
         other.send_to(b"x", to).unwrap();
         let mut lens = Vec::new();
         while lens.len() < 2 {
-            carrier.receive(|_, datagram| lens.push(datagram.len())).unwrap();
+            carrier.receive(|_, _, datagram| lens.push(datagram.len())).unwrap();
         }
         assert_eq!(lens, [0, 1]);
     }

@@ -94,7 +94,7 @@ fn a_serial_line_is_read() {
     let config = Config::parse("site.toml", &slower).unwrap();
     assert_eq!(config.link.rate, PositiveRate::new(Rate::from_bps(1920)));
     assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
-    assert_eq!(config.carrier.peer(), Some(Address::Serial));
+    assert_eq!(config.carrier.peer().address, Some(Address::Serial));
     for (serial, want) in [
         ("baud = 9600\n".to_owned(), "missing field `device`"),
         (device.to_owned(), "missing field `baud`"),

@@ -6,9 +6,8 @@ use base::Instant;
 use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
-use crate::carrier::Address;
-use crate::path::Path;
 use crate::session::{Arrival, Event, Kind, Rejection, Session};
+use crate::survey::Survey;
 use crate::tun::{Tun, Written};
 
 impl Gateway {
@@ -32,20 +31,20 @@ impl Gateway {
             discarded,
             events,
             complaints,
-            path,
+            survey,
             ..
         } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
             let received = carrier.receive(now, |from, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
-                take_events(session, endpoint.as_mut(), path, events);
+                take_events(session, endpoint.as_mut(), survey, events);
                 if matches!(result, Ok(Some(_))) {
-                    path.reports.on_received(datagram.len() as u64);
+                    survey.reports.on_received(datagram.len() as u64);
                 }
                 let arrival = match result {
                     Ok(Some(Arrival { kind: Kind::Control(kind), payload, .. })) => {
-                        if !path.handle_control(now, kind, &datagram[payload]) {
+                        if !survey.handle_control(now, kind, &datagram[payload]) {
                             rejected.increment(Rejection::UnknownControl.counter());
                         }
                         return;
@@ -53,11 +52,11 @@ impl Gateway {
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
                     Err(rejection) => {
-                        complaints.on_rejection(now, from, rejection);
+                        complaints.on_rejection(now, from.peer, rejection);
                         return rejected.increment(rejection.counter());
                     }
                 };
-                path.reports.on_traffic();
+                survey.reports.on_traffic();
                 if arrival.late && needs_order {
                     return traffic.datagrams_dropped_late.increment();
                 }
@@ -77,14 +76,14 @@ impl Gateway {
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
 fn take_events(
-    session: &mut Session<Address>,
+    session: &mut Session,
     endpoint: &mut dyn Endpoint,
-    path: &mut Path,
+    survey: &mut Survey,
     events: &mut Vec<Event>,
 ) {
     while let Some(event) = session.poll_event() {
         if let Event::Established { restarted } = event {
-            path.on_established(restarted);
+            survey.on_established(restarted);
             if restarted {
                 endpoint.reset();
             }

@@ -6,8 +6,8 @@ use link::Edge;
 use serde_json::{Value, json};
 
 use crate::carrier::Address;
-use crate::path::follower::Finding;
 use crate::session::Rejection;
+use crate::survey::follower::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

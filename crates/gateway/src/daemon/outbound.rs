@@ -6,7 +6,7 @@ use base::{Duration, Instant};
 use link::{Demand, Full};
 
 use super::{Gateway, TURN};
-use crate::carrier::{Address, Sent};
+use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
 /// Frames sent before arrivals have their turn: two batches.
@@ -47,7 +47,7 @@ impl Gateway {
     /// Sends what may leave now.
     pub(super) fn transmit(&mut self, now: Instant) {
         if self.session.is_heard(now) {
-            while let Some((kind, body)) = self.path.poll_control(now) {
+            while let Some((kind, body)) = self.survey.poll_control(now) {
                 self.session.send_control(now, kind, &body);
             }
         }
@@ -61,7 +61,7 @@ impl Gateway {
                 Sent::Yes | Sent::Full | Sent::Busy => {}
             }
         }
-        let Some(to) = self.session.peer() else { return };
+        let Some(to) = self.session.path() else { return };
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
         if !self.session.is_heard(now) {
             return;
@@ -95,12 +95,12 @@ impl Gateway {
     }
 
     /// Whether the batch takes another datagram, after it was sent if it was full.
-    fn make_room(&mut self, now: Instant, to: Address) -> bool {
+    fn make_room(&mut self, now: Instant, to: Path) -> bool {
         self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(now, to)
     }
 
     /// Appends one frame, sealed, to the batch; false if there is none or the socket is full.
-    fn append_frame(&mut self, now: Instant, to: Address) -> bool {
+    fn append_frame(&mut self, now: Instant, to: Path) -> bool {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
@@ -115,7 +115,7 @@ impl Gateway {
         let len = buffer.len() - start;
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(1, len);
-        self.path.reports.on_traffic();
+        self.survey.reports.on_traffic();
         let is_long = len > self.frame_limit + OVERHEAD;
         if !is_long && self.batch.finish_datagram(start) {
             return true;
@@ -138,7 +138,7 @@ impl Gateway {
     }
 
     /// Sends the batch; false if the socket is full and the batch must wait.
-    fn flush(&mut self, now: Instant, to: Address) -> bool {
+    fn flush(&mut self, now: Instant, to: Path) -> bool {
         if self.batch.is_empty() {
             return true;
         }
@@ -166,7 +166,7 @@ impl Gateway {
 
     /// The device does not take datagrams of `len` bytes: shorter ones may pass.
     fn on_too_long(&mut self, now: Instant, len: usize) {
-        if let Some(mtu) = &mut self.path.mtu {
+        if let Some(mtu) = &mut self.survey.mtu {
             mtu.on_too_long(now, len + self.header_len);
         }
     }
@@ -177,7 +177,7 @@ impl Gateway {
     }
 
     fn count_sent(&mut self, datagrams: u64, len: usize) {
-        self.path.reports.on_sent(datagrams, len as u64);
+        self.survey.reports.on_sent(datagrams, len as u64);
         self.traffic.datagrams_sent.add(datagrams);
         self.traffic.bytes_sent.add((len + self.header_len) as u64);
     }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::{Gateway, Notice};
 use crate::config::Config;
-use crate::key::random_bytes;
-use crate::path::Path;
+use crate::random::Random;
 use crate::session::OVERHEAD;
+use crate::survey::Survey;
 
 /// A path as the configuration describes it.
-pub(super) fn of(config: &Config) -> Path {
+pub(super) fn of(config: &Config) -> Survey {
     let sizes = (config.carrier.shortest_limit(), config.carrier.packet_limit());
     // A control datagram's kind takes a byte.
     let around = config.carrier.header_len() + OVERHEAD + 1;
-    Path::new(rate(config), on_line(config), sizes, around)
+    Survey::new(rate(config), on_line(config), sizes, around)
 }
 
 fn rate(config: &Config) -> Option<Rate> {
@@ -30,20 +30,20 @@ fn on_line(config: &Config) -> i64 {
 impl Gateway {
     /// Acts on what was found out, and tells it.
     pub(super) fn follow_path(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
-        while let Some(finding) = self.path.poll_finding() {
+        while let Some(finding) = self.survey.poll_finding() {
             notify(Notice::Carrier(finding));
         }
-        let rate = self.path.follower.rate();
+        let rate = self.survey.follower.rate();
         if rate != self.pacer.rate() {
             self.pacer.set_rate(now, rate);
         }
-        let (queue_rate, round_trip) = (self.path.follower.lasting_rate(), self.path.round_trip());
+        let (queue_rate, round_trip) = (self.survey.follower.lasting_rate(), self.survey.round_trip());
         if queue_rate != self.queue_for.0 || is_other(self.queue_for.1, round_trip) {
             self.tell_edge(round_trip, notify);
             self.queue_for = (queue_rate, round_trip);
             self.limit_queue();
         }
-        if let Some(mtu) = &self.path.mtu {
+        if let Some(mtu) = &self.survey.mtu {
             let limit = mtu.size() - self.header_len - OVERHEAD;
             if limit != self.frame_limit {
                 notify(Notice::PathMtu(mtu.size()));
@@ -56,7 +56,7 @@ impl Gateway {
     /// Gives the queue the limits that the present rate and round trip ask for.
     pub(super) fn limit_queue(&mut self) {
         let (link, (rate, round_trip)) = (&self.config.link, self.queue_for);
-        let site = Site { rate, seed: u64::from_ne_bytes(random_bytes()), name: "link" };
+        let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         self.entry.reconfigure(&link.queue(rate, round_trip, self.config.tun.mtu.0), &site, link.once_dscp);
     }
 
@@ -74,12 +74,12 @@ impl Gateway {
         let seconds = |time: Duration| time.as_secs_f64();
         json!({
             "rate": self.pacer.rate().map(Rate::as_bps),
-            "followed_rate": self.path.follower.followed().map(Rate::as_bps),
-            "rate_reductions": self.path.follower.reductions,
-            "round_trip_seconds": self.path.round_trip().map(seconds),
-            "queueing_seconds": seconds(self.path.follower.queueing()),
-            "mtu": self.path.mtu.as_ref().map(|mtu| mtu.size()),
-            "mtu_reductions": self.path.mtu.as_ref().map(|mtu| mtu.shrunk),
+            "followed_rate": self.survey.follower.followed().map(Rate::as_bps),
+            "rate_reductions": self.survey.follower.reductions,
+            "round_trip_seconds": self.survey.round_trip().map(seconds),
+            "queueing_seconds": seconds(self.survey.follower.queueing()),
+            "mtu": self.survey.mtu.as_ref().map(|mtu| mtu.size()),
+            "mtu_reductions": self.survey.mtu.as_ref().map(|mtu| mtu.shrunk),
         })
     }
 }

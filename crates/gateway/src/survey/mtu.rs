@@ -236,7 +236,7 @@ impl PathMtu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::report::{Span, Totals};
+    use crate::survey::report::{Span, Totals};
 
     /// A path that carries packets of up to `carries` bytes, 300 ms long both ways, that loses each packet with `loss`.
     struct Path {

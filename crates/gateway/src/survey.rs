@@ -26,10 +26,10 @@ pub const PROBE: u8 = FIRST_DAEMON_KIND + 1;
 /// Kind of the answer to it.
 pub const PROBE_ANSWER: u8 = FIRST_DAEMON_KIND + 2;
 
-/// What is known of a path. Drain order: after [`Path::handle_control`] and when [`Path::poll_timeout`] says so, send what
-/// [`Path::poll_control`] gives, take [`Path::poll_finding`], and read rate, size and round trip again.
+/// What is known of a path. Drain order: after [`Survey::handle_control`] and when [`Survey::poll_timeout`] says so, send what
+/// [`Survey::poll_control`] gives, take [`Survey::poll_finding`], and read rate, size and round trip again.
 #[derive(Debug)]
-pub struct Path {
+pub struct Survey {
     /// What the ends tell each other of what arrives.
     pub reports: Reports,
     /// The rate to send at.
@@ -45,7 +45,7 @@ pub struct Path {
 /// Control datagrams that wait at most.
 const WAITING_LIMIT: usize = 8;
 
-impl Path {
+impl Survey {
     /// A path of which nothing is known but what was configured: the rate, what a datagram takes on the line besides its own
     /// bytes, the shortest and longest packet. `overhead` bytes are around the body of a control datagram.
     #[must_use]
@@ -109,7 +109,7 @@ impl Path {
         self.reports.poll_report(now).map(|report| (REPORT, report))
     }
 
-    /// When [`Path::poll_control`] wants to be called.
+    /// When [`Survey::poll_control`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let probe = self.mtu.as_ref().and_then(PathMtu::poll_timeout);
