@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use base::config::ConfigError;
 use base::{Duration, Instant, Rate};
 use link::queue::Site;
-use link::{Endpoint, Entry, LineLimits, Protocol};
+use link::{Endpoint, Entry, LineLimits};
 
 use crate::carrier::Carrier;
 use crate::carrier::batch::Batch;
@@ -69,6 +69,9 @@ pub struct Gateway {
     /// What happened to the session since the last notice.
     events: Vec<Event>,
     complaints: Complaints,
+    /// Since when nobody has answered, and after how much silence that is told.
+    silent_since: Instant,
+    silence_told: Duration,
     status_at: Instant,
 }
 
@@ -129,6 +132,8 @@ pub enum GatewayError {
     System(#[from] io::Error),
 }
 
+/// Silence that is told at first; then when it has become four times as long.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Packets read from the TUN, or batches from the carrier, before the other direction has its turn.
 const TURN: usize = 16;
 
@@ -160,7 +165,7 @@ impl Gateway {
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         let (peer, random) = (config.carrier.peer(), Random::system());
-        let session = Session::new(key, peer, &agreement(link.protocol), timing(&config), random);
+        let session = Session::new(key, peer, &link.protocol.agreement(), timing(&config), random);
         let gateway = Self {
             clock: Clock::start(),
             session,
@@ -180,6 +185,8 @@ impl Gateway {
             discarded: Reasons::default(),
             events: Vec::new(),
             complaints: Complaints::default(),
+            silent_since: Instant::ZERO,
+            silence_told: SILENCE,
             status_at: Instant::ZERO,
             tun,
             carrier,
@@ -195,6 +202,7 @@ impl Gateway {
     /// The TUN device or the socket is gone.
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
+        notify(Notice::Started(self.introduction()));
         let mut ready = [Ready::default(); 3];
         loop {
             let [from_tun, from_carrier, from_signals] = ready;
@@ -209,6 +217,7 @@ impl Gateway {
                 self.receive(now)?;
             }
             self.handle_events(&mut notify);
+            self.watch_silence(now, &mut notify);
             self.follow_path(now, &mut notify);
             if self.retry_at.take_if(|at| *at <= now).is_some() {
                 self.blocked = false;
@@ -238,6 +247,31 @@ impl Gateway {
     /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
     fn wants_to_write(&self) -> bool {
         (self.blocked && self.retry_at.is_none()) || self.carrier.has_unsent()
+    }
+
+    /// What this gateway is, and what it waits for.
+    fn introduction(&self) -> String {
+        let Config { tun, carrier, link, .. } = &self.config;
+        let rate = link.rate.map_or_else(|| "no rate set".to_owned(), |rate| rate.0.to_string());
+        let (name, protocol) = (tun.name.as_str(), link.protocol.name());
+        let waits = match carrier.peer().address {
+            Some(peer) => format!("calling {peer}"),
+            None => "waiting to be called".to_owned(),
+        };
+        format!("{name} over {carrier}, {protocol}, {rate}; {waits}")
+    }
+
+    /// Tells, once in a while, that nobody answers.
+    fn watch_silence(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+        if self.session.is_heard(now) {
+            self.silent_since = now;
+            self.silence_told = SILENCE;
+        }
+        let silence = now.saturating_since(self.silent_since);
+        if silence >= self.silence_told && self.config.carrier.peer().address.is_some() {
+            self.silence_told = self.silence_told.saturating_mul(4);
+            notify(Notice::Unanswered { peer: self.config.carrier.peer().address, silence });
+        }
     }
 
     fn handle_events(&mut self, notify: &mut impl FnMut(Notice)) {
@@ -289,11 +323,6 @@ impl Gateway {
             self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
         interval.max(Duration::from_millis(10))
     }
-}
-
-/// What both ends must have in common.
-fn agreement(protocol: Protocol) -> String {
-    serde_json::to_string(&protocol).unwrap_or_else(|_| protocol.name().to_owned())
 }
 
 /// Keep-alives leave room on a slow link.

@@ -24,6 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
     let key = PresharedKey::generate().to_base64();
+    let key = key.as_str();
     if let Some(path) = &args.out {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         if let Err(error) = file.and_then(|mut file| writeln!(file, "{key}")) {

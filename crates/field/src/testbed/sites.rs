@@ -145,6 +145,7 @@ pub(super) fn write_configurations(
              {site}\n[session]\nkey = \"{key}\"\n\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,
+            key = key.as_str(),
             mtu = options.mtu,
             carrier_mtu = options.carrier_mtu,
         );

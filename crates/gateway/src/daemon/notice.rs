@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use base::Duration;
 use link::Edge;
 use serde_json::{Value, json};
 
@@ -10,8 +11,17 @@ use crate::session::Rejection;
 use crate::survey::follower::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
+    /// The gateway runs: what it is, and whom it waits for.
+    Started(String),
+    /// Nobody answers.
+    Unanswered {
+        /// Who is called.
+        peer: Option<Address>,
+        /// For so long.
+        silence: Duration,
+    },
     /// A session is established with the gateway at this address.
     Established {
         /// Where the peer is.
@@ -40,7 +50,13 @@ impl Notice {
     /// Whether something is to be set right, as opposed to what happens in the course of things.
     #[must_use]
     pub const fn is_complaint(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Carrier(Finding::TooFast { .. }) | Self::Edge(_))
+        matches!(
+            self,
+            Self::Refused { .. }
+                | Self::Unanswered { .. }
+                | Self::Carrier(Finding::TooFast { .. })
+                | Self::Edge(_)
+        )
     }
 
     /// The same for programs.
@@ -49,6 +65,10 @@ impl Notice {
         match self {
             Self::Established { peer, restarted } => {
                 json!({ "notice": "established", "peer": peer, "restarted": restarted })
+            }
+            Self::Started(what) => json!({ "notice": "started", "what": what }),
+            Self::Unanswered { peer, silence } => {
+                json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
             }
             Self::Lost => json!({ "notice": "lost" }),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => json!({
@@ -73,6 +93,19 @@ impl fmt::Display for Notice {
             Self::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
             Self::Established { peer, restarted: true } => {
                 write!(f, "session established with {peer}, which has restarted: the link starts afresh")
+            }
+            Self::Started(what) => f.write_str(what),
+            Self::Unanswered { peer, silence } => {
+                f.write_str("no answer")?;
+                if let Some(peer) = peer {
+                    write!(f, " from {peer}")?;
+                }
+                let seconds = silence.as_nanos() / 1_000_000_000;
+                write!(
+                    f,
+                    " for {seconds} s: a wrong address, a blocked UDP port, another key or another protocol there, or nobody; \
+                     the other end says so if it refuses this one"
+                )
             }
             Self::Lost => f.write_str("session lost"),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
