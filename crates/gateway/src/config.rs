@@ -69,6 +69,9 @@ pub struct Config {
     /// Where the daemon says how it is.
     #[serde(default)]
     pub status: Option<Status>,
+    /// The file that it was read from.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 /// The TUN device.
@@ -292,6 +295,7 @@ impl Config {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
         let mut config = Self::parse(&file, &text)?;
+        config.file = Some(path.to_owned());
         // A relative key file lies beside the configuration that names it.
         if let (Some(key), Some(parent)) = (&mut config.session.key_file, path.parent()) {
             *key = parent.join(&*key);

@@ -8,6 +8,7 @@ mod complaints;
 mod inbound;
 mod notice;
 mod outbound;
+mod reload;
 mod status;
 mod survey;
 
@@ -29,7 +30,7 @@ use crate::pacer::Pacer;
 use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Session, Timing};
-use crate::signals::Signals;
+use crate::signals::{Signal, Signals};
 use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
@@ -196,7 +197,8 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Runs until a signal asks to end; `notify` hears what happens.
+    /// Runs until a signal asks to end; `notify` hears what happens. A configuration that was read from a file is read again
+    /// when a signal asks for that.
     ///
     /// # Errors
     /// The TUN device or the socket is gone.
@@ -206,11 +208,15 @@ impl Gateway {
         let mut ready = [Ready::default(); 3];
         loop {
             let [from_tun, from_carrier, from_signals] = ready;
-            if from_signals.read && signals.received() {
-                self.remove_status();
-                return Ok(());
-            }
             let now = self.clock.now();
+            match if from_signals.read { signals.poll() } else { None } {
+                Some(Signal::End) => {
+                    self.remove_status();
+                    return Ok(());
+                }
+                Some(Signal::Reload) => self.reload(now, &mut notify),
+                None => {}
+            }
             self.session.handle_timeout(now);
             self.handle_timeout(now);
             if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {

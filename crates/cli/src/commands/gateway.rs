@@ -9,7 +9,7 @@ use gateway::signals::Signals;
 
 use super::outcome::{complain, failure, misconfigured, say};
 
-/// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the right to make TUN devices.
+/// Runs a gateway until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the right to make TUN devices.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -61,7 +61,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::with_reload()?;
     let mut gateway = Gateway::new(config)?;
     gateway.run(&mut signals, |notice| match json {
         true => say(notice.to_json()),

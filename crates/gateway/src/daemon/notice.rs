@@ -31,6 +31,13 @@ pub enum Notice {
     },
     /// There is no session any more.
     Lost,
+    /// The configuration was read again.
+    Reloaded {
+        /// The keys that have changed and need a restart to take effect.
+        needs_restart: Vec<&'static str>,
+    },
+    /// The configuration was read again and is wrong; the former one stays.
+    NotReloaded(String),
     /// The carrier does not carry what is sent, or does again.
     Carrier(Finding),
     /// The path carries packets of this many bytes, headers included, other than before.
@@ -54,6 +61,7 @@ impl Notice {
             self,
             Self::Refused { .. }
                 | Self::Unanswered { .. }
+                | Self::NotReloaded(_)
                 | Self::Carrier(Finding::TooFast { .. })
                 | Self::Edge(_)
         )
@@ -71,6 +79,10 @@ impl Notice {
                 json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
             }
             Self::Lost => json!({ "notice": "lost" }),
+            Self::Reloaded { needs_restart } => {
+                json!({ "notice": "reloaded", "needs_restart": needs_restart })
+            }
+            Self::NotReloaded(reason) => json!({ "notice": "not-reloaded", "reason": reason }),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => json!({
                 "notice": "rate-too-high",
                 "measured_bits_per_second": measured.as_bps(),
@@ -108,6 +120,14 @@ impl fmt::Display for Notice {
                 )
             }
             Self::Lost => f.write_str("session lost"),
+            Self::Reloaded { needs_restart } => {
+                f.write_str("configuration read again")?;
+                if needs_restart.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "; these changes need a restart: {}", needs_restart.join(", "))
+            }
+            Self::NotReloaded(reason) => write!(f, "{reason}; the former configuration stays"),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
                 f,
                 "the carrier does not carry what is sent: packets waited {} ms and {lost} % were lost; set rate = \"{measured}\", \

@@ -23,7 +23,7 @@ fn rate(config: &Config) -> Option<Rate> {
 }
 
 /// What a datagram takes on the line besides its own bytes.
-fn on_line(config: &Config) -> i64 {
+pub(super) fn on_line(config: &Config) -> i64 {
     config.carrier.header_len() as i64 + i64::from(config.link.overhead.get())
 }
 
