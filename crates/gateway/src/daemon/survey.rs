@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::random::Random;
 use crate::session::OVERHEAD;
 use crate::survey::Survey;
+use crate::survey::mtu::PathMtu;
 
 /// A path as the configuration describes it.
 pub(super) fn of(config: &Config) -> Survey {
@@ -78,7 +79,7 @@ impl Gateway {
             "rate_reductions": self.survey.follower.reductions,
             "round_trip_seconds": self.survey.round_trip().map(seconds),
             "queueing_seconds": seconds(self.survey.follower.queueing()),
-            "mtu": self.survey.mtu.as_ref().map(|mtu| mtu.size()),
+            "mtu": self.survey.mtu.as_ref().map(PathMtu::size),
             "mtu_reductions": self.survey.mtu.as_ref().map(|mtu| mtu.shrunk),
         })
     }

@@ -4,9 +4,10 @@
 //! answers it. Each is followed by a small one, and a size fails only if small ones arrive and long ones do not: so losses and
 //! blockages of the channel do not count against it.
 //!
-//! Deviations: search starts from the configured size, which is used until it fails (4.3 starts from a base of 1200 bytes: our
+//! Deviations: search starts from the configured size, which is used until it fails (5.2 starts from a base of 1200 bytes: our
 //! links are configured); a black hole is looked for when half of what is sent does not arrive, and now and then besides (4.3's
-//! confirmation by acknowledged data needs a protocol that acknowledges); after one the smallest size is used at once.
+//! confirmation by acknowledged data needs a protocol that acknowledges); after one the smallest size is used at once; a probe's timer is
+//! below 15 s (5.1.1), because the small probe tells a lost long one from a silent path.
 
 use base::{Duration, Instant, Rate};
 
@@ -52,13 +53,13 @@ struct Probe {
     small_arrived: bool,
 }
 
-/// RFC 8899 (5.1.2) has MAX_PROBES = 3; one more for channels that lose a fifth of their packets.
+/// RFC 8899 (5.1.2) has `MAX_PROBES` = 3; one more for channels that lose a fifth of their packets.
 const MAX_PROBES: u32 = 4;
-/// RFC 8899 (5.1.1): PROBE_TIMER is above the round trip and not below a second.
+/// RFC 8899 (5.1.1): `PROBE_TIMER` is above the round trip and not below a second.
 const PROBE_TIMER: Duration = Duration::from_secs(1);
-/// RFC 8899 (5.1.1): PMTU_RAISE_TIMER.
+/// RFC 8899 (5.1.1): `PMTU_RAISE_TIMER`.
 const RAISE_TIMER: Duration = Duration::from_secs(600);
-/// RFC 8899 (5.1.1): CONFIRMATION_TIMER; ours, as it has no value there.
+/// RFC 8899 (5.1.1): `CONFIRMATION_TIMER`; ours, as it has no value there.
 const CONFIRMATION_TIMER: Duration = Duration::from_secs(30);
 /// Poor samples in a row before the size is suspected: a blockage gives one.
 const POOR: u32 = 2;

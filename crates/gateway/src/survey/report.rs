@@ -72,9 +72,9 @@ impl Span {
     /// Takes in what happened next.
     pub fn add(&mut self, next: &Self) {
         self.sent.add(next.sent.datagrams, next.sent.bytes);
-        self.sent_in = self.sent_in + next.sent_in;
+        self.sent_in += next.sent_in;
         self.received.add(next.received.datagrams, next.received.bytes);
-        self.received_in = self.received_in + next.received_in;
+        self.received_in += next.received_in;
     }
 }
 
