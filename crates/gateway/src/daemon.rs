@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::pacer::Pacer;
+use crate::privileges;
 use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Rejection, Session, Timing};
@@ -126,6 +127,14 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// The user that the daemon is to become.
+    #[error("user {user}: {error}")]
+    User {
+        /// Its name.
+        user: String,
+        /// What the kernel says.
+        error: io::Error,
+    },
     /// The status file cannot be written.
     #[error("status file {}: {error}", file.display())]
     Status {
@@ -143,7 +152,7 @@ pub enum GatewayError {
 const TURN: usize = 16;
 
 impl Gateway {
-    /// Opens and configures the devices.
+    /// Opens and configures the devices, and gives the rights up that this took, if the configuration says so.
     ///
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
@@ -168,6 +177,9 @@ impl Gateway {
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
+        if let Some(user) = &config.user {
+            privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
+        }
         let (peer, random) = (config.carrier.peer(), Random::system());
         let session = Session::new(key, peer, &agreement(link.protocol), timing(&config), random);
         let gateway = Self {

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 
 use gateway::config::Config;
 use gateway::daemon::{Gateway, GatewayError, Notice};
+use gateway::privileges;
 use gateway::signals::Signals;
+use gateway::supervisor;
 
 use super::outcome::{failure, misconfigured, say};
 
-/// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the right to make TUN devices.
+/// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the capability `CAP_NET_ADMIN`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -48,6 +50,13 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(config) => config,
         Err(error) => return misconfigured(error),
     };
+    if let Some(file) = config.session.exposed(&args.config) {
+        let file = file.display();
+        let _ = writeln!(
+            std::io::stderr(),
+            "longhaul: {file}: others than its owner may have the key; chmod o= {file}"
+        );
+    }
     if args.check {
         return ExitCode::SUCCESS;
     }
@@ -59,8 +68,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
+    privileges::forbid_new()?;
     let mut signals = Signals::new()?;
     let mut gateway = Gateway::new(config)?;
+    // A manager that does not hear it says so itself.
+    let _ = supervisor::notify_ready();
     gateway.run(&mut signals, |notice| match (notice, json) {
         (Notice::Established { peer, restarted: false }, false) => {
             say(format_args!("session established with {peer}"));
