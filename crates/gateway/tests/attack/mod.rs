@@ -12,7 +12,7 @@ use gateway::session::{DATA_HEADER_LEN, Peer, Rejection, Session, Timing};
 
 /// The two ends, and everybody on the path.
 #[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     sides: [Side; 2],
     now: Instant,
     /// What the sides have sent to each other and the attacker has not yet let pass.
@@ -64,13 +64,13 @@ impl Side {
 
 impl World {
     /// Both ends at their start; the first has the other's address, and with `both` the other way round too.
-    pub fn new(both: bool) -> Self {
+    pub(crate) fn new(both: bool) -> Self {
         let sides = [0, 1].map(|at| Side::new(at, both, at as u64, Instant::ZERO));
         Self { sides, now: Instant::ZERO, wire: VecDeque::new(), recorded: Vec::new(), both, lives: 2 }
     }
 
     /// One thing that the attacker, or the world, does.
-    pub fn step(&mut self, [action, a, b, c]: [u8; 4]) {
+    pub(crate) fn step(&mut self, [action, a, b, c]: [u8; 4]) {
         let recording = usize::from(a) << 8 | usize::from(b);
         match action % 12 {
             0..=2 => self.advance(Duration::from_millis(u64::from(a) * 20)),
@@ -88,7 +88,7 @@ impl World {
     }
 
     /// The attacker has gone: a session forms, and carries.
-    pub fn recovers(&mut self) {
+    pub(crate) fn recovers(&mut self) {
         self.wire.clear();
         for _ in 0..200 {
             self.advance(TICK);
@@ -101,7 +101,7 @@ impl World {
 
     /// He replays a thousand recordings a second, races and forges, and lets half of what is genuine pass: a session forms
     /// all the same.
-    pub fn recovers_under_fire(&mut self, luck: &mut impl FnMut() -> u16) {
+    pub(crate) fn recovers_under_fire(&mut self, luck: &mut impl FnMut() -> u16) {
         let established = |world: &Self| world.sides.iter().all(|side| side.session.is_established());
         self.restart(0, false);
         self.restart(1, false);
