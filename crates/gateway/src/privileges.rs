@@ -31,11 +31,14 @@ struct Capabilities {
     inheritable: u32,
 }
 
-/// Nothing that this process executes may have more rights than it has.
+/// Nothing that this process executes may have more rights than it has, and no core dump shows its keys.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn forbid_new() -> io::Result<()> {
+pub fn confine() -> io::Result<()> {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limits are valid for reading.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) })?;
     // SAFETY: the option takes integers.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) })
 }

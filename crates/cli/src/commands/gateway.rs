@@ -68,7 +68,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
-    privileges::forbid_new()?;
+    privileges::confine()?;
     let mut signals = Signals::new()?;
     let mut gateway = Gateway::new(config)?;
     // A manager that does not hear it says so itself.
