@@ -1,6 +1,8 @@
 //! The daemon's configuration file.
 //!
 //! ```toml
+//! user = "longhaul"               # optional: whom the daemon becomes once its devices are open
+//!
 //! [tun]
 //! name = "sat0"
 //! addresses = ["10.77.0.1/30", "fd77::1/64"]
@@ -40,6 +42,7 @@ mod carrier;
 mod values;
 
 use core::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
@@ -58,6 +61,9 @@ pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
+    /// Whom the daemon becomes once its devices are open, keeping the right to set routes; `None` stays who it is.
+    #[serde(default)]
+    pub user: Option<String>,
     /// The device that applications' packets pass.
     pub tun: Tun,
     /// What carries frames to the peer.
@@ -370,6 +376,15 @@ impl SessionKey {
     #[must_use]
     pub const fn inline(key: PresharedKey) -> Self {
         Self { key_file: None, key: Some(key) }
+    }
+
+    /// The file that holds the key, `config` being that of the configuration, if others than its owner and group have
+    /// any rights to it.
+    #[must_use]
+    pub fn exposed<'a>(&'a self, config: &'a Path) -> Option<&'a Path> {
+        let file = self.key_file.as_deref().unwrap_or(config);
+        let metadata = std::fs::metadata(file).ok()?;
+        (metadata.mode() & 0o007 != 0).then_some(file)
     }
 
     /// The key itself.

@@ -27,6 +27,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::pacer::Pacer;
+use crate::privileges;
 use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::session::{Event, Session, Timing};
@@ -120,6 +121,14 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// The user that the daemon is to become.
+    #[error("user {user}: {error}")]
+    User {
+        /// Its name.
+        user: String,
+        /// What the kernel says.
+        error: io::Error,
+    },
     /// The status file cannot be written.
     #[error("status file {}: {error}", file.display())]
     Status {
@@ -139,7 +148,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 const TURN: usize = 16;
 
 impl Gateway {
-    /// Opens and configures the devices.
+    /// Opens and configures the devices, and gives the rights up that this took, if the configuration says so.
     ///
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
@@ -165,6 +174,9 @@ impl Gateway {
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
+        if let Some(user) = &config.user {
+            privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
+        }
         let (peer, random) = (config.carrier.peer(), Random::system());
         let session = Session::new(key, peer, &link.protocol.agreement(), timing(&config), random);
         let gateway = Self {

@@ -55,8 +55,8 @@ impl PresharedKey {
 
     /// The text form.
     #[must_use]
-    pub fn to_base64(&self) -> Zeroizing<String> {
-        Zeroizing::new(STANDARD.encode(self.0))
+    pub fn to_base64(&self) -> String {
+        STANDARD.encode(self.0)
     }
 }
 

@@ -52,7 +52,7 @@ pub use wire::{DATA_HEADER_LEN, FIRST_DAEMON_KIND, OVERHEAD, TAG_LEN};
 pub enum Event {
     /// New keys are in use. If the peer is `restarted`, it has lost its link state since the last session.
     Established {
-        /// Whether the peer's incarnation is another than in the session before.
+        /// Whether the peer's life is another than in the session before.
         restarted: bool,
     },
     /// There are no keys any more.

@@ -5,11 +5,14 @@ use std::process::ExitCode;
 
 use gateway::config::Config;
 use gateway::daemon::{Gateway, GatewayError};
+use gateway::privileges;
 use gateway::signals::Signals;
+use gateway::supervisor;
 
 use super::outcome::{complain, failure, misconfigured, say};
 
-/// Runs a gateway until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the right to make TUN devices.
+/// Runs a gateway until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the
+/// capability `CAP_NET_ADMIN`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -47,6 +50,10 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(config) => config,
         Err(error) => return misconfigured(error),
     };
+    if let Some(file) = config.session.exposed(&args.config) {
+        let file = file.display();
+        complain(format_args!("{file}: others than its owner may have the key; chmod o= {file}"));
+    }
     if let Some(edge) = config.link.round_trip.and_then(|time| config.link.edge(&config.carrier, time)) {
         complain(edge);
     }
@@ -61,8 +68,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
+    privileges::confine()?;
     let mut signals = Signals::with_reload()?;
     let mut gateway = Gateway::new(config)?;
+    // A manager that does not hear it says so itself.
+    let _ = supervisor::notify_ready();
     gateway.run(&mut signals, |notice| match json {
         true => say(notice.to_json()),
         false if notice.is_complaint() => complain(notice),

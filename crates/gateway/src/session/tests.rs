@@ -400,6 +400,20 @@ fn keys_in_use_outlast_two_handshakes_without_data() {
     assert_eq!(opened(&mut pair.caller, at(3000), &old), Ok((b"old".to_vec(), false)));
 }
 
+/// When both call and ours cannot be answered, theirs is, whoever drew the larger key.
+#[test]
+fn an_initiation_with_a_cookie_wins_over_one_without() {
+    for _ in 0..8 {
+        let mut pair = Pair::new();
+        pair.called = session(key(), Some(CALLER), "link");
+        let theirs = pair.initiation(at(0));
+        pair.called.initiate(at(0));
+        assert_eq!(sent(&mut pair.called)[0], 1);
+        give(&mut pair.called, at(0), CALLER, &theirs).unwrap();
+        assert_eq!(sent(&mut pair.called)[0], 2);
+    }
+}
+
 #[test]
 fn keys_expire() {
     let mut pair = Pair::established();
@@ -424,6 +438,18 @@ fn previous_keys_expire() {
         assert!(pair.called.is_established());
         assert_eq!(opened(&mut pair.called, at(now), &old), want, "{now} ms");
     }
+}
+
+/// Keys that nobody confirmed expire too: nobody can hold their first datagram back for long.
+#[test]
+fn unconfirmed_keys_expire() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    assert_eq!(pair.called.poll_timeout(), Some(at(300_000)));
+    pair.called.handle_timeout(at(300_000));
+    assert_eq!(give(&mut pair.called, at(300_000), CALLER, &confirming), Err(Rejection::UnknownSession));
 }
 
 /// A called side that restarts knows nobody. The caller hears nothing, and asks for a session again.

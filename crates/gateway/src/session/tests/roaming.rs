@@ -103,6 +103,16 @@ fn a_late_datagram_moves_nothing_and_asks_nothing() {
     let late = give(&mut pair.called, at(3), ELSEWHERE, &first).unwrap().unwrap();
     assert!(late.late);
     assert_eq!((pair.called.path(), pair.called.poll_transmit()), (Some(addr(CALLER)), None));
+    // Not even an answer does.
+    let third = sealed(&mut pair.caller, at(4), b"3");
+    give(&mut pair.called, at(4), NEW_PLACE, &third).unwrap();
+    let challenge = sent(&mut pair.called);
+    give(&mut pair.caller, at(5), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    let fourth = sealed(&mut pair.caller, at(5), b"4");
+    give(&mut pair.called, at(6), NEW_PLACE, &fourth).unwrap();
+    give(&mut pair.called, at(7), NEW_PLACE, &answer).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
 }
 
 /// Challenges elsewhere are few, and do not stand in for what the peer waits for.
