@@ -5,14 +5,19 @@
 use std::net::SocketAddr;
 
 use base::{Duration, Instant};
+use gateway::carrier::{Address, Path};
 use gateway::key::PresharedKey;
-use gateway::session::{DATA_HEADER_LEN, Session, Timing};
+use gateway::random::Random;
+use gateway::session::{DATA_HEADER_LEN, Peer, Session, Timing};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-    let session = |peer| Session::new(PresharedKey::from_bytes([7; 32]), peer, "fuzz", Timing::default());
-    let (mut caller, mut called) = (session(Some(address(2))), session(None));
+    let address = |port| Path::from(Address::Udp(SocketAddr::from(([127, 0, 0, 1], port))));
+    let session = |address, seed| {
+        let (key, peer) = (PresharedKey::from_bytes([7; 32]), Peer { address, pinned: false });
+        Session::new(key, peer, "fuzz", Timing::default(), Random::seeded(seed))
+    };
+    let (mut caller, mut called) = (session(Some(address(2).peer), 1), session(None, 2));
     let mut now = Instant::ZERO;
     for chunk in bytes.chunks(40) {
         let Some((&control, rest)) = chunk.split_first() else { return };

@@ -35,6 +35,16 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// The rate to three significant digits, for people.
+    #[must_use]
+    pub const fn rounded(self) -> Self {
+        let mut unit = 1;
+        while self.0 / unit >= 1000 {
+            unit *= 10;
+        }
+        Self((self.0 + unit / 2) / unit * unit)
+    }
+
     /// Whole bits that pass in `span`.
     #[must_use]
     pub fn bits_in(self, span: Duration) -> u64 {
@@ -204,6 +214,13 @@ impl Serializer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rounded_rate_has_three_digits() {
+        for (exact, rounded) in [(0, 0), (999, 999), (3_324_586, 3_320_000), (99_960, 100_000)] {
+            assert_eq!(Rate::from_bps(exact).rounded(), Rate::from_bps(rounded));
+        }
+    }
 
     #[test]
     fn a_busy_line_loses_no_fraction() {

@@ -273,3 +273,37 @@ fn bench_scale_measures_one_size_in_its_own_process() {
     let wrong = longhaul(&["bench", "scale", "--only", "flows:1"]);
     assert!(!wrong.status.success() && text(&wrong.stderr).contains("flows:2 to flows:100000"));
 }
+
+/// A shell's redirection makes a file for everybody; a key in it is its owner's all the same.
+#[test]
+fn a_key_is_readable_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new("keygen");
+    let (redirected, named) = (scratch.path("redirected.key"), scratch.path("named.key"));
+    let shared = |path: &str| std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
+    let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = std::fs::File::create(&redirected).unwrap();
+    shared(&redirected);
+    let status = Command::new(env!("CARGO_BIN_EXE_longhaul")).arg("keygen").stdout(file).status().unwrap();
+    assert!(status.success());
+    assert!(longhaul(&["keygen", "--out", &named]).status.success());
+    assert_eq!((mode(&redirected), mode(&named)), (0o600, 0o600));
+    assert_eq!(longhaul(&["keygen", "--out", &named]).status.code(), Some(1), "no key is overwritten");
+
+    let site = scratch.path("site.toml");
+    let text =
+        "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"127.0.0.1:1\"\n[link]\nprotocol = \"plain\"\n";
+    std::fs::write(&site, format!("{text}[session]\nkey-file = \"redirected.key\"\n")).unwrap();
+    let check = || longhaul(&["gateway", "--check", "--config", &site]);
+    assert_eq!(text_of(&check()), "");
+    shared(&redirected);
+    let told =
+        format!("longhaul: {redirected}: others than its owner may have the key; chmod o= {redirected}\n");
+    assert_eq!(text_of(&check()), told);
+}
+
+/// What a command that succeeded said on standard error.
+fn text_of(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    text(&output.stderr)
+}

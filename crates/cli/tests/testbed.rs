@@ -116,11 +116,13 @@ fn strangers_are_counted_and_change_nothing() {
         // A counter that is still to come, so that it is no replay.
         forged[12] = 1;
         let garbage: Vec<Vec<u8>> = (0..=255_u8).map(|n| vec![n.wrapping_mul(37); usize::from(n)]).collect();
-        for datagram in garbage.iter().chain([&captured, &forged, &captured[..20].to_vec()]) {
+        let initiation = [&[1, 0, 0, 0][..], &[7; 148]].concat();
+        for datagram in garbage.iter().chain([&captured, &forged, &captured[..20].to_vec(), &initiation]) {
             socket.send_to(datagram, gateway).unwrap();
         }
     });
-    for reason in ["dropped_replayed", "dropped_forged", "dropped_truncated", "dropped_unknown_type"] {
+    let sealed = ["dropped_replayed", "dropped_forged", "dropped_forged_handshake"];
+    for reason in sealed.into_iter().chain(["dropped_truncated", "dropped_unknown_type"]) {
         testbed.wait_until(reason, 10, || dropped(reason) > 0);
     }
     assert_eq!(testbed.status("gw2")["handshakes"], 1, "the session lives");
@@ -300,6 +302,37 @@ fn a_gateway_tells_how_it_is_and_whom_it_refuses() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("status file /proc/none/gw2.status: "), "{stderr}");
+}
+
+/// Root's rights open the devices. The link works without them.
+#[test]
+fn a_gateway_becomes_the_configured_user() {
+    if missing("a_gateway_becomes_the_configured_user") {
+        return;
+    }
+    let testbed = Testbed::up("user", &["--protocol", "cotmll"], &["--delay", "5 ms"].map(str::to_owned));
+    testbed.kill_gateway("gw2");
+    let directory = bench::directory_of(testbed.name());
+    let site = std::fs::read_to_string(directory.join("gw2.toml")).unwrap();
+    let (site, _) = site.split_once("[status]").unwrap();
+    let config = directory.join("user.toml");
+    std::fs::write(&config, format!("user = \"nobody\"\n{site}")).unwrap();
+    let config = config.to_str().unwrap();
+    let mut gateway = testbed.start("gw2", &[env!("CARGO_BIN_EXE_longhaul"), "gateway", "--config", config]);
+    let status = || std::fs::read_to_string(format!("/proc/{}/status", gateway.id())).unwrap();
+    testbed.wait_until("it is another user", 10, || status().contains("Uid:\t65534\t65534\t65534\t65534"));
+    let status = status();
+    let net_admin = "0000000000001000";
+    for (set, want) in [("CapPrm", net_admin), ("CapEff", net_admin), ("CapInh", "0000000000000000")] {
+        assert!(status.contains(&format!("{set}:\t{want}\n")), "{status}");
+    }
+    for want in ["Gid:\t65534\t65534\t65534\t65534\n", "Groups:\t \n", "NoNewPrivs:\t1\n"] {
+        assert!(status.contains(want), "{want}: {status}");
+    }
+    let server = testbed.serve(10_000);
+    testbed.download(&server, 30);
+    bench::signal(gateway.id(), "TERM");
+    assert!(gateway.wait().unwrap().success());
 }
 
 /// A namespace of somebody else's stays as it is.

@@ -233,7 +233,9 @@ impl Site {
                  [link]\nprotocol = {protocol}\nclean = true\n\
                  [session]\nkey = \"{key}\"\n\
                  [status]\nfile = {status:?}\ninterval = \"200 ms\"\n",
-                TUNNEL[side], WIRE[side],
+                TUNNEL[side],
+                WIRE[side],
+                key = key.as_str(),
             );
             fs::write(&config, text)?;
             let arguments = ["gateway", "--config", &config.display().to_string()].map(str::to_owned);

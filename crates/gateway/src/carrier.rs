@@ -6,7 +6,7 @@ pub mod udp;
 
 use core::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use base::Instant;
@@ -34,6 +34,49 @@ pub enum Address {
     Serial,
 }
 
+/// A way to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Where the peer is.
+    pub peer: Address,
+    /// Which of our addresses it knows, so that answers come from there; `None` leaves that to the kernel.
+    pub local: Option<IpAddr>,
+}
+
+impl Path {
+    /// Bytes of the fixed form.
+    pub(crate) const LEN: usize = 16 + 2 + 16;
+
+    /// Whether what comes on `other` comes on this path.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self.peer == other.peer && (self.local.is_none() || self.local == other.local)
+    }
+
+    /// A fixed form that no other path has.
+    pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
+        let octets = |ip| match ip {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+            IpAddr::V6(ip) => ip.octets(),
+        };
+        let (ip, port) = match self.peer {
+            Address::Udp(peer) => (octets(peer.ip()), peer.port()),
+            Address::Serial => ([0; 16], 0),
+        };
+        let mut bytes = [0; Self::LEN];
+        bytes[..16].copy_from_slice(&ip);
+        bytes[16..18].copy_from_slice(&port.to_le_bytes());
+        bytes[18..].copy_from_slice(&octets(self.local.unwrap_or(Ipv6Addr::UNSPECIFIED.into())));
+        bytes
+    }
+}
+
+impl From<Address> for Path {
+    fn from(peer: Address) -> Self {
+        Self { peer, local: None }
+    }
+}
+
 /// What happened to datagrams that were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -41,7 +84,11 @@ pub enum Sent {
     Yes,
     /// The kernel's buffer is full; try again when the carrier is writable.
     Full,
-    /// The kernel refused them: no route, too long, nobody there.
+    /// The device's queue is full, of which the kernel does not say when it has room; try again in a while.
+    Busy,
+    /// Longer than the device carries.
+    TooLong,
+    /// The kernel refused them: no route, nobody there.
     Refused,
 }
 
@@ -71,11 +118,19 @@ impl Carrier {
     }
 
     /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter.
-    pub fn send(&mut self, to: Address, bytes: &[u8], segment: usize) -> Sent {
-        match (self, to) {
-            (Self::Udp(udp), Address::Udp(to)) => udp.send(to, bytes, segment),
+    pub fn send(&mut self, to: Path, bytes: &[u8], segment: usize) -> Sent {
+        match (self, to.peer) {
+            (Self::Udp(udp), Address::Udp(peer)) => udp.send(peer, to.local, bytes, segment),
             (Self::Serial(serial), Address::Serial) => serial.send(bytes),
             _ => Sent::Refused,
+        }
+    }
+
+    /// Sends a datagram that is longer than the path carries in one packet: in parts, if need be.
+    pub fn send_long(&mut self, to: Path, datagram: &[u8]) -> Sent {
+        match (self, to.peer) {
+            (Self::Udp(udp), Address::Udp(peer)) => udp.send_long(peer, datagram),
+            _ => Sent::TooLong,
         }
     }
 
@@ -83,10 +138,12 @@ impl Carrier {
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
-    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(Address, &mut [u8])) -> io::Result<usize> {
+    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(Path, &mut [u8])) -> io::Result<usize> {
         match self {
-            Self::Udp(udp) => udp.receive(|from, datagram| handle(Address::Udp(from), datagram)),
-            Self::Serial(serial) => serial.receive(now, |datagram| handle(Address::Serial, datagram)),
+            Self::Udp(udp) => udp.receive(|peer, local, datagram| {
+                handle(Path { peer: Address::Udp(peer), local }, datagram);
+            }),
+            Self::Serial(serial) => serial.receive(now, |datagram| handle(Address::Serial.into(), datagram)),
         }
     }
 

@@ -25,14 +25,6 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since 1970 by the system's calendar, which may be put back.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
-pub fn calendar() -> u64 {
-    let since = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// Lets `span` pass.
 #[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
 pub fn sleep(span: Duration) {

@@ -1,6 +1,8 @@
 //! The daemon's configuration file.
 //!
 //! ```toml
+//! user = "longhaul"               # optional: whom the daemon becomes once its devices are open
+//!
 //! [tun]
 //! name = "sat0"
 //! addresses = ["10.77.0.1/30", "fd77::1/64"]
@@ -10,6 +12,7 @@
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
 //! peer = "198.51.100.7:51900"     # optional: who has none waits to be called
+//! pin-peer = true                 # optional: the peer is nowhere else
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
 //! [carrier.serial]                # instead of UDP: frames of EFL on a serial line
@@ -20,7 +23,8 @@
 //! [link]
 //! protocol = "cotmll"             # or a table with its parameters: { cotmll = { ordered = true } }
 //! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
-//! queue = { drop-tail = { packets = 100 } }
+//! round-trip = "600 ms"           # optional: measured
+//! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
@@ -38,13 +42,15 @@ mod carrier;
 mod values;
 
 use core::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use base::Duration;
 use base::config::ConfigError;
-use link::{OnceDscp, Protocol};
+use base::{Duration, Rate};
+use link::{Edge, LineLimits, OnceDscp, Protocol, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
+use zeroize::Zeroizing;
 
 use crate::key::PresharedKey;
 use crate::tun::netlink::Prefix;
@@ -55,6 +61,9 @@ pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
+    /// Whom the daemon becomes once its devices are open, keeping the right to set routes; `None` stays who it is.
+    #[serde(default)]
+    pub user: Option<String>,
     /// The device that applications' packets pass.
     pub tun: Tun,
     /// What carries frames to the peer.
@@ -66,6 +75,9 @@ pub struct Config {
     /// Where the daemon says how it is.
     #[serde(default)]
     pub status: Option<Status>,
+    /// The file that it was read from.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 /// The TUN device.
@@ -96,9 +108,12 @@ pub struct Link {
     /// serial line is its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<PositiveRate>,
-    /// Where packets wait for the link.
-    #[serde(default)]
-    pub queue: link::queue::Config,
+    /// Where packets wait for the link; unless told, for one round trip at the rate ([`Link::queue`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<link::queue::Config>,
+    /// Round trip between the two ends; measured unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Duration>,
     /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; none unless told.
     /// Each end decides about what it sends.
     #[serde(default, skip_serializing_if = "OnceDscp::is_empty")]
@@ -140,12 +155,34 @@ impl Link {
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
-        if self.queue.needs_rate() && self.rate.is_none() {
+        if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate.is_none() {
             let message =
                 "a queue with a time and no rate for the link; allowed are packets and bytes, or a rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())
+    }
+
+    /// The queue in front of a link that is paced at `rate`, with packets of up to `mtu` bytes, once the round trip was
+    /// `measured`. What it holds unless told leaves within a round trip: with that, TCP uses a link fully.
+    #[must_use]
+    pub fn queue(&self, rate: Option<Rate>, measured: Option<Duration>, mtu: u32) -> queue::Config {
+        self.queue.unwrap_or_else(|| {
+            let bytes = rate.map_or(QUEUE_WITHOUT_RATE, |rate| {
+                let time = self.round_trip.or(measured).unwrap_or(ROUND_TRIP_UNKNOWN);
+                let (shortest, longest) = ROUND_TRIPS;
+                let bits = rate.bits_in(time.clamp(shortest, longest));
+                (bits / 8).max(QUEUE_PACKETS * u64::from(mtu))
+            });
+            queue::Config::DropTail(queue::drop_tail::Config::bytes(bytes))
+        })
+    }
+
+    /// What keeps the protocol from filling a link with this round trip, if something does.
+    #[must_use]
+    pub fn edge(&self, carrier: &Carrier, round_trip: Duration) -> Option<Edge> {
+        let line = LineLimits::new(carrier.frame_limit(), self.rate.map(|rate| rate.0));
+        self.protocol.edge(&line, round_trip)
     }
 
     /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
@@ -160,6 +197,14 @@ impl Link {
     }
 }
 
+/// What a queue is made for before a round trip was measured: that of a geostationary satellite.
+const ROUND_TRIP_UNKNOWN: Duration = Duration::from_millis(600);
+/// Round trips that a queue is made for: hosts may be farther away than the gateways, but no queue holds for ever.
+const ROUND_TRIPS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
+/// Packets that a queue holds at least.
+const QUEUE_PACKETS: u64 = 10;
+/// Bytes that wait in front of a link without a rate, where the kernel's own queues hold most.
+const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 /// Air time that one packet may take.
 const SUPER_SEGMENT_TIME: Duration = Duration::from_millis(4);
 /// The kernel's own limit for a device's `gso_max_size`.
@@ -235,6 +280,10 @@ impl Config {
                     format!("the peer cannot be reached from {listen}; allowed is one family for both");
                 Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))
             }
+            Carrier::Udp(Udp { peer: None, pin_peer: true, .. }) => {
+                let message = "pin-peer without a peer; allowed with one".to_owned();
+                Err(Complaint::at(places.carrier.udp.pin_peer.as_ref(), message))
+            }
             Carrier::Serial(serial) if self.link.rate.is_some_and(|rate| rate.0 > serial.line_rate()) => {
                 let (baud, limit) = (serial.baud, serial.line_rate());
                 let message =
@@ -253,6 +302,7 @@ impl Config {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
         let mut config = Self::parse(&file, &text)?;
+        config.file = Some(path.to_owned());
         // A relative key file lies beside the configuration that names it.
         if let (Some(key), Some(parent)) = (&mut config.session.key_file, path.parent()) {
             *key = parent.join(&*key);
@@ -289,9 +339,10 @@ struct CarrierPlaces {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "kebab-case")]
 struct UdpPlaces {
     peer: Option<Place>,
+    pin_peer: Option<Place>,
 }
 
 #[derive(Default, Deserialize)]
@@ -328,6 +379,15 @@ impl SessionKey {
         Self { key_file: None, key: Some(key) }
     }
 
+    /// The file that holds the key, `config` being that of the configuration, if others than its owner and group have
+    /// any rights to it.
+    #[must_use]
+    pub fn exposed<'a>(&'a self, config: &'a Path) -> Option<&'a Path> {
+        let file = self.key_file.as_deref().unwrap_or(config);
+        let metadata = std::fs::metadata(file).ok()?;
+        (metadata.mode() & 0o007 != 0).then_some(file)
+    }
+
     /// The key itself.
     ///
     /// # Errors
@@ -338,7 +398,7 @@ impl SessionKey {
         }
         let path = self.key_file.as_deref().unwrap_or(Path::new(""));
         let about = |error: &dyn std::fmt::Display| ConfigError::about(&path.display().to_string(), error);
-        let text = std::fs::read_to_string(path).map_err(|error| about(&error))?;
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|error| about(&error))?);
         text.trim().parse().map_err(|error| about(&error))
     }
 }

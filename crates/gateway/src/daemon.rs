@@ -6,32 +6,38 @@
 
 mod complaints;
 mod inbound;
+mod notice;
 mod outbound;
+mod reload;
 mod status;
+mod survey;
 
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use base::config::ConfigError;
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 use link::queue::Site;
-use link::{Endpoint, Entry, LineLimits, Protocol};
+use link::{Endpoint, Entry, LineLimits};
 
+use crate::carrier::Carrier;
 use crate::carrier::batch::Batch;
-use crate::carrier::{Address, Carrier};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
-use crate::key::random_bytes;
 use crate::pacer::Pacer;
+use crate::privileges;
+use crate::random::Random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
-use crate::session::{Event, Rejection, Session, Timing};
-use crate::signals::Signals;
+use crate::session::{Event, Session, Timing};
+use crate::signals::{Signal, Signals};
+use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings};
 use complaints::Complaints;
 
+pub use notice::Notice;
 pub use status::{Status, read_status, replace};
 
 /// A running gateway.
@@ -41,25 +47,33 @@ pub struct Gateway {
     clock: Clock,
     tun: Tun,
     carrier: Carrier,
-    session: Session<Address>,
+    session: Session,
     endpoint: Box<dyn Endpoint>,
     entry: Entry,
     pacer: Pacer,
     batch: Batch,
     /// Whether the carrier's buffer is full, and the batch waits.
     blocked: bool,
+    /// When a device whose queue was full is tried again.
+    retry_at: Option<Instant>,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
     /// Bytes that the carrier adds to a datagram.
     header_len: usize,
     /// The longest frame that a datagram holds.
     frame_limit: usize,
+    survey: Survey,
+    /// The rate and round trip that the queue was last made for.
+    queue_for: (Option<Rate>, Option<Duration>),
     traffic: Traffic,
     rejected: Reasons,
     discarded: Reasons,
     /// What happened to the session since the last notice.
     events: Vec<Event>,
     complaints: Complaints,
+    /// Since when nobody has answered, and after how much silence that is told.
+    silent_since: Instant,
+    silence_told: Duration,
     status_at: Instant,
 }
 
@@ -76,32 +90,13 @@ pub(crate) struct Traffic {
     /// With all headers.
     bytes_sent: Counter,
     fillers_sent: Counter,
-    /// No route, or longer than the path carries.
+    /// Cut when the path carried more, and sent with leave to fragment them.
+    datagrams_fragmented: Counter,
+    /// No route, or longer than the device carries.
     datagrams_refused: Counter,
     datagrams_received: Counter,
     /// Overtaken on the way, where the protocol needs order.
     datagrams_dropped_late: Counter,
-}
-
-/// What a gateway tells whoever runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// A session is established with the gateway at this address.
-    Established {
-        /// Where the peer is.
-        peer: Address,
-        /// Whether it lost its state since the last session, so that the link starts afresh.
-        restarted: bool,
-    },
-    /// There is no session any more.
-    Lost,
-    /// Somebody wants a session who cannot have one; told now and then only.
-    Refused {
-        /// Who.
-        from: Address,
-        /// Why not.
-        reason: Rejection,
-    },
 }
 
 /// Why a gateway cannot start, or go on.
@@ -126,6 +121,14 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// The user that the daemon is to become.
+    #[error("user {user}: {error}")]
+    User {
+        /// Its name.
+        user: String,
+        /// What the kernel says.
+        error: io::Error,
+    },
     /// The status file cannot be written.
     #[error("status file {}: {error}", file.display())]
     Status {
@@ -139,11 +142,13 @@ pub enum GatewayError {
     System(#[from] io::Error),
 }
 
+/// Silence that is told at first; then when it has become four times as long.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Packets read from the TUN, or batches from the carrier, before the other direction has its turn.
 const TURN: usize = 16;
 
 impl Gateway {
-    /// Opens and configures the devices.
+    /// Opens and configures the devices, and gives the rights up that this took, if the configuration says so.
     ///
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
@@ -162,21 +167,29 @@ impl Gateway {
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
         let capabilities = endpoint.capabilities();
-        let (rate, seed) = (link.rate.map(|rate| rate.0), u64::from_ne_bytes(random_bytes()));
-        let site = Site { rate, seed, name: "link" };
+        let rate = link.rate.map(|rate| rate.0);
+        let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
+        let queue = link.queue(rate, None, config.tun.mtu.0);
         let key = config.session.load()?;
         let tun = open_tun(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
-        let session = Session::new(key, config.carrier.peer(), &agreement(link.protocol), timing(&config));
+        if let Some(user) = &config.user {
+            privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
+        }
+        let (peer, random) = (config.carrier.peer(), Random::system());
+        let session = Session::new(key, peer, &link.protocol.agreement(), timing(&config), random);
         let gateway = Self {
             clock: Clock::start(),
             session,
-            entry: Entry::new(&link.queue, &site, link.once_dscp, capabilities),
+            entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
             endpoint,
-            pacer: Pacer::new(link.rate.map(|rate| rate.0), link.fillers),
+            pacer: Pacer::new(rate, link.fillers),
+            survey: survey::of(&config),
+            queue_for: (rate, None),
             batch: Batch::default(),
             blocked: false,
+            retry_at: None,
             needs_order: capabilities.needs_order,
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
@@ -185,6 +198,8 @@ impl Gateway {
             discarded: Reasons::default(),
             events: Vec::new(),
             complaints: Complaints::default(),
+            silent_since: Instant::ZERO,
+            silence_told: SILENCE,
             status_at: Instant::ZERO,
             tun,
             carrier,
@@ -194,26 +209,37 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Runs until a signal asks to end; `notify` hears what happens.
+    /// Runs until a signal asks to end; `notify` hears what happens. A configuration that was read from a file is read again
+    /// when a signal asks for that.
     ///
     /// # Errors
     /// The TUN device or the socket is gone.
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
+        notify(Notice::Started(self.introduction()));
         let mut ready = [Ready::default(); 3];
         loop {
             let [from_tun, from_carrier, from_signals] = ready;
-            if from_signals.read && signals.received() {
-                self.remove_status();
-                return Ok(());
-            }
             let now = self.clock.now();
+            match if from_signals.read { signals.poll() } else { None } {
+                Some(Signal::End) => {
+                    self.remove_status();
+                    return Ok(());
+                }
+                Some(Signal::Reload) => self.reload(now, &mut notify),
+                None => {}
+            }
             self.session.handle_timeout(now);
             self.handle_timeout(now);
             if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
                 self.receive(now)?;
             }
             self.handle_events(&mut notify);
+            self.watch_silence(now, &mut notify);
+            self.follow_path(now, &mut notify);
+            if self.retry_at.take_if(|at| *at <= now).is_some() {
+                self.blocked = false;
+            }
             if from_carrier.write {
                 self.blocked = !self.carrier.flush();
             }
@@ -229,10 +255,40 @@ impl Gateway {
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
                 Interest::either(self.tun.as_fd(), self.wants_packets(), false),
-                Interest::either(self.carrier.as_fd(), true, self.blocked || self.carrier.has_unsent()),
+                Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
                 Interest::read(signals.as_fd()),
             ];
             ready = wait(interests, Some(timeout))?;
+        }
+    }
+
+    /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
+    fn wants_to_write(&self) -> bool {
+        (self.blocked && self.retry_at.is_none()) || self.carrier.has_unsent()
+    }
+
+    /// What this gateway is, and what it waits for.
+    fn introduction(&self) -> String {
+        let Config { tun, carrier, link, .. } = &self.config;
+        let rate = link.rate.map_or_else(|| "no rate set".to_owned(), |rate| rate.0.to_string());
+        let (name, protocol) = (tun.name.as_str(), link.protocol.name());
+        let waits = match carrier.peer().address {
+            Some(peer) => format!("calling {peer}"),
+            None => "waiting to be called".to_owned(),
+        };
+        format!("{name} over {carrier}, {protocol}, {rate}; {waits}")
+    }
+
+    /// Tells, once in a while, that nobody answers.
+    fn watch_silence(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+        if self.session.is_heard(now) {
+            self.silent_since = now;
+            self.silence_told = SILENCE;
+        }
+        let silence = now.saturating_since(self.silent_since);
+        if silence >= self.silence_told && self.config.carrier.peer().address.is_some() {
+            self.silence_told = self.silence_told.saturating_mul(4);
+            notify(Notice::Unanswered { peer: self.config.carrier.peer().address, silence });
         }
     }
 
@@ -264,8 +320,11 @@ impl Gateway {
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
         };
+        let control = if self.session.is_heard(now) { self.survey.poll_timeout() } else { None };
         [
             transmit,
+            control,
+            self.retry_at,
             self.endpoint.poll_timeout(),
             self.session.poll_timeout(),
             self.carrier.poll_timeout(),
@@ -282,11 +341,6 @@ impl Gateway {
             self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
         interval.max(Duration::from_millis(10))
     }
-}
-
-/// What both ends must have in common.
-fn agreement(protocol: Protocol) -> String {
-    serde_json::to_string(&protocol).unwrap_or_else(|_| protocol.name().to_owned())
 }
 
 /// Keep-alives leave room on a slow link.

@@ -5,10 +5,13 @@ use core::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Deserializer, de};
+use zeroize::{Zeroize as _, Zeroizing};
 
-/// A secret that both gateways of a link know. `Debug` does not show it; [`PresharedKey::to_base64`] does.
+use crate::random::Random;
+
+/// A secret that both gateways of a link know, wiped from memory when it is dropped. `Debug` does not show it;
+/// [`PresharedKey::to_base64`] does.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PresharedKey([u8; KEY_LEN]);
 
@@ -35,7 +38,7 @@ impl PresharedKey {
     /// If the system has no random source.
     #[must_use]
     pub fn generate() -> Self {
-        Self(random_bytes())
+        Self(Random::system().draw())
     }
 
     /// A key of these bytes.
@@ -57,12 +60,17 @@ impl PresharedKey {
     }
 }
 
+impl Drop for PresharedKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
 impl FromStr for PresharedKey {
     type Err = NotAKey;
     fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let bytes = STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?;
-        let len = bytes.len();
-        bytes.try_into().map(Self).map_err(|_| NotAKey::Length(len))
+        let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?);
+        bytes[..].try_into().map(Self).map_err(|_| NotAKey::Length(bytes.len()))
     }
 }
 
@@ -75,15 +83,8 @@ impl fmt::Debug for PresharedKey {
 impl<'de> Deserialize<'de> for PresharedKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // The complaint must not repeat a nearly right secret.
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        Zeroizing::new(String::deserialize(deserializer)?).parse().map_err(de::Error::custom)
     }
-}
-
-/// Bytes from the system's random source.
-pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).expect("the system has a random source");
-    bytes
 }
 
 #[cfg(test)]

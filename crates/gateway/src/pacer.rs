@@ -5,7 +5,7 @@ use base::{Duration, Instant, Rate, Serializer};
 /// Paces frames to the link rate, and idle chatter to a rate of its own.
 ///
 /// Frames leave in bursts of at most [`QUANTUM`] of line time, plus what a late wake-up must make up for,
-/// at most [`CATCH_UP`].
+/// at most [`catch_up`].
 #[derive(Clone, Debug)]
 pub struct Pacer {
     /// None on a link without a rate.
@@ -17,8 +17,12 @@ pub struct Pacer {
 
 /// Line time that may be sent ahead: a timer's granularity, for batches on fast links.
 pub const QUANTUM: Duration = Duration::from_micros(200);
-/// Lateness that is made up for, so that a late timer costs no throughput.
-pub const CATCH_UP: Duration = Duration::from_millis(1);
+/// Lateness that is made up for, so that a late timer costs no throughput: as long as 64 KiB take, which carriers are used to
+/// from super-segments, but from 1 ms to 10 ms, by which a busy machine's timers are late.
+#[must_use]
+pub fn catch_up(rate: Rate) -> Duration {
+    rate.time_for(65_536 * 8).clamp(Duration::from_millis(1), Duration::from_millis(10))
+}
 /// Up to this link rate an idle line is kept busy, as the thesis has it (Faulkner 2004, 2.2).
 pub const ALWAYS_BUSY: Rate = Rate::from_bps(1_000_000);
 
@@ -33,6 +37,22 @@ impl Pacer {
             _ => Duration::from_nanos(1_000_000_000 / u64::from(fillers)),
         };
         Self { line: rate.map(Serializer::new), filler_interval, filler_at: Instant::ZERO }
+    }
+
+    /// Frames leave at another rate from now on; how often an idle line speaks stays.
+    pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        let debt = self.free_at().saturating_since(now);
+        self.line = rate.map(|rate| {
+            let mut line = Serializer::new(rate);
+            line.send(now.saturating_add(debt), 0);
+            line
+        });
+    }
+
+    /// The rate, if the link has one.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.line.as_ref().map(Serializer::rate)
     }
 
     /// Whether the link has a rate.
@@ -56,7 +76,7 @@ impl Pacer {
     /// `bytes` have left.
     pub fn on_sent(&mut self, now: Instant, bytes: usize) {
         if let Some(line) = &mut self.line {
-            line.send(now.saturating_sub(CATCH_UP), bytes as u64 * 8);
+            line.send(now.saturating_sub(catch_up(line.rate())), bytes as u64 * 8);
         }
     }
 
@@ -98,7 +118,7 @@ mod tests {
             longest = longest.max(burst);
             now = pacer.free_at().max(now) + lateness;
         }
-        let bound = rate.bits_in(QUANTUM + CATCH_UP) + 2 * frame as u64 * 8;
+        let bound = rate.bits_in(QUANTUM + catch_up(rate)) + 2 * frame as u64 * 8;
         assert!(longest <= bound, "a burst of {longest} bits at {rate}, bound {bound}");
         bits
     }
@@ -107,11 +127,14 @@ mod tests {
     fn the_rate_is_met_with_late_timers_and_bursts_stay_bounded() {
         let span = Duration::from_secs(2);
         for bps in [9_600, 256_000, 1_000_000, 100_000_000, 10_000_000_000] {
-            for lateness in [0, 1_000, 60_000, 900_000] {
+            for lateness in [0, 1_000, 60_000, 900_000, 9_000_000] {
+                if lateness > catch_up(Rate::from_bps(bps)).as_nanos() {
+                    continue;
+                }
                 let rate = Rate::from_bps(bps);
                 let bits = bits_sent(rate, 496, Duration::from_nanos(lateness), span);
                 let want = rate.bits_in(span);
-                let slack = rate.bits_in(QUANTUM + CATCH_UP * 2) + 3 * 496 * 8;
+                let slack = rate.bits_in(QUANTUM + catch_up(rate) * 2) + 3 * 496 * 8;
                 assert!(bits.abs_diff(want) <= slack, "{bits} of {want} at {rate}, {lateness} ns late");
             }
         }
@@ -133,6 +156,20 @@ mod tests {
         let mut silent = Pacer::new(None, 0);
         silent.on_filler(now);
         assert!(!silent.allows_filler(now + Duration::from_secs(1_000_000)));
+    }
+
+    #[test]
+    fn another_rate_holds_after_what_was_sent() {
+        let mut pacer = Pacer::new(Some(Rate::from_bps(8_000)), 50);
+        let now = Instant::ZERO + Duration::from_secs(1);
+        pacer.on_sent(now, 1000);
+        let free_at = pacer.free_at();
+        pacer.set_rate(now, Some(Rate::from_bps(16_000)));
+        assert_eq!((pacer.free_at(), pacer.rate()), (free_at, Some(Rate::from_bps(16_000))));
+        pacer.on_sent(now, 1000);
+        assert_eq!(pacer.free_at(), free_at + Duration::from_millis(500));
+        pacer.set_rate(now, None);
+        assert!(pacer.is_free(now));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use base::Rng;
 use channel::{Channel, Line};
 use link::queue::Site;
-use link::{Entry, LineLimits, efl};
+use link::{Entry, LineLimits};
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
@@ -181,8 +181,8 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
         ]))),
         Some(protocol) => {
             let end = |line: Line, direction| {
-                let frame_limit = if link.framing == Framing::Ideal { usize::MAX } else { efl::MAX_BODY };
-                let endpoint = protocol.build(&LineLimits::new(frame_limit, Some(line.rate())));
+                let endpoint =
+                    protocol.build(&LineLimits::new(link.framing.frame_limit(), Some(line.rate())));
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
                 let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());

@@ -4,6 +4,7 @@
 //! run on the same channel realisations; `--set key=value` does the same from the command line.
 
 mod check;
+mod edges;
 mod overrides;
 pub mod topology;
 mod traffic;

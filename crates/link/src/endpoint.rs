@@ -128,6 +128,12 @@ pub trait Endpoint: Debug + Send {
         None
     }
 
+    /// The line carries frames of at most `limit` bytes from now on, headers of the protocol included; at least
+    /// [`SHORTEST_FRAME_LIMIT`](crate::line::SHORTEST_FRAME_LIMIT). Frames that were cut before may still come out longer:
+    /// whoever owns the line must get those across otherwise. A protocol that does not override this cuts all frames
+    /// as it always did.
+    fn set_frame_limit(&mut self, _limit: usize) {}
+
     /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.
     fn reset(&mut self);
 

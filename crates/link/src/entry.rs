@@ -41,6 +41,16 @@ impl Entry {
         }
     }
 
+    /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
+    /// protocol sends everything once anyway.
+    pub fn reconfigure(&mut self, queue: &queue::Config, site: &queue::Site<'_>, marks: OnceDscp) {
+        self.marks = marks;
+        self.queue.set_limits(queue, site);
+        if let Some(once) = &mut self.once {
+            once.set_limits(queue, site);
+        }
+    }
+
     /// Appends a packet to the queue that its marks ask for.
     ///
     /// # Errors

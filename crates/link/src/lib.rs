@@ -8,6 +8,7 @@
 
 pub mod capabilities;
 pub mod cotmll;
+pub mod edge;
 pub mod efl;
 pub mod endpoint;
 pub mod entry;
@@ -23,6 +24,7 @@ mod reassembly;
 pub mod treatment;
 
 pub use capabilities::Capabilities;
+pub use edge::Edge;
 pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 pub use entry::{Entry, OnceDscp};
 pub use event::{Event, Header};

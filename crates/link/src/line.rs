@@ -2,7 +2,8 @@
 
 use base::Rate;
 
-/// The properties of a line that an endpoint is built for. They stay as long as the endpoint lives.
+/// The properties of a line that an endpoint is built for. The longest frame may change later
+/// ([`Endpoint::set_frame_limit`](crate::Endpoint::set_frame_limit)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLimits {
     frame_limit: usize,

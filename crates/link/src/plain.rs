@@ -156,6 +156,11 @@ impl Endpoint for Plain {
         if self.waiting.is_empty() { Demand::Nothing } else { Demand::Fresh }
     }
 
+    /// Nothing is cut in advance: every frame from now on fits.
+    fn set_frame_limit(&mut self, limit: usize) {
+        self.max_len = limit;
+    }
+
     /// A packet that was partly sent starts again.
     fn reset(&mut self) {
         self.cut = 0;

@@ -11,7 +11,7 @@
 //! Where a scenario does not say which format of COTMLL it means, it is the thesis's, which the lab reproduces. A gateway means the
 //! wide one ([`of_gateway`]).
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
@@ -56,6 +56,28 @@ impl Protocol {
             Self::Plain(_) => "plain",
             Self::Cotmll(_) | Self::Wide(_) => "cotmll",
         }
+    }
+
+    /// What both ends of a link must have in common, as text: what changes what is on the line. Parameters that have their
+    /// defaults are left out, so that ends which know different ones agree where they can.
+    #[must_use]
+    pub fn agreement(&self) -> String {
+        let mut agreement = self.name().to_owned();
+        let mut say = |key: &str, value: u32, default: u32| {
+            if value != default {
+                let _ = write!(agreement, " {key}={value}");
+            }
+        };
+        match self {
+            Self::Plain(_) => {}
+            Self::Cotmll(config) => {
+                let default = cotmll::Config::default();
+                say("window", config.window.get(), default.window.get());
+                say("ordered", config.ordered.into(), default.ordered.into());
+                say("sessions", config.sessions.get(), default.sessions.get());
+            }
+        }
+        agreement
     }
 
     /// What it does and needs: the same as its endpoints say.
@@ -236,6 +258,21 @@ mod tests {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
             assert_eq!(base::config::parse::<Scenario>("s.toml", &written).unwrap().protocol, protocol);
+        }
+    }
+
+    #[test]
+    fn ends_need_to_agree_on_what_is_on_the_line_alone() {
+        for (text, agreement) in [
+            ("\"plain\"", "plain"),
+            ("{ plain = { buffer = 3 } }", "plain"),
+            ("{ cotmll = { frame-payload = 1400, block = \"latest\", attempts = 3 } }", "cotmll"),
+            (
+                "{ cotmll = { sessions = 4, window = 66, ordered = false } }",
+                "cotmll window=66 ordered=0 sessions=4",
+            ),
+        ] {
+            assert_eq!(read(text).unwrap().agreement(), agreement);
         }
     }
 

@@ -40,6 +40,9 @@ pub trait Queue: Debug + Send {
     /// Bytes that wait.
     fn bytes(&self) -> u64;
 
+    /// Takes over other limits; what waits stays, even where it is more than they allow.
+    fn set_limits(&mut self, config: &Config, site: &Site<'_>);
+
     /// What the queue counted, by name, for reports and metrics.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }

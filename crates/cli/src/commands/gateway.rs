@@ -1,16 +1,18 @@
 //! `longhaul gateway`: the daemon.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use gateway::config::Config;
-use gateway::daemon::{Gateway, GatewayError, Notice};
+use gateway::daemon::{Gateway, GatewayError};
+use gateway::privileges;
 use gateway::signals::Signals;
+use gateway::supervisor;
 
-use super::outcome::{failure, misconfigured, say};
+use super::outcome::{complain, failure, misconfigured, say};
 
-/// Runs a gateway until it is told to end (SIGTERM, SIGINT). Needs root, or the right to make TUN devices.
+/// Runs a gateway until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the
+/// capability `CAP_NET_ADMIN`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -48,6 +50,13 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(config) => config,
         Err(error) => return misconfigured(error),
     };
+    if let Some(file) = config.session.exposed(&args.config) {
+        let file = file.display();
+        complain(format_args!("{file}: others than its owner may have the key; chmod o= {file}"));
+    }
+    if let Some(edge) = config.link.round_trip.and_then(|time| config.link.edge(&config.carrier, time)) {
+        complain(edge);
+    }
     if args.check {
         return ExitCode::SUCCESS;
     }
@@ -59,30 +68,15 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
-    let mut signals = Signals::new()?;
+    privileges::confine()?;
+    let mut signals = Signals::with_reload()?;
     let mut gateway = Gateway::new(config)?;
-    gateway.run(&mut signals, |notice| match (notice, json) {
-        (Notice::Established { peer, restarted: false }, false) => {
-            say(format_args!("session established with {peer}"));
-        }
-        (Notice::Established { peer, restarted: true }, false) => {
-            say(format_args!("session established with {peer}, which has restarted: the link starts afresh"));
-        }
-        (Notice::Lost, false) => say("session lost"),
-        (Notice::Refused { from, reason }, false) => {
-            // Nor is it a reason to end that nobody reads this.
-            let _ = writeln!(
-                std::io::stderr(),
-                "longhaul: refused {from}: {reason}; both ends need the same key and protocol"
-            );
-        }
-        (Notice::Refused { from, reason }, true) => {
-            say(serde_json::json!({ "notice": "refused", "from": from, "reason": reason.to_string() }));
-        }
-        (Notice::Established { peer, restarted }, true) => {
-            say(serde_json::json!({ "notice": "established", "peer": peer, "restarted": restarted }));
-        }
-        (Notice::Lost, true) => say(serde_json::json!({ "notice": "lost" })),
+    // A manager that does not hear it says so itself.
+    let _ = supervisor::notify_ready();
+    gateway.run(&mut signals, |notice| match json {
+        true => say(notice.to_json()),
+        false if notice.is_complaint() => complain(notice),
+        false => say(notice),
     })?;
     if json {
         say(gateway.status());

@@ -1,8 +1,9 @@
 //! `longhaul keygen`: a key for a pair of gateways.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -24,6 +25,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
     let key = PresharedKey::generate().to_base64();
+    if args.out.is_none()
+        && let Err(error) = make_output_private()
+    {
+        return failure(format_args!(
+            "standard output is a file that others may read: {error}; --out FILE makes one that they may not"
+        ));
+    }
     if let Some(path) = &args.out {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         if let Err(error) = file.and_then(|mut file| writeln!(file, "{key}")) {
@@ -37,4 +45,14 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         (Some(path), true) => println!("{}", serde_json::json!({ "file": path })),
     }
     ExitCode::SUCCESS
+}
+
+/// Shells make files that everybody may read. Whoever redirects a key to one wants that no more than we do.
+fn make_output_private() -> io::Result<()> {
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let metadata = output.metadata()?;
+    if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+        output.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(())
 }

@@ -16,6 +16,11 @@ pub(crate) fn misconfigured(error: impl Display) -> ExitCode {
     ExitCode::from(2)
 }
 
+/// Something that is to be set right, but is no reason to end.
+pub(crate) fn complain(notice: impl Display) {
+    let _ = writeln!(std::io::stderr(), "longhaul: {notice}");
+}
+
 /// A line on standard output, for commands that run long: that nobody reads it any more is no reason to end.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");

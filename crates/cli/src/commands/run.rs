@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lab::run::Recordings;
 use lab::scenario::{Override, Suite};
 
-use super::outcome::misconfigured;
+use super::outcome::{complain, misconfigured};
 use super::suite::{self, Output};
 
 /// Run a scenario in virtual time and compare its schemes.
@@ -70,6 +70,9 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     {
         let known = schemes().cloned().collect::<Vec<_>>().join(", ");
         return misconfigured(format!("--log-scheme {scheme}: no such scheme; allowed are {known}"));
+    }
+    for (link, scheme, edge) in suite.edges() {
+        complain(format_args!("link {link} of {scheme}: {edge}"));
     }
     let mut command = format!("longhaul run {}", quoted(&arguments.scenario.display().to_string()));
     for change in &overrides {

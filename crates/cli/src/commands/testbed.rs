@@ -11,7 +11,7 @@ use gateway::config::{Overhead, PositiveRate};
 use gateway::signals::Signals;
 
 use super::emulate::ChannelArgs;
-use super::outcome::{failure, misconfigured};
+use super::outcome::{complain, failure, misconfigured};
 
 /// host1 - gw1 - emulated satellite - gw2 - host2, in network namespaces of this machine. Needs root.
 #[derive(Debug, clap::Args)]
@@ -150,6 +150,9 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let link = config.map(|config| Link { config, up: up_rate, down });
     let protocol =
         link.as_ref().map_or_else(|| "none".to_owned(), |link| link.config.protocol.name().to_owned());
+    if let Some(edge) = link.as_ref().and_then(|link| link.edge(channel.delay.saturating_mul(2))) {
+        complain(edge);
+    }
     let mut signals = Signals::new().map_err(TestbedError::from)?;
     let options = Options {
         name: name.clone(),

@@ -5,12 +5,15 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use base::Duration;
+use link::{Edge, LineLimits};
 use serde::Serialize;
 
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
 use gateway::config::{self, PositiveRate};
 use gateway::key::PresharedKey;
+use gateway::session::OVERHEAD;
 
 /// The gateways' and the emulator's UDP port.
 pub const GATEWAY_PORT: u16 = 51_900;
@@ -30,6 +33,17 @@ pub struct Link {
     pub up: PositiveRate,
     /// Rate of the hub's gateway: the channel's down rate.
     pub down: PositiveRate,
+}
+
+impl Link {
+    /// What keeps the protocol from filling the faster direction at this round trip, if something does.
+    #[must_use]
+    pub fn edge(&self, round_trip: Duration) -> Option<Edge> {
+        // As the gateways' carrier has it: headers of IPv4 and UDP, and the session's.
+        let frame_limit = ETHERNET_MTU as usize - 28 - OVERHEAD;
+        let line = LineLimits::new(frame_limit, Some(self.up.0.max(self.down.0)));
+        self.config.protocol.edge(&line, round_trip)
+    }
 }
 
 /// A part of a gateway's configuration file.
@@ -131,6 +145,7 @@ pub(super) fn write_configurations(
              {site}\n[session]\nkey = \"{key}\"\n\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,
+            key = key.as_str(),
             mtu = options.mtu,
             carrier_mtu = options.carrier_mtu,
         );

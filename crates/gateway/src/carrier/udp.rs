@@ -1,7 +1,7 @@
 //! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -51,29 +51,49 @@ impl UdpCarrier {
         self.state.max_gso_segments()
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8], segment: usize) -> Sent {
+    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter, from our address `from`; `None`
+    /// leaves that to the kernel.
+    pub fn send(&self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8], segment: usize) -> Sent {
         let mut rest = bytes;
         while !rest.is_empty() {
             // The kernel may have turned segmentation off since the batch was begun.
             let len = rest.len().min(segment * self.batch_limit());
             let (now, later) = rest.split_at(len);
             let segment_size = (now.len() > segment).then_some(segment);
-            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: None };
+            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: from };
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Ok(()) => rest = later,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,
-                Err(_) => return Sent::Refused,
+                Err(error) => return outcome(&error),
             }
         }
         Sent::Yes
     }
 
-    /// Receives a batch and hands each datagram to `handle`; how many there were.
+    /// Sends one datagram with leave to fragment it, which others do not have.
+    pub fn send_long(&self, to: SocketAddr, datagram: &[u8]) -> Sent {
+        // The values are the same in both families.
+        let discover = |how| {
+            if to.is_ipv4() {
+                return set_option(&self.socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how);
+            }
+            let whole = (how != libc::IP_PMTUDISC_DONT).into();
+            set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, whole)
+                .and_then(|()| set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how))
+        };
+        let sent = discover(libc::IP_PMTUDISC_DONT).and_then(|()| self.socket.send_to(datagram, to));
+        let _ = discover(libc::IP_PMTUDISC_PROBE);
+        sent.map_or_else(|error| outcome(&error), |_| Sent::Yes)
+    }
+
+    /// Receives a batch and hands each datagram to `handle`, with where it comes from and which of our addresses it was
+    /// sent to; how many there were.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
-    pub fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
+    pub fn receive(
+        &mut self,
+        mut handle: impl FnMut(SocketAddr, Option<IpAddr>, &mut [u8]),
+    ) -> io::Result<usize> {
         let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = {
             let mut buffers = self.buffers.iter_mut();
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().expect("as many as slices")))
@@ -88,11 +108,11 @@ impl UdpCarrier {
         let mut count = 0;
         for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
             if meta.len == 0 {
-                handle(meta.addr, &mut []);
+                handle(meta.addr, meta.dst_ip, &mut []);
                 count += 1;
             }
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                handle(meta.addr, datagram);
+                handle(meta.addr, meta.dst_ip, datagram);
                 count += 1;
             }
         }
@@ -110,6 +130,34 @@ impl AsFd for UdpCarrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+fn outcome(error: &io::Error) -> Sent {
+    match error.raw_os_error() {
+        _ if error.kind() == io::ErrorKind::WouldBlock => Sent::Full,
+        Some(libc::ENOBUFS) => Sent::Busy,
+        Some(libc::EMSGSIZE) => Sent::TooLong,
+        _ => Sent::Refused,
+    }
+}
+
+fn set_option(
+    socket: &UdpSocket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the value is an integer of the given length that outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Asks for large socket buffers; the kernel may allow less.
@@ -157,6 +205,31 @@ mod tests {
         assert!((50..100).contains(&overflows(&socket)), "{}", overflows(&socket));
     }
 
+    /// The loopback device carries 65536 bytes, more than UDP can send: what is too long for it cannot be tried here.
+    #[test]
+    fn a_long_datagram_leaves_with_leave_to_fragment_it() {
+        let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = carrier.local_addr().unwrap();
+        assert_eq!(carrier.send_long(to, &[7; 60_000]), Sent::Yes);
+        let mut len = 0;
+        while len == 0 {
+            carrier.receive(|_, _, datagram| len = datagram.len()).unwrap();
+        }
+        assert_eq!(len, 60_000);
+    }
+
+    #[test]
+    fn what_the_kernel_says_tells_what_to_do() {
+        for (errno, sent) in [
+            (libc::EAGAIN, Sent::Full),
+            (libc::ENOBUFS, Sent::Busy),
+            (libc::EMSGSIZE, Sent::TooLong),
+            (libc::ENETUNREACH, Sent::Refused),
+        ] {
+            assert_eq!(outcome(&io::Error::from_raw_os_error(errno)), sent);
+        }
+    }
+
     #[test]
     fn an_empty_datagram_is_one_too() {
         let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -166,7 +239,7 @@ mod tests {
         other.send_to(b"x", to).unwrap();
         let mut lens = Vec::new();
         while lens.len() < 2 {
-            carrier.receive(|_, datagram| lens.push(datagram.len())).unwrap();
+            carrier.receive(|_, _, datagram| lens.push(datagram.len())).unwrap();
         }
         assert_eq!(lens, [0, 1]);
     }

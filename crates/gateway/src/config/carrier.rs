@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::Mtu;
 use crate::carrier::Address;
-use crate::session::OVERHEAD;
+use crate::session::{OVERHEAD, Peer};
 
 /// How frames reach the peer.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,10 +45,10 @@ impl TryFrom<Carriers> for Carrier {
 impl Carrier {
     /// Where the peer is, for who begins handshakes. On a serial line both sides do.
     #[must_use]
-    pub fn peer(&self) -> Option<Address> {
+    pub fn peer(&self) -> Peer {
         match self {
-            Self::Udp(udp) => udp.peer.map(Address::Udp),
-            Self::Serial(_) => Some(Address::Serial),
+            Self::Udp(udp) => Peer { address: udp.peer.map(Address::Udp), pinned: udp.pin_peer },
+            Self::Serial(_) => Peer { address: Some(Address::Serial), pinned: true },
         }
     }
 
@@ -67,6 +67,16 @@ impl Carrier {
         match self {
             Self::Udp(udp) => udp.mtu.0 as usize,
             Self::Serial(_) => efl::MAX_FRAME,
+        }
+    }
+
+    /// The longest packet that every path carries, where the path may carry less than is configured.
+    #[must_use]
+    pub const fn shortest_limit(&self) -> Option<usize> {
+        match self {
+            // RFC 1122, 3.3.2, and RFC 8200, 5.
+            Self::Udp(udp) => Some(if udp.listen.is_ipv4() { 576 } else { 1280 }),
+            Self::Serial(_) => None,
         }
     }
 
@@ -96,6 +106,9 @@ pub struct Udp {
     /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
     #[serde(default)]
     pub peer: Option<SocketAddr>,
+    /// Whether the peer is nowhere else: it does not move, and nobody else gets an answer.
+    #[serde(default)]
+    pub pin_peer: bool,
     /// Largest IP packet that the path carries, in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1500>,

@@ -94,7 +94,7 @@ fn a_serial_line_is_read() {
     let config = Config::parse("site.toml", &slower).unwrap();
     assert_eq!(config.link.rate, PositiveRate::new(Rate::from_bps(1920)));
     assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
-    assert_eq!(config.carrier.peer(), Some(Address::Serial));
+    assert_eq!(config.carrier.peer().address, Some(Address::Serial));
     for (serial, want) in [
         ("baud = 9600\n".to_owned(), "missing field `device`"),
         (device.to_owned(), "missing field `baud`"),
@@ -177,6 +177,7 @@ fn docs_gateway_is_complete() {
         "efl-key",
         "protocol",
         "rate",
+        "round-trip",
         "queue",
         "fillers",
         "overhead",
@@ -188,6 +189,25 @@ fn docs_gateway_is_complete() {
     ] {
         assert!(page.contains(&format!("\n| `{key}` | ")), "{key} is not described");
     }
+}
+
+#[test]
+fn the_queue_holds_a_round_trip_unless_told() {
+    let link = |more: &str| Link::parse("link.toml", &format!("protocol = \"plain\"\n{more}")).unwrap();
+    let limit = |link: Link, rate: Option<u64>, measured: Option<u64>| {
+        let queue = link.queue(rate.map(Rate::from_bps), measured.map(Duration::from_millis), 1400);
+        let queue::Config::DropTail(queue) = queue;
+        queue.bytes.unwrap().0
+    };
+    let fast = Some(80_000_000);
+    assert_eq!(limit(link(""), fast, None), 6_000_000, "as for a satellite while nothing is known");
+    assert_eq!(limit(link(""), fast, Some(250)), 2_500_000);
+    assert_eq!(limit(link(""), fast, Some(1)), 1_000_000, "hosts may be farther away than gateways");
+    assert_eq!(limit(link(""), fast, Some(60_000)), 30_000_000);
+    assert_eq!(limit(link("round-trip = \"500 ms\""), fast, Some(250)), 5_000_000);
+    assert_eq!(limit(link(""), Some(9_600), Some(250)), 14_000, "ten packets");
+    assert_eq!(limit(link(""), None, Some(250)), 4 << 20);
+    assert_eq!(limit(link("queue = { drop-tail = { bytes = \"1 kB\" } }"), fast, None), 1000);
 }
 
 #[test]

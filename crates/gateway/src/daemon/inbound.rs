@@ -6,8 +6,8 @@ use base::Instant;
 use link::{Discard, Endpoint};
 
 use super::{Gateway, TURN, Traffic};
-use crate::carrier::Address;
-use crate::session::{Event, Session};
+use crate::session::{Arrival, Event, Kind, Rejection, Session};
+use crate::survey::Survey;
 use crate::tun::{Tun, Written};
 
 impl Gateway {
@@ -22,21 +22,41 @@ impl Gateway {
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         let Self {
-            carrier, session, endpoint, tun, traffic, rejected, discarded, events, complaints, ..
+            carrier,
+            session,
+            endpoint,
+            tun,
+            traffic,
+            rejected,
+            discarded,
+            events,
+            complaints,
+            survey,
+            ..
         } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
             let received = carrier.receive(now, |from, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
-                take_events(session, endpoint.as_mut(), events);
+                take_events(session, endpoint.as_mut(), survey, events);
+                if matches!(result, Ok(Some(_))) {
+                    survey.reports.on_received(datagram.len() as u64);
+                }
                 let arrival = match result {
+                    Ok(Some(Arrival { kind: Kind::Control(kind), payload, .. })) => {
+                        if !survey.handle_control(now, kind, &datagram[payload]) {
+                            rejected.increment(Rejection::UnknownControl.counter());
+                        }
+                        return;
+                    }
                     Ok(Some(arrival)) if !arrival.payload.is_empty() => arrival,
                     Ok(_) => return,
                     Err(rejection) => {
-                        complaints.on_rejection(now, from, rejection);
+                        complaints.on_rejection(now, from.peer, rejection);
                         return rejected.increment(rejection.counter());
                     }
                 };
+                survey.reports.on_traffic();
                 if arrival.late && needs_order {
                     return traffic.datagrams_dropped_late.increment();
                 }
@@ -55,10 +75,18 @@ impl Gateway {
 }
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
-fn take_events(session: &mut Session<Address>, endpoint: &mut dyn Endpoint, events: &mut Vec<Event>) {
+fn take_events(
+    session: &mut Session,
+    endpoint: &mut dyn Endpoint,
+    survey: &mut Survey,
+    events: &mut Vec<Event>,
+) {
     while let Some(event) = session.poll_event() {
-        if event == (Event::Established { restarted: true }) {
-            endpoint.reset();
+        if let Event::Established { restarted } = event {
+            survey.on_established(restarted);
+            if restarted {
+                endpoint.reset();
+            }
         }
         events.push(event);
     }

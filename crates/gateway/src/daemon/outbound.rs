@@ -2,15 +2,17 @@
 
 use std::io;
 
-use base::Instant;
+use base::{Duration, Instant};
 use link::{Demand, Full};
 
 use super::{Gateway, TURN};
-use crate::carrier::{Address, Sent};
+use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
 /// Frames sent before arrivals have their turn: two batches.
 const FRAMES: usize = 128;
+/// Before a device whose queue was full is tried again: what a gigabit takes for a few dozen packets.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 impl Gateway {
     /// Whether packets are to be read from the TUN: always on a link with a rate, whose queue drops what is
@@ -44,25 +46,33 @@ impl Gateway {
 
     /// Sends what may leave now.
     pub(super) fn transmit(&mut self, now: Instant) {
+        if self.session.is_heard(now) {
+            while let Some((kind, body)) = self.survey.poll_control(now) {
+                self.session.send_control(now, kind, &body);
+            }
+        }
         while let Some((to, datagram)) = self.session.poll_transmit() {
             self.count_sent(1, datagram.len());
             self.pacer.on_sent(now, self.on_line(datagram.len()));
-            if self.carrier.send(to, &datagram, datagram.len()) == Sent::Refused {
-                self.traffic.datagrams_refused.increment();
+            match self.carrier.send(to, &datagram, datagram.len()) {
+                Sent::Refused => self.traffic.datagrams_refused.increment(),
+                Sent::TooLong => self.on_too_long(now, datagram.len()),
+                // What the session and the path say is said again in time.
+                Sent::Yes | Sent::Full | Sent::Busy => {}
             }
         }
-        let Some(to) = self.session.peer() else { return };
+        let Some(to) = self.session.path() else { return };
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
         if !self.session.is_heard(now) {
             return;
         }
-        if !self.batch.is_empty() && !self.flush(to) {
+        if !self.batch.is_empty() && !self.flush(now, to) {
             return;
         }
         for _ in 0..FRAMES {
             self.fill_endpoint(now);
             let Some(demand) = self.due(now) else { break };
-            if !self.make_room(to) || !self.append_frame(now, to) {
+            if !self.make_room(now, to) || !self.append_frame(now, to) {
                 break;
             }
             if demand == Demand::Filler {
@@ -70,7 +80,7 @@ impl Gateway {
                 self.traffic.fillers_sent.increment();
             }
         }
-        self.flush(to);
+        self.flush(now, to);
     }
 
     /// What the endpoint may say now, if anything.
@@ -85,12 +95,12 @@ impl Gateway {
     }
 
     /// Whether the batch takes another datagram, after it was sent if it was full.
-    fn make_room(&mut self, to: Address) -> bool {
-        self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(to)
+    fn make_room(&mut self, now: Instant, to: Path) -> bool {
+        self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(now, to)
     }
 
     /// Appends one frame, sealed, to the batch; false if there is none or the socket is full.
-    fn append_frame(&mut self, now: Instant, to: Address) -> bool {
+    fn append_frame(&mut self, now: Instant, to: Path) -> bool {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
@@ -105,35 +115,59 @@ impl Gateway {
         let len = buffer.len() - start;
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(1, len);
-        if self.batch.finish_datagram(start) {
+        self.survey.reports.on_traffic();
+        let is_long = len > self.frame_limit + OVERHEAD;
+        if !is_long && self.batch.finish_datagram(start) {
             return true;
         }
         // Longer than the batch's others: those leave first.
         let (bytes, segment) = self.batch.contents();
-        let sent = self.carrier.send(to, &bytes[..start], segment);
-        self.after_send(sent, start.div_ceil(segment));
+        if start > 0 {
+            let sent = self.carrier.send(to, &bytes[..start], segment);
+            self.after_send(now, sent, start.div_ceil(segment), segment);
+        }
         self.batch.keep_from(start);
+        if is_long {
+            // It was cut when the path carried more.
+            let sent = self.carrier.send_long(to, self.batch.contents().0);
+            self.after_send(now, sent, 1, len);
+            self.traffic.datagrams_fragmented.increment();
+            self.batch.clear();
+        }
         !self.blocked
     }
 
     /// Sends the batch; false if the socket is full and the batch must wait.
-    fn flush(&mut self, to: Address) -> bool {
+    fn flush(&mut self, now: Instant, to: Path) -> bool {
         if self.batch.is_empty() {
             return true;
         }
         let (bytes, segment) = self.batch.contents();
         let sent = self.carrier.send(to, bytes, segment);
-        self.after_send(sent, self.batch.len());
+        self.after_send(now, sent, self.batch.len(), segment);
         if !self.blocked {
             self.batch.clear();
         }
         !self.blocked
     }
 
-    fn after_send(&mut self, sent: Sent, datagrams: usize) {
-        self.blocked = sent == Sent::Full;
-        if sent == Sent::Refused {
-            self.traffic.datagrams_refused.add(datagrams as u64);
+    fn after_send(&mut self, now: Instant, sent: Sent, datagrams: usize, len: usize) {
+        self.blocked = matches!(sent, Sent::Full | Sent::Busy);
+        self.retry_at = (sent == Sent::Busy).then(|| now + BUSY_PAUSE);
+        match sent {
+            Sent::Refused => self.traffic.datagrams_refused.add(datagrams as u64),
+            Sent::TooLong => {
+                self.traffic.datagrams_refused.add(datagrams as u64);
+                self.on_too_long(now, len);
+            }
+            Sent::Yes | Sent::Full | Sent::Busy => {}
+        }
+    }
+
+    /// The device does not take datagrams of `len` bytes: shorter ones may pass.
+    fn on_too_long(&mut self, now: Instant, len: usize) {
+        if let Some(mtu) = &mut self.survey.mtu {
+            mtu.on_too_long(now, len + self.header_len);
         }
     }
 
@@ -143,6 +177,7 @@ impl Gateway {
     }
 
     fn count_sent(&mut self, datagrams: u64, len: usize) {
+        self.survey.reports.on_sent(datagrams, len as u64);
         self.traffic.datagrams_sent.add(datagrams);
         self.traffic.bytes_sent.add((len + self.header_len) as u64);
     }

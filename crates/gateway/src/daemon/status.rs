@@ -29,6 +29,7 @@ impl Gateway {
             "super_segments": self.tun.has_offloads(),
             "tun_unusable": self.tun.unusable,
             "traffic": self.traffic,
+            "path": self.path_status(),
             "carrier": named(self.carrier.counters()),
             "session": dropped,
             "discarded": self.discarded,

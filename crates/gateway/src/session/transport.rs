@@ -1,4 +1,6 @@
 //! One established session: two keys, a counter, a window.
+//!
+//! The keys are wiped once `ring` has expanded them. What it expands them to it does not wipe, and gives nobody the means to.
 
 use core::fmt;
 use core::ops::Range;
@@ -8,7 +10,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::handshake::Keys;
 use super::replay::ReplayWindow;
-use super::wire::{self, DATA_HEADER_LEN, TAG_LEN};
+use super::wire::{self, Content, DATA_HEADER_LEN, TAG_LEN};
 
 /// Counters that a session may use, far below what AES-GCM's 64-bit counter part allows.
 const COUNTER_LIMIT: u64 = 1 << 48;
@@ -28,7 +30,7 @@ pub(super) struct Transport {
     window: ReplayWindow,
 }
 
-/// Why a data datagram was refused.
+/// Why a sealed datagram was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Replayed,
@@ -60,8 +62,8 @@ impl Transport {
     }
 
     /// Seals the payload that starts [`DATA_HEADER_LEN`] bytes after `start`, in place, and appends the tag.
-    pub(super) fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) {
-        let header = wire::data_header(self.remote, self.next_counter);
+    pub(super) fn seal(&mut self, content: Content, buffer: &mut Vec<u8>, start: usize) {
+        let header = wire::sealed_header(content, self.remote, self.next_counter);
         let nonce = nonce(self.next_counter);
         self.next_counter += 1;
         let datagram = &mut buffer[start..];
@@ -73,7 +75,7 @@ impl Transport {
         buffer.extend_from_slice(tag.as_ref());
     }
 
-    /// Opens a data datagram in place; where its payload is, and whether it is the newest so far.
+    /// Opens a sealed datagram in place; where its payload is, and whether it is the newest so far.
     pub(super) fn open(
         &mut self,
         datagram: &mut [u8],

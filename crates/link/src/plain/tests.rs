@@ -165,3 +165,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn frames_are_shorter_once_the_line_says_so() {
+    let mut plain = Plain::new(Config::default(), &LineLimits::new(1000, None));
+    let mut far = Plain::new(Config::default(), &LineLimits::default());
+    let packet = [&[0x45_u8], [7; 998].as_slice()].concat();
+    plain.offer(Instant::ZERO, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
+    plain.set_frame_limit(300);
+    let mut lens = Vec::new();
+    let mut frame = Vec::new();
+    while plain.poll_frame(Instant::ZERO, &mut frame).is_some() {
+        lens.push(frame.len());
+        far.handle_frame(Instant::ZERO, &frame).unwrap();
+        frame.clear();
+    }
+    assert_eq!(lens, [300, 300, 300, 999 - 3 * 296 + 4]);
+    assert_eq!(&*far.poll_packet().unwrap(), &*packet);
+}

@@ -51,6 +51,21 @@ impl WhenFull {
 }
 
 impl Config {
+    /// A limit in bytes alone.
+    #[must_use]
+    pub const fn bytes(limit: u64) -> Self {
+        Self { packets: None, bytes: Some(Size(limit)), time: None, when_full: WhenFull::DropArriving }
+    }
+
+    /// Packets and bytes that may wait on a site.
+    fn limits(&self, site: &Site<'_>) -> (usize, u64) {
+        let bytes_in = |time| site.rate.map(|rate| rate.bits_in(time).div_ceil(8));
+        let by_time = self.time.and_then(bytes_in);
+        let bytes = self.bytes.map(|limit| limit.0).into_iter().chain(by_time).min();
+        let packets = self.packets.or(if bytes.is_none() { Some(DEFAULT_PACKETS) } else { None });
+        (packets.map_or(usize::MAX, |limit| limit.get() as usize), bytes.unwrap_or(u64::MAX))
+    }
+
     /// A limit in packets alone.
     #[must_use]
     pub const fn packets(limit: NonZeroU32) -> Self {
@@ -82,15 +97,12 @@ impl DropTail {
     /// The empty queue called `name` on a site.
     #[must_use]
     pub fn new(config: Config, site: &Site<'_>, name: &str) -> Self {
-        let bytes_in = |time| site.rate.map(|rate| rate.bits_in(time).div_ceil(8));
-        let by_time = config.time.and_then(bytes_in);
-        let bytes = config.bytes.map(|limit| limit.0).into_iter().chain(by_time).min();
-        let packets = config.packets.or(if bytes.is_none() { Some(DEFAULT_PACKETS) } else { None });
+        let (max_packets, max_bytes) = config.limits(site);
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
-            max_packets: packets.map_or(usize::MAX, |limit| limit.get() as usize),
-            max_bytes: bytes.unwrap_or(u64::MAX),
+            max_packets,
+            max_bytes,
             rng: (config.when_full == WhenFull::DropRandom).then(|| site.rng(name)),
             passed: 0,
             dropped_for_packets: 0,
@@ -102,7 +114,8 @@ impl DropTail {
     fn make_room(&mut self, packet: &Packet) -> Option<Packet> {
         let chosen = self.rng.as_mut()?.below(self.waiting.len() as u64 + 1) as usize;
         let leaves = self.waiting.get(chosen)?.len() as u64;
-        if self.bytes - leaves + packet.len() as u64 > self.max_bytes {
+        if self.waiting.len() > self.max_packets || self.bytes - leaves + packet.len() as u64 > self.max_bytes
+        {
             return None;
         }
         self.bytes -= leaves;
@@ -158,6 +171,13 @@ impl Queue for DropTail {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) {
+        let super::Config::DropTail(config) = config;
+        (self.max_packets, self.max_bytes) = config.limits(site);
+        self.rng = (config.when_full == WhenFull::DropRandom)
+            .then(|| self.rng.take().unwrap_or_else(|| site.rng("queue")));
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -271,6 +291,19 @@ mod tests {
             let long = Packet::from_slice(&[0; 101]);
             assert_eq!(queue.push(Instant::ZERO, long).unwrap_err().0.len(), 101);
         }
+    }
+
+    #[test]
+    fn other_limits_hold_for_what_arrives_and_what_waits_stays() {
+        let mut queue = queue("packets = 4");
+        assert_eq!(fill(&mut queue, &[10, 10, 10]), [None; 3]);
+        let tighter = super::super::Config::DropTail(Config::bytes(20));
+        queue.set_limits(&tighter, &Site { rate: None, seed: 1, name: "l" });
+        assert_eq!((queue.len(), fill(&mut queue, &[1])), (3, vec![Some(Refusal::Bytes)]));
+        let timed =
+            super::super::Config::DropTail(base::config::parse("q.toml", "time = \"10 ms\"").unwrap());
+        queue.set_limits(&timed, &Site { rate: Some(Rate::from_bps(80_000)), seed: 1, name: "l" });
+        assert_eq!(fill(&mut queue, &[70, 1]), [None, Some(Refusal::Bytes)]);
     }
 
     #[test]

@@ -1,0 +1,147 @@
+//! What a gateway tells whoever runs it, as a sentence and as JSON.
+
+use core::fmt;
+
+use base::Duration;
+use link::Edge;
+use serde_json::{Value, json};
+
+use crate::carrier::Address;
+use crate::session::Rejection;
+use crate::survey::follower::Finding;
+
+/// What a gateway tells whoever runs it. Its `Display` is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The gateway runs: what it is, and whom it waits for.
+    Started(String),
+    /// Nobody answers.
+    Unanswered {
+        /// Who is called.
+        peer: Option<Address>,
+        /// For so long.
+        silence: Duration,
+    },
+    /// A session is established with the gateway at this address.
+    Established {
+        /// Where the peer is.
+        peer: Address,
+        /// Whether it lost its state since the last session, so that the link starts afresh.
+        restarted: bool,
+    },
+    /// There is no session any more.
+    Lost,
+    /// The configuration was read again.
+    Reloaded {
+        /// The keys that have changed and need a restart to take effect.
+        needs_restart: Vec<&'static str>,
+    },
+    /// The configuration was read again and is wrong; the former one stays.
+    NotReloaded(String),
+    /// The carrier does not carry what is sent, or does again.
+    Carrier(Finding),
+    /// The path carries packets of this many bytes, headers included, other than before.
+    PathMtu(usize),
+    /// The protocol's window is too small for the link.
+    Edge(Edge),
+    /// Somebody wants a session who cannot have one; told now and then only.
+    Refused {
+        /// Who.
+        from: Address,
+        /// Why not.
+        reason: Rejection,
+    },
+}
+
+impl Notice {
+    /// Whether something is to be set right, as opposed to what happens in the course of things.
+    #[must_use]
+    pub const fn is_complaint(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { .. }
+                | Self::Unanswered { .. }
+                | Self::NotReloaded(_)
+                | Self::Carrier(Finding::TooFast { .. })
+                | Self::Edge(_)
+        )
+    }
+
+    /// The same for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Established { peer, restarted } => {
+                json!({ "notice": "established", "peer": peer, "restarted": restarted })
+            }
+            Self::Started(what) => json!({ "notice": "started", "what": what }),
+            Self::Unanswered { peer, silence } => {
+                json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
+            }
+            Self::Lost => json!({ "notice": "lost" }),
+            Self::Reloaded { needs_restart } => {
+                json!({ "notice": "reloaded", "needs_restart": needs_restart })
+            }
+            Self::NotReloaded(reason) => json!({ "notice": "not-reloaded", "reason": reason }),
+            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => json!({
+                "notice": "rate-too-high",
+                "measured_bits_per_second": measured.as_bps(),
+                "queueing_seconds": queueing.as_secs_f64(),
+                "lost_percent": lost,
+            }),
+            Self::Carrier(Finding::Recovered) => json!({ "notice": "rate-recovered" }),
+            Self::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
+            Self::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
+            Self::Refused { from, reason } => {
+                json!({ "notice": "refused", "from": from, "reason": reason.to_string() })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
+            Self::Established { peer, restarted: true } => {
+                write!(f, "session established with {peer}, which has restarted: the link starts afresh")
+            }
+            Self::Started(what) => f.write_str(what),
+            Self::Unanswered { peer, silence } => {
+                f.write_str("no answer")?;
+                if let Some(peer) = peer {
+                    write!(f, " from {peer}")?;
+                }
+                let seconds = silence.as_nanos() / 1_000_000_000;
+                write!(
+                    f,
+                    " for {seconds} s: a wrong address, a blocked UDP port, another key or another protocol there, or nobody; \
+                     the other end says so if it refuses this one"
+                )
+            }
+            Self::Lost => f.write_str("session lost"),
+            Self::Reloaded { needs_restart } => {
+                f.write_str("configuration read again")?;
+                if needs_restart.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "; these changes need a restart: {}", needs_restart.join(", "))
+            }
+            Self::NotReloaded(reason) => write!(f, "{reason}; the former configuration stays"),
+            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
+                f,
+                "the carrier does not carry what is sent: packets waited {} ms and {lost} % were lost; set rate = \"{measured}\", \
+                 which is measured and used until it carries more",
+                queueing.as_millis()
+            ),
+            Self::Carrier(Finding::Recovered) => f.write_str("the carrier carries the configured rate again"),
+            Self::PathMtu(bytes) => {
+                write!(f, "the path carries packets of {bytes} bytes: frames are cut to that")
+            }
+            Self::Edge(edge) => edge.fmt(f),
+            Self::Refused { from, reason } => {
+                write!(f, "refused {from}: {reason}; both ends need the same key and protocol")
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading the configuration again while the gateway runs (SIGHUP).
+
+use base::Instant;
+
+use super::{Gateway, Notice};
+use crate::config::{Config, Link};
+use crate::pacer::Pacer;
+
+impl Gateway {
+    /// Takes over what can change while a session lasts, and tells what cannot. A configuration that is wrong changes nothing.
+    pub(super) fn reload(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+        let Some(file) = &self.config.file else { return };
+        match Config::read(file) {
+            Err(error) => notify(Notice::NotReloaded(error.to_string())),
+            Ok(config) => {
+                let needs_restart = fixed(&self.config, &config);
+                self.take_over(now, &config);
+                notify(Notice::Reloaded { needs_restart });
+            }
+        }
+    }
+
+    fn take_over(&mut self, now: Instant, config: &Config) {
+        if self.config.status.as_ref().map(|status| &status.file)
+            != config.status.as_ref().map(|status| &status.file)
+        {
+            self.remove_status();
+        }
+        self.config.status.clone_from(&config.status);
+        self.status_at = now;
+        let Link { rate, round_trip, queue, fillers, once_dscp, .. } = config.link;
+        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, ..self.config.link };
+        let rate = rate.map(|rate| rate.0);
+        self.pacer = Pacer::new(rate, fillers);
+        self.survey.follower.configure(rate, super::survey::on_line(&self.config));
+        self.queue_for = (rate, self.survey.round_trip());
+        self.limit_queue();
+    }
+}
+
+/// The keys that differ and are only read when the daemon starts. Keys of the session are not shown, so not compared.
+fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs =
+        |old: &dyn core::fmt::Debug, new: &dyn core::fmt::Debug| format!("{old:?}") != format!("{new:?}");
+    [
+        ("[tun]", differs(&old.tun, &new.tun)),
+        ("[carrier]", differs(&old.carrier, &new.carrier)),
+        ("protocol", old.link.protocol != new.link.protocol),
+        ("overhead", old.link.overhead != new.link.overhead),
+        ("clean", old.link.clean != new.link.clean),
+        // Whether there is a queue of their own for them is decided at the start.
+        ("once-dscp", old.link.once_dscp.is_empty() && !new.link.once_dscp.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(key, differs)| differs.then_some(key))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_restart_is_named() {
+        let site = "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"192.0.2.1:1\"\n[link]\nprotocol = \"plain\"\n\
+                    rate = \"1 Mbit/s\"\n[session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n";
+        let old = Config::parse("site.toml", site).unwrap();
+        let changed = |from: &str, to: &str| {
+            let new = Config::parse("site.toml", &site.replace(from, to)).unwrap();
+            fixed(&old, &new).join(" ")
+        };
+        assert_eq!(changed("1 Mbit/s", "2 Mbit/s"), "");
+        assert_eq!(changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\""), "");
+        assert_eq!(
+            changed("plain\"", "cotmll\"\nonce-dscp = [46]\nclean = true"),
+            "protocol clean once-dscp"
+        );
+        assert_eq!(changed("192.0.2.1:1", "192.0.2.1:2"), "[carrier]");
+        assert_eq!(changed("sat0", "sat1"), "[tun]");
+    }
+}

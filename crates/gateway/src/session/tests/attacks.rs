@@ -1,0 +1,257 @@
+//! What somebody on the path can do without the key: record, repeat, hold back, reflect, forge.
+
+use super::*;
+
+/// The types of what a session has to send.
+fn kinds(session: &mut Session) -> Vec<u8> {
+    std::iter::from_fn(|| session.poll_transmit()).map(|(_, datagram)| datagram[0]).collect()
+}
+
+/// Initiations of one life, `without` a cookie and `with` one, that the called side never saw.
+fn held_back(pair: &mut Pair, without: u64, with: u64) -> Vec<Vec<u8>> {
+    let mut held: Vec<_> = (0..without)
+        .map(|_| {
+            pair.caller.initiate(at(0));
+            sent(&mut pair.caller)
+        })
+        .collect();
+    held.push(pair.initiation(at(0)));
+    held.extend((1..with).map(|_| pair.initiation(at(0))));
+    held
+}
+
+/// Two thousand recordings, a thousand a second, with the caller's own address on them, while both sides have
+/// restarted: the genuine caller gets in within seconds, and recordings are never answered.
+#[test]
+fn recordings_keep_nobody_out() {
+    let mut pair = Pair::new();
+    let recorded = held_back(&mut pair, 1500, 500);
+    pair = Pair::new();
+    let (mut answers, mut challenges) = (0, 0);
+    for millis in 0..20_000 {
+        let now = at(millis);
+        let recording = &recorded[millis as usize % recorded.len()];
+        let result = give(&mut pair.called, now, CALLER, recording);
+        assert!(millis < 2000 || result == Err(Rejection::Replayed), "{millis} ms: {result:?}");
+        let kinds = kinds(&mut pair.called);
+        answers += kinds.iter().filter(|kind| **kind == 2).count();
+        challenges += kinds.iter().filter(|kind| **kind == 3).count();
+        if millis % 10 == 0 {
+            pair.exchange(now);
+        }
+        assert!(millis < 4000 || pair.is_established(), "{millis} ms");
+    }
+    assert_eq!(answers, 0);
+    assert!((4..=12).contains(&challenges), "one each 250 ms while a recording is new: {challenges}");
+    assert_eq!((pair.caller.established.get(), pair.called.established.get()), (1, 1));
+}
+
+/// An initiation that was answered is not answered again, nor one that its sender made before it.
+#[test]
+fn no_initiation_is_answered_twice_or_after_a_later_one() {
+    let mut pair = Pair::new();
+    let held = held_back(&mut pair, 0, 3);
+    assert_eq!(give(&mut pair.called, at(1), CALLER, &held[1]), Ok(None));
+    assert_eq!(kinds(&mut pair.called), [2]);
+    assert_eq!(give(&mut pair.called, at(2), CALLER, &held[1]), Err(Rejection::Replayed));
+    assert!(kinds(&mut pair.called).is_empty());
+    // One that was held back until now is asked for a newer cookie.
+    assert_eq!(give(&mut pair.called, at(3), CALLER, &held[0]), Ok(None));
+    assert_eq!(kinds(&mut pair.called), [3]);
+    assert_eq!(give(&mut pair.called, at(4), CALLER, &held[2]), Ok(None));
+    assert_eq!(kinds(&mut pair.called), [2]);
+}
+
+/// A caller that restarts counts from one again. What its former life said, however much and however late,
+/// ranks below what it says once it was challenged.
+#[test]
+fn a_former_life_ranks_below_the_present_one() {
+    let mut pair = Pair::new();
+    let held = held_back(&mut pair, 0, 100);
+    pair.caller = caller();
+    let initiation = pair.initiation(at(10));
+    assert_eq!(give(&mut pair.called, at(20), CALLER, &initiation), Ok(None));
+    let answer = sent(&mut pair.called);
+    for (millis, old) in (30..).zip(&held) {
+        let _ = give(&mut pair.called, at(millis), CALLER, old);
+        assert!(!kinds(&mut pair.called).contains(&2), "{millis} ms");
+    }
+    give(&mut pair.caller, at(200), CALLED, &answer).unwrap();
+    pair.exchange(at(200));
+    assert!(pair.is_established());
+}
+
+/// What a former life would confirm is gone once its successor is confirmed: it must not reset the link.
+#[test]
+fn a_confirmed_session_ends_those_before_it() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    pair.caller = caller();
+    pair.exchange(at(1000));
+    assert!(pair.is_established());
+    pair.called.events.clear();
+    assert_eq!(give(&mut pair.called, at(2000), CALLER, &confirming), Err(Rejection::UnknownSession));
+    assert_eq!(pair.called.poll_event(), None);
+}
+
+/// A cookie proves an address: an initiation that is delivered from elsewhere gets no answer there.
+#[test]
+fn an_initiation_from_elsewhere_is_not_answered() {
+    let mut pair = Pair::new();
+    let initiation = pair.initiation(at(0));
+    assert_eq!(give(&mut pair.called, at(0), ELSEWHERE, &initiation), Ok(None));
+    let (to, challenge) = pair.called.poll_transmit().unwrap();
+    assert_eq!((to, challenge[0]), (addr(ELSEWHERE), 3));
+    assert_eq!(pair.called.poll_transmit(), None);
+    // Nor does it help to carry the challenge to the caller: its cookie is for elsewhere.
+    give(&mut pair.caller, at(0), CALLED, &challenge).unwrap();
+    let misled = sent(&mut pair.caller);
+    give(&mut pair.called, at(0), CALLER, &misled).unwrap();
+    assert_eq!(kinds(&mut pair.called), [3]);
+    pair.exchange(at(1000));
+    assert!(pair.is_established());
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+}
+
+/// Somebody delivers each initiation from elsewhere before it arrives: it still gets its challenge, and its answer.
+#[test]
+fn a_raced_initiation_still_counts() {
+    let mut pair = Pair::new();
+    pair.caller.initiate(at(0));
+    for want in [3, 2] {
+        let initiation = sent(&mut pair.caller);
+        for other in ELSEWHERE..ELSEWHERE + 20 {
+            assert_eq!(give(&mut pair.called, at(0), other, &initiation), Ok(None));
+            assert_eq!(give(&mut pair.called, at(0), other, &initiation), Err(Rejection::Replayed));
+        }
+        assert!(kinds(&mut pair.called).iter().all(|kind| *kind == 3));
+        assert_eq!(give(&mut pair.called, at(0), CALLER, &initiation), Ok(None));
+        let answer = sent(&mut pair.called);
+        assert_eq!(answer[0], want);
+        assert_eq!(give(&mut pair.called, at(0), CALLER, &initiation), Err(Rejection::Replayed));
+        give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    }
+    pair.exchange(at(0));
+    assert!(pair.is_established());
+}
+
+/// A cookie is worth nothing once the keys that it could have given would be too old.
+#[test]
+fn cookies_expire() {
+    for (now, want) in [(300_000, 2), (300_001, 3)] {
+        let mut pair = Pair::new();
+        let initiation = pair.initiation(at(0));
+        assert_eq!(give(&mut pair.called, at(now), CALLER, &initiation), Ok(None));
+        assert_eq!(kinds(&mut pair.called), [want], "{now} ms");
+    }
+}
+
+/// Somebody sends everything back to where it came from: the genuine answers still count.
+#[test]
+fn reflections_change_nothing() {
+    for round in 0..8 {
+        let mut pair = Pair::new();
+        pair.called = session(key(), Some(CALLER), "link");
+        for _ in 0..6 {
+            for by_caller in [true, false] {
+                let Pair { caller, called } = &mut pair;
+                let (from, to, own, other) = if by_caller {
+                    (caller, called, CALLER, CALLED)
+                } else {
+                    (called, caller, CALLED, CALLER)
+                };
+                from.handle_timeout(at(round));
+                let Some((_, datagram)) = from.poll_transmit() else { continue };
+                let want = if datagram[0] < 4 { Rejection::Reflected } else { Rejection::UnknownSession };
+                assert_eq!(give(from, at(round), other, &datagram), Err(want));
+                let _ = give(to, at(round), own, &datagram);
+            }
+        }
+        pair.exchange(at(1000 + round));
+        assert!(pair.is_established());
+    }
+}
+
+/// A handshake datagram with any bit changed, and a recorded one of another handshake, leaves ours pending.
+#[test]
+fn a_forged_or_recorded_answer_costs_nothing() {
+    let mut pair = Pair::new();
+    let recorded = pair.answer(at(0));
+    give(&mut pair.caller, at(0), CALLED, &recorded).unwrap();
+    pair = Pair { caller: pair.caller, called: called() };
+    pair.caller.outbox.clear();
+    pair.caller.initiate(at(5));
+    let first = sent(&mut pair.caller);
+    give(&mut pair.called, at(5), CALLER, &first).unwrap();
+    let challenge = sent(&mut pair.called);
+    give(&mut pair.caller, at(5), CALLED, &challenge).unwrap();
+    let initiation = sent(&mut pair.caller);
+    give(&mut pair.called, at(5), CALLER, &initiation).unwrap();
+    let answer = sent(&mut pair.called);
+    for bit in 32..answer.len() * 8 {
+        let mut forged = answer.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(
+            give(&mut pair.caller, at(6), ELSEWHERE, &forged),
+            Err(Rejection::ForgedHandshake),
+            "bit {bit}"
+        );
+    }
+    for old in [&recorded, &challenge] {
+        assert_eq!(give(&mut pair.caller, at(7), CALLED, old), Err(Rejection::UnknownSession));
+    }
+    assert_eq!(pair.caller.poll_transmit(), None);
+    give(&mut pair.caller, at(8), CALLED, &answer).unwrap();
+    pair.exchange(at(8));
+    assert!(pair.is_established());
+}
+
+/// Junk is told by its seal: it costs no key work and none of what genuine handshakes may use.
+#[test]
+fn a_flood_of_junk_keeps_no_genuine_handshake_out() {
+    let mut pair = Pair::new();
+    let genuine = pair.initiation(at(0));
+    let mut junk = Random::seeded(1);
+    for _ in 0..10_000 {
+        let mut datagram = genuine.clone();
+        datagram[4..].copy_from_slice(&junk.draw::<{ 176 - 28 }>());
+        assert_eq!(give(&mut pair.called, at(0), CALLER, &datagram), Err(Rejection::ForgedHandshake));
+    }
+    assert_eq!(pair.called.poll_transmit(), None);
+    give(&mut pair.called, at(0), CALLER, &genuine).unwrap();
+    assert_eq!(kinds(&mut pair.called), [2]);
+}
+
+/// Whoever holds the key may still not ask for more than a few answers, nor an address for more than a few challenges.
+#[test]
+fn handshakes_are_limited_in_rate() {
+    let mut pair = Pair::new();
+    let held = held_back(&mut pair, 0, 30);
+    let results: Vec<_> = held.iter().map(|old| give(&mut pair.called, at(0), CALLER, old)).collect();
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 20);
+    assert_eq!(results.last(), Some(&Err(Rejection::TooManyHandshakes)));
+    let recorded = held_back(&mut Pair::new(), 30, 1);
+    let mut called = called();
+    let mut challenged = |from| {
+        let first = if from == CALLER { 0 } else { 15 };
+        recorded[first..first + 15].iter().filter(|old| give(&mut called, at(0), from, old).is_ok()).count()
+    };
+    assert_eq!((challenged(CALLER), challenged(ELSEWHERE)), (4, 4));
+}
+
+/// Recordings must not cost a side its own handshake when both begin.
+#[test]
+fn a_recorded_initiation_leaves_our_own_alone() {
+    for _ in 0..8 {
+        let recorded = held_back(&mut Pair::new(), 1, 1);
+        let mut pair = Pair::new();
+        let answer = pair.answer(at(0));
+        for old in &recorded {
+            assert_eq!(give(&mut pair.caller, at(0), CALLED, old), Ok(None));
+        }
+        give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+        assert!(pair.caller.is_established());
+    }
+}

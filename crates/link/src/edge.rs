@@ -1,0 +1,151 @@
+//! Where a protocol's edge lies: the rate and round trip beyond which its window, not the line, limits throughput.
+//!
+//! A sender with a window has at most [`Protocol::in_flight_limit`] bytes of packets under way, and hears of them one round trip
+//! later. So it carries at most that much in a round trip, whatever the line's rate.
+
+use core::fmt;
+
+use base::{Duration, Rate};
+
+use crate::cotmll::{self, TRAILER_LEN};
+use crate::line::LineLimits;
+use crate::protocol::Protocol;
+
+/// A protocol that cannot fill its line, and what would. Its `Display` is a sentence for whoever configures the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    protocol: Protocol,
+    /// Bytes of packets that may be under way.
+    in_flight: u64,
+    rate: Rate,
+    round_trip: Duration,
+    remedy: Option<cotmll::Config>,
+}
+
+impl Protocol {
+    /// Bytes of packets that may be under way on a line, unacknowledged; `None` if nothing limits them.
+    #[must_use]
+    pub fn in_flight_limit(&self, line: &LineLimits) -> Option<u64> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Cotmll(config) => {
+                let frames = u64::from(config.window.get()) * u64::from(config.sessions.get());
+                Some(frames * u64::from(config.frame_payload.get()).min(payload_limit(line)))
+            }
+        }
+    }
+
+    /// What keeps the protocol from filling a line of this rate and round trip; `None` if it can, or nothing is known of the rate.
+    #[must_use]
+    pub fn edge(&self, line: &LineLimits, round_trip: Duration) -> Option<Edge> {
+        let (rate, in_flight) = (line.rate()?, self.in_flight_limit(line)?);
+        let enough = |protocol: &Self| {
+            protocol.in_flight_limit(line).is_none_or(|limit| limit >= rate.bits_in(round_trip) / 8)
+        };
+        if enough(self) {
+            return None;
+        }
+        let remedy = match self {
+            Self::Plain(_) => None,
+            Self::Cotmll(config) => remedies(*config, line).find(|config| enough(&Self::Cotmll(*config))),
+        };
+        Some(Edge { protocol: *self, in_flight, rate, round_trip, remedy })
+    }
+}
+
+impl Edge {
+    /// The most that the protocol carries, in bits of packets per second.
+    #[must_use]
+    pub fn limit(&self) -> Rate {
+        let bits = u128::from(self.in_flight) * 8 * 1_000_000_000;
+        let limit = bits / u128::from(self.round_trip.as_nanos().max(1));
+        Rate::from_bps(u64::try_from(limit).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { protocol, in_flight, rate, round_trip, remedy } = self;
+        let (name, limit, needed) = (protocol.name(), self.limit().rounded(), rate.bits_in(*round_trip) / 8);
+        write!(
+            f,
+            "{name} carries at most {limit} of {rate}: its window holds {in_flight} bytes, and a round trip of {round_trip} \
+             needs {needed}; "
+        )?;
+        match remedy {
+            Some(config) => {
+                let (window, payload) = (config.window.get(), config.frame_payload.get());
+                write!(f, "set window = {window}, frame-payload = {payload}")?;
+                let sessions = config.sessions.get();
+                if sessions > 1 { write!(f, ", sessions = {sessions}") } else { Ok(()) }
+            }
+            None => write!(f, "no setting of {name} fills it, protocol = \"plain\" does"),
+        }
+    }
+}
+
+/// What to try, the least change first.
+fn remedies(config: cotmll::Config, line: &LineLimits) -> impl Iterator<Item = cotmll::Config> {
+    let wide = cotmll::Config { window: cotmll::Config::default().window, ..config };
+    let payload = u32::try_from(payload_limit(line)).unwrap_or(u32::MAX).min(LONGEST_PAYLOAD);
+    let long = cotmll::Config { frame_payload: payload.try_into().unwrap_or(config.frame_payload), ..wide };
+    let more = (config.sessions.get() + 1..=cotmll::MAX_SESSIONS)
+        .filter_map(move |sessions| Some(cotmll::Config { sessions: sessions.try_into().ok()?, ..long }));
+    [wide, long].into_iter().chain(more)
+}
+
+/// Bytes of a packet in the longest frame of a line, less a byte that tells sessions apart.
+fn payload_limit(line: &LineLimits) -> u64 {
+    (line.frame_limit() - TRAILER_LEN - 1) as u64
+}
+
+/// The longest `frame-payload`.
+const LONGEST_PAYLOAD: u32 = 65_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(mbits: u64) -> LineLimits {
+        LineLimits::new(1440, Some(Rate::from_bps(mbits * 1_000_000)))
+    }
+
+    fn cotmll() -> Protocol {
+        Protocol::Cotmll(cotmll::Config::default())
+    }
+
+    #[test]
+    fn a_window_that_is_too_small_for_the_line_is_said_with_what_to_set() {
+        let round_trip = Duration::from_millis(600);
+        assert_eq!(cotmll().in_flight_limit(&line(1)), Some(512 * 487));
+        assert_eq!(cotmll().edge(&line(3), round_trip), None);
+        let edge = cotmll().edge(&line(8), round_trip).unwrap();
+        assert_eq!(
+            edge.to_string(),
+            "cotmll carries at most 3320 kbit/s of 8 Mbit/s: its window holds 249344 bytes, and a round trip of 600 ms \
+             needs 600000; set window = 512, frame-payload = 1435"
+        );
+        let edge = cotmll().edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("frame-payload = 1435, sessions = 3"), "{edge}");
+        let edge = cotmll().edge(&line(200), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("no setting of cotmll fills it, protocol = \"plain\" does"), "{edge}");
+    }
+
+    #[test]
+    fn what_is_to_be_set_is_enough() {
+        for mbits in 1..100 {
+            let Some(edge) = cotmll().edge(&line(mbits), Duration::from_millis(300)) else { continue };
+            assert!(edge.limit() < Rate::from_bps(mbits * 1_000_000));
+            if let Some(remedy) = edge.remedy {
+                assert_eq!(Protocol::Cotmll(remedy).edge(&line(mbits), Duration::from_millis(300)), None);
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_window_or_a_rate_there_is_no_edge() {
+        let round_trip = Duration::from_secs(10);
+        assert_eq!(Protocol::default().edge(&line(1000), round_trip), None);
+        assert_eq!(cotmll().edge(&LineLimits::new(1440, None), round_trip), None);
+    }
+}
