@@ -98,10 +98,9 @@ impl Cotmll {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let room = line.frame_limit() - TRAILER_LEN;
         Self {
             config,
-            room: room.min(config.frame_payload.get() as usize),
+            room: room(&config, line.frame_limit()),
             sender: sender::Sender::new(&config),
             receiver: receiver::Receiver::new(&config),
             unreliable_sender: unreliable::Sender::default(),
@@ -323,6 +322,10 @@ impl Endpoint for Cotmll {
         self.events.pop()
     }
 
+    fn set_frame_limit(&mut self, limit: usize) {
+        self.room = room(&self.config, limit);
+    }
+
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
     /// have delivered them; a packet that was not cut to its end starts again.
     fn reset(&mut self) {
@@ -364,6 +367,11 @@ impl Endpoint for Cotmll {
         }
         counters
     }
+}
+
+/// Bytes of a packet in a frame at most.
+fn room(config: &Config, frame_limit: usize) -> usize {
+    (frame_limit - TRAILER_LEN).min(config.frame_payload.get() as usize)
 }
 
 /// What the trailer at the end of a frame of ours says.

@@ -7,7 +7,7 @@ use core::fmt;
 
 use base::{Duration, Rate};
 
-use crate::cotmll::{self, TRAILER_LEN};
+use crate::cotmll::{self, TRAILER_LEN, wide};
 use crate::line::LineLimits;
 use crate::protocol::Protocol;
 
@@ -19,7 +19,18 @@ pub struct Edge {
     in_flight: u64,
     rate: Rate,
     round_trip: Duration,
-    remedy: Option<cotmll::Config>,
+    remedy: Option<Remedy>,
+}
+
+/// What to set so that the line is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    /// The thesis's widest window.
+    Window(u32),
+    /// The same with longer frames.
+    Payload(u32),
+    /// The wide format, with the window that it chooses.
+    Wide,
 }
 
 impl Protocol {
@@ -32,6 +43,7 @@ impl Protocol {
                 let frames = u64::from(config.window.get()) * u64::from(config.sessions.get());
                 Some(frames * u64::from(config.frame_payload.get()).min(payload_limit(line)))
             }
+            Self::Wide(config) => Some(u64::from(config.window(line)) * config.frame_payload(line) as u64),
         }
     }
 
@@ -45,10 +57,8 @@ impl Protocol {
         if enough(self) {
             return None;
         }
-        let remedy = match self {
-            Self::Plain(_) => None,
-            Self::Cotmll(config) => remedies(*config, line).find(|config| enough(&Self::Cotmll(*config))),
-        };
+        let remedy = remedies(self, line).into_iter().find(|(protocol, _)| enough(protocol));
+        let remedy = remedy.map(|(_, remedy)| remedy);
         Some(Edge { protocol: *self, in_flight, rate, round_trip, remedy })
     }
 }
@@ -73,34 +83,34 @@ impl fmt::Display for Edge {
              needs {needed}; "
         )?;
         match remedy {
-            Some(config) => {
-                let (window, payload) = (config.window.get(), config.frame_payload.get());
-                write!(f, "set window = {window}, frame-payload = {payload}")?;
-                let sessions = config.sessions.get();
-                if sessions > 1 { write!(f, ", sessions = {sessions}") } else { Ok(()) }
+            Some(Remedy::Window(frames)) => write!(f, "set window = {frames}"),
+            Some(Remedy::Payload(bytes)) => {
+                write!(f, "set window = {}, frame-payload = {bytes}", cotmll::Config::default().window.get())
             }
+            Some(Remedy::Wide) => f.write_str("set sequence = \"wide\" and no window"),
             None => write!(f, "no setting of {name} fills it, protocol = \"plain\" does"),
         }
     }
 }
 
 /// What to try, the least change first.
-fn remedies(config: cotmll::Config, line: &LineLimits) -> impl Iterator<Item = cotmll::Config> {
-    let wide = cotmll::Config { window: cotmll::Config::default().window, ..config };
-    let payload = u32::try_from(payload_limit(line)).unwrap_or(u32::MAX).min(LONGEST_PAYLOAD);
-    let long = cotmll::Config { frame_payload: payload.try_into().unwrap_or(config.frame_payload), ..wide };
-    let more = (config.sessions.get() + 1..=cotmll::MAX_SESSIONS)
-        .filter_map(move |sessions| Some(cotmll::Config { sessions: sessions.try_into().ok()?, ..long }));
-    [wide, long].into_iter().chain(more)
+fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
+    let wide = (Protocol::Wide(wide::Config::default()), Remedy::Wide);
+    let Protocol::Cotmll(config) = protocol else { return vec![wide] };
+    let window = cotmll::Config { window: cotmll::Config::default().window, ..*config };
+    let mut remedies = vec![(Protocol::Cotmll(window), Remedy::Window(window.window.get()))];
+    if let Some(payload) = u32::try_from(payload_limit(line)).ok().and_then(|bytes| bytes.try_into().ok()) {
+        let long = cotmll::Config { frame_payload: payload, ..window };
+        remedies.push((Protocol::Cotmll(long), Remedy::Payload(payload.get())));
+    }
+    remedies.push(wide);
+    remedies
 }
 
 /// Bytes of a packet in the longest frame of a line, less a byte that tells sessions apart.
 fn payload_limit(line: &LineLimits) -> u64 {
     (line.frame_limit() - TRAILER_LEN - 1) as u64
 }
-
-/// The longest `frame-payload`.
-const LONGEST_PAYLOAD: u32 = 65_000;
 
 #[cfg(test)]
 mod tests {
@@ -126,8 +136,8 @@ mod tests {
              needs 600000; set window = 512, frame-payload = 1435"
         );
         let edge = cotmll().edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("frame-payload = 1435, sessions = 3"), "{edge}");
-        let edge = cotmll().edge(&line(200), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("needs 1500000; set sequence = \"wide\" and no window"), "{edge}");
+        let edge = cotmll().edge(&line(100_000), round_trip).unwrap().to_string();
         assert!(edge.ends_with("no setting of cotmll fills it, protocol = \"plain\" does"), "{edge}");
     }
 
@@ -136,10 +146,19 @@ mod tests {
         for mbits in 1..100 {
             let Some(edge) = cotmll().edge(&line(mbits), Duration::from_millis(300)) else { continue };
             assert!(edge.limit() < Rate::from_bps(mbits * 1_000_000));
-            if let Some(remedy) = edge.remedy {
-                assert_eq!(Protocol::Cotmll(remedy).edge(&line(mbits), Duration::from_millis(300)), None);
-            }
+            assert!(edge.remedy.is_some());
         }
+    }
+
+    #[test]
+    fn the_wide_format_fills_a_gigabit_unless_told_otherwise() {
+        let round_trip = Duration::from_millis(600);
+        for mbits in [1, 20, 1000] {
+            assert_eq!(Protocol::Wide(wide::Config::default()).edge(&line(mbits), round_trip), None);
+        }
+        let told = wide::Config { window: 100.try_into().ok(), ..wide::Config::default() };
+        let edge = Protocol::Wide(told).edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("set sequence = \"wide\" and no window"), "{edge}");
     }
 
     #[test]

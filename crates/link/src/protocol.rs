@@ -76,6 +76,8 @@ impl Protocol {
                 say("ordered", config.ordered.into(), default.ordered.into());
                 say("sessions", config.sessions.get(), default.sessions.get());
             }
+            // The sender's window and frames are its own, and so is the receiver's order.
+            Self::Wide(_) => agreement.push_str(" sequence=wide"),
         }
         agreement
     }
@@ -265,6 +267,7 @@ mod tests {
     fn ends_need_to_agree_on_what_is_on_the_line_alone() {
         for (text, agreement) in [
             ("\"plain\"", "plain"),
+            ("{ cotmll = { sequence = \"wide\", window = 9, ordered = false } }", "cotmll sequence=wide"),
             ("{ plain = { buffer = 3 } }", "plain"),
             ("{ cotmll = { frame-payload = 1400, block = \"latest\", attempts = 3 } }", "cotmll"),
             (

@@ -198,3 +198,19 @@ fn the_last_frames_need_fillers_as_claimed() {
         assert_eq!((without, with), expected, "{protocol:?}");
     }
 }
+
+/// A path that gets narrower: what is cut from then on fits, and everything arrives.
+#[test]
+fn frames_get_shorter_when_the_line_does() {
+    for protocol in protocols() {
+        let mut pair = Pair::new(&protocol);
+        let wider = pair.carry(packets(20, 1000), |_, _| ()).len();
+        pair.ends.iter_mut().for_each(|end| end.set_frame_limit(200));
+        let mut longest = 0;
+        let arrived = pair.carry(packets(20, 1000), |_, line| {
+            longest = longest.max(line.back().and_then(Option::as_ref).map_or(0, Vec::len));
+        });
+        assert!(longest <= 200 && longest > 150, "{protocol:?}: {longest}");
+        assert_eq!((wider, arrived.len()), (20, 20), "{protocol:?}");
+    }
+}

@@ -261,6 +261,10 @@ impl Endpoint for Sessions {
         events.find(|event| !matches!(event, Event::TakenForLost(_)))
     }
 
+    fn set_frame_limit(&mut self, limit: usize) {
+        self.sessions.iter_mut().for_each(|session| session.machine.set_frame_limit(limit - SESSION_LEN));
+    }
+
     fn reset(&mut self) {
         for session in &mut self.sessions {
             session.machine.reset();

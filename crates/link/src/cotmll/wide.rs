@@ -234,7 +234,7 @@ impl Wide {
             push_varint(back.into(), out);
         }
         let taken = out.len() - start + TRAILER_LEN;
-        let space = (self.frame_limit - taken).min(MAX_EXTENSION - (out.len() - extension));
+        let space = self.frame_limit.saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);
@@ -325,6 +325,11 @@ impl Endpoint for Wide {
     /// Never: a filler is data.
     fn is_at_rest(&self, _now: Instant) -> bool {
         false
+    }
+
+    fn set_frame_limit(&mut self, limit: usize) {
+        self.frame_limit = limit;
+        self.room = self.config.frame_payload(&LineLimits::new(limit, None));
     }
 
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may

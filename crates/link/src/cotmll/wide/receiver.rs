@@ -215,7 +215,12 @@ impl Receiver {
         let start = if self.report_from > self.next { self.report_from } else { self.next };
         let limit = out.len() + space;
         let mut at = start;
+        let before = out.len();
         push_varint(start - self.next, out);
+        if out.len() > limit {
+            out.truncate(before);
+            return false;
+        }
         for (first, end) in self.received.runs_from(start) {
             let len = out.len();
             push_varint(first - at, out);
@@ -224,7 +229,7 @@ impl Receiver {
                 out.truncate(len);
                 if at == start {
                     // Not even one run: say nothing rather than something wrong.
-                    out.truncate(limit - space);
+                    out.truncate(before);
                 }
                 self.report_from = at;
                 return false;
