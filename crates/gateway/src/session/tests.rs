@@ -276,11 +276,20 @@ fn keep_alives_do_not_fill_a_slow_link() {
 #[test]
 fn a_caller_that_restarts_is_a_new_life() {
     let mut pair = Pair::established();
-    let stale = sealed(&mut pair.caller, at(10), b"from a former life");
+    let old = [b"1", b"2"].map(|payload| sealed(&mut pair.caller, at(10), payload));
+    let answer = pair.answer(at(20));
+    give(&mut pair.caller, at(20), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    give(&mut pair.called, at(20), CALLER, &confirming).unwrap();
+    assert!(opened(&mut pair.called, at(20), &old[0]).is_ok(), "the keys before are kept");
+    pair.called.events.clear();
+    let new = sealed(&mut pair.caller, at(20), b"from a former life");
     pair.caller = caller();
-    pair.exchange(at(20));
+    pair.exchange(at(30));
     assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: true }));
-    assert_eq!(opened(&mut pair.called, at(30), &stale), Err(Rejection::UnknownSession));
+    for stale in [&old[1], &new] {
+        assert_eq!(opened(&mut pair.called, at(40), stale), Err(Rejection::UnknownSession));
+    }
 }
 
 #[test]
