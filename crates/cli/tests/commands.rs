@@ -280,7 +280,7 @@ fn a_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let scratch = Scratch::new("keygen");
     let (redirected, named) = (scratch.path("redirected.key"), scratch.path("named.key"));
-    let shared = |path: &str| std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
+    let shared = |path: &str| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = std::fs::File::create(&redirected).unwrap();
     shared(&redirected);

@@ -276,11 +276,20 @@ fn keep_alives_do_not_fill_a_slow_link() {
 #[test]
 fn a_caller_that_restarts_is_a_new_life() {
     let mut pair = Pair::established();
-    let stale = sealed(&mut pair.caller, at(10), b"from a former life");
+    let old = [b"1", b"2"].map(|payload| sealed(&mut pair.caller, at(10), payload));
+    let answer = pair.answer(at(20));
+    give(&mut pair.caller, at(20), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    give(&mut pair.called, at(20), CALLER, &confirming).unwrap();
+    assert!(opened(&mut pair.called, at(20), &old[0]).is_ok(), "the keys before are kept");
+    pair.called.events.clear();
+    let new = sealed(&mut pair.caller, at(20), b"from a former life");
     pair.caller = caller();
-    pair.exchange(at(20));
+    pair.exchange(at(30));
     assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: true }));
-    assert_eq!(opened(&mut pair.called, at(30), &stale), Err(Rejection::UnknownSession));
+    for stale in [&old[1], &new] {
+        assert_eq!(opened(&mut pair.called, at(40), stale), Err(Rejection::UnknownSession));
+    }
 }
 
 #[test]
@@ -335,17 +344,17 @@ fn another_link_protocol_gets_no_session() {
     assert!(!pair.caller.is_established());
 }
 
-/// The first handshake of two lives takes two round trips, every further one a single one.
+/// The first handshake of two lives takes two round trips, every further one a single one: answers bring new cookies.
 #[test]
 fn a_fresh_handshake_takes_one_round_trip() {
     let mut pair = Pair::established();
-    for second in [120, 240] {
+    for second in [120, 240, 360, 480] {
         let answer = pair.answer(at(second * 1000));
         assert_eq!((answer[0], answer.len()), (2, 148));
         give(&mut pair.caller, at(second * 1000), CALLED, &answer).unwrap();
         pair.exchange(at(second * 1000));
     }
-    assert_eq!((pair.caller.established.get(), pair.called.established.get()), (3, 3));
+    assert_eq!((pair.caller.established.get(), pair.called.established.get()), (5, 5));
 }
 
 /// The round trip may be longer than the retry interval: answers to earlier initiations count too.
