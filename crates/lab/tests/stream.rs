@@ -40,7 +40,9 @@ fn every_byte_arrives_among_damaged_bits() {
                     let [sent, lost, found, hunts] =
                         ["frames-sent", "frames-lost", "efl-frames", "efl-hunts"]
                             .map(|name| counter(&run, direction, name));
-                    assert!(lost > 0 && hunts > 0, "{framing} {errors}: {run:?}");
+                    // A transfer's few acknowledgements may all miss the blockages.
+                    let some = lost > 0 || (run.scheme == "TCP" && direction == "up");
+                    assert!(some && hunts > 0, "{framing} {errors}: {run:?}");
                     // Intact frames are found but for what is still on its way, a quarter of a second of bare
                     // acknowledgements at most, and, encrypted, those behind a loss.
                     let on_its_way = if run.scheme == "TCP" { 40 } else { 256_000 / 4 / 72 };
