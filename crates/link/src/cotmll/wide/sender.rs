@@ -338,7 +338,7 @@ fn sendings_for(loss: u8) -> u8 {
     }
     let (mut sendings, mut all_lost) = (1, u64::from(loss) << 8);
     while all_lost > 65 && sendings < MOST_SENDINGS {
-        all_lost = all_lost * u64::from(loss) >> 8;
+        all_lost = (all_lost * u64::from(loss)) >> 8;
         sendings += 1;
     }
     sendings
