@@ -68,7 +68,7 @@ fn writes_wait_for_memory() {
     assert!(script.write(4096) == 4096);
 }
 
-/// RFC 793 (3.9): who leaves gaps finds the memory of others as it was.
+/// RFC 9293 (3.10.7.4): who leaves gaps takes no memory that others need, and gives all of it back.
 #[test]
 fn gaps_do_not_take_what_others_need() {
     let mut script = Script::established(&plain());
@@ -77,5 +77,9 @@ fn gaps_do_not_take_what_others_need() {
         script.inject(data(3 + 2 * at, 1));
         assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
     }
-    assert!(script.host.connect(script.now, SocketAddr::new(PEER, PEER_PORT), &plain()).is_ok());
+    let other = script.host.connect(script.now, SocketAddr::new(PEER, PEER_PORT), &plain()).unwrap();
+    script.abort();
+    script.host.abort(script.now, other).unwrap();
+    script.at(61_000);
+    assert_eq!((script.host.connections().count(), script.host.memory()), (0, 0));
 }

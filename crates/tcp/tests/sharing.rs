@@ -10,6 +10,7 @@ use std::rc::Rc;
 use base::{Duration, Instant};
 use group::*;
 use longhaul_tcp::config::AfterIdle;
+use longhaul_tcp::ensemble::{CachedState, Shared};
 use longhaul_tcp::{
     Congestion, ForwardRto, Recovery, Reduction, Sharing, SharingConfig, SpuriousResponse, TcpConfig,
 };
@@ -260,5 +261,12 @@ fn the_round_trip_time_is_shared_if_asked() {
         let two = group.open();
         assert_eq!(group.connection(two).srtt().is_some(), share_rtt);
         assert_eq!(group.connection(two).rto(), Duration::from_millis(retransmitted_after));
+        // What it was given is nothing that it learnt.
+        let stored = group.host.ensemble().shared(Sharing::Cache, PEER);
+        group.after(100);
+        group.abort(two);
+        let Some(Shared::Cache(before)) = stored else { panic!("{stored:?}") };
+        let after = Shared::Cache(CachedState { members: 0, ..before });
+        assert_eq!(group.host.ensemble().shared(Sharing::Cache, PEER), Some(after));
     }
 }
