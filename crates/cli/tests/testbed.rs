@@ -8,6 +8,7 @@
 mod requirements;
 mod testbed {
     pub(crate) mod bench;
+    pub(crate) mod device;
     pub(crate) mod faulkner;
     pub(crate) mod serial;
     pub(crate) mod traffic;

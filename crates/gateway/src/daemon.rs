@@ -5,6 +5,7 @@
 //! arrives is opened in place and goes to the endpoint; what the endpoint completes goes to the TUN.
 
 mod complaints;
+mod device;
 mod inbound;
 mod notice;
 mod outbound;
@@ -34,7 +35,7 @@ use crate::session::{Event, Session, Timing};
 use crate::signals::{Signal, Signals};
 use crate::survey::Survey;
 use crate::tun::Tun;
-use crate::tun::netlink::{self, Settings};
+use crate::tun::netlink::Watch;
 use complaints::Complaints;
 
 pub use notice::Notice;
@@ -46,6 +47,7 @@ pub struct Gateway {
     config: Config,
     clock: Clock,
     tun: Tun,
+    watch: Watch,
     carrier: Carrier,
     session: Session,
     endpoint: Box<dyn Endpoint>,
@@ -171,7 +173,7 @@ impl Gateway {
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, None, config.tun.mtu.0);
         let key = config.session.load()?;
-        let tun = open_tun(&config)?;
+        let (tun, watch) = device::open(&config)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         if let Some(user) = &config.user {
@@ -202,6 +204,7 @@ impl Gateway {
             silence_told: SILENCE,
             status_at: Instant::ZERO,
             tun,
+            watch,
             carrier,
             config,
         };
@@ -217,9 +220,9 @@ impl Gateway {
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
-        let mut ready = [Ready::default(); 3];
+        let mut ready = [Ready::default(); 4];
         loop {
-            let [from_tun, from_carrier, from_signals] = ready;
+            let [from_tun, from_carrier, from_signals, from_watch] = ready;
             let now = self.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
@@ -243,8 +246,11 @@ impl Gateway {
             if from_carrier.write {
                 self.blocked = !self.carrier.flush();
             }
+            if from_watch.read {
+                self.restore_device()?;
+            }
             if from_tun.read {
-                self.read_tun(now)?;
+                self.read_tun(now).or_else(|error| self.reopen_device(error, &mut notify))?;
             }
             self.transmit(now);
             if self.status_at <= now {
@@ -257,6 +263,7 @@ impl Gateway {
                 Interest::either(self.tun.as_fd(), self.wants_packets(), false),
                 Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
                 Interest::read(signals.as_fd()),
+                Interest::read(self.watch.as_fd()),
             ];
             ready = wait(interests, Some(timeout))?;
         }
@@ -347,19 +354,4 @@ impl Gateway {
 fn timing(config: &Config) -> Timing {
     let bits = config.carrier.packet_limit() as u64 * 8;
     Timing::for_frames_of(config.link.rate.map_or(Duration::ZERO, |rate| rate.0.time_for(bits)))
-}
-
-fn open_tun(config: &Config) -> Result<Tun, GatewayError> {
-    let name = config.tun.name.as_str();
-    let wrong = |error| GatewayError::Tun { name: name.to_owned(), error };
-    let gso_max_size = config.link.super_segment(config.tun.mtu.0 as usize);
-    let tun = Tun::open(name, gso_max_size.is_some()).map_err(wrong)?;
-    let settings = Settings {
-        mtu: config.tun.mtu.0,
-        addresses: &config.tun.addresses,
-        routes: &config.tun.routes,
-        gso_max_size,
-    };
-    netlink::configure(name, &settings).map_err(wrong)?;
-    Ok(tun)
 }

@@ -31,6 +31,8 @@ pub enum Notice {
     },
     /// There is no session any more.
     Lost,
+    /// The TUN device of this name was removed, and made again.
+    DeviceRestored(String),
     /// The configuration was read again.
     Reloaded {
         /// The keys that have changed and need a restart to take effect.
@@ -78,6 +80,7 @@ impl Notice {
             Self::Unanswered { peer, silence } => {
                 json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
             }
+            Self::DeviceRestored(name) => json!({ "notice": "device-restored", "name": name }),
             Self::Lost => json!({ "notice": "lost" }),
             Self::Reloaded { needs_restart } => {
                 json!({ "notice": "reloaded", "needs_restart": needs_restart })
@@ -119,6 +122,7 @@ impl fmt::Display for Notice {
                      the other end says so if it refuses this one"
                 )
             }
+            Self::DeviceRestored(name) => write!(f, "{name} was removed, and is there again"),
             Self::Lost => f.write_str("session lost"),
             Self::Reloaded { needs_restart } => {
                 f.write_str("configuration read again")?;

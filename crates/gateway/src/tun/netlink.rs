@@ -1,9 +1,10 @@
-//! Setting a network device up through `rtnetlink(7)`: addresses, MTU, sizes of super-segments, up.
+//! Setting a network device up through `rtnetlink(7)`: addresses, MTU, sizes of super-segments, up; and hearing when
+//! somebody else takes it down and up.
 
 use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::check;
 
@@ -61,6 +62,76 @@ pub fn configure(name: &str, settings: &Settings<'_>) -> io::Result<()> {
         socket.request(&route_message(index, *network))?;
     }
     Ok(())
+}
+
+/// Hears when a device comes up that was down: the kernel has dropped its routes meanwhile.
+#[derive(Debug)]
+pub struct Watch {
+    socket: Socket,
+    index: u32,
+    is_up: bool,
+}
+
+impl Watch {
+    /// Watches the device `name`, which is up.
+    ///
+    /// # Errors
+    /// No such device, or what the kernel says.
+    pub fn new(name: &str) -> io::Result<Self> {
+        let (index, socket) = (index_of(name)?, Socket::open()?);
+        // SAFETY: sockaddr_nl is plain old data, for which all zeros is a value.
+        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = libc::RTMGRP_LINK as u32;
+        let len = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: the address is readable for its length during the call.
+        check(unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), len) })?;
+        Ok(Self { socket, index, is_up: true })
+    }
+
+    /// Reads what has happened; whether the device has come up again.
+    pub fn came_up(&mut self) -> bool {
+        let (mut buffer, mut came_up) = ([0_u8; 8192], false);
+        loop {
+            let fd = self.socket.0.as_raw_fd();
+            // SAFETY: the buffer is writable for its length during the call.
+            let len = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+            match usize::try_from(len) {
+                Ok(len) => came_up |= self.read(&buffer[..len]),
+                // So much has happened that some of it was lost: as if it had been down.
+                Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => came_up = true,
+                Err(_) => return came_up,
+            }
+        }
+    }
+
+    /// Reads messages of the kernel.
+    fn read(&mut self, mut messages: &[u8]) -> bool {
+        let mut came_up = false;
+        let word = |bytes: &[u8], at: usize| {
+            bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes)
+        };
+        while let Some(len) = word(messages, 0).filter(|len| *len as usize >= HEADER_LEN) {
+            let (message, rest) = messages.split_at(messages.len().min((len as usize).next_multiple_of(4)));
+            messages = rest;
+            // struct ifinfomsg: family, pad, type, index, flags.
+            let kind = message.get(4..6) == Some(&libc::RTM_NEWLINK.to_ne_bytes());
+            if let (true, Some(index), Some(flags)) =
+                (kind, word(message, HEADER_LEN + 4), word(message, HEADER_LEN + 8))
+                && index == self.index
+            {
+                let was_up = std::mem::replace(&mut self.is_up, flags & libc::IFF_UP as u32 != 0);
+                came_up |= self.is_up && !was_up;
+            }
+        }
+        came_up
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.0.as_fd()
+    }
 }
 
 fn index_of(name: &str) -> io::Result<u32> {
@@ -154,6 +225,7 @@ impl Message {
     }
 }
 
+#[derive(Debug)]
 struct Socket(OwnedFd);
 
 impl Socket {
@@ -193,6 +265,33 @@ impl Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_comes_up_when_it_was_down() {
+        let mut watch = Watch { socket: Socket::open().unwrap(), index: 7, is_up: true };
+        let message = |kind: u16, index: u32, flags: u32| {
+            let mut message = Message::new(kind, 0);
+            message.bytes.extend_from_slice(&[0; 4]);
+            message.bytes.extend_from_slice(&index.to_ne_bytes());
+            message.bytes.extend_from_slice(&flags.to_ne_bytes());
+            message.finish()
+        };
+        let (new, up) = (libc::RTM_NEWLINK, libc::IFF_UP as u32);
+        let down_and_up = [message(new, 7, 0), message(new, 7, up | 2)].concat();
+        assert!(
+            !watch.read(&message(new, 7, up))
+                && watch.read(&down_and_up)
+                && !watch.read(&message(new, 7, up))
+        );
+        assert!(!watch.read(&message(new, 8, 0)) && !watch.read(&message(new, 7, up)), "another device");
+        assert!(!watch.read(&message(libc::RTM_DELLINK, 7, 0)) && !watch.read(&message(new, 7, up)));
+        assert!(!watch.read(&message(new, 7, 0)) && watch.read(&message(new, 7, up)));
+        for len in 0..down_and_up.len() {
+            watch.read(&down_and_up[..len]);
+        }
+        let endless = [0; HEADER_LEN];
+        assert!(!watch.read(&endless));
+    }
 
     #[test]
     fn a_network_is_its_prefix_alone() {

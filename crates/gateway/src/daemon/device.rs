@@ -1,0 +1,55 @@
+//! The TUN device: opened, set up, and set up again when somebody else has taken it down or away.
+
+use std::io;
+
+use super::{Gateway, GatewayError, Notice};
+use crate::config::Config;
+use crate::tun::Tun;
+use crate::tun::netlink::{self, Settings, Watch};
+
+/// Opens the device and gives it what the configuration says.
+pub(super) fn open(config: &Config) -> Result<(Tun, Watch), GatewayError> {
+    let name = config.tun.name.as_str();
+    let gso_max_size = config.link.super_segment(config.tun.mtu.0 as usize);
+    let open = || {
+        let tun = Tun::open(name, gso_max_size.is_some())?;
+        configure(config)?;
+        Ok((tun, Watch::new(name)?))
+    };
+    open().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })
+}
+
+fn configure(config: &Config) -> io::Result<()> {
+    let settings = Settings {
+        mtu: config.tun.mtu.0,
+        addresses: &config.tun.addresses,
+        routes: &config.tun.routes,
+        gso_max_size: config.link.super_segment(config.tun.mtu.0 as usize),
+    };
+    netlink::configure(config.tun.name.as_str(), &settings)
+}
+
+impl Gateway {
+    /// If the device was down and is up again, gives it back what the kernel has taken: routes, and addresses of IPv6.
+    pub(super) fn restore_device(&mut self) -> Result<(), GatewayError> {
+        if !self.watch.came_up() {
+            return Ok(());
+        }
+        configure(&self.config)
+            .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error })
+    }
+
+    /// Makes the device anew if `error` says that it was removed.
+    pub(super) fn reopen_device(
+        &mut self,
+        error: io::Error,
+        notify: &mut impl FnMut(Notice),
+    ) -> Result<(), GatewayError> {
+        if error.raw_os_error() != Some(libc::EBADFD) {
+            return Err(error.into());
+        }
+        (self.tun, self.watch) = open(&self.config)?;
+        notify(Notice::DeviceRestored(self.config.tun.name.as_str().to_owned()));
+        Ok(())
+    }
+}
