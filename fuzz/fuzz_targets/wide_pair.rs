@@ -11,7 +11,7 @@ use link::cotmll::{Wide, wide};
 use link::{Demand, Endpoint, LineLimits, Treatment};
 
 /// Steps of the line, enough for all that was sent to arrive.
-const AFTER: usize = 600;
+const AFTER: usize = 3000;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[setting, window], mut fates)) = bytes.split_first_chunk() else { return };

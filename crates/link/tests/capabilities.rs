@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use base::{Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Rng};
 use longhaul_link::{Capabilities, Demand, Endpoint, FrameKind, LineLimits, Protocol, Treatment};
 
-const NOW: Instant = Instant::ZERO;
+/// Between two frames of a line.
+const STEP: Duration = Duration::from_millis(1);
 const LINE: LineLimits = LineLimits::new(600, None);
 
 /// Every protocol, with the parameters that change what it can do.
@@ -36,6 +37,7 @@ struct Pair {
     lines: [VecDeque<Option<Vec<u8>>>; 2],
     fillers: bool,
     retransmissions: u32,
+    now: Instant,
 }
 
 /// Steps that are enough for what was taken to arrive, if it ever does.
@@ -50,6 +52,7 @@ impl Pair {
             lines: Default::default(),
             fillers: true,
             retransmissions: 0,
+            now: Instant::ZERO,
         }
     }
 
@@ -59,13 +62,16 @@ impl Pair {
 
     /// Each end sends a frame, which `line` may take away or swap with those before; what came out of the second end.
     fn step(&mut self, mut line: impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>)) -> Vec<Packet> {
+        self.now += STEP;
+        let now = self.now;
         for side in 0..2 {
+            self.ends[side].handle_timeout(now);
             let least = if self.fillers { Demand::Filler } else { Demand::Fresh };
             let mut frame = Vec::new();
             let end = &mut self.ends[side];
-            let info = (end.demand(NOW) >= least).then(|| end.poll_frame(NOW, &mut frame)).flatten();
+            let info = (end.demand(now) >= least).then(|| end.poll_frame(now, &mut frame)).flatten();
             if let Some(info) = info {
-                end.seal_frame(NOW, &mut frame);
+                end.seal_frame(now, &mut frame);
                 self.retransmissions += u32::from(info.kind == FrameKind::Retransmission);
             }
             self.lines[side].push_back(info.map(|_| frame));
@@ -73,7 +79,7 @@ impl Pair {
             if self.lines[side].len() > IN_FLIGHT
                 && let Some(frame) = self.lines[side].pop_front().flatten()
             {
-                let _ = self.ends[1 - side].handle_frame(NOW, &frame);
+                let _ = self.ends[1 - side].handle_frame(now, &frame);
             }
         }
         core::iter::from_fn(|| self.ends[1].poll_packet()).collect()
@@ -91,7 +97,7 @@ impl Pair {
             while self.ends[0].has_room(treatment)
                 && let Some(packet) = waiting.pop_front()
             {
-                self.ends[0].offer(NOW, packet, treatment).unwrap();
+                self.ends[0].offer(self.now, packet, treatment).unwrap();
             }
             arrived.extend(self.step(&mut line));
             after += u32::from(waiting.is_empty());

@@ -91,7 +91,8 @@ fn a_lost_tail_is_sent_again() {
     };
     let arrived = pair.carry((0..10).map(|n| packet(1, n, 60)), 200, &mut losing);
     assert_eq!(arrived.len(), 10);
-    assert!(arrived.last().unwrap().0 < Instant::ZERO + MS * 60, "{:?}", arrived.last());
+    // 50 ms of silence, and the line's delay.
+    assert_eq!(arrived.last().unwrap().0, Instant::ZERO + MS * (10 + 50 + 20));
 }
 
 #[test]
@@ -116,15 +117,16 @@ fn a_blockage_costs_one_round_trip_after_its_end() {
 fn the_window_is_kept() {
     let config = Config { window: Some(10.try_into().unwrap()), ..Config::default() };
     let mut pair = Pair::new(config, 100);
-    for n in 0..50 {
-        if pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
+    for n in 0..190 {
+        if n % 2 == 0 && pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
             pair.ends[0].offer(pair.now, packet(1, n, 60), Treatment::UNTIL_DELIVERED).unwrap();
         }
         pair.step(&mut intact);
         assert!(pair.ends[0].in_flight() <= 10);
     }
     assert_eq!(pair.ends[0].in_flight(), 10);
-    assert!(pair.count(0, "frames-filler") >= 30, "the line is kept busy");
+    let fillers = pair.count(0, "frames-filler");
+    assert!((1..=4).contains(&fillers), "every 50 ms one: {fillers}");
 }
 
 #[test]
