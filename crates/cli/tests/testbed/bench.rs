@@ -146,6 +146,9 @@ impl Testbed {
     }
 
     pub(crate) fn serve_at(&self, address: &str, len: usize) -> Server {
+        // The server closes what it has written, and the kernel resets such a connection after eight time-outs unless told:
+        // too few where the line is blocked a third of the time.
+        self.namespace("host2").set_parameters(&[("ipv4/tcp_orphan_retries", "100")]).unwrap();
         let content: Vec<u8> =
             (0..len as u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
         fs::write(self.files.join("file"), &content).unwrap();
