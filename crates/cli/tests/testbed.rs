@@ -33,6 +33,8 @@ fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
     if missing("a_download_arrives_intact_and_recovery_on_the_link_wins") {
         return;
     }
+    // The kernel's back-off without recovery on the link has a long tail, of which two minutes say enough.
+    const LIMIT: u64 = 120;
     // One at a time while they are built: ten at once would wait for each other's interpreters.
     let turn = Mutex::new(());
     let download = |protocol: &str, seed: u32| {
@@ -41,7 +43,7 @@ fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
         let testbed = Testbed::up(protocol, &["--protocol", protocol, "--seed", seed.as_str()], &blockages());
         let server = testbed.serve(1 << 20);
         drop(building);
-        testbed.download(&server, 600)
+        testbed.download_within(&server, LIMIT).unwrap_or(LIMIT as f64)
     };
     let seconds = std::thread::scope(|scope| {
         let download = &download;
@@ -49,6 +51,7 @@ fn a_download_arrives_intact_and_recovery_on_the_link_wins() {
             .map(|protocol| [1, 2, 3, 4, 5].map(|seed| scope.spawn(move || download(protocol, seed))))
             .map(|transfers| transfers.map(|transfer| transfer.join().unwrap()))
     });
+    assert!(seconds[0].iter().all(|seconds| *seconds < LIMIT as f64), "cotmll took {:.1?} s", seconds[0]);
     let [cotmll, plain] = seconds.map(|seconds| seconds.iter().sum::<f64>());
     assert!(cotmll < plain, "cotmll took {:.1?} s, plain {:.1?} s", seconds[0], seconds[1]);
 }

@@ -175,6 +175,20 @@ impl Testbed {
         clock.now().as_secs_f64()
     }
 
+    /// The same, of a transfer that may take longer; `None` if it was not complete after `limit` seconds.
+    pub(crate) fn download_within(&self, server: &Server, limit: u64) -> Option<f64> {
+        let clock = Clock::start();
+        let transfer = self.start_download(server, 600);
+        while !transfer.is_complete() {
+            if clock.now() >= Instant::ZERO + Duration::from_secs(limit) {
+                return None;
+            }
+            sleep(Duration::from_millis(20));
+        }
+        transfer.finish();
+        Some(clock.now().as_secs_f64())
+    }
+
     pub(crate) fn start_download(&self, server: &Server, limit: u32) -> Transfer {
         self.start_curl(server, limit, &[])
     }
