@@ -39,6 +39,7 @@
 //! ```
 
 mod carrier;
+mod super_segment;
 mod values;
 
 use core::ops::Range;
@@ -184,17 +185,6 @@ impl Link {
         let line = LineLimits::new(carrier.frame_limit(), self.rate.map(|rate| rate.0));
         self.protocol.edge(&line, round_trip)
     }
-
-    /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single.
-    #[must_use]
-    pub fn super_segment(&self, mtu: usize) -> Option<u32> {
-        if !self.protocol.capabilities().carries_super_segments && !self.clean {
-            return None;
-        }
-        let bytes = self.rate.map_or(u64::MAX, |rate| rate.0.bits_in(SUPER_SEGMENT_TIME) / 8);
-        // Below a few packets they cost more than they give.
-        (bytes >= 3 * mtu as u64).then_some(bytes.min(SUPER_SEGMENT_LIMIT) as u32)
-    }
 }
 
 /// What a queue is made for before a round trip was measured: that of a geostationary satellite.
@@ -205,10 +195,6 @@ const ROUND_TRIPS: (Duration, Duration) = (Duration::from_millis(100), Duration:
 const QUEUE_PACKETS: u64 = 10;
 /// Bytes that wait in front of a link without a rate, where the kernel's own queues hold most.
 const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
-/// Air time that one packet may take.
-const SUPER_SEGMENT_TIME: Duration = Duration::from_millis(4);
-/// The kernel's own limit for a device's `gso_max_size`.
-const SUPER_SEGMENT_LIMIT: u64 = 65_536;
 
 /// The pre-shared key, in a file or in place.
 #[derive(Clone, Debug, Deserialize)]

@@ -9,6 +9,7 @@ use base::{Duration, Rate};
 
 use crate::cotmll::{self, TRAILER_LEN, wide};
 use crate::line::LineLimits;
+use crate::plain;
 use crate::protocol::Protocol;
 
 /// A protocol that cannot fill its line, and what would. Its `Display` is a sentence for whoever configures the link.
@@ -41,9 +42,19 @@ impl Protocol {
             Self::Plain(_) => None,
             Self::Cotmll(config) => {
                 let frames = u64::from(config.window.get()) * u64::from(config.sessions.get());
-                Some(frames * u64::from(config.frame_payload.get()).min(payload_limit(line)))
+                Some(frames * self.frame_payload(line))
             }
-            Self::Wide(config) => Some(u64::from(config.window(line)) * config.frame_payload(line) as u64),
+            Self::Wide(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
+        }
+    }
+
+    /// Bytes of a packet in a full frame on a line.
+    #[must_use]
+    pub fn frame_payload(&self, line: &LineLimits) -> u64 {
+        match self {
+            Self::Plain(_) => (line.frame_limit() - plain::FRAGMENT_HEADER_LEN) as u64,
+            Self::Cotmll(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
+            Self::Wide(config) => config.frame_payload(line) as u64,
         }
     }
 

@@ -24,6 +24,8 @@ mod fragment;
 
 use fragment::{Fragments, Header};
 
+pub(crate) use fragment::HEADER_LEN as FRAGMENT_HEADER_LEN;
+
 /// What a scenario may say about `plain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]

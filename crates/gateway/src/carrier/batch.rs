@@ -17,6 +17,16 @@ pub struct Batch {
 /// Bytes of a batch: what one IP packet can hold, less its headers.
 const BATCH_LIMIT: usize = 65_535 - 48;
 
+/// Datagrams that one send takes, where the carrier takes that many: `UDP_MAX_SEGMENTS` of older kernels.
+const MOST_DATAGRAMS: usize = 64;
+
+/// How many datagrams of `len` bytes a batch holds.
+#[must_use]
+pub const fn datagrams_of(len: usize) -> usize {
+    let fitting = BATCH_LIMIT / len;
+    if fitting < MOST_DATAGRAMS { fitting } else { MOST_DATAGRAMS }
+}
+
 impl Batch {
     /// Whether a datagram of up to `len` bytes can be appended, where a call takes `limit` datagrams.
     /// A batch that already waits takes no datagram that is longer than its first.
@@ -110,6 +120,6 @@ mod tests {
         while batch.has_room(1472, 64) {
             assert!(push(&mut batch, 1472));
         }
-        assert_eq!(batch.len(), 44);
+        assert_eq!((batch.len(), datagrams_of(1472), datagrams_of(500)), (44, 44, 64));
     }
 }

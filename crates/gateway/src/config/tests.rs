@@ -1,6 +1,7 @@
 //! Whole files, and what is wrong with some.
 
 use base::Rate;
+use link::LineLimits;
 use link::cotmll::ToldBlock;
 
 use super::*;
@@ -212,12 +213,27 @@ fn the_queue_holds_a_round_trip_unless_told() {
 
 #[test]
 fn super_segments_follow_rate_and_protection() {
-    let mut link = Config::parse("site.toml", SITE).unwrap().link;
-    assert_eq!(link.super_segment(1400), None);
-    link.clean = true;
-    assert_eq!(link.super_segment(1400), None, "at 1 Mbit/s a packet is long enough");
-    link.rate = Some(PositiveRate(Rate::from_bps(20_000_000)));
-    assert_eq!(link.super_segment(1400), Some(10_000));
-    link.rate = None;
-    assert_eq!(link.super_segment(1400), Some(65_536));
+    let mut site = Config::parse("site.toml", SITE).unwrap();
+    assert_eq!(site.super_segment(), None);
+    site.link.clean = true;
+    assert_eq!(site.super_segment(), None, "at 1 Mbit/s a packet is long enough");
+    site.link.rate = Some(PositiveRate(Rate::from_bps(20_000_000)));
+    assert_eq!(site.super_segment(), Some(10_000));
+}
+
+#[test]
+fn a_super_segment_leaves_in_one_batch() {
+    let mut site = Config::parse("site.toml", SITE).unwrap();
+    (site.link.rate, site.link.clean) = (None, true);
+    // 44 datagrams of 1472 bytes fit an IP packet; 64 of the thesis's short ones are one send's limit.
+    let wide = link::cotmll::wide::Config::default();
+    let thesis = link::cotmll::Config::default();
+    for (protocol, bytes) in [
+        (Protocol::default(), 44 * (1440 - 4) - 8),
+        (Protocol::Wide(wide), 44 * wide.frame_payload(&LineLimits::new(1440, None)) as u32 - 8),
+        (Protocol::Cotmll(thesis), 64 * 487 - 8),
+    ] {
+        site.link.protocol = protocol;
+        assert_eq!(site.super_segment(), Some(bytes), "{protocol:?}");
+    }
 }

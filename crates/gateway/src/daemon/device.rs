@@ -10,9 +10,8 @@ use crate::tun::netlink::{self, Settings, Watch};
 /// Opens the device and gives it what the configuration says.
 pub(super) fn open(config: &Config) -> Result<(Tun, Watch), GatewayError> {
     let name = config.tun.name.as_str();
-    let gso_max_size = config.link.super_segment(config.tun.mtu.0 as usize);
     let open = || {
-        let tun = Tun::open(name, gso_max_size.is_some())?;
+        let tun = Tun::open(name, config.super_segment().is_some())?;
         configure(config)?;
         Ok((tun, Watch::new(name)?))
     };
@@ -24,7 +23,7 @@ fn configure(config: &Config) -> io::Result<()> {
         mtu: config.tun.mtu.0,
         addresses: &config.tun.addresses,
         routes: &config.tun.routes,
-        gso_max_size: config.link.super_segment(config.tun.mtu.0 as usize),
+        gso_max_size: config.super_segment(),
     };
     netlink::configure(config.tun.name.as_str(), &settings)
 }

@@ -21,7 +21,8 @@ impl Gateway {
         self.pacer.is_limited() || (self.entry.is_empty() && !self.blocked)
     }
 
-    /// Moves packets from the TUN to the queues, a few at most, and on to the endpoint as it has room.
+    /// Moves packets from the TUN to the queues, a few at most, and on to the endpoint as it has room. Without a rate each is
+    /// cut up and sealed at once, while it is in the cache.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
             if !self.wants_packets() {
@@ -31,7 +32,11 @@ impl Gateway {
             self.traffic.tun_packets_read.increment();
             // What does not fit is dropped, and counted by the queue.
             let _ = self.entry.push(now, packet);
-            self.fill_endpoint(now);
+            if self.pacer.is_limited() {
+                self.fill_endpoint(now);
+            } else {
+                self.append_frames(now);
+            }
         }
         Ok(())
     }
@@ -61,12 +66,23 @@ impl Gateway {
                 Sent::Yes | Sent::Full | Sent::Busy => {}
             }
         }
+        self.append_frames(now);
+        if let Some(to) = self.session.path()
+            && self.session.is_heard(now)
+            && !self.blocked
+        {
+            self.flush(now, to);
+        }
+    }
+
+    /// Fills the batch with what may leave now, and sends it whenever it is full.
+    fn append_frames(&mut self, now: Instant) {
         let Some(to) = self.session.path() else { return };
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
         if !self.session.is_heard(now) {
             return;
         }
-        if !self.batch.is_empty() && !self.flush(now, to) {
+        if self.blocked && !self.flush(now, to) {
             return;
         }
         for _ in 0..FRAMES {
@@ -80,7 +96,6 @@ impl Gateway {
                 self.traffic.fillers_sent.increment();
             }
         }
-        self.flush(now, to);
     }
 
     /// What the endpoint may say now, if anything.

@@ -17,7 +17,7 @@ pub(super) struct Header {
 }
 
 /// Bytes of a header.
-pub(super) const HEADER_LEN: usize = 4;
+pub(crate) const HEADER_LEN: usize = 4;
 
 /// First nibble of a fragment: 1.
 const KIND: u8 = 0x10;
