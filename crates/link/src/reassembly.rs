@@ -76,3 +76,42 @@ impl Reassembly {
         self.incomplete
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a packet of `len` bytes in fragments of 1000.
+    fn put_together(reassembly: &mut Reassembly, len: usize) -> Option<usize> {
+        let packet = vec![7; len];
+        let fragments = packet.chunks(1000).enumerate();
+        let last = len.div_ceil(1000) - 1;
+        let packets = fragments.filter_map(|(n, payload)| reassembly.push(n == 0, n == last, payload));
+        packets.map(|packet| packet.len()).last()
+    }
+
+    #[test]
+    fn a_packet_longer_than_any_is_dropped_whole_and_counted_once() {
+        let mut reassembly = Reassembly::default();
+        assert_eq!(put_together(&mut reassembly, MAX_PACKET), Some(MAX_PACKET));
+        assert_eq!(reassembly.incomplete(), 0);
+        for (dropped, len) in [MAX_PACKET + 1, MAX_PACKET + 5000].into_iter().enumerate() {
+            assert_eq!(put_together(&mut reassembly, len), None, "{len} bytes");
+            assert_eq!(reassembly.incomplete(), dropped as u64 + 1);
+            assert!(!reassembly.is_partial(), "nothing of it is kept");
+        }
+        assert_eq!(put_together(&mut reassembly, 2500), Some(2500), "the next one is not hurt");
+        assert_eq!(reassembly.incomplete(), 2);
+    }
+
+    #[test]
+    fn a_packet_without_end_does_not_grow() {
+        let mut reassembly = Reassembly::default();
+        assert!(reassembly.push(true, false, &[7; 1000]).is_none());
+        for _ in 0..1000 {
+            assert!(reassembly.push(false, false, &[7; 1000]).is_none());
+            let kept = reassembly.partial.as_ref().map_or(0, |packet| packet.capacity());
+            assert!(kept <= MAX_PACKET, "{kept} bytes are kept");
+        }
+    }
+}

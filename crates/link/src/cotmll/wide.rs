@@ -33,6 +33,7 @@ use crate::treatment::Treatment;
 use super::trailer::SubProtocol;
 use super::{LONGEST_RUN, unreliable};
 
+mod alarm;
 mod config;
 mod receiver;
 mod sender;
@@ -44,6 +45,7 @@ pub use config::{Config, Order};
 pub use sequence::MAX_WINDOW;
 pub use trailer::TRAILER_LEN;
 
+use alarm::Alarm;
 use sequence::SPACE;
 use trailer::{Fields, Frame, MAX_EXTENSION, push_varint};
 
@@ -65,7 +67,10 @@ pub struct Wide {
     /// Frames of class 010 that went without one of class 001 between.
     unreliable_run: u32,
     news: News,
-    tail: Tail,
+    /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost.
+    tail: Alarm,
+    /// After how much silence.
+    tail_pause: Duration,
     ready: Ready,
     counters: Counters,
 }
@@ -76,10 +81,8 @@ struct News {
     frames: u32,
     /// Frames that are worth a report of their own.
     worth: u32,
-    /// When the news is to be told at the latest; `None` without news, and once it is to be told.
-    due: Option<Instant>,
-    /// Whether it is to be told, whatever else there is to send.
-    is_due: bool,
+    /// When the news is to be told at the latest.
+    alarm: Alarm,
 }
 
 impl News {
@@ -87,52 +90,16 @@ impl News {
     fn on_frame(&mut self, now: Instant) {
         self.frames = self.frames.saturating_add(1);
         if self.frames >= self.worth {
-            (self.is_due, self.due) = (true, None);
-        } else if !self.is_due {
-            self.due.get_or_insert(now + REPORT_DELAY);
+            self.alarm = Alarm::Due;
+        } else if self.alarm == Alarm::Off {
+            self.alarm = Alarm::At(now + REPORT_DELAY);
         }
     }
 
     /// A report is on its way, which may have had no room for `all`.
     fn on_report(&mut self, now: Instant, all: bool) {
-        (self.frames, self.is_due) = (0, false);
-        self.due = (!all).then_some(now + REPORT_DELAY);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        if self.due.take_if(|due| *due <= now).is_some() {
-            self.is_due = true;
-        }
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        self.is_due || self.due.is_some_and(|due| due <= now)
-    }
-
-    fn forget(&mut self) {
-        (self.frames, self.is_due, self.due) = (0, false, None);
-    }
-}
-
-/// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost.
-#[derive(Debug)]
-struct Tail {
-    pause: Duration,
-    due: Option<Instant>,
-    is_due: bool,
-}
-
-impl Tail {
-    fn on_sent(&mut self, now: Instant) {
-        (self.due, self.is_due) = (Some(now + self.pause), false);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.is_due |= self.due.take_if(|due| *due <= now).is_some();
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        self.is_due || self.due.is_some_and(|due| due <= now)
+        self.frames = 0;
+        self.alarm = if all { Alarm::Off } else { Alarm::At(now + REPORT_DELAY) };
     }
 }
 
@@ -157,7 +124,7 @@ impl Wide {
         let in_report_time = |rate: base::Rate| rate.bits_in(REPORT_TIME) / (room as u64 * 8);
         let worth = line.rate().map_or(MOST_WORTH, in_report_time).clamp(1, MOST_WORTH) as u32;
         let frame_time = |rate: base::Rate| rate.time_for(room as u64 * 8);
-        let pause = line.rate().map_or(TAIL_PAUSE, |rate| TAIL_PAUSE.max(frame_time(rate).saturating_mul(4)));
+        let tail_pause = line.rate().map_or(TAIL_PAUSE, |rate| TAIL_PAUSE.max(frame_time(rate).saturating_mul(4)));
         Self {
             config,
             room,
@@ -169,8 +136,9 @@ impl Wide {
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
-            news: News { frames: 0, worth, due: None, is_due: false },
-            tail: Tail { pause, due: None, is_due: false },
+            news: News { frames: 0, worth, alarm: Alarm::Off },
+            tail: Alarm::Off,
+            tail_pause,
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
         }
@@ -317,13 +285,13 @@ impl Endpoint for Wide {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.news.handle_timeout(now);
+        self.news.alarm.handle_timeout(now);
         self.tail.handle_timeout(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.serial += 1;
-        self.tail.on_sent(now);
+        self.tail = Alarm::At(now + self.tail_pause);
         let kind = self
             .poll_unreliable(now, out)
             .or_else(|| self.poll_reliable(now, out))
@@ -337,14 +305,14 @@ impl Endpoint for Wide {
 
     /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        let tail = self.tail.due.filter(|_| self.sender.has_outstanding());
-        [self.news.due, tail].into_iter().flatten().min()
+        let tail = self.tail.poll_timeout().filter(|_| self.sender.has_outstanding());
+        [self.news.alarm.poll_timeout(), tail].into_iter().flatten().min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
         let is_worth_copying = self.is_paced && self.sender.may_copy();
         let has_data = self.sender.is_urgent() || self.unreliable_sender.is_pending();
-        if has_data || is_worth_copying || self.news.is_due(now) {
+        if has_data || is_worth_copying || self.news.alarm.is_due(now) {
             Demand::Fresh
         } else if self.sender.has_outstanding() && self.tail.is_due(now) {
             Demand::Filler
@@ -372,7 +340,9 @@ impl Endpoint for Wide {
         self.unreliable_receiver.reset();
         self.unreliable_run = 0;
         self.serial = 0;
-        self.news.forget();
+        self.news.frames = 0;
+        self.news.alarm = Alarm::Off;
+        self.tail = Alarm::Off;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,0 +1,37 @@
+//! How long a super-segment may be: a packet of many, which crosses the link whole.
+
+use base::Duration;
+use link::LineLimits;
+
+use super::Config;
+use crate::carrier::batch;
+use crate::session::OVERHEAD;
+use crate::tun::offload::METADATA_LEN;
+
+impl Config {
+    /// The largest super-segment, in bytes, that the link may carry whole; `None` if packets stay single. Its frames leave in
+    /// one batch: a datagram or two left over would cost a send of their own.
+    #[must_use]
+    pub fn super_segment(&self) -> Option<u32> {
+        if !self.link.protocol.capabilities().carries_super_segments && !self.link.clean {
+            return None;
+        }
+        let rate = self.link.rate.map(|rate| rate.0);
+        let in_time = rate.map_or(u64::MAX, |rate| rate.bits_in(AIR_TIME) / 8);
+        // Below a few packets they cost more than they give.
+        (in_time >= 3 * u64::from(self.tun.mtu.0)).then(|| in_time.min(self.batch_payload()) as u32)
+    }
+
+    /// Bytes of one packet that a batch carries.
+    fn batch_payload(&self) -> u64 {
+        let line = LineLimits::new(self.carrier.frame_limit(), self.link.rate.map(|rate| rate.0));
+        let payload = self.link.protocol.frame_payload(&line);
+        let frame = line.frame_limit().min(payload as usize + FRAME_FIELDS);
+        batch::datagrams_of(frame + OVERHEAD) as u64 * payload - METADATA_LEN as u64
+    }
+}
+
+/// Air time that one packet may take.
+const AIR_TIME: Duration = Duration::from_millis(4);
+/// What a protocol adds to a packet's bytes in a frame, at most.
+const FRAME_FIELDS: usize = 64;
