@@ -5,6 +5,7 @@
 //! meets what the lab's transfer meets that opens at the same time with the same seed, if the lab's link is called as
 //! the emulator's channel ([`crate::emulator::CHANNEL_NAME`]). The sender is the host at the hub.
 
+mod flood;
 mod transfer;
 
 use std::sync::Mutex;
@@ -19,6 +20,7 @@ use crate::comparison::content;
 use crate::testbed::namespaces::{Room, check_namespaces};
 use crate::testbed::{self, Link, Name, TestbedError};
 use crate::workers::{self, lock};
+use flood::Flood;
 use gateway::clock::{Clock, sleep};
 use gateway::signals::Signals;
 
@@ -33,6 +35,8 @@ pub struct Case {
     pub channel: Vec<String>,
     /// Of that channel, as `emulate --errors` takes them.
     pub errors: String,
+    /// Junk that looks like initiations and floods the hub's gateway meanwhile, in datagrams a second.
+    pub flood: u32,
 }
 
 impl Case {
@@ -72,6 +76,8 @@ pub struct Run {
     pub mean_lateness_ms: f64,
     /// The same at worst.
     pub greatest_lateness_ms: f64,
+    /// Junk that was sent, in datagrams a second.
+    pub flood: f64,
 }
 
 /// Most bytes that a transfer can take from its sender: socket buffers have room for a part of this.
@@ -155,12 +161,14 @@ impl<'a> Testbed<'a> {
             ends: begun + options.opens + options.duration,
             clock,
         };
+        let flood = self.start_flood()?;
         let rooms = [Room::Host2, Room::Host1].map(|room| name.namespace(room));
         let outcome =
             transfer::carry_out(&rooms, &plan, content, stop).map_err(|error| match error.kind() {
                 std::io::ErrorKind::Interrupted => TestbedError::Interrupted,
                 _ => TestbedError::System(error),
             })?;
+        let flood = flood.map_or(Ok(0.0), Flood::end)?;
         let report = self.report(said)?;
         self.check_gateways()?;
         let rate = self.case.rate.as_bps() as f64;
@@ -178,7 +186,15 @@ impl<'a> Testbed<'a> {
             ],
             mean_lateness_ms: late / delivered.max(1.0) / 1000.0,
             greatest_lateness_ms: both("greatest_lateness_us").into_iter().fold(0.0, f64::max) / 1000.0,
+            flood,
         })
+    }
+
+    fn start_flood(&self) -> Result<Option<Flood>, TestbedError> {
+        let from = self.options.name.namespace(Room::Satellite);
+        let per_second = self.case.flood;
+        let flood = || Flood::start(&from, testbed::hub(), per_second);
+        Ok((per_second > 0 && self.case.link.is_some()).then(flood).transpose()?)
     }
 
     /// When the emulator began, by our clock; `said` is the length of what its predecessor had to say.

@@ -31,6 +31,7 @@ use gateway::daemon::{Status, read_status, replace};
 use namespaces::{Namespace, Room};
 use processes::Process;
 
+pub(crate) use sites::hub;
 pub use sites::{ETHERNET_MTU, GATEWAY_PORT, Link};
 
 /// What to build.

@@ -23,6 +23,7 @@ use super::outcome::failure;
 #[command(after_help = "\
 Examples:
   longhaul bench channels --seconds 20
+  longhaul bench channels --rate 20 --rtt 20 --loss 0 --scheme wide --flood 0 --flood 100000
   longhaul bench channels --rate 50 --rtt 600 --loss 0 --loss 1 --scheme none --scheme plain --seeds 3")]
 pub(crate) struct Arguments {
     /// Rates of the line, in Mbit/s.
@@ -34,6 +35,9 @@ pub(crate) struct Arguments {
     /// Random losses of the line's packets each way, in percent.
     #[arg(long = "loss", value_name = "PERCENT", default_values_t = [0.0, 1.0, 5.0], value_parser = percent)]
     losses: Vec<f64>,
+    /// Junk initiations a second by which a stranger floods the hub's gateway.
+    #[arg(long = "flood", value_name = "DATAGRAMS", default_values_t = [0], value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    floods: Vec<u32>,
     /// What is between the hosts: none, plain, thesis or wide.
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::ALL)]
     schemes: Vec<Scheme>,
@@ -110,6 +114,8 @@ struct Place {
     round_trip: u64,
     /// Percent.
     loss: f64,
+    /// Datagrams a second.
+    flood: u32,
 }
 
 /// When downloads open: the gateways know each other, and the emulator is up.
@@ -136,7 +142,7 @@ impl Place {
             loss => format!("erasure={{probability={}}}", loss / 100.0),
         };
         let channel = channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
-        Ok(Case { link, rate, channel, errors })
+        Ok(Case { link, rate, channel, errors, flood: self.flood })
     }
 }
 
@@ -146,6 +152,8 @@ struct Cell {
     congestion: Congestion,
     scheme: Scheme,
     goodput: Vec<f64>,
+    /// The floods that were reached, in datagrams a second.
+    floods: Vec<f64>,
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
@@ -165,21 +173,34 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     }
 }
 
-fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
-    let mut signals = Signals::new()?;
-    let mut cells = Vec::new();
-    for &congestion in &args.controllers {
-        for &rate in &args.rates {
-            for &round_trip in &args.round_trips {
-                for &loss in &args.losses {
-                    let place = Place { rate, round_trip, loss };
-                    let cell =
-                        |scheme: &Scheme| Cell { place, congestion, scheme: *scheme, goodput: Vec::new() };
-                    cells.extend(args.schemes.iter().map(cell));
-                }
+/// What is to be measured, nothing measured yet.
+fn cells(args: &Arguments) -> Vec<Cell> {
+    let mut places = Vec::new();
+    for &rate in &args.rates {
+        for &round_trip in &args.round_trips {
+            for &loss in &args.losses {
+                places.extend(args.floods.iter().map(|&flood| Place { rate, round_trip, loss, flood }));
             }
         }
     }
+    let rows =
+        args.controllers.iter().flat_map(|&congestion| places.iter().map(move |&place| (congestion, place)));
+    rows.flat_map(|(congestion, place)| {
+        let cell = move |&scheme: &Scheme| Cell {
+            place,
+            congestion,
+            scheme,
+            goodput: Vec::new(),
+            floods: Vec::new(),
+        };
+        args.schemes.iter().map(cell)
+    })
+    .collect()
+}
+
+fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
+    let mut signals = Signals::new()?;
+    let mut cells = cells(args);
     let bar = ProgressBar::new(cells.len() as u64 * args.seeds);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} downloads, {eta} left") {
         bar.set_style(style);
@@ -204,6 +225,7 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
         let goodput = |run: &Run| run.bytes as f64 * 8.0 / f64::from(args.seconds) / 1e6;
         for (cell, runs) in cells.iter_mut().zip(runs.chunks(args.seeds as usize)) {
             cell.goodput.extend(runs.iter().map(goodput));
+            cell.floods.extend(runs.iter().map(|run| run.flood));
         }
     }
     bar.finish_and_clear();
@@ -215,13 +237,21 @@ fn print(args: &Arguments, cells: &[Cell]) {
         "Mbit/s in the application, {} s from the first SYN, median (least - most) of {} seeds, {} testbeds at a time\n",
         args.seconds, args.seeds, args.jobs
     );
+    let floods = args.floods.iter().any(|flood| *flood > 0);
     print!("{:>8} {:>7} {:>6} {:>6}", "Mbit/s", "RTT", "loss", "TCP");
+    if floods {
+        print!(" {:>8}", "junk/s");
+    }
     args.schemes.iter().for_each(|scheme| print!("  {:>22}", scheme.name()));
     println!();
     for row in cells.chunks(args.schemes.len()) {
         let Some(Cell { place, congestion, .. }) = row.first() else { return };
-        let Place { rate, round_trip, loss } = place;
+        let Place { rate, round_trip, loss, .. } = place;
         print!("{rate:>8} {round_trip:>4} ms {loss:>4} % {:>6}", congestion.controller().name());
+        if floods {
+            let reached = row.iter().flat_map(|cell| &cell.floods).copied();
+            print!(" {:>8.0}", Spread::of(reached).map_or(0.0, |spread| spread.median));
+        }
         for cell in row {
             let spread = Spread::of(cell.goodput.iter().copied());
             let text = spread.map_or_else(String::new, |spread| match args.seeds {
@@ -239,6 +269,7 @@ fn object(cell: &Cell) -> Value {
         "rate_mbps": cell.place.rate,
         "rtt_ms": cell.place.round_trip,
         "loss_percent": cell.place.loss,
+        "flood_per_second": cell.floods,
         "congestion": cell.congestion.controller().name(),
         "scheme": cell.scheme.name(),
         "goodput_mbps": cell.goodput,

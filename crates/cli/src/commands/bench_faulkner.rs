@@ -156,6 +156,7 @@ fn transfer(case: &real_time::Case) -> Result<Case, ConfigError> {
         rate: RATE,
         channel: channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect(),
         errors: case.errors(),
+        flood: 0,
     })
 }
 

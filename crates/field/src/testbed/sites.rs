@@ -97,6 +97,11 @@ fn device(device: &str, net: &str, host: u8, mtu: u32) -> String {
     )
 }
 
+/// Where the hub's gateway listens, as the emulator's room reaches it.
+pub(crate) fn hub() -> String {
+    format!("10.77.20.1:{GATEWAY_PORT}")
+}
+
 pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec!["emulate".to_owned()];
     arguments.extend(emulator_ports(options));
@@ -111,7 +116,7 @@ fn emulator_ports(options: &Options) -> Vec<String> {
             "--udp-a".to_owned(),
             format!("10.77.20.2:{GATEWAY_PORT}"),
             "--peer-a".to_owned(),
-            format!("10.77.20.1:{GATEWAY_PORT}"),
+            hub(),
             "--udp-b".to_owned(),
             format!("10.77.10.2:{GATEWAY_PORT}"),
             "--peer-b".to_owned(),

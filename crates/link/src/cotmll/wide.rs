@@ -124,7 +124,8 @@ impl Wide {
         let in_report_time = |rate: base::Rate| rate.bits_in(REPORT_TIME) / (room as u64 * 8);
         let worth = line.rate().map_or(MOST_WORTH, in_report_time).clamp(1, MOST_WORTH) as u32;
         let frame_time = |rate: base::Rate| rate.time_for(room as u64 * 8);
-        let tail_pause = line.rate().map_or(TAIL_PAUSE, |rate| TAIL_PAUSE.max(frame_time(rate).saturating_mul(4)));
+        let tail_pause =
+            line.rate().map_or(TAIL_PAUSE, |rate| TAIL_PAUSE.max(frame_time(rate).saturating_mul(4)));
         Self {
             config,
             room,

@@ -1,0 +1,38 @@
+//! Something that becomes due, and stays so until it is done.
+
+use base::Instant;
+
+/// When something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// It is not awaited.
+    Off,
+    /// From this time on.
+    At(Instant),
+    /// It is due, and no time-out is needed any more.
+    Due,
+}
+
+impl Alarm {
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.is_due(now) {
+            *self = Self::Due;
+        }
+    }
+
+    pub(super) fn is_due(self, now: Instant) -> bool {
+        match self {
+            Self::Off => false,
+            Self::At(due) => due <= now,
+            Self::Due => true,
+        }
+    }
+
+    /// When [`Alarm::handle_timeout`] wants to be called.
+    pub(super) const fn poll_timeout(self) -> Option<Instant> {
+        match self {
+            Self::At(due) => Some(due),
+            Self::Off | Self::Due => None,
+        }
+    }
+}
