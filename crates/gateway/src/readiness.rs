@@ -1,6 +1,6 @@
 //! Waiting for descriptors and for a time, to the nanosecond.
 //!
-//! A gateway has three descriptors, so `ppoll` costs what `epoll_pwait2` does and keeps no state.
+//! A gateway has a few descriptors, so `ppoll` costs what `epoll_pwait2` does and keeps no state.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

@@ -296,7 +296,8 @@ mod tests {
         world.is_heard = true;
         world.run(100);
         world.is_heard = false;
-        (world.asked(), world.told());
+        world.asked();
+        world.told();
         world.run(10);
         assert_eq!(world.asked(), [401, 402, 404, 408]);
         assert_eq!(world.told().len(), 1);

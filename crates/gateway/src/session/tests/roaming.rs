@@ -241,6 +241,7 @@ fn a_silent_peer_is_called_at_its_new_address_and_a_handshake_completes_there() 
 fn a_peer_that_is_heard_stays_where_it_is_until_the_next_handshake() {
     let mut pair = Pair::established();
     pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)));
     for millis in (1000..=110_000).step_by(1000) {
         pair.exchange(at(millis));
         assert!(pair.caller.is_heard(at(millis)));
