@@ -1,6 +1,7 @@
 //! What carries datagrams to the peer: UDP, or a serial line with EFL frames.
 
 pub mod batch;
+pub mod resolver;
 pub mod serial;
 pub mod udp;
 

@@ -11,7 +11,7 @@
 //!
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
-//! peer = "198.51.100.7:51900"     # optional: who has none waits to be called
+//! peer = "hub.example.org:51900"  # optional, an address or a name: who has none waits to be called
 //! pin-peer = true                 # optional: the peer is nowhere else
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
@@ -39,6 +39,7 @@
 //! ```
 
 mod carrier;
+mod destination;
 mod super_segment;
 mod values;
 
@@ -56,6 +57,7 @@ use zeroize::Zeroizing;
 use crate::key::PresharedKey;
 use crate::tun::netlink::Prefix;
 pub use carrier::{Carrier, Serial, Udp};
+pub use destination::{Destination, HostName};
 pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
 
 /// A gateway's configuration.
@@ -261,7 +263,9 @@ impl Config {
             return Err(Complaint::at(Some(place), message));
         }
         match &self.carrier {
-            Carrier::Udp(Udp { listen, peer: Some(peer), .. }) if peer.is_ipv4() != listen.is_ipv4() => {
+            Carrier::Udp(Udp { listen, peer: Some(Destination::Address(peer)), .. })
+                if peer.is_ipv4() != listen.is_ipv4() =>
+            {
                 let message =
                     format!("the peer cannot be reached from {listen}; allowed is one family for both");
                 Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))

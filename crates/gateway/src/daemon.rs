@@ -9,6 +9,7 @@ mod device;
 mod inbound;
 mod notice;
 mod outbound;
+mod peer;
 mod reload;
 mod status;
 mod survey;
@@ -37,6 +38,7 @@ use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::Watch;
 use complaints::Complaints;
+use peer::NamedPeer;
 
 pub use notice::Notice;
 pub use status::{Status, read_status, replace};
@@ -50,6 +52,8 @@ pub struct Gateway {
     watch: Watch,
     carrier: Carrier,
     session: Session,
+    /// The peer, if it is known by name.
+    named: Option<NamedPeer>,
     endpoint: Box<dyn Endpoint>,
     entry: Entry,
     pacer: Pacer,
@@ -184,6 +188,7 @@ impl Gateway {
         let gateway = Self {
             clock: Clock::start(),
             session,
+            named: NamedPeer::of(&config.carrier),
             entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
             endpoint,
             pacer: Pacer::new(rate, link.fillers),
@@ -220,9 +225,9 @@ impl Gateway {
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
-        let mut ready = [Ready::default(); 4];
+        let mut ready = [Ready::default(); 5];
         loop {
-            let [from_tun, from_carrier, from_signals, from_watch] = ready;
+            let [from_tun, from_carrier, from_signals, from_watch, from_resolver] = ready;
             let now = self.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
@@ -238,6 +243,7 @@ impl Gateway {
                 self.receive(now)?;
             }
             self.handle_events(&mut notify);
+            self.follow_name(now, from_resolver.read, &mut notify);
             self.watch_silence(now, &mut notify);
             self.follow_path(now, &mut notify);
             if self.retry_at.take_if(|at| *at <= now).is_some() {
@@ -264,6 +270,7 @@ impl Gateway {
                 Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
+                Interest::read_if_any(self.named.as_ref().and_then(NamedPeer::fd)),
             ];
             ready = wait(interests, Some(timeout))?;
         }
@@ -279,7 +286,7 @@ impl Gateway {
         let Config { tun, carrier, link, .. } = &self.config;
         let rate = link.rate.map_or_else(|| "no rate set".to_owned(), |rate| rate.0.to_string());
         let (name, protocol) = (tun.name.as_str(), link.protocol.name());
-        let waits = match carrier.peer().address {
+        let waits = match carrier.called() {
             Some(peer) => format!("calling {peer}"),
             None => "waiting to be called".to_owned(),
         };
@@ -293,9 +300,9 @@ impl Gateway {
             self.silence_told = SILENCE;
         }
         let silence = now.saturating_since(self.silent_since);
-        if silence >= self.silence_told && self.config.carrier.peer().address.is_some() {
+        if silence >= self.silence_told && self.session.called().is_some() {
             self.silence_told = self.silence_told.saturating_mul(4);
-            notify(Notice::Unanswered { peer: self.config.carrier.peer().address, silence });
+            notify(Notice::Unanswered { peer: self.session.called(), silence });
         }
     }
 
@@ -334,6 +341,7 @@ impl Gateway {
             self.retry_at,
             self.endpoint.poll_timeout(),
             self.session.poll_timeout(),
+            self.named.as_ref().and_then(|named| named.poll_timeout(self.session.is_heard(now))),
             self.carrier.poll_timeout(),
             Some(self.status_at),
         ]

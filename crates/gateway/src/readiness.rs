@@ -1,6 +1,6 @@
 //! Waiting for descriptors and for a time, to the nanosecond.
 //!
-//! A gateway has three descriptors, so `ppoll` costs what `epoll_pwait2` does and keeps no state.
+//! A gateway has a few descriptors, so `ppoll` costs what `epoll_pwait2` does and keeps no state.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -10,7 +10,8 @@ use base::Duration;
 /// What to wait for on a descriptor, and what came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'a> {
-    fd: BorrowedFd<'a>,
+    /// `None` for nothing to wait for.
+    fd: Option<BorrowedFd<'a>>,
     read: bool,
     write: bool,
 }
@@ -19,13 +20,19 @@ impl<'a> Interest<'a> {
     /// Readable.
     #[must_use]
     pub const fn read(fd: BorrowedFd<'a>) -> Self {
+        Self { fd: Some(fd), read: true, write: false }
+    }
+
+    /// Readable, if there is a descriptor now.
+    #[must_use]
+    pub const fn read_if_any(fd: Option<BorrowedFd<'a>>) -> Self {
         Self { fd, read: true, write: false }
     }
 
     /// Readable if `read`, writable if `write`.
     #[must_use]
     pub const fn either(fd: BorrowedFd<'a>, read: bool, write: bool) -> Self {
-        Self { fd, read, write }
+        Self { fd: Some(fd), read, write }
     }
 }
 
@@ -47,7 +54,8 @@ pub fn wait<const N: usize>(
     timeout: Option<Duration>,
 ) -> io::Result<[Ready; N]> {
     let mut polled = interests.map(|interest| libc::pollfd {
-        fd: interest.fd.as_raw_fd(),
+        // The kernel passes over descriptors below zero.
+        fd: interest.fd.map_or(-1, |fd| fd.as_raw_fd()),
         events: if interest.read { libc::POLLIN } else { 0 } | if interest.write { libc::POLLOUT } else { 0 },
         revents: 0,
     });
@@ -77,4 +85,21 @@ pub fn wait<const N: usize>(
 pub fn wake_exactly() {
     // SAFETY: the option takes an integer. Failure leaves the slack as it was.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn no_descriptor_is_never_ready() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"x").unwrap();
+        let interests = [Interest::read_if_any(None), Interest::read_if_any(Some(reader.as_fd()))];
+        let ready = wait(interests, None).unwrap();
+        assert_eq!(ready, [Ready::default(), Ready { read: true, write: false }]);
+    }
 }

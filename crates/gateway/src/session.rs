@@ -151,6 +151,28 @@ impl Session {
         self.path().map(|path| path.peer)
     }
 
+    /// Where handshakes are begun, if this side begins them.
+    #[must_use]
+    pub fn called(&self) -> Option<Address> {
+        self.paths.configured().map(|path| path.peer)
+    }
+
+    /// Has handshakes begin at `address` from now on, the first one at once unless the peer is heard. Data still goes where
+    /// the peer has proved to be, until a handshake completes; but a session with a pinned peer ends, since that is
+    /// nowhere else any more.
+    pub fn call_at(&mut self, address: Address) {
+        if self.called() == Some(address) {
+            return;
+        }
+        self.paths.configure(address);
+        // An answer stands for the address that its initiation went to.
+        self.keys.forget_initiations();
+        self.initiate_at = Instant::ZERO;
+        if self.paths.is_pinned() && self.keys.clear() {
+            self.events.push_back(Event::Lost);
+        }
+    }
+
     /// Whether [`Session::seal`] may be called.
     #[must_use]
     pub fn is_established(&self) -> bool {

@@ -9,7 +9,7 @@ use link::efl;
 use link::limit::Limit;
 use serde::Deserialize;
 
-use super::Mtu;
+use super::{Destination, HostName, Mtu};
 use crate::carrier::Address;
 use crate::session::{OVERHEAD, Peer};
 
@@ -43,12 +43,33 @@ impl TryFrom<Carriers> for Carrier {
 }
 
 impl Carrier {
-    /// Where the peer is, for who begins handshakes. On a serial line both sides do.
+    /// Where the peer is, for who begins handshakes. On a serial line both sides do. The address of a name is not known yet.
     #[must_use]
     pub fn peer(&self) -> Peer {
         match self {
-            Self::Udp(udp) => Peer { address: udp.peer.map(Address::Udp), pinned: udp.pin_peer },
+            Self::Udp(udp) => {
+                let address = udp.peer.as_ref().and_then(Destination::address);
+                Peer { address: address.map(Address::Udp), pinned: udp.pin_peer }
+            }
             Self::Serial(_) => Peer { address: Some(Address::Serial), pinned: true },
+        }
+    }
+
+    /// The peer's name, if it is known by one.
+    #[must_use]
+    pub const fn peer_name(&self) -> Option<&HostName> {
+        match self {
+            Self::Udp(Udp { peer: Some(Destination::Name(name)), .. }) => Some(name),
+            Self::Udp(_) | Self::Serial(_) => None,
+        }
+    }
+
+    /// Whom this end calls, as configured; `None` waits to be called.
+    #[must_use]
+    pub fn called(&self) -> Option<String> {
+        match self {
+            Self::Udp(udp) => udp.peer.as_ref().map(ToString::to_string),
+            Self::Serial(_) => Some(Address::Serial.to_string()),
         }
     }
 
@@ -98,14 +119,14 @@ impl fmt::Display for Carrier {
 }
 
 /// A UDP carrier.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Udp {
     /// Where this end listens.
     pub listen: SocketAddr,
     /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
     #[serde(default)]
-    pub peer: Option<SocketAddr>,
+    pub peer: Option<Destination>,
     /// Whether the peer is nowhere else: it does not move, and nobody else gets an answer.
     #[serde(default)]
     pub pin_peer: bool,

@@ -85,6 +85,26 @@ fn values_that_contradict_each_other_are_complained_about_in_their_place() {
 }
 
 #[test]
+fn a_peer_has_an_address_or_a_name() {
+    let site = |peer: &str| SITE.replace("[link]", &format!("peer = \"{peer}\"\npin-peer = true\n[link]"));
+    let carrier = |peer: &str| Config::parse("site.toml", &site(peer)).unwrap().carrier;
+    let literal = carrier("198.51.100.7:51900");
+    assert_eq!(literal.peer().address, Some(Address::Udp(([198, 51, 100, 7], 51900).into())));
+    assert_eq!((literal.peer_name(), literal.called().as_deref()), (None, Some("198.51.100.7:51900")));
+    let named = carrier("hub.example.org:7000");
+    assert_eq!((named.peer().address, named.peer().pinned), (None, true), "no address is known yet");
+    assert_eq!(named.peer_name().map(HostName::name), Some("hub.example.org"));
+    assert_eq!(named.called().as_deref(), Some("hub.example.org:7000"));
+    let none = Config::parse("site.toml", SITE).unwrap().carrier;
+    assert_eq!((none.peer_name(), none.called()), (None, None));
+    assert_eq!(
+        complaint(|_| site("hub.example.org")),
+        "site.toml:7: peer = \"hub.example.org\": \"hub.example.org\" is not where a peer can be; allowed is an address or a name with a port, \
+         such as 192.0.2.1:7000 or hub.example.org:7000"
+    );
+}
+
+#[test]
 fn a_serial_line_is_read() {
     let site = |serial: &str| {
         let table = format!("[carrier.serial]\n{serial}");

@@ -1,6 +1,7 @@
 //! What a gateway tells whoever runs it, as a sentence and as JSON.
 
 use core::fmt;
+use std::net::SocketAddr;
 
 use base::Duration;
 use link::Edge;
@@ -21,6 +22,22 @@ pub enum Notice {
         peer: Option<Address>,
         /// For so long.
         silence: Duration,
+    },
+    /// The peer's name has another address than before, where it is called from now on.
+    Resolved {
+        /// The name.
+        name: String,
+        /// Its address.
+        address: SocketAddr,
+    },
+    /// The peer's name cannot be resolved; told now and then only.
+    Unresolved {
+        /// The name.
+        name: String,
+        /// Why not.
+        reason: String,
+        /// Where the peer is called all the same, if an address was known before.
+        calling: Option<SocketAddr>,
     },
     /// A session is established with the gateway at this address.
     Established {
@@ -63,6 +80,7 @@ impl Notice {
             self,
             Self::Refused { .. }
                 | Self::Unanswered { .. }
+                | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
                 | Self::Carrier(Finding::TooFast { .. })
                 | Self::Edge(_)
@@ -79,6 +97,12 @@ impl Notice {
             Self::Started(what) => json!({ "notice": "started", "what": what }),
             Self::Unanswered { peer, silence } => {
                 json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
+            }
+            Self::Resolved { name, address } => {
+                json!({ "notice": "resolved", "name": name, "address": address })
+            }
+            Self::Unresolved { name, reason, calling } => {
+                json!({ "notice": "unresolved", "name": name, "reason": reason, "calling": calling })
             }
             Self::DeviceRestored(name) => json!({ "notice": "device-restored", "name": name }),
             Self::Lost => json!({ "notice": "lost" }),
@@ -121,6 +145,13 @@ impl fmt::Display for Notice {
                     " for {seconds} s: a wrong address, a blocked UDP port, another key or another protocol there, or nobody; \
                      the other end says so if it refuses this one"
                 )
+            }
+            Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
+            Self::Unresolved { name, reason, calling: None } => {
+                write!(f, "the address of {name} is not known yet: {reason}")
+            }
+            Self::Unresolved { name, reason, calling: Some(address) } => {
+                write!(f, "the address of {name} cannot be found: {reason}; still calling {address}")
             }
             Self::DeviceRestored(name) => write!(f, "{name} was removed, and is there again"),
             Self::Lost => f.write_str("session lost"),

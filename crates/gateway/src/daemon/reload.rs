@@ -76,6 +76,7 @@ mod tests {
             "protocol clean once-dscp"
         );
         assert_eq!(changed("192.0.2.1:1", "192.0.2.1:2"), "[carrier]");
+        assert_eq!(changed(":1\"", ":1\"\npeer = \"hub.example.org:1\""), "[carrier]");
         assert_eq!(changed("sat0", "sat1"), "[tun]");
     }
 }

@@ -120,6 +120,19 @@ impl Keyring {
         self.initiations.retain(|initiation| initiation.local != local);
     }
 
+    /// Gives all our unanswered initiations up.
+    pub(super) fn forget_initiations(&mut self) {
+        self.initiations.clear();
+    }
+
+    /// Gives all keys up; whether some were in use. The peer's life is still known.
+    pub(super) fn clear(&mut self) -> bool {
+        self.initiations.clear();
+        self.unconfirmed.clear();
+        self.previous = None;
+        self.current.take().is_some()
+    }
+
     /// Whether an initiation loses against our own: both sides may begin at once, then the larger ephemeral key wins
     /// and the other side answers it. One that shows no cookie wins nothing, since it will get no answer.
     pub(super) fn prefer_ours(&self, noise: &[u8; NOISE_LEN]) -> bool {

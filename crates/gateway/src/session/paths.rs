@@ -40,6 +40,19 @@ impl Paths {
         self.peer.address.map(Path::from)
     }
 
+    /// The peer is to be called at `address`. If it is nowhere else, what it has proved before counts no more.
+    pub(super) fn configure(&mut self, address: Address) {
+        self.peer.address = Some(address);
+        if self.peer.pinned {
+            self.proved = None;
+        }
+    }
+
+    /// Whether the peer is nowhere but where it is called.
+    pub(super) const fn is_pinned(&self) -> bool {
+        self.peer.pinned
+    }
+
     /// Where data goes.
     pub(super) fn current(&self) -> Option<Path> {
         self.proved.or(self.configured())

@@ -188,3 +188,96 @@ fn answers_leave_from_where_the_peer_sent_to() {
     pair.caller.handle_datagram(at(2), Path { local: here(9), ..addr(CALLED) }, &mut datagram).unwrap();
     assert_eq!((pair.caller.path(), pair.caller.poll_transmit()), (Some(addr(CALLED)), None));
 }
+
+/// Carries datagrams between the caller and the called side, which is at `port`, until there are none; those for
+/// elsewhere are lost.
+fn exchange_at(pair: &mut Pair, now: Instant, port: u16) {
+    pair.caller.handle_timeout(now);
+    pair.called.handle_timeout(now);
+    for _ in 0..10 {
+        while let Some((to, datagram)) = pair.caller.poll_transmit() {
+            if to == addr(port) {
+                let _ = give(&mut pair.called, now, CALLER, &datagram);
+            }
+        }
+        while let Some((_, datagram)) = pair.called.poll_transmit() {
+            let _ = give(&mut pair.caller, now, port, &datagram);
+        }
+    }
+}
+
+#[test]
+fn a_caller_without_an_address_begins_once_it_has_one() {
+    let mut pair = Pair { caller: called(), called: called() };
+    pair.exchange(at(0));
+    assert_eq!((pair.caller.called(), pair.caller.poll_timeout()), (None, None));
+    pair.caller.call_at(addr(CALLED).peer);
+    assert_eq!(pair.caller.called(), Some(addr(CALLED).peer));
+    exchange_at(&mut pair, at(10), CALLED);
+    assert!(pair.is_established());
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)));
+}
+
+#[test]
+fn a_silent_peer_is_called_at_its_new_address_and_a_handshake_completes_there() {
+    for mut pair in [Pair::established(), Pair { caller: pinned(), called: called() }] {
+        pair.exchange(at(0));
+        // It has moved, and had to start again.
+        pair.called = called();
+        for millis in (1000..=40_000).step_by(1000) {
+            exchange_at(&mut pair, at(millis), NEW_PLACE);
+        }
+        assert!(!pair.caller.is_heard(at(40_000)), "nobody calls it there");
+        let handshakes = pair.caller.established.get();
+        pair.caller.call_at(addr(NEW_PLACE).peer);
+        exchange_at(&mut pair, at(40_001), NEW_PLACE);
+        assert!(pair.caller.is_heard(at(40_001)), "called at once");
+        assert_eq!(pair.caller.established.get(), handshakes + 1);
+        assert_eq!(pair.caller.path(), Some(addr(NEW_PLACE)));
+    }
+}
+
+#[test]
+fn a_peer_that_is_heard_stays_where_it_is_until_the_next_handshake() {
+    let mut pair = Pair::established();
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)));
+    for millis in (1000..=110_000).step_by(1000) {
+        pair.exchange(at(millis));
+        assert!(pair.caller.is_heard(at(millis)));
+        assert_eq!(pair.caller.path(), Some(addr(CALLED)), "{millis} ms");
+    }
+    assert_eq!(pair.caller.established.get(), 1);
+    assert_eq!(std::iter::from_fn(|| pair.caller.poll_event()).count(), 0);
+}
+
+/// Answers to what was sent to the former address say nothing about the new one.
+#[test]
+fn an_answer_from_the_former_address_does_not_prove_the_new_one() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!(give(&mut pair.caller, at(1), CALLED, &answer), Err(Rejection::UnknownSession));
+    assert!(!pair.caller.is_established());
+    // The same address again is no new one.
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    pair.caller.call_at(addr(CALLED).peer);
+    assert_eq!(give(&mut pair.caller, at(1), CALLED, &answer), Ok(None));
+}
+
+#[test]
+fn a_pinned_peer_is_where_it_is_called() {
+    let mut pair = Pair { caller: pinned(), called: called() };
+    pair.exchange(at(0));
+    pair.caller.events.clear();
+    let datagram = sealed(&mut pair.called, at(1), b"from where it was");
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!((pair.caller.path(), pair.caller.poll_event()), (Some(addr(NEW_PLACE)), Some(Event::Lost)));
+    assert_eq!(give(&mut pair.caller, at(2), CALLED, &datagram), Err(Rejection::UnknownSession));
+    let mut stranger = session(key(), Some(CALLER), "link");
+    stranger.handle_timeout(at(20));
+    let initiation = sent(&mut stranger);
+    assert_eq!(give(&mut pair.caller, at(20), CALLED, &initiation), Err(Rejection::Elsewhere));
+    assert_eq!(give(&mut pair.caller, at(20), NEW_PLACE, &initiation), Ok(None));
+}
