@@ -7,6 +7,7 @@
 mod complaints;
 mod device;
 mod inbound;
+mod marks;
 mod notice;
 mod outbound;
 mod reload;
@@ -37,6 +38,7 @@ use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::Watch;
 use complaints::Complaints;
+use marks::Congestion;
 
 pub use notice::Notice;
 pub use status::{Status, read_status, replace};
@@ -60,6 +62,8 @@ pub struct Gateway {
     retry_at: Option<Instant>,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
+    /// Congestion on the way here that packets are still to tell of.
+    congestion: Congestion,
     /// Bytes that the carrier adds to a datagram.
     header_len: usize,
     /// The longest frame that a datagram holds.
@@ -88,6 +92,8 @@ pub(crate) struct Traffic {
     tun_dropped_full: Counter,
     /// The kernel refused the packet.
     tun_dropped_refused: Counter,
+    /// Packets written that were marked for congestion on the way here.
+    ecn_marked: Counter,
     datagrams_sent: Counter,
     /// With all headers.
     bytes_sent: Counter,
@@ -193,6 +199,7 @@ impl Gateway {
             blocked: false,
             retry_at: None,
             needs_order: capabilities.needs_order,
+            congestion: Congestion::default(),
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
             traffic: Traffic::default(),
