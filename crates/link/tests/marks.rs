@@ -33,8 +33,9 @@ fn marks(number: u8) -> Marks {
 /// A packet of IPv4 or IPv6, whole or a super-segment, of which all bytes are `number` but for those that hold the marks.
 fn packet(number: u8) -> Packet {
     let class = marks(number).traffic_class();
-    let header = if number % 3 == 0 { [0x40 | number >> 4, class] } else { [0x60 | class >> 4, class << 4] };
-    let metadata: &[u8] = if number % 5 == 0 { &[1; 8] } else { &[] };
+    let header =
+        if number.is_multiple_of(3) { [0x40 | number >> 4, class] } else { [0x60 | class >> 4, class << 4] };
+    let metadata: &[u8] = if number.is_multiple_of(5) { &[1; 8] } else { &[] };
     let mut packet = Packet::from_slice(&[metadata, &header].concat());
     packet.as_vec_mut().resize(LEN, number);
     packet
