@@ -11,6 +11,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use base::Instant;
+use base::wire::ip::Ecn;
+use link::Marks;
 use serde::{Serialize, Serializer};
 
 use crate::config;
@@ -118,33 +120,39 @@ impl Carrier {
         }
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter.
-    pub fn send(&mut self, to: Path, bytes: &[u8], segment: usize) -> Sent {
+    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter. A serial line has no place for marks.
+    pub fn send(&mut self, to: Path, marks: Marks, bytes: &[u8], segment: usize) -> Sent {
         match (self, to.peer) {
-            (Self::Udp(udp), Address::Udp(peer)) => udp.send(peer, to.local, bytes, segment),
+            (Self::Udp(udp), Address::Udp(peer)) => udp.send(peer, to.local, marks, bytes, segment),
             (Self::Serial(serial), Address::Serial) => serial.send(bytes),
             _ => Sent::Refused,
         }
     }
 
     /// Sends a datagram that is longer than the path carries in one packet: in parts, if need be.
-    pub fn send_long(&mut self, to: Path, datagram: &[u8]) -> Sent {
+    pub fn send_long(&mut self, to: Path, marks: Marks, datagram: &[u8]) -> Sent {
         match (self, to.peer) {
-            (Self::Udp(udp), Address::Udp(peer)) => udp.send_long(peer, datagram),
+            (Self::Udp(udp), Address::Udp(peer)) => udp.send_long(peer, to.local, marks, datagram),
             _ => Sent::TooLong,
         }
     }
 
-    /// Receives a batch and hands each datagram to `handle`; how many there were.
+    /// Receives a batch and hands each datagram to `handle`, with its way and the ECN field that it came with; how many there were.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
-    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(Path, &mut [u8])) -> io::Result<usize> {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        mut handle: impl FnMut(Path, Ecn, &mut [u8]),
+    ) -> io::Result<usize> {
         match self {
-            Self::Udp(udp) => udp.receive(|peer, local, datagram| {
-                handle(Path { peer: Address::Udp(peer), local }, datagram);
+            Self::Udp(udp) => udp.receive(|peer, local, ecn, datagram| {
+                handle(Path { peer: Address::Udp(peer), local }, ecn, datagram);
             }),
-            Self::Serial(serial) => serial.receive(now, |datagram| handle(Address::Serial.into(), datagram)),
+            Self::Serial(serial) => {
+                serial.receive(now, |datagram| handle(Address::Serial.into(), Ecn::NotEct, datagram))
+            }
         }
     }
 

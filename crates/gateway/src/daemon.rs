@@ -7,6 +7,7 @@
 mod complaints;
 mod device;
 mod inbound;
+mod marks;
 mod notice;
 mod outbound;
 mod peer;
@@ -38,6 +39,7 @@ use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::Watch;
 use complaints::Complaints;
+use marks::Congestion;
 use peer::NamedPeer;
 
 pub use notice::Notice;
@@ -64,6 +66,8 @@ pub struct Gateway {
     retry_at: Option<Instant>,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
+    /// Congestion on the way here that packets are still to tell of.
+    congestion: Congestion,
     /// Bytes that the carrier adds to a datagram.
     header_len: usize,
     /// The longest frame that a datagram holds.
@@ -92,6 +96,8 @@ pub(crate) struct Traffic {
     tun_dropped_full: Counter,
     /// The kernel refused the packet.
     tun_dropped_refused: Counter,
+    /// Packets written that were marked for congestion on the way here.
+    ecn_marked: Counter,
     datagrams_sent: Counter,
     /// With all headers.
     bytes_sent: Counter,
@@ -198,6 +204,7 @@ impl Gateway {
             blocked: false,
             retry_at: None,
             needs_order: capabilities.needs_order,
+            congestion: Congestion::default(),
             header_len: config.carrier.header_len(),
             frame_limit: config.carrier.frame_limit(),
             traffic: Traffic::default(),

@@ -36,6 +36,7 @@ use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::{Event, Events, Header};
 use crate::line::LineLimits;
+use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
 
@@ -94,6 +95,9 @@ struct Counters {
     skips_received: u64,
 }
 
+/// What a frame carries, and its marks.
+type Said = (FrameKind, Marks);
+
 impl Cotmll {
     /// An endpoint with nothing said yet.
     #[must_use]
@@ -120,7 +124,7 @@ impl Cotmll {
     }
 
     /// A skip message, if there is one and it is its turn.
-    fn poll_skip(&mut self, out: &mut Vec<u8>) -> Option<FrameKind> {
+    fn poll_skip(&mut self, out: &mut Vec<u8>) -> Option<Said> {
         let just_skipped = core::mem::take(&mut self.has_just_skipped);
         if just_skipped {
             return None;
@@ -133,7 +137,7 @@ impl Cotmll {
     }
 
     /// A frame of class 010, if there is one and it is its turn.
-    fn poll_unreliable(&mut self, out: &mut Vec<u8>) -> Option<FrameKind> {
+    fn poll_unreliable(&mut self, out: &mut Vec<u8>) -> Option<Said> {
         let longest_run = if self.sender.is_urgent() {
             1
         } else if self.sender.has_outstanding() {
@@ -152,26 +156,26 @@ impl Cotmll {
         out.extend_from_slice(&trailer.emit());
         self.unreliable_run = self.unreliable_run.saturating_add(1);
         self.counters.unreliable += 1;
-        Some(FrameKind::New)
+        Some((FrameKind::New, cut.marks))
     }
 
-    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
-        let kind = self.sender.poll(now, self.room, out)?;
+    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Said> {
+        let (kind, marks) = self.sender.poll(now, self.room, out)?;
         match kind {
             FrameKind::Retransmission => self.counters.retransmissions += 1,
             FrameKind::Filler => self.counters.fillers += 1,
             _ => self.counters.new += 1,
         }
-        Some(kind)
+        Some((kind, marks))
     }
 
     /// The trailer of class 000, on its own or behind a message.
-    fn bare_ack(&mut self, out: &mut Vec<u8>) -> FrameKind {
+    fn bare_ack(&mut self, out: &mut Vec<u8>) -> Said {
         let ack = Ack::Cumulative(0);
         let trailer = Trailer { protocol: SubProtocol::Control, first: false, last: false, tx: 0, ack };
         out.extend_from_slice(&trailer.emit());
         self.counters.control += 1;
-        FrameKind::Control
+        (FrameKind::Control, Marks::default())
     }
 
     /// Whether there is more to say than acknowledgements.
@@ -184,12 +188,12 @@ impl Cotmll {
         self.sender.give_up_overdue(now);
         self.has_just_skipped = false;
         self.unreliable_run = 0;
-        let kind = self.bare_ack(out);
-        self.started(kind, out)
+        let said = self.bare_ack(out);
+        self.started(said, out)
     }
 
-    /// A frame of this kind was appended to `out`.
-    fn started(&mut self, kind: FrameKind, out: &mut [u8]) -> FrameInfo {
+    /// A frame of this kind, with these marks, was appended to `out`.
+    fn started(&mut self, (kind, marks): Said, out: &mut [u8]) -> FrameInfo {
         let late_len = match self.config.acknowledge {
             Acknowledge::Trailer => TRAILER_LEN,
             Acknowledge::Start => {
@@ -197,7 +201,7 @@ impl Cotmll {
                 0
             }
         };
-        FrameInfo { kind, late_len }
+        FrameInfo { kind, late_len, marks }
     }
 
     /// Fills in the acknowledgement at the end of `frame`.
@@ -278,12 +282,12 @@ impl Endpoint for Cotmll {
     /// Never idle.
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.sender.give_up_overdue(now);
-        let kind = self
+        let said = self
             .poll_skip(out)
             .or_else(|| self.poll_unreliable(out))
             .or_else(|| self.poll_reliable(now, out))
             .unwrap_or_else(|| self.bare_ack(out));
-        Some(self.started(kind, out))
+        Some(self.started(said, out))
     }
 
     /// Fills in the acknowledgement, if it is not there. `frame` may be the whole frame or its late bytes.

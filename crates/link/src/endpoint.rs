@@ -14,6 +14,7 @@ use base::{Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::event::Event;
+use crate::marks::Marks;
 use crate::treatment::Treatment;
 
 /// The endpoint has no room: the packet is handed back.
@@ -62,6 +63,9 @@ pub struct FrameInfo {
     pub kind: FrameKind,
     /// Bytes at its end that [`Endpoint::seal_frame`] is still to fill; zero if the frame is complete.
     pub late_len: usize,
+    /// What the header around it should say to routers: the marks of the packets that it carries a part of, the same each
+    /// time that it is sent.
+    pub marks: Marks,
 }
 
 /// What an endpoint would do with a free line.

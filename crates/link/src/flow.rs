@@ -9,10 +9,7 @@
 /// Two flows share a number once in 2^64; peers need not agree about it.
 #[must_use]
 pub fn hash(packet: &[u8]) -> u64 {
-    let packet = match packet.first().map(|first| first >> 4) {
-        Some(0) => packet.get(SUPER_SEGMENT_METADATA..).unwrap_or_default(),
-        _ => packet,
-    };
+    let packet = without_metadata(packet);
     let ends = match packet.first().map(|first| first >> 4) {
         Some(4) => Ends::of_ipv4(packet),
         Some(6) => Ends::of_ipv6(packet),
@@ -27,10 +24,24 @@ pub fn hash(packet: &[u8]) -> u64 {
 /// The DSCP of a single IP packet (RFC 2474, 3); `None` of a super-segment, and of what is no IP packet.
 #[must_use]
 pub fn dscp(packet: &[u8]) -> Option<u8> {
+    traffic_class(packet).map(|octet| octet >> 2)
+}
+
+/// A single IP packet's octet of DSCP and ECN field; `None` of a super-segment, and of what is no IP packet.
+pub(crate) fn traffic_class(packet: &[u8]) -> Option<u8> {
     match *packet {
-        [first, second, ..] if first >> 4 == 4 => Some(second >> 2),
-        [first, second, ..] if first >> 4 == 6 => Some((first << 4 | second >> 4) >> 2),
+        [first, second, ..] if first >> 4 == 4 => Some(second),
+        [first, second, ..] if first >> 4 == 6 => Some(first << 4 | second >> 4),
         _ => None,
+    }
+}
+
+/// The packet behind a super-segment's metadata; any other as it is.
+#[must_use]
+pub fn without_metadata(packet: &[u8]) -> &[u8] {
+    match packet.first().map(|first| first >> 4) {
+        Some(0) => packet.get(SUPER_SEGMENT_METADATA..).unwrap_or_default(),
+        _ => packet,
     }
 }
 

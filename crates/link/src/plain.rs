@@ -17,6 +17,7 @@ use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::limit::Limit;
 use crate::line::LineLimits;
+use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
 
@@ -43,6 +44,8 @@ pub struct Plain {
     waiting: VecDeque<Packet>,
     /// Bytes of the first waiting packet that left in fragments.
     cut: usize,
+    /// Its marks, once it is being cut.
+    marks: Marks,
     /// Number of the next fragment.
     next_fragment: u32,
     fragments: Fragments,
@@ -67,6 +70,7 @@ impl Plain {
             max_len: line.frame_limit(),
             waiting: VecDeque::new(),
             cut: 0,
+            marks: Marks::default(),
             next_fragment: 0,
             fragments: Fragments::default(),
             ready: Ready::holding(READY),
@@ -78,6 +82,9 @@ impl Plain {
         let packet = self.waiting.front()?;
         let end = packet.len().min(self.cut.saturating_add(self.max_len - fragment::HEADER_LEN));
         let last = end == packet.len();
+        if self.cut == 0 {
+            self.marks = Marks::of(packet);
+        }
         let header = Header { first: self.cut == 0, last, number: self.next_fragment };
         out.extend_from_slice(&header.emit());
         out.extend_from_slice(&packet[self.cut..end]);
@@ -88,7 +95,7 @@ impl Plain {
             self.cut = 0;
             self.waiting.pop_front();
         }
-        Some(COMPLETE)
+        Some(complete(self.marks))
     }
 }
 
@@ -141,9 +148,10 @@ impl Endpoint for Plain {
             return started;
         }
         out.extend_from_slice(packet);
+        let marks = Marks::of(packet);
         self.waiting.pop_front();
         self.counters.frames_sent += 1;
-        Some(COMPLETE)
+        Some(complete(marks))
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -195,8 +203,10 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 /// Packets. Ours: a frame completes one, and the owner takes it.
 const READY: usize = 1024;
 
-/// Nothing is late: the frame is complete when it starts.
-const COMPLETE: FrameInfo = FrameInfo { kind: FrameKind::New, late_len: 0 };
+/// What a frame is that carries a packet with these marks: complete when it starts.
+const fn complete(marks: Marks) -> FrameInfo {
+    FrameInfo { kind: FrameKind::New, late_len: 0, marks }
+}
 
 /// Whether a frame that starts with this byte is a whole packet.
 const fn is_whole(first: u8) -> bool {

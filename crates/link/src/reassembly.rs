@@ -110,7 +110,7 @@ mod tests {
         assert!(reassembly.push(true, false, &[7; 1000]).is_none());
         for _ in 0..1000 {
             assert!(reassembly.push(false, false, &[7; 1000]).is_none());
-            let kept = reassembly.partial.as_ref().map_or(0, |packet| packet.capacity());
+            let kept = reassembly.partial.as_ref().map_or(0, Packet::capacity);
             assert!(kept <= MAX_PACKET, "{kept} bytes are kept");
         }
     }

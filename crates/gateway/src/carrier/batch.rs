@@ -1,7 +1,10 @@
 //! Sealed datagrams on their way to one send call.
 //!
-//! The kernel segments a batch at a fixed size, so all datagrams of a batch are as long as its first, and
-//! only the last may be shorter.
+//! The kernel segments a batch at a fixed size and gives all parts one header, so all datagrams of a batch are as long as
+//! its first, and have its marks; only the last may be shorter. A datagram that does not go with the others waits behind
+//! them for the next batch.
+
+use link::Marks;
 
 /// Datagrams, back to back.
 #[derive(Debug, Default)]
@@ -9,9 +12,12 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// Length of each datagram but the last; zero while there is none.
     segment: usize,
+    marks: Marks,
     count: usize,
     /// Whether nothing more fits.
     closed: bool,
+    /// Where the datagram starts that does not go with the others, and its marks.
+    apart: Option<(usize, Marks)>,
 }
 
 /// Bytes of a batch: what one IP packet can hold, less its headers.
@@ -28,11 +34,12 @@ pub const fn datagrams_of(len: usize) -> usize {
 }
 
 impl Batch {
-    /// Whether a datagram of up to `len` bytes can be appended, where a call takes `limit` datagrams.
-    /// A batch that already waits takes no datagram that is longer than its first.
+    /// Whether a datagram of up to `len` bytes can be appended, where a call takes `limit` datagrams. One that is longer than
+    /// that, though it should not be, leaves alone.
     #[must_use]
     pub fn has_room(&self, len: usize, limit: usize) -> bool {
-        !self.closed && self.count < limit && self.bytes.len() + len <= BATCH_LIMIT
+        let is_open = !self.closed && self.apart.is_none() && self.segment <= len;
+        is_open && self.count < limit && self.bytes.len() + len <= BATCH_LIMIT
     }
 
     /// Whether there is nothing to send.
@@ -41,10 +48,17 @@ impl Batch {
         self.bytes.is_empty()
     }
 
-    /// The bytes, and the length of each datagram but the last.
+    /// The bytes for one call, and the length of each datagram but the last.
     #[must_use]
     pub fn contents(&self) -> (&[u8], usize) {
-        (&self.bytes, self.segment.max(1))
+        let end = self.apart.map_or(self.bytes.len(), |(start, _)| start);
+        (&self.bytes[..end], self.segment.max(1))
+    }
+
+    /// What the headers of all its datagrams say.
+    #[must_use]
+    pub const fn marks(&self) -> Marks {
+        self.marks
     }
 
     /// The buffer, to append a datagram to; [`Batch::finish_datagram`] follows.
@@ -52,73 +66,116 @@ impl Batch {
         &mut self.bytes
     }
 
-    /// The datagram that starts at `start` is complete. False if it is longer than the batch's others: then
-    /// it must leave by itself, the only one that [`Batch::keep_from`] keeps.
-    pub fn finish_datagram(&mut self, start: usize) -> bool {
+    /// The datagram that starts at `start` is complete, and goes with `marks`.
+    pub fn finish_datagram(&mut self, start: usize, marks: Marks) {
         let len = self.bytes.len() - start;
         if self.count == 0 {
-            self.segment = len;
-        } else if len > self.segment {
-            return false;
+            (self.segment, self.marks) = (len, marks);
+        } else if len > self.segment || marks != self.marks {
+            self.apart = Some((start, marks));
+            return;
         }
         self.count += 1;
         self.closed |= len < self.segment;
-        true
     }
 
-    /// Makes the datagram that starts at `start` the only one, after the others were sent.
-    pub fn keep_from(&mut self, start: usize) {
-        self.bytes.drain(..start);
-        self.segment = self.bytes.len();
-        self.count = 1;
-        self.closed = false;
-    }
-
-    /// Datagrams in the batch.
+    /// Datagrams for one call.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Empties the batch and keeps its room.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.segment = 0;
-        self.count = 0;
-        self.closed = false;
+    /// Forgets what [`Batch::contents`] gave, and keeps its room. A datagram that did not go with that is the next batch.
+    pub fn on_sent(&mut self) {
+        let apart = self.apart.take();
+        self.bytes.drain(..apart.map_or(self.bytes.len(), |(start, _)| start));
+        (self.segment, self.count, self.closed) = (0, 0, false);
+        if let Some((_, marks)) = apart {
+            self.finish_datagram(0, marks);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::wire::ip::Ecn;
 
-    fn push(batch: &mut Batch, len: usize) -> bool {
+    const EF: Marks = Marks::new(46, Ecn::NotEct);
+
+    fn push(batch: &mut Batch, len: usize, marks: Marks) {
         let start = batch.buffer().len();
         batch.buffer().resize(start + len, 0);
-        batch.finish_datagram(start)
+        batch.finish_datagram(start, marks);
+    }
+
+    /// Bytes, segment, datagrams and marks.
+    fn contents(batch: &Batch) -> (usize, usize, usize, Marks) {
+        let (bytes, segment) = batch.contents();
+        (bytes.len(), segment, batch.len(), batch.marks())
     }
 
     #[test]
     fn only_the_last_datagram_may_be_shorter() {
         let mut batch = Batch::default();
         assert!(batch.is_empty() && batch.has_room(1000, 64));
-        assert!(push(&mut batch, 1000) && push(&mut batch, 1000));
+        push(&mut batch, 1000, EF);
+        push(&mut batch, 1000, EF);
         assert!(batch.has_room(1000, 64) && !batch.has_room(1000, 2));
-        assert!(push(&mut batch, 900));
+        push(&mut batch, 900, EF);
         assert!(!batch.has_room(900, 64), "a shorter one closes the batch");
-        assert_eq!((batch.contents().0.len(), batch.contents().1, batch.len()), (2900, 1000, 3));
-        batch.clear();
-        assert!(push(&mut batch, 10) && !push(&mut batch, 11), "a longer one must start a batch");
-        batch.keep_from(10);
-        assert_eq!((batch.contents().0.len(), batch.contents().1, batch.len()), (11, 11, 1));
+        assert_eq!(contents(&batch), (2900, 1000, 3, EF));
+        batch.on_sent();
+        assert!(batch.is_empty() && batch.has_room(1000, 64));
+    }
+
+    #[test]
+    fn a_longer_datagram_waits_for_the_next_batch() {
+        let mut batch = Batch::default();
+        push(&mut batch, 10, EF);
+        push(&mut batch, 11, EF);
+        assert!(!batch.has_room(10, 64));
+        assert_eq!(contents(&batch), (10, 10, 1, EF));
+        batch.on_sent();
+        assert_eq!(contents(&batch), (11, 11, 1, EF));
+        assert!(batch.has_room(11, 64), "others may go with it");
+    }
+
+    #[test]
+    fn a_datagram_with_other_marks_waits_for_the_next_batch() {
+        for other in [Marks::new(46, Ecn::Ect0), Marks::new(0, Ecn::NotEct)] {
+            let mut batch = Batch::default();
+            push(&mut batch, 10, EF);
+            push(&mut batch, 10, EF);
+            push(&mut batch, 7, other);
+            assert!(!batch.has_room(10, 64));
+            assert_eq!(contents(&batch), (20, 10, 2, EF));
+            batch.on_sent();
+            assert_eq!(contents(&batch), (7, 7, 1, other));
+            push(&mut batch, 7, other);
+            assert_eq!(contents(&batch), (14, 7, 2, other));
+            batch.on_sent();
+            assert!(batch.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_anything_should_be_leaves_alone() {
+        let mut batch = Batch::default();
+        push(&mut batch, 10, EF);
+        push(&mut batch, 30, EF);
+        batch.on_sent();
+        assert!(!batch.has_room(20, 64));
+        assert_eq!(contents(&batch), (30, 30, 1, EF));
+        batch.on_sent();
+        assert!(batch.has_room(20, 64));
     }
 
     #[test]
     fn a_batch_fits_one_packet() {
         let mut batch = Batch::default();
         while batch.has_room(1472, 64) {
-            assert!(push(&mut batch, 1472));
+            push(&mut batch, 1472, EF);
         }
         assert_eq!((batch.len(), datagrams_of(1472), datagrams_of(500)), (44, 44, 64));
     }

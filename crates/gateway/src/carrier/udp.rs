@@ -1,19 +1,27 @@
 //! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
 
+mod send;
+
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use base::wire::ip::Ecn;
+use link::Marks;
+use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::SockRef;
 
 use super::Sent;
+use send::Transmit;
 
 /// A bound UDP socket and its receive buffers.
 #[derive(Debug)]
 pub struct UdpCarrier {
     socket: UdpSocket,
     state: UdpSocketState,
+    /// Datagrams that the kernel takes in one call; 1 if it cannot cut.
+    batch_limit: AtomicUsize,
     buffers: Vec<Vec<u8>>,
     metas: [RecvMeta; RECEIVE_BUFFERS],
 }
@@ -32,9 +40,17 @@ impl UdpCarrier {
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(local)?;
         let state = UdpSocketState::new((&socket).into())?;
+        // `quinn-udp` 0.6 asks for time stamps, which nobody reads here, and has room for 96 bytes of control messages: with time
+        // stamps the ECN field of coalesced datagrams, which comes last, would be cut off.
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
         enlarge(&socket);
-        let buffers = vec![vec![0; BUFFER_LEN]; RECEIVE_BUFFERS];
-        Ok(Self { socket, state, buffers, metas: [RecvMeta::default(); RECEIVE_BUFFERS] })
+        Ok(Self {
+            batch_limit: state.max_gso_segments().into(),
+            socket,
+            state,
+            buffers: vec![vec![0; BUFFER_LEN]; RECEIVE_BUFFERS],
+            metas: [RecvMeta::default(); RECEIVE_BUFFERS],
+        })
     }
 
     /// Where the carrier listens.
@@ -48,21 +64,30 @@ impl UdpCarrier {
     /// Datagrams that one [`UdpCarrier::send`] takes.
     #[must_use]
     pub fn batch_limit(&self) -> usize {
-        self.state.max_gso_segments()
+        self.batch_limit.load(Ordering::Relaxed)
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter, from our address `from`; `None`
-    /// leaves that to the kernel.
-    pub fn send(&self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8], segment: usize) -> Sent {
+    /// Sends `bytes` as datagrams of `segment` bytes, the last one perhaps shorter, with these marks and from our address `from`;
+    /// `None` leaves that to the kernel.
+    pub fn send(
+        &self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+        marks: Marks,
+        bytes: &[u8],
+        segment: usize,
+    ) -> Sent {
         let mut rest = bytes;
         while !rest.is_empty() {
-            // The kernel may have turned segmentation off since the batch was begun.
+            // Segmentation may have been turned off since the batch was begun.
             let len = rest.len().min(segment * self.batch_limit());
-            let (now, later) = rest.split_at(len);
-            let segment_size = (now.len() > segment).then_some(segment);
-            let transmit = Transmit { destination: to, ecn: None, contents: now, segment_size, src_ip: from };
-            match self.state.try_send((&self.socket).into(), &transmit) {
+            let (bytes, later) = rest.split_at(len);
+            let transmit = Transmit { to, from, marks, bytes, segment };
+            match transmit.send(&self.socket) {
                 Ok(()) => rest = later,
+                Err(error) if transmit.is_segmented() && cannot_segment(&error) => {
+                    self.batch_limit.store(1, Ordering::Relaxed);
+                }
                 Err(error) => return outcome(&error),
             }
         }
@@ -70,29 +95,30 @@ impl UdpCarrier {
     }
 
     /// Sends one datagram with leave to fragment it, which others do not have.
-    pub fn send_long(&self, to: SocketAddr, datagram: &[u8]) -> Sent {
+    pub fn send_long(&self, to: SocketAddr, from: Option<IpAddr>, marks: Marks, datagram: &[u8]) -> Sent {
         // The values are the same in both families.
         let discover = |how| {
-            if to.is_ipv4() {
+            if to.ip().to_canonical().is_ipv4() {
                 return set_option(&self.socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how);
             }
             let whole = (how != libc::IP_PMTUDISC_DONT).into();
             set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, whole)
                 .and_then(|()| set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how))
         };
-        let sent = discover(libc::IP_PMTUDISC_DONT).and_then(|()| self.socket.send_to(datagram, to));
+        let transmit = Transmit { to, from, marks, bytes: datagram, segment: datagram.len() };
+        let sent = discover(libc::IP_PMTUDISC_DONT).and_then(|()| transmit.send(&self.socket));
         let _ = discover(libc::IP_PMTUDISC_PROBE);
-        sent.map_or_else(|error| outcome(&error), |_| Sent::Yes)
+        sent.map_or_else(|error| outcome(&error), |()| Sent::Yes)
     }
 
-    /// Receives a batch and hands each datagram to `handle`, with where it comes from and which of our addresses it was
-    /// sent to; how many there were.
+    /// Receives a batch and hands each datagram to `handle`, with where it comes from, which of our addresses it was sent to
+    /// and its ECN field; how many there were.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
     pub fn receive(
         &mut self,
-        mut handle: impl FnMut(SocketAddr, Option<IpAddr>, &mut [u8]),
+        mut handle: impl FnMut(SocketAddr, Option<IpAddr>, Ecn, &mut [u8]),
     ) -> io::Result<usize> {
         let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = {
             let mut buffers = self.buffers.iter_mut();
@@ -107,12 +133,13 @@ impl UdpCarrier {
         };
         let mut count = 0;
         for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
+            let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
             if meta.len == 0 {
-                handle(meta.addr, meta.dst_ip, &mut []);
+                handle(meta.addr, meta.dst_ip, ecn, &mut []);
                 count += 1;
             }
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                handle(meta.addr, meta.dst_ip, datagram);
+                handle(meta.addr, meta.dst_ip, ecn, datagram);
                 count += 1;
             }
         }
@@ -130,6 +157,11 @@ impl AsFd for UdpCarrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Whether a device or kernel says that it cannot cut: as `quinn-udp` has it, since neither errno means that alone.
+fn cannot_segment(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
 fn outcome(error: &io::Error) -> Sent {
@@ -210,10 +242,10 @@ mod tests {
     fn a_long_datagram_leaves_with_leave_to_fragment_it() {
         let mut carrier = UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = carrier.local_addr().unwrap();
-        assert_eq!(carrier.send_long(to, &[7; 60_000]), Sent::Yes);
+        assert_eq!(carrier.send_long(to, None, Marks::default(), &[7; 60_000]), Sent::Yes);
         let mut len = 0;
         while len == 0 {
-            carrier.receive(|_, _, datagram| len = datagram.len()).unwrap();
+            carrier.receive(|_, _, _, datagram| len = datagram.len()).unwrap();
         }
         assert_eq!(len, 60_000);
     }
@@ -239,7 +271,7 @@ mod tests {
         other.send_to(b"x", to).unwrap();
         let mut lens = Vec::new();
         while lens.len() < 2 {
-            carrier.receive(|_, _, datagram| lens.push(datagram.len())).unwrap();
+            carrier.receive(|_, _, _, datagram| lens.push(datagram.len())).unwrap();
         }
         assert_eq!(lens, [0, 1]);
     }

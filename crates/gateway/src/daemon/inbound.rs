@@ -5,6 +5,7 @@ use std::io;
 use base::Instant;
 use link::{Discard, Endpoint};
 
+use super::marks::Congestion;
 use super::{Gateway, TURN, Traffic};
 use crate::session::{Arrival, Event, Kind, Rejection, Session};
 use crate::survey::Survey;
@@ -15,7 +16,7 @@ impl Gateway {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now);
-            deliver(self.endpoint.as_mut(), &mut self.tun, &mut self.traffic);
+            deliver(self.endpoint.as_mut(), &mut self.congestion, &mut self.tun, &mut self.traffic);
         }
     }
 
@@ -27,6 +28,7 @@ impl Gateway {
             endpoint,
             tun,
             traffic,
+            congestion,
             rejected,
             discarded,
             events,
@@ -36,7 +38,7 @@ impl Gateway {
         } = self;
         let needs_order = self.needs_order;
         for _ in 0..TURN {
-            let received = carrier.receive(now, |from, datagram| {
+            let received = carrier.receive(now, |from, ecn, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
                 take_events(session, endpoint.as_mut(), survey, events);
                 if matches!(result, Ok(Some(_))) {
@@ -60,10 +62,12 @@ impl Gateway {
                 if arrival.late && needs_order {
                     return traffic.datagrams_dropped_late.increment();
                 }
-                if let Err(discard) = endpoint.handle_frame(now, &datagram[arrival.payload]) {
-                    discarded.increment(name(discard));
+                let frame = &datagram[arrival.payload];
+                match endpoint.handle_frame(now, frame) {
+                    Ok(()) => congestion.on_frame(ecn, frame.len()),
+                    Err(discard) => discarded.increment(name(discard)),
                 }
-                deliver(endpoint.as_mut(), tun, traffic);
+                deliver(endpoint.as_mut(), congestion, tun, traffic);
             })?;
             if received == 0 {
                 break;
@@ -92,10 +96,14 @@ fn take_events(
     }
 }
 
-fn deliver(endpoint: &mut dyn Endpoint, tun: &mut Tun, traffic: &mut Traffic) {
-    while let Some(packet) = endpoint.poll_packet() {
+fn deliver(endpoint: &mut dyn Endpoint, congestion: &mut Congestion, tun: &mut Tun, traffic: &mut Traffic) {
+    while let Some(mut packet) = endpoint.poll_packet() {
+        let is_marked = congestion.mark(&mut packet);
         match tun.write(&packet) {
-            Written::Yes => traffic.tun_packets_written.increment(),
+            Written::Yes => {
+                traffic.tun_packets_written.increment();
+                traffic.ecn_marked.add(is_marked.into());
+            }
             Written::Full => traffic.tun_dropped_full.increment(),
             Written::Refused => traffic.tun_dropped_refused.increment(),
         }

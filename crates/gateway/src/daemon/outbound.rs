@@ -3,9 +3,9 @@
 use std::io;
 
 use base::{Duration, Instant};
-use link::{Demand, Full};
+use link::{Demand, Full, Marks};
 
-use super::{Gateway, TURN};
+use super::{Gateway, TURN, marks};
 use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
@@ -59,7 +59,7 @@ impl Gateway {
         while let Some((to, datagram)) = self.session.poll_transmit() {
             self.count_sent(1, datagram.len());
             self.pacer.on_sent(now, self.on_line(datagram.len()));
-            match self.carrier.send(to, &datagram, datagram.len()) {
+            match self.carrier.send(to, Marks::default(), &datagram, datagram.len()) {
                 Sent::Refused => self.traffic.datagrams_refused.increment(),
                 Sent::TooLong => self.on_too_long(now, datagram.len()),
                 // What the session and the path say is said again in time.
@@ -88,7 +88,7 @@ impl Gateway {
         for _ in 0..FRAMES {
             self.fill_endpoint(now);
             let Some(demand) = self.due(now) else { break };
-            if !self.make_room(now, to) || !self.append_frame(now, to) {
+            if !self.make_room(now, to) || !self.append_frame(now) {
                 break;
             }
             if demand == Demand::Filler {
@@ -111,11 +111,16 @@ impl Gateway {
 
     /// Whether the batch takes another datagram, after it was sent if it was full.
     fn make_room(&mut self, now: Instant, to: Path) -> bool {
-        self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) || self.flush(now, to)
+        while !self.batch.has_room(self.frame_limit + OVERHEAD, self.carrier.batch_limit()) {
+            if !self.send_batch(now, to) {
+                return false;
+            }
+        }
+        true
     }
 
-    /// Appends one frame, sealed, to the batch; false if there is none or the socket is full.
-    fn append_frame(&mut self, now: Instant, to: Path) -> bool {
+    /// Appends one frame, sealed, to the batch; false if there is none.
+    fn append_frame(&mut self, now: Instant) -> bool {
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
@@ -131,37 +136,35 @@ impl Gateway {
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(1, len);
         self.survey.reports.on_traffic();
-        let is_long = len > self.frame_limit + OVERHEAD;
-        if !is_long && self.batch.finish_datagram(start) {
-            return true;
-        }
-        // Longer than the batch's others: those leave first.
-        let (bytes, segment) = self.batch.contents();
-        if start > 0 {
-            let sent = self.carrier.send(to, &bytes[..start], segment);
-            self.after_send(now, sent, start.div_ceil(segment), segment);
-        }
-        self.batch.keep_from(start);
-        if is_long {
-            // It was cut when the path carried more.
-            let sent = self.carrier.send_long(to, self.batch.contents().0);
-            self.after_send(now, sent, 1, len);
-            self.traffic.datagrams_fragmented.increment();
-            self.batch.clear();
-        }
-        !self.blocked
+        self.batch.finish_datagram(start, marks::outer(info.marks, self.needs_order));
+        true
     }
 
-    /// Sends the batch; false if the socket is full and the batch must wait.
+    /// Sends all that the batch holds; false if the socket is full and the rest must wait.
     fn flush(&mut self, now: Instant, to: Path) -> bool {
-        if self.batch.is_empty() {
-            return true;
+        while !self.batch.is_empty() {
+            if !self.send_batch(now, to) {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Sends what goes in one call; false if the socket is full and it must wait.
+    fn send_batch(&mut self, now: Instant, to: Path) -> bool {
         let (bytes, segment) = self.batch.contents();
-        let sent = self.carrier.send(to, bytes, segment);
-        self.after_send(now, sent, self.batch.len(), segment);
+        let (marks, count) = (self.batch.marks(), self.batch.len());
+        // It was cut when the path carried more.
+        let is_long = count == 1 && segment > self.frame_limit + OVERHEAD;
+        let sent = if is_long {
+            self.carrier.send_long(to, marks, bytes)
+        } else {
+            self.carrier.send(to, marks, bytes, segment)
+        };
+        self.after_send(now, sent, count, segment);
         if !self.blocked {
-            self.batch.clear();
+            self.traffic.datagrams_fragmented.add(is_long.into());
+            self.batch.on_sent();
         }
         !self.blocked
     }

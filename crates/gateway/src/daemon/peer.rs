@@ -183,6 +183,8 @@ impl Whereabouts {
 
 #[cfg(test)]
 mod tests {
+    use link::Marks;
+
     use super::*;
     use crate::carrier::Carrier as Open;
     use crate::clock::Clock;
@@ -374,9 +376,11 @@ mod tests {
         fn step(&mut self, now: Instant) {
             let Self { session, carrier } = self;
             session.handle_timeout(now);
-            carrier.receive(now, |from, datagram| _ = session.handle_datagram(now, from, datagram)).unwrap();
+            carrier
+                .receive(now, |from, _, datagram| _ = session.handle_datagram(now, from, datagram))
+                .unwrap();
             while let Some((to, datagram)) = session.poll_transmit() {
-                carrier.send(to, &datagram, datagram.len());
+                carrier.send(to, Marks::default(), &datagram, datagram.len());
             }
         }
     }

@@ -41,6 +41,14 @@ pub struct Metadata {
     checksum_offset: u16,
 }
 
+/// The IP packet behind a super-segment's metadata; any other packet as it is.
+pub fn ip_packet_mut(packet: &mut [u8]) -> &mut [u8] {
+    match packet.first().map(|first| first >> 4) {
+        Some(0) => packet.get_mut(METADATA_LEN..).unwrap_or_default(),
+        _ => packet,
+    }
+}
+
 /// What the kernel handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {

@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet};
-use link::{Capabilities, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, LineLimits, Treatment};
+use link::{
+    Capabilities, Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, LineLimits, Marks, Treatment,
+};
 
 /// Bytes in front of a packet: type and number.
 const HEADER_LEN: usize = 2;
@@ -130,7 +132,7 @@ impl Endpoint for Repeater {
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         if let Some(number) = self.acknowledge.take() {
             out.extend_from_slice(&[ACK, number]);
-            return Some(FrameInfo { kind: FrameKind::Control, late_len: 0 });
+            return Some(FrameInfo { kind: FrameKind::Control, late_len: 0, marks: Marks::default() });
         }
         if self.again_at.is_some() {
             return None;
@@ -141,7 +143,7 @@ impl Endpoint for Repeater {
         self.again_at = Some(now + self.time_out());
         self.sendings += 1;
         let kind = if self.sendings == 1 { FrameKind::New } else { FrameKind::Retransmission };
-        Some(FrameInfo { kind, late_len: 0 })
+        Some(FrameInfo { kind, late_len: 0, marks: Marks::of(packet) })
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use base::{Instant, Packet};
 
 use crate::endpoint::FrameKind;
+use crate::marks::Marks;
 
 use super::by_age::ByAge;
 use super::trailer::{Ack, SubProtocol, Trailer};
@@ -37,6 +38,8 @@ pub(super) struct Sender {
     packets_done: u64,
     /// Bytes of the last packet that were cut; `None` if it was cut to its end.
     cut: Option<usize>,
+    /// Its marks.
+    marks: Marks,
     flag_against: FlagAgainst,
     flags: u64,
     persistence: Persistence,
@@ -63,6 +66,7 @@ struct Frame {
     len: u32,
     /// How often it was sent.
     sendings: u32,
+    marks: Marks,
     first: bool,
     last: bool,
 }
@@ -81,6 +85,7 @@ impl Sender {
             packets: VecDeque::new(),
             packets_done: 0,
             cut: None,
+            marks: Marks::default(),
             flag_against: config.flag_against,
             flags: 0,
             persistence: Persistence::new(config),
@@ -96,6 +101,7 @@ impl Sender {
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         let (first_frame, first_sent) = (u64::MAX, Instant::MAX);
+        self.marks = Marks::of(&packet);
         self.packets.push_back(Outgoing { packet, first_frame, first_sent, given_up: false });
         self.cut = Some(0);
     }
@@ -128,22 +134,25 @@ impl Sender {
         self.is_pending() && self.next - self.base < self.window
     }
 
-    /// Appends the frame that the rules choose, of at most `room` bytes and a trailer; `None` if they choose none.
+    /// Appends the frame that the rules choose, of at most `room` bytes and a trailer, and tells what it is and its marks; `None` if
+    /// they choose none.
     #[inline]
-    pub(super) fn poll(&mut self, now: Instant, room: usize, out: &mut Vec<u8>) -> Option<FrameKind> {
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<(FrameKind, Marks)> {
         if !self.flagged.is_empty() {
             let first = self.flagged.first_in(self.base, self.next)?;
-            self.send(first, out);
-            return Some(FrameKind::Retransmission);
+            return Some((FrameKind::Retransmission, self.send(first, out)));
         }
         if self.may_cut() {
             let frame = self.cut_frame(now, room)?;
-            self.send(frame, out);
-            return Some(FrameKind::New);
+            return Some((FrameKind::New, self.send(frame, out)));
         }
         let oldest = self.sequence_at(self.by_age.oldest()?);
-        self.send(oldest, out);
-        Some(FrameKind::Filler)
+        Some((FrameKind::Filler, self.send(oldest, out)))
     }
 
     /// Cuts a frame of at most `room` bytes off the pending packet, if there is one.
@@ -164,6 +173,7 @@ impl Sender {
             start: start as u32,
             len: len as u32,
             sendings: 0,
+            marks: self.marks,
             first: start == 0,
             last,
         };
@@ -173,7 +183,8 @@ impl Sender {
         Some(sequence)
     }
 
-    fn send(&mut self, sequence: u64, out: &mut Vec<u8>) {
+    /// Appends a frame; its marks.
+    fn send(&mut self, sequence: u64, out: &mut Vec<u8>) -> Marks {
         let place = place(sequence);
         let frame = &mut self.frames[place];
         self.sendings += 1;
@@ -195,6 +206,7 @@ impl Sender {
             ack: Ack::Cumulative(0),
         };
         out.extend_from_slice(&trailer.emit());
+        frame.marks
     }
 
     /// Takes an acknowledgement; whether it is one that a receiver of these frames can have sent.

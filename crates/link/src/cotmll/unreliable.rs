@@ -7,6 +7,7 @@
 use base::Packet;
 
 use crate::endpoint::Discard;
+use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
@@ -14,6 +15,8 @@ use crate::reassembly::Reassembly;
 #[derive(Debug, Default)]
 pub(super) struct Sender {
     pending: Option<Packet>,
+    /// Its marks.
+    marks: Marks,
     cut: usize,
     next: u64,
 }
@@ -28,6 +31,7 @@ impl Sender {
     /// Takes the next packet; none may be pending.
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
+        self.marks = Marks::of(&packet);
         self.pending = Some(packet);
         self.cut = 0;
     }
@@ -37,7 +41,8 @@ impl Sender {
         let packet = self.pending.as_ref()?;
         let start = self.cut;
         let end = packet.len().min(start + room);
-        let cut = Cut { first: start == 0, last: end == packet.len(), number: self.next };
+        let (first, last) = (start == 0, end == packet.len());
+        let cut = Cut { first, last, number: self.next, marks: self.marks };
         out.extend_from_slice(&packet[start..end]);
         self.next += 1;
         self.cut = end;
@@ -60,6 +65,7 @@ pub(super) struct Cut {
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) number: u64,
+    pub(super) marks: Marks,
 }
 
 /// Puts the frames together as they come. On the air there are `SPACE` different numbers.

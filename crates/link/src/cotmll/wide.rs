@@ -27,6 +27,7 @@ use base::{Duration, Instant, Packet};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
+use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
 
@@ -165,7 +166,7 @@ impl Wide {
     }
 
     /// A frame of class 010, if there is one and it is its turn.
-    fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
+    fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let longest_run = match (self.sender.is_urgent(), self.sender.has_outstanding()) {
             (true, _) => 1,
             (false, true) => LONGEST_RUN,
@@ -189,10 +190,10 @@ impl Wide {
             serial: self.serial,
         };
         self.complete(now, fields, None, start, out);
-        Some(FrameKind::New)
+        Some(whole(FrameKind::New, cut.marks))
     }
 
-    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameKind> {
+    fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let start = out.len();
         let chosen = self.sender.poll(self.serial, self.room, out)?;
         match chosen.kind {
@@ -208,10 +209,10 @@ impl Wide {
             serial: self.serial,
         };
         self.complete(now, fields, chosen.first.then_some(chosen.back), start, out);
-        Some(chosen.kind)
+        Some(whole(chosen.kind, chosen.marks))
     }
 
-    fn bare_ack(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameKind {
+    fn bare_ack(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
         self.counters.control += 1;
         let fields = Fields {
             protocol: SubProtocol::Control,
@@ -221,7 +222,7 @@ impl Wide {
             serial: self.serial,
         };
         self.complete(now, fields, None, out.len(), out);
-        FrameKind::Control
+        whole(FrameKind::Control, Marks::default())
     }
 
     /// Appends what follows the payload of a frame that begins at `start`.
@@ -293,11 +294,11 @@ impl Endpoint for Wide {
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.serial += 1;
         self.tail = Alarm::At(now + self.tail_pause);
-        let kind = self
+        let info = self
             .poll_unreliable(now, out)
             .or_else(|| self.poll_reliable(now, out))
             .unwrap_or_else(|| self.bare_ack(now, out));
-        Some(FrameInfo { kind, late_len: 0 })
+        Some(info)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -366,6 +367,11 @@ impl Endpoint for Wide {
             ("packets-reset", c.packets_reset),
         ]
     }
+}
+
+/// Frames are complete when they start.
+const fn whole(kind: FrameKind, marks: Marks) -> FrameInfo {
+    FrameInfo { kind, late_len: 0, marks }
 }
 
 /// Of the line's time, what goes by between two bare acknowledgements at least. Ours: little beside any satellite's delay, and up to

@@ -8,6 +8,7 @@ use base::Packet;
 
 use crate::endpoint::FrameKind;
 use crate::flow;
+use crate::marks::Marks;
 
 use super::sequence::{SPACE, beyond};
 use super::spans::Spans;
@@ -38,6 +39,8 @@ pub(super) struct Sender {
     packets_done: u64,
     /// Bytes of the last packet that were cut; `None` if it was cut to its end.
     cut: Option<usize>,
+    /// Its marks.
+    marks: Marks,
     /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
     flows: Box<[u64]>,
     flags: u64,
@@ -53,6 +56,7 @@ struct Frame {
     len: u32,
     back: u32,
     sendings: u8,
+    marks: Marks,
     first: bool,
     last: bool,
     is_received: bool,
@@ -66,6 +70,7 @@ pub(super) struct Chosen {
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) back: u32,
+    pub(super) marks: Marks,
 }
 
 impl Sender {
@@ -83,6 +88,7 @@ impl Sender {
             packets: VecDeque::new(),
             packets_done: 0,
             cut: None,
+            marks: Marks::default(),
             flows: vec![0; FLOWS].into(),
             flags: 0,
         }
@@ -101,6 +107,7 @@ impl Sender {
     /// Takes the next packet to be cut; none may be pending.
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
+        self.marks = Marks::of(&packet);
         self.packets.push_back(packet);
         self.cut = Some(0);
     }
@@ -209,6 +216,7 @@ impl Sender {
             len: len as u32,
             back,
             sendings: 0,
+            marks: self.marks,
             first,
             last,
             is_received: false,
@@ -228,7 +236,8 @@ impl Sender {
         let packet = &self.packets[(frame.packet - self.packets_done) as usize];
         let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
         out.extend_from_slice(&packet[start..end]);
-        Chosen { kind, sequence, first: frame.first, last: frame.last, back: frame.back }
+        let Frame { first, last, back, marks, .. } = *frame;
+        Chosen { kind, sequence, first, last, back, marks }
     }
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
