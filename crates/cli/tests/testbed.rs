@@ -10,6 +10,7 @@ mod testbed {
     pub(crate) mod bench;
     pub(crate) mod device;
     pub(crate) mod faulkner;
+    pub(crate) mod marks;
     pub(crate) mod name;
     pub(crate) mod serial;
     pub(crate) mod traffic;
