@@ -253,5 +253,8 @@ mod tests {
             assert!(entry.push(NOW, ipv4(dscp)).is_err());
         }
         assert_eq!(entry.len(), 2);
+        assert!(entry.push(NOW, ipv4(0)).is_err());
+        let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
+        assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
     }
 }

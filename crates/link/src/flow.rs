@@ -192,5 +192,7 @@ mod tests {
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
         let whole: BTreeSet<u64> = (0..8000).map(|port| hash(&ipv4(1, port, 0, 17))).collect();
         assert_eq!(whole.len(), 8000);
+        let hosts: BTreeSet<u64> = (0..=255).map(|host| hash(&ipv4(host, 7, 0, 17))).collect();
+        assert_eq!(hosts.len(), 256);
     }
 }

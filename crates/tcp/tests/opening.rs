@@ -92,7 +92,8 @@ fn a_syn_is_repeated_with_back_off_and_given_up() {
     let config = plain().with(|it| it.limits.syn_retries = 3);
     let mut script = Script::connecting(&config);
     script.expect(Seg { flags: SYN, ..Seg::default() });
-    for at in [1000, 3000, 7000] {
+    for (doublings, at) in [1000, 3000, 7000].into_iter().enumerate() {
+        assert_eq!(script.connection().backoff(), doublings as u32);
         script.expect_at(at, Seg { flags: SYN, ..Seg::default() });
     }
     script.quiet_before(15_000);

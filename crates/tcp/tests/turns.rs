@@ -2,7 +2,7 @@
 
 mod group;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::wire::{ip, tcp};
 use group::*;
@@ -16,6 +16,8 @@ fn connections_take_turns() {
     let mut group = Group::new(&config.with(|it| it.window.initial = InitialWindow::Segments(40)));
     let members: Vec<usize> = (0..5).map(|_| group.connect()).collect();
     let ids: Vec<_> = group.host.connections().map(|(id, _)| id).collect();
+    let places: BTreeSet<usize> = ids.iter().map(|id| id.place()).collect();
+    assert_eq!(places.len(), 5, "no two have the same");
     for &id in &ids {
         group.host.write(group.now, id, &[0; 40 * MSS as usize]).unwrap();
     }

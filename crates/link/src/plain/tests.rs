@@ -70,6 +70,7 @@ fn a_long_packet_travels_in_fragments() {
     assert_eq!(sent.len(), (64 * 1024 + 12_usize).div_ceil(1396) + 1);
     assert_eq!((sent[0][0], sent[1][0], sent[46][0]), (0x12, 0x10, 0x11));
     assert!(sent.iter().all(|frame| frame.len() <= 1400));
+    assert_eq!(count(&a, "frames-sent"), sent.len() as u64);
     for frame in &sent {
         b.handle_frame(Instant::ZERO, frame).unwrap();
     }
@@ -90,6 +91,15 @@ fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
         // A lost first fragment leaves nothing begun.
         assert_eq!(count(&b, "packets-incomplete"), u64::from(missing != 0 && missing != 4), "{missing}");
     }
+}
+
+#[test]
+fn what_is_no_frame_is_counted() {
+    let mut b = endpoint(10, 200);
+    assert_eq!(b.handle_frame(Instant::ZERO, &[]), Err(Discard::Truncated(0)));
+    assert_eq!(b.handle_frame(Instant::ZERO, &[0x12, 0, 0]), Err(Discard::Truncated(3)));
+    b.handle_frame(Instant::ZERO, &packet(0x45, 40)).unwrap();
+    assert_eq!((count(&b, "frames-malformed"), count(&b, "frames-received")), (2, 3));
 }
 
 #[test]

@@ -56,6 +56,24 @@ fn a_packet_is_given_up_instead_of_one_sending_more() {
     assert!(a.is_at_rest(NOW));
 }
 
+/// What was given up is news until it was told: the line is asked for at once.
+#[test]
+fn what_is_given_up_is_told_soon() {
+    let mut a = limited(Some(2), None);
+    offer(&mut a, 1, 100);
+    next_at(&mut a, 0);
+    offer(&mut a, 2, 100);
+    next_at(&mut a, 1);
+    let at = |secs: u64| Instant::from_nanos(secs * 1_000_000_000);
+    assert_eq!(Skip::parse(&next_at(&mut a, 2).payload), Ok(Skip { start: 0, count: 1 }));
+    assert_eq!(a.demand(at(2)), Demand::Filler);
+    // The second one's time is over when it is not this message's turn.
+    assert!(next_at(&mut a, 3).payload.is_empty());
+    assert_eq!(a.demand(at(3)), Demand::Fresh);
+    assert_eq!(Skip::parse(&next_at(&mut a, 3).payload), Ok(Skip { start: 0, count: 2 }));
+    assert_eq!(a.demand(at(3)), Demand::Filler);
+}
+
 #[test]
 fn the_receiver_moves_on_over_what_is_skipped() {
     for ordered in [true, false] {

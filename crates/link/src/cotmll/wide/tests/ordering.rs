@@ -54,28 +54,37 @@ fn those_that_waited_follow_in_turn() {
     assert_eq!(take(6, 0, &[6]), [6, 7]);
 }
 
+/// A receiver gets a frame with one byte, its own number.
+fn arrive(receiver: &mut receiver::Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
+    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
+    let (protocol, payload) = (SubProtocol::Reliable, [sequence as u8]);
+    let frame = Frame { protocol, first, last, sequence, back: 0, serial: 0, report, payload: &payload };
+    receiver.handle(&frame, ready).unwrap();
+}
+
 /// A packet of several frames goes up when the last of them comes, whichever that is.
 #[test]
 fn a_packet_beyond_a_gap_is_put_together() {
     for last_to_come in 1..4 {
         let mut receiver = receiver::Receiver::new(Order::Flow);
         let mut ready = Ready::holding(10);
-        let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
         for sequence in [1, 2, 3].into_iter().filter(|n| *n != last_to_come).chain([last_to_come]) {
             assert!(ready.pop().is_none());
-            let (first, last, payload) = (sequence == 1, sequence == 3, [sequence as u8]);
-            let frame = Frame {
-                protocol: SubProtocol::Reliable,
-                first,
-                last,
-                sequence,
-                back: 0,
-                serial: 0,
-                report,
-                payload: &payload,
-            };
-            receiver.handle(&frame, &mut ready).unwrap();
+            arrive(&mut receiver, &mut ready, sequence, sequence == 1, sequence == 3);
         }
         assert_eq!(&*ready.pop().unwrap(), [1, 2, 3]);
     }
+}
+
+/// Only a peer that breaks the rules begins a packet within another.
+#[test]
+fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
+    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut ready = Ready::holding(10);
+    for (sequence, first, last) in [(1, true, false), (3, true, false), (4, false, true), (2, false, false)] {
+        arrive(&mut receiver, &mut ready, sequence, first, last);
+    }
+    assert_eq!(&*ready.pop().unwrap(), [3, 4]);
+    assert!(ready.pop().is_none());
+    assert_eq!(receiver.incomplete(), 1);
 }
