@@ -198,9 +198,12 @@ impl Session {
     /// Queues a control datagram for the peer; [`Session::poll_transmit`] gives it. False without a session, or
     /// while too many wait.
     pub fn send_control(&mut self, now: Instant, kind: u8, body: &[u8]) -> bool {
-        let (Some(to), true) = (self.path(), self.is_established()) else { return false };
-        self.last_sent = now;
-        self.control_to(to, kind, body)
+        let Some(to) = self.path() else { return false };
+        let is_queued = self.control_to(to, kind, body);
+        if is_queued {
+            self.last_sent = now;
+        }
+        is_queued
     }
 
     /// Takes a datagram that came from `from`. Data and the daemon's control datagrams are opened in place; what is the
@@ -422,8 +425,12 @@ impl Session {
         self.send(to, datagram);
     }
 
-    /// Sends a control datagram on any path. One that checks another path does not stand in for a keep-alive.
+    /// Sends a control datagram on any path, if there are keys: what arrived may have come under former ones. One that checks
+    /// another path does not stand in for a keep-alive.
     fn control_to(&mut self, to: Path, kind: u8, body: &[u8]) -> bool {
+        if !self.is_established() {
+            return false;
+        }
         let mut datagram = [&[0; DATA_HEADER_LEN], &[kind][..], body].concat();
         self.keys.seal(Content::Control, &mut datagram, 0);
         self.send(to, datagram)

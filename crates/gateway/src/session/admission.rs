@@ -71,6 +71,8 @@ pub(super) struct Admission {
     /// The rank of the last initiation that was answered: when its cookie was issued, and its number.
     answered: (u64, u64),
     answers: Allowance,
+    /// Challenges for what was shown before: apart, so that recordings take none from those who show something new.
+    repeated: Allowance,
 }
 
 /// Initiations remembered exactly, so that one that was captured can still be challenged where it was made.
@@ -84,6 +86,7 @@ impl Admission {
             cookies: Cookies::new(random),
             answered: (0, 0),
             answers: Allowance::new(20, Duration::from_millis(100)),
+            repeated: Allowance::new(64, Duration::from_millis(20)),
         }
     }
 
@@ -121,6 +124,9 @@ impl Admission {
         let mut shown = self.served.iter().filter(|(known, _)| known == seal).peekable();
         if !new && (shown.peek().is_none() || shown.any(|(_, path)| *path == from)) {
             return Err(Rejection::Replayed);
+        }
+        if !new && !self.repeated.take(now) {
+            return Err(Rejection::TooManyHandshakes);
         }
         let cookie = self.cookies.offer(now, from).ok_or(Rejection::TooManyHandshakes)?;
         self.remember(from, seal);

@@ -86,6 +86,13 @@ impl Keyring {
             // What is older than the confirmed one will not be used any more.
             let Unconfirmed { transport, life, path } =
                 self.unconfirmed.drain(..=at).next_back().expect("it was there");
+            if self.peer_life == Some(life)
+                && self.current.as_ref().is_some_and(|current| current.since > transport.since)
+            {
+                // Both began, and our own handshake was complete first: younger keys stay in use.
+                self.previous = Some(transport);
+                return Ok(Opened { payload, late: false, confirmed: None });
+            }
             let restarted = self.establish(transport, life);
             return Ok(Opened { payload, late: false, confirmed: Some((path, restarted)) });
         }

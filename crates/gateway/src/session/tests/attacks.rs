@@ -137,6 +137,69 @@ fn a_raced_initiation_still_counts() {
     assert!(pair.is_established());
 }
 
+/// Somebody shows a recording from ever other addresses, 2000 times a second, while its maker has restarted and has no cookie.
+#[test]
+fn a_recording_shown_from_everywhere_keeps_nobody_out() {
+    let mut pair = Pair::established();
+    let captured = pair.initiation(at(1000));
+    give(&mut pair.called, at(1001), CALLER, &captured).unwrap();
+    pair.caller = caller();
+    let mut challenges = 0;
+    for millis in 2000..12_000 {
+        for number in 0..2 {
+            let port = 1000 + (millis * 2 + number) as u16 % 60_000;
+            let _ = give(&mut pair.called, at(millis), port, &captured);
+        }
+        while pair.called.poll_transmit().is_some() {
+            challenges += 1;
+        }
+        if millis % 1000 == 999 {
+            pair.caller = caller();
+            pair.exchange(at(millis));
+            assert!(pair.is_established(), "at {millis} ms");
+        }
+    }
+    assert!(challenges < 700, "{challenges} challenges for one recording");
+}
+
+/// Each end calls, and the first datagram under the keys of one handshake arrives after the other handshake is complete: the
+/// younger keys stay, and nothing that comes when the others have expired needs keys that are gone.
+#[test]
+fn a_late_confirmation_of_older_keys_changes_nothing() {
+    let mut pair = Pair::new();
+    pair.called = session(key(), Some(CALLER), "link");
+    // Until chance has it that the called side's initiation is answered first.
+    let (mut other, slow) = std::iter::repeat_with(|| crossing(&mut pair)).flatten().next().unwrap();
+    give(&mut pair.caller, at(70), CALLED, &slow).unwrap();
+    assert!(pair.caller.keys.current().unwrap().initiated, "its own handshake is the younger one");
+    let datagram = sealed(&mut other, at(299_000), b"x");
+    pair.caller.handle_timeout(at(300_021));
+    let _ = give(&mut pair.caller, at(300_022), ELSEWHERE, &datagram);
+}
+
+/// Two handshakes that cross, up to the caller's: the called side, and the datagram with which that confirms its own.
+fn crossing(pair: &mut Pair) -> Option<(Session, Vec<u8>)> {
+    let (mut a, mut b) = (caller(), session(key(), Some(CALLER), "link"));
+    a.initiate(at(0));
+    b.initiate(at(0));
+    give(&mut b, at(0), CALLER, &sent(&mut a)).ok()?;
+    let own = sent(&mut b);
+    let for_a = sent(&mut b);
+    give(&mut a, at(0), CALLED, &own).ok()?;
+    give(&mut b, at(10), CALLER, &sent(&mut a)).ok()?;
+    give(&mut a, at(20), CALLED, &sent(&mut b)).ok()?;
+    let answer_of_a = a.poll_transmit()?.1;
+    give(&mut a, at(30), CALLED, &for_a).ok()?;
+    let initiation = a.poll_transmit()?.1;
+    give(&mut b, at(40), CALLER, &answer_of_a).ok()?;
+    let slow = b.poll_transmit()?.1;
+    give(&mut b, at(50), CALLER, &initiation).ok()?;
+    let answer_of_b = b.poll_transmit()?.1;
+    give(&mut a, at(60), CALLED, &answer_of_b).ok()?;
+    pair.caller = a;
+    Some((b, slow))
+}
+
 /// A cookie is worth nothing once the keys that it could have given would be too old.
 #[test]
 fn cookies_expire() {
