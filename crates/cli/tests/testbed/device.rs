@@ -1,6 +1,11 @@
 //! What becomes of a gateway whose TUN device somebody else takes down, or away.
 
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time;
+
 use super::bench::{Testbed, missing};
+use gateway::carrier::{Sent, UdpCarrier};
+use link::Marks;
 
 /// Routes come back when the device does, and so does the device itself.
 #[test]
@@ -25,4 +30,32 @@ fn routes_come_back_with_the_device() {
     testbed.wait_until("the device is back", 10, || routes() == before);
     testbed.download(&server, 30);
     assert!(testbed.is_alive("gw1"));
+}
+
+/// A datagram that is longer than the device carries leaves in parts only where it has leave to, in both families.
+#[test]
+fn long_datagrams_cross_a_narrow_device() {
+    if missing("long_datagrams_cross_a_narrow_device") {
+        return;
+    }
+    let testbed = Testbed::up("narrow", &["--protocol", "plain"], &["--delay", "5 ms"].map(str::to_owned));
+    for (room, device) in [("gw1", "wan0"), ("sat", "gw1")] {
+        assert!(testbed.run(room, &["ip", "link", "set", device, "mtu", "1400"]).status.success());
+    }
+    for (from, to) in [("10.77.10.1", "10.77.10.2"), ("fd77:10::1", "fd77:10::2")] {
+        let [from, to] = [from, to].map(|address| address.parse::<IpAddr>().unwrap());
+        let receiver = testbed.inside("sat", move || UdpSocket::bind((to, 0)).unwrap());
+        receiver.set_read_timeout(Some(time::Duration::from_secs(10))).unwrap();
+        let port = receiver.local_addr().unwrap().port();
+        let sent = testbed.inside("gw1", move || {
+            let carrier = UdpCarrier::bind((from, 0).into()).unwrap();
+            let target = SocketAddr::new(to, port);
+            let datagram = [7; 1452];
+            let whole = carrier.send(target, None, Marks::default(), &datagram, datagram.len());
+            (whole, carrier.send_long(target, None, Marks::default(), &datagram))
+        });
+        assert_eq!(sent, (Sent::TooLong, Sent::Yes), "{from}");
+        let mut buffer = [0; 2000];
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 1452, "{from}");
+    }
 }

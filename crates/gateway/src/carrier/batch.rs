@@ -26,11 +26,10 @@ const BATCH_LIMIT: usize = 65_535 - 48;
 /// Datagrams that one send takes, where the carrier takes that many: `UDP_MAX_SEGMENTS` of older kernels.
 const MOST_DATAGRAMS: usize = 64;
 
-/// How many datagrams of `len` bytes a batch holds.
+/// How many datagrams of `len` bytes a batch holds: one at least, however long.
 #[must_use]
-pub const fn datagrams_of(len: usize) -> usize {
-    let fitting = BATCH_LIMIT / len;
-    if fitting < MOST_DATAGRAMS { fitting } else { MOST_DATAGRAMS }
+pub fn datagrams_of(len: usize) -> usize {
+    (BATCH_LIMIT / len).clamp(1, MOST_DATAGRAMS)
 }
 
 impl Batch {
@@ -39,7 +38,8 @@ impl Batch {
     #[must_use]
     pub fn has_room(&self, len: usize, limit: usize) -> bool {
         let is_open = !self.closed && self.apart.is_none() && self.segment <= len;
-        is_open && self.count < limit && self.bytes.len() + len <= BATCH_LIMIT
+        let fits = self.count < limit && self.bytes.len() + len <= BATCH_LIMIT;
+        self.is_empty() || (is_open && fits)
     }
 
     /// Whether there is nothing to send.
@@ -178,5 +178,18 @@ mod tests {
             push(&mut batch, 1472, EF);
         }
         assert_eq!((batch.len(), datagrams_of(1472), datagrams_of(500)), (44, 44, 64));
+    }
+
+    /// A path of jumbo packets: IPv4's longest datagram leaves by itself.
+    #[test]
+    fn the_longest_datagram_is_a_batch() {
+        let mut batch = Batch::default();
+        for _ in 0..2 {
+            assert!(batch.has_room(65_507, 64));
+            push(&mut batch, 65_507, EF);
+            assert!(!batch.has_room(65_507, 64));
+            batch.on_sent();
+        }
+        assert_eq!(datagrams_of(65_507), 1);
     }
 }

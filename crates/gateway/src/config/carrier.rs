@@ -91,11 +91,11 @@ impl Carrier {
         }
     }
 
-    /// The longest packet that every path carries, where the path may carry less than is configured.
+    /// The longest packet that every path is taken to carry, where the path may carry less than is configured.
     #[must_use]
     pub const fn shortest_limit(&self) -> Option<usize> {
         match self {
-            // RFC 1122, 3.3.2, and RFC 8200, 5.
+            // RFC 8200, 5. IPv4 only promises 68; 576, which every host takes (RFC 1122, 3.3.2), is what narrow links have.
             Self::Udp(udp) => Some(if udp.listen.is_ipv4() { 576 } else { 1280 }),
             Self::Serial(_) => None,
         }

@@ -34,8 +34,12 @@ impl Gateway {
         if !self.watch.came_up() {
             return Ok(());
         }
-        configure(&self.config)
-            .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error })
+        match configure(&self.config) {
+            // It is down or away again: its next coming up, or reading from it, will tell.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN)) => Ok(()),
+            result => result
+                .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error }),
+        }
     }
 
     /// Makes the device anew if `error` says that it was removed.

@@ -24,8 +24,9 @@ impl Gateway {
     /// Moves packets from the TUN to the queues, a few at most, and on to the endpoint as it has room. Without a rate each is
     /// cut up and sealed at once, while it is in the cache.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
-        for _ in 0..TURN {
-            if !self.wants_packets() {
+        for turn in 0..TURN {
+            // The first time the device may have an error to tell, which shows whatever is wanted.
+            if turn > 0 && !self.wants_packets() {
                 break;
             }
             let Some(packet) = self.tun.read()? else { break };

@@ -117,7 +117,11 @@ impl PathMtu {
     /// The kernel says that a packet of `size` bytes is too long for its device.
     pub fn on_too_long(&mut self, now: Instant, size: usize) {
         match self.task {
-            Task::Search { high, next } if size > self.size => self.fail(now, high, next),
+            // A frame that was cut before says less than a probe: only what is no shorter fails.
+            Task::Search { high, next } if size <= next && size > self.size => self.fail(now, high, size),
+            Task::Search { high, next } if size > next => {
+                self.task = Task::Search { high: high.min(size - 1), next };
+            }
             _ if size <= self.size && self.size > self.shortest => self.shrink(now),
             _ => {}
         }
@@ -330,6 +334,18 @@ mod tests {
             path.flow(1);
         }
         assert!(path.mtu.size() > 1000 - GRAIN, "{}", path.mtu.size());
+    }
+
+    /// Frames that were cut for a wider device meet a narrower one in a burst, before anything can be done about it.
+    #[test]
+    fn a_burst_that_the_kernel_refuses_counts_once() {
+        let mut path = path(1400);
+        for _ in 0..50 {
+            path.mtu.on_too_long(path.now, 1500);
+        }
+        assert_eq!((path.mtu.size(), path.mtu.shrunk), (576, 1));
+        path.flow(30);
+        assert!(path.mtu.size() > 1400 - GRAIN, "{}", path.mtu.size());
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Watch {
         Ok(Self { socket, index, is_up: true })
     }
 
-    /// Reads what has happened; whether the device has come up again.
+    /// Reads what has happened; whether the device has come up again, and still is.
     pub fn came_up(&mut self) -> bool {
         let (mut buffer, mut came_up) = ([0_u8; 8192], false);
         loop {
@@ -99,8 +99,10 @@ impl Watch {
             match usize::try_from(len) {
                 Ok(len) => came_up |= self.read(&buffer[..len]),
                 // So much has happened that some of it was lost: as if it had been down.
-                Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => came_up = true,
-                Err(_) => return came_up,
+                Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => {
+                    (came_up, self.is_up) = (true, true);
+                }
+                Err(_) => return came_up && self.is_up,
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::wire::ip::Ecn;
 
-use super::super::{UdpCarrier, cannot_segment, set_option};
+use super::super::{UdpCarrier, may_mean_no_segmentation, set_option};
 use super::*;
 use crate::carrier::Sent;
 
@@ -152,7 +152,7 @@ fn where_the_kernel_cannot_cut_datagrams_leave_one_by_one() {
     carrier.batch_limit.store(100_000, std::sync::atomic::Ordering::Relaxed);
     let bytes = vec![7; 3000];
     let transmit = Transmit { to, from: None, marks: Marks::default(), bytes: &bytes, segment: 1 };
-    assert!(limit < 3000 && cannot_segment(&transmit.send(&carrier.socket).unwrap_err()));
+    assert!(limit < 3000 && may_mean_no_segmentation(&transmit.send(&carrier.socket).unwrap_err()));
     assert_eq!(carrier.send(to, None, Marks::new(1, Ecn::Ect0), &bytes[..200], 1), Sent::Yes);
     for _ in 0..200 {
         let Arrival { traffic_class, bytes, .. } = receive(&receiver);
@@ -161,6 +161,16 @@ fn where_the_kernel_cannot_cut_datagrams_leave_one_by_one() {
     assert_eq!(carrier.batch_limit(), 1);
     // An error of a single datagram is its own.
     assert_eq!(carrier.send(to, None, Marks::default(), &vec![0; 70_000], 70_000), Sent::TooLong);
+}
+
+/// The kernel says the same to a source address that is ours no more, and can cut as before.
+#[test]
+fn a_source_that_is_gone_does_not_end_segmentation() {
+    let (carrier, _receiver, to) = open(&ways()[0]);
+    let limit = carrier.batch_limit();
+    let gone = Some([192, 0, 2, 1].into());
+    assert_eq!(carrier.send(to, gone, Marks::default(), &[7; 3000], 1000), Sent::Refused);
+    assert_eq!(carrier.batch_limit(), limit);
 }
 
 #[test]
