@@ -156,7 +156,7 @@ impl Cotmll {
         out.extend_from_slice(&trailer.emit());
         self.unreliable_run = self.unreliable_run.saturating_add(1);
         self.counters.unreliable += 1;
-        Some((FrameKind::New, cut.marks))
+        Some((FrameKind::New, cut.marks.without_dscp()))
     }
 
     fn poll_reliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Said> {

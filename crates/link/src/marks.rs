@@ -3,6 +3,10 @@
 //! The outer header of a frame has the marks of what the frame carries: the DSCP for the carrier's queues (RFC 2983, 4), and
 //! the ECN field in the normal mode of RFC 6040, 4.1, which copies all four codepoints. No protocol here puts two packets into a frame.
 //!
+//! Routers keep no order between packets of different DSCPs. So frames whose order matters, since losses are inferred from it or
+//! since they are fragments, all have DSCP 0: "a single ordered aggregate" (RFC 2983, 4.1). Those of which each counts by itself have
+//! their packet's: whole packets of `plain`, and what wide COTMLL sends once.
+//!
 //! Deviations: none.
 
 use base::wire::ip::Ecn;

@@ -83,7 +83,8 @@ impl Plain {
         let end = packet.len().min(self.cut.saturating_add(self.max_len - fragment::HEADER_LEN));
         let last = end == packet.len();
         if self.cut == 0 {
-            self.marks = Marks::of(packet);
+            // Fragments need their order, which routers keep only among equals.
+            self.marks = Marks::of(packet).without_dscp();
         }
         let header = Header { first: self.cut == 0, last, number: self.next_fragment };
         out.extend_from_slice(&header.emit());
@@ -121,7 +122,7 @@ impl Endpoint for Plain {
         let result = match frame.first() {
             None => Err(Discard::Truncated(0)),
             Some(first) if is_whole(*first) => {
-                self.fragments.abort();
+                // It may have overtaken fragments of another packet.
                 self.ready.push(Packet::from_slice(frame));
                 Ok(())
             }

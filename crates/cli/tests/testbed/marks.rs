@@ -11,7 +11,7 @@ fn dscp_and_ecn_cross_the_gateways() {
         return;
     }
     let channel = ["--rate", "5 Mbit/s", "--delay", "5 ms"].map(str::to_owned);
-    let testbed = Testbed::up("marks", &["--protocol", "cotmll"], &channel);
+    let testbed = Testbed::up("marks", &["--protocol", "plain"], &channel);
     for host in ["host1", "host2"] {
         testbed.namespace(host).set_parameters(&[("ipv4/tcp_ecn", "1")]).unwrap();
     }

@@ -1,7 +1,6 @@
-//! What the outer headers of datagrams say, and what becomes of what routers made of that: ECN (RFC 6040) and DSCP (RFC 2983).
+//! What becomes of what routers made of the marks in outer headers: ECN (RFC 6040) and DSCP (RFC 2983).
 //!
-//! Going in, [`outer`] copies the marks of what a frame carries, in the normal mode of RFC 6040, 4.1. Going up, packets keep their
-//! DSCP: carriers change or erase the outer one, and what hosts marked is for hosts (RFC 2983, 3.1: the pipe model; 5.1: one of the two
+//! Going in, endpoints tell the marks of each frame ([`Marks`]). Going up, packets keep their DSCP: carriers change or erase the outer one, and what hosts marked is for hosts (RFC 2983, 3.1: the pipe model; 5.1: one of the two
 //! is selected statically). Congestion that routers marked goes up as [`Congestion`] says, after RFC 9599, 4.6.
 //!
 //! Deviations:
@@ -16,14 +15,6 @@ use base::wire::ip::{self, Ecn};
 use link::{MAX_PACKET, Marks};
 
 use crate::tun::offload;
-
-/// What the outer header of a frame says that carries what has these marks.
-///
-/// A protocol that infers losses from order has one DSCP for all its frames, or routers would put the frames of different ones out of
-/// order (RFC 2983, 4.1: "a single ordered aggregate").
-pub(super) const fn outer(marks: Marks, needs_order: bool) -> Marks {
-    if needs_order { marks.without_dscp() } else { marks }
-}
 
 /// Congestion on the way here of which packets are still to tell.
 #[derive(Debug, Default)]
@@ -195,14 +186,6 @@ mod tests {
             let (mut congestion, mut packet) = (owing(1000), bytes.to_vec());
             assert!(!congestion.mark(&mut packet));
             assert_eq!(packet, bytes);
-        }
-    }
-
-    #[test]
-    fn a_protocol_that_needs_order_has_one_dscp() {
-        for ecn in ALL {
-            assert_eq!(outer(Marks::new(46, ecn), false), Marks::new(46, ecn));
-            assert_eq!(outer(Marks::new(46, ecn), true), Marks::new(0, ecn));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use base::{Duration, Instant};
 use link::{Demand, Full, Marks};
 
-use super::{Gateway, TURN, marks};
+use super::{Gateway, TURN};
 use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
@@ -137,7 +137,7 @@ impl Gateway {
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(1, len);
         self.survey.reports.on_traffic();
-        self.batch.finish_datagram(start, marks::outer(info.marks, self.needs_order));
+        self.batch.finish_datagram(start, info.marks);
         true
     }
 

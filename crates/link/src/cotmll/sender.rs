@@ -101,7 +101,8 @@ impl Sender {
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         let (first_frame, first_sent) = (u64::MAX, Instant::MAX);
-        self.marks = Marks::of(&packet);
+        // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
+        self.marks = Marks::of(&packet).without_dscp();
         self.packets.push_back(Outgoing { packet, first_frame, first_sent, given_up: false });
         self.cut = Some(0);
     }

@@ -5,7 +5,8 @@
 //! tells of as many gaps as fit.
 //!
 //! The sender's four rules are those of the thesis ([`cotmll`](super)). What differs:
-//! - Every frame has a *serial* besides its sequence number: it counts sendings, of whatever kind. A report tells the newest serial
+//! - Every frame has a *serial* besides its sequence number: it counts sendings of all frames but those of class 010, which repeat
+//!   the last one. A report tells the newest serial
 //!   that has come, so the sender knows what was lost without guessing which sending an acknowledgement belongs to:
 //!   a frame is lost if it is missing although a frame that was sent three sendings later has come. Frames may overtake
 //!   each other by two.
@@ -239,7 +240,9 @@ impl Wide {
     }
 
     fn handle_parts(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
-        self.receiver.on_serial(frame.serial);
+        if frame.protocol != SubProtocol::Unreliable {
+            self.receiver.on_serial(frame.serial);
+        }
         let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
         let valid = self
             .serial
@@ -292,12 +295,13 @@ impl Endpoint for Wide {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.serial += 1;
         self.tail = Alarm::At(now + self.tail_pause);
-        let info = self
-            .poll_unreliable(now, out)
-            .or_else(|| self.poll_reliable(now, out))
-            .unwrap_or_else(|| self.bare_ack(now, out));
+        // It counts in no order: its mark may take it past others.
+        if let Some(info) = self.poll_unreliable(now, out) {
+            return Some(info);
+        }
+        self.serial += 1;
+        let info = self.poll_reliable(now, out).unwrap_or_else(|| self.bare_ack(now, out));
         Some(info)
     }
 

@@ -93,6 +93,19 @@ fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
     }
 }
 
+/// A router may let a marked packet pass the fragments of another.
+#[test]
+fn a_whole_packet_may_come_between_fragments() {
+    let (mut a, mut b) = ends(1004);
+    a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::UNTIL_DELIVERED).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::UNTIL_DELIVERED).unwrap();
+    let sent = frames(&mut a);
+    for frame in [0, 4, 1, 2, 3].map(|n| &sent[n]) {
+        b.handle_frame(Instant::ZERO, frame).unwrap();
+    }
+    assert_eq!(received(&mut b), [packet(0x45, 40), packet(0x45, 4000)]);
+}
+
 #[test]
 fn what_is_no_frame_is_counted() {
     let mut b = endpoint(10, 200);

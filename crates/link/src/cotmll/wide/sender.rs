@@ -107,7 +107,8 @@ impl Sender {
     /// Takes the next packet to be cut; none may be pending.
     pub(super) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
-        self.marks = Marks::of(&packet);
+        // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
+        self.marks = Marks::of(&packet).without_dscp();
         self.packets.push_back(packet);
         self.cut = Some(0);
     }

@@ -235,3 +235,31 @@ proptest! {
         prop_assert_eq!(pair.count(0, "acks-invalid") + pair.count(1, "acks-invalid"), 0);
     }
 }
+
+/// What is sent once has its packet's DSCP, so a router may let it pass everything else: nothing is taken for lost by that.
+#[test]
+fn what_is_sent_once_may_overtake_everything() {
+    let [mut a, mut b] = [(); 2].map(|()| Wide::new(Config::default(), &LINE));
+    let mut now = Instant::ZERO;
+    let (mut best_effort, mut voice) = (VecDeque::new(), VecDeque::new());
+    for number in 0..200 {
+        now += Duration::from_millis(1);
+        let (treatment, line) = match number % 2 {
+            0 => (Treatment::UNTIL_DELIVERED, &mut best_effort),
+            _ => (Treatment::ONCE, &mut voice),
+        };
+        a.offer(now, packet(1, number, 60), treatment).unwrap();
+        let mut frame = Vec::new();
+        a.poll_frame(now, &mut frame).unwrap();
+        line.push_back(frame);
+    }
+    // All of the voice first.
+    for frame in voice.into_iter().chain(best_effort) {
+        b.handle_frame(now, &frame).unwrap();
+        let mut report = Vec::new();
+        b.poll_frame(now, &mut report).unwrap();
+        a.handle_frame(now, &report).unwrap();
+    }
+    assert_eq!((a.in_flight(), a.sender.flags()), (0, 0));
+    assert_eq!(std::iter::from_fn(|| b.poll_packet()).count(), 200);
+}
