@@ -139,6 +139,11 @@ impl Session {
         }
     }
 
+    /// Waits otherwise from now on.
+    pub const fn set_timing(&mut self, timing: Timing) {
+        self.timing = timing;
+    }
+
     /// Where data goes: where the peer has proved to be, or else the configured address.
     #[must_use]
     pub fn path(&self) -> Option<Path> {

@@ -60,6 +60,15 @@ impl Survey {
         }
     }
 
+    /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
+    pub fn configure(&mut self, rate: Option<Rate>, on_line: i64) {
+        self.reports.set_rate(rate);
+        self.follower.configure(rate, on_line);
+        if let Some(mtu) = &mut self.mtu {
+            mtu.set_rate(rate);
+        }
+    }
+
     /// A session is established. A peer that has `restarted` counts from zero.
     pub fn on_established(&mut self, restarted: bool) {
         if restarted {

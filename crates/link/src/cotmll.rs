@@ -326,8 +326,8 @@ impl Endpoint for Cotmll {
         self.events.pop()
     }
 
-    fn set_frame_limit(&mut self, limit: usize) {
-        self.room = room(&self.config, limit);
+    fn set_line(&mut self, line: &LineLimits) {
+        self.room = room(&self.config, line.frame_limit());
     }
 
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may

@@ -14,6 +14,7 @@ use base::{Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::event::Event;
+use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::treatment::Treatment;
 
@@ -132,11 +133,9 @@ pub trait Endpoint: Debug + Send {
         None
     }
 
-    /// The line carries frames of at most `limit` bytes from now on, headers of the protocol included; at least
-    /// [`SHORTEST_FRAME_LIMIT`](crate::line::SHORTEST_FRAME_LIMIT). Frames that were cut before may still come out longer:
-    /// whoever owns the line must get those across otherwise. A protocol that does not override this cuts all frames
-    /// as it always did.
-    fn set_frame_limit(&mut self, _limit: usize) {}
+    /// The line has other properties from now on. Frames that were cut before may still come out longer than it says:
+    /// whoever owns it must get those across otherwise. A protocol that does not override this goes on as it did.
+    fn set_line(&mut self, _line: &LineLimits) {}
 
     /// Forgets everything that was said: the peer has started afresh. Packets not yet sent stay.
     fn reset(&mut self);

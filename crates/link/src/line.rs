@@ -2,8 +2,8 @@
 
 use base::Rate;
 
-/// The properties of a line that an endpoint is built for. The longest frame may change later
-/// ([`Endpoint::set_frame_limit`](crate::Endpoint::set_frame_limit)).
+/// The properties of a line that an endpoint is built for. They may change later
+/// ([`Endpoint::set_line`](crate::Endpoint::set_line)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLimits {
     frame_limit: usize,

@@ -168,8 +168,8 @@ impl Endpoint for Plain {
     }
 
     /// Nothing is cut in advance: every frame from now on fits.
-    fn set_frame_limit(&mut self, limit: usize) {
-        self.max_len = limit;
+    fn set_line(&mut self, line: &LineLimits) {
+        self.max_len = line.frame_limit();
     }
 
     /// A packet that was partly sent starts again.

@@ -211,7 +211,7 @@ fn frames_get_shorter_when_the_line_does() {
     for protocol in protocols() {
         let mut pair = Pair::new(&protocol);
         let wider = pair.carry(packets(20, 1000), |_, _| ()).len();
-        pair.ends.iter_mut().for_each(|end| end.set_frame_limit(200));
+        pair.ends.iter_mut().for_each(|end| end.set_line(&LineLimits::new(200, None)));
         let mut longest = 0;
         let arrived = pair.carry(packets(20, 1000), |_, line| {
             longest = longest.max(line.back().and_then(Option::as_ref).map_or(0, Vec::len));

@@ -12,29 +12,36 @@ pub(super) fn open(config: &Config) -> Result<(Tun, Watch), GatewayError> {
     let name = config.tun.name.as_str();
     let open = || {
         let tun = Tun::open(name, config.super_segment().is_some())?;
-        configure(config)?;
+        configure(config, tun.has_offloads())?;
         Ok((tun, Watch::new(name)?))
     };
     open().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })
 }
 
-fn configure(config: &Config) -> io::Result<()> {
+fn configure(config: &Config, has_offloads: bool) -> io::Result<()> {
+    // A device that was opened for super-segments and is to carry none any more gets one packet at a time.
+    let gso_max_size = config.super_segment().or(Some(config.tun.mtu.0)).filter(|_| has_offloads);
     let settings = Settings {
         mtu: config.tun.mtu.0,
         addresses: &config.tun.addresses,
         routes: &config.tun.routes,
-        gso_max_size: config.super_segment(),
+        gso_max_size,
     };
     netlink::configure(config.tun.name.as_str(), &settings)
 }
 
 impl Gateway {
+    /// Gives the device what the configuration says.
+    pub(super) fn configure_device(&self) -> io::Result<()> {
+        configure(&self.config, self.tun.has_offloads())
+    }
+
     /// If the device was down and is up again, gives it back what the kernel has taken: routes, and addresses of IPv6.
     pub(super) fn restore_device(&mut self) -> Result<(), GatewayError> {
         if !self.watch.came_up() {
             return Ok(());
         }
-        match configure(&self.config) {
+        match self.configure_device() {
             // It is down or away again: its next coming up, or reading from it, will tell.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN)) => Ok(()),
             result => result

@@ -35,6 +35,8 @@ struct Whereabouts {
     /// Until the next question if this one fails.
     retry: Duration,
     failing: Option<Failing>,
+    /// Whether the peer has been heard since it is called at this address, so that it is silent rather than elsewhere.
+    has_answered: bool,
 }
 
 /// Questions that have failed since the last answer.
@@ -55,6 +57,13 @@ impl Gateway {
     pub(super) fn follow_name(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
         let Some(NamedPeer { whereabouts, lookup }) = &mut self.named else { return };
         let is_heard = self.session.is_heard(now);
+        if let (true, Some(Address::Udp(address))) = (is_heard, self.session.peer())
+            && whereabouts.address.is_some_and(|called| called != address)
+        {
+            // It is heard where it was before its name was asked for.
+            whereabouts.address = Some(address);
+            self.session.call_at(Address::Udp(address));
+        }
         let mut answer = if answered { lookup.take().map(Lookup::finish) } else { None };
         if answer.is_none()
             && let Some(name) = whereabouts.poll_question(now, is_heard)
@@ -99,7 +108,15 @@ impl NamedPeer {
 
 impl Whereabouts {
     const fn new(name: HostName, ipv4: bool) -> Self {
-        Self { name, ipv4, address: None, ask_at: Some(Instant::ZERO), retry: RETRY, failing: None }
+        Self {
+            name,
+            ipv4,
+            address: None,
+            ask_at: Some(Instant::ZERO),
+            retry: RETRY,
+            failing: None,
+            has_answered: false,
+        }
     }
 
     /// The name whose addresses are to be asked for now, if any.
@@ -107,6 +124,7 @@ impl Whereabouts {
         if self.is_idle(is_heard) {
             self.failing = None;
             self.retry = RETRY;
+            self.has_answered = true;
             return None;
         }
         self.ask_at.take_if(|at| *at <= now).map(|_| &self.name)
@@ -147,13 +165,16 @@ impl Whereabouts {
         }
     }
 
-    /// Which address to call. A name may have several, in another order each time: where nobody has answered so far, the next
-    /// one has its turn.
-    fn choose(&self, mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
+    /// Which address to call. A name may have several, in another order each time: where nobody has answered for an interval, the
+    /// next one has its turn.
+    fn choose(&mut self, mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
         let first = addresses.first().copied()?;
         let Some(called) = self.address else { return Some(first) };
         if !addresses.contains(&called) {
             return Some(first);
+        }
+        if std::mem::take(&mut self.has_answered) {
+            return Some(called);
         }
         addresses.sort_unstable();
         let next = addresses.iter().find(|address| **address > called);
@@ -275,6 +296,19 @@ mod tests {
         world.told();
         world.run(100);
         assert_eq!((world.told(), world.address().as_deref()), (vec![], Some(FIRST)));
+    }
+
+    /// A fade of a minute and a half is no reason to call elsewhere.
+    #[test]
+    fn an_address_that_answered_is_called_for_another_minute() {
+        let mut world = World::new(Ok(&[FIRST, SECOND]));
+        world.is_heard = true;
+        world.run(100);
+        world.is_heard = false;
+        world.run(60);
+        assert_eq!(world.address().as_deref(), Some(FIRST));
+        world.run(10);
+        assert_eq!(world.address().as_deref(), Some(SECOND));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
 use base::Instant;
+use link::LineLimits;
 
-use super::{Gateway, Notice};
+use super::{Gateway, Notice, timing};
 use crate::config::{Config, Link};
 use crate::pacer::Pacer;
 
@@ -32,9 +33,13 @@ impl Gateway {
         self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, ..self.config.link };
         let rate = rate.map(|rate| rate.0);
         self.pacer = Pacer::new(rate, fillers);
-        self.survey.follower.configure(rate, super::survey::on_line(&self.config));
+        self.session.set_timing(timing(&self.config));
+        self.survey.configure(rate, super::survey::on_line(&self.config));
+        self.endpoint.set_line(&LineLimits::new(self.frame_limit, rate));
         self.queue_for = (rate, self.survey.round_trip());
         self.limit_queue();
+        // Super-segments are as long as the rate allows. Where that fails, somebody has taken the device, which is noticed elsewhere.
+        let _ = self.configure_device();
     }
 }
 
@@ -43,6 +48,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs =
         |old: &dyn core::fmt::Debug, new: &dyn core::fmt::Debug| format!("{old:?}") != format!("{new:?}");
     [
+        ("user", old.user != new.user),
         ("[tun]", differs(&old.tun, &new.tun)),
         ("[carrier]", differs(&old.carrier, &new.carrier)),
         ("protocol", old.link.protocol != new.link.protocol),

@@ -1,6 +1,7 @@
 //! What the daemon does about what it finds out about the path: pacing, the queue's limits, the length of frames.
 
 use base::{Duration, Instant, Rate};
+use link::LineLimits;
 use link::queue::Site;
 use serde_json::{Value, json};
 
@@ -49,7 +50,8 @@ impl Gateway {
             if limit != self.frame_limit {
                 notify(Notice::PathMtu(mtu.size()));
                 self.frame_limit = limit;
-                self.endpoint.set_frame_limit(limit);
+                let rate = self.config.link.rate.map(|rate| rate.0);
+                self.endpoint.set_line(&LineLimits::new(limit, rate));
             }
         }
     }

@@ -256,6 +256,10 @@ impl Follower {
     /// No queue: what is lost is the channel's doing, and a followed rate may grow.
     fn calm(&mut self, now: Instant, span: &Span) -> Option<Finding> {
         self.observe_loss(span);
+        if self.losses.len() == LOSSES_KEPT {
+            // What an outage had us accept is over.
+            self.accepted_loss = self.accepted_loss.min(self.channel_loss());
+        }
         let rate = self.followed?;
         let sent = self.bits(span.sent) as f64;
         let used = sent >= 0.9 * rate.bits_in(span.sent_in) as f64;

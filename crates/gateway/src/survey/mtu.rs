@@ -74,7 +74,7 @@ impl PathMtu {
     /// A path that is said to carry `longest` bytes and must carry `shortest`, over a line of this rate.
     #[must_use]
     pub fn new(shortest: usize, longest: usize, rate: Option<Rate>) -> Self {
-        Self {
+        let mut mtu = Self {
             shortest: shortest.min(longest),
             longest,
             size: longest,
@@ -84,11 +84,19 @@ impl PathMtu {
             number: 0,
             probe_at: Instant::ZERO,
             round_trip: Duration::ZERO,
-            spacing: rate.map_or(Duration::ZERO, |rate| rate.time_for(longest as u64 * 8 * SHARE)),
+            spacing: Duration::ZERO,
             poor: 0,
             check_at: Instant::ZERO,
             shrunk: 0,
-        }
+        };
+        mtu.set_rate(rate);
+        mtu
+    }
+
+    /// The line has another rate.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        let bits = self.longest as u64 * 8 * SHARE;
+        self.spacing = rate.map_or(Duration::ZERO, |rate| rate.time_for(bits));
     }
 
     /// The longest packet to send.

@@ -113,13 +113,17 @@ const REPORT_BITS: u64 = (48 + 1 + 32 + 48) * 8;
 /// Stamps under way: those of more than ten seconds.
 const STAMPS_KEPT: usize = 64;
 
+fn interval(rate: Option<Rate>) -> Duration {
+    let air_time = rate.map_or(Duration::ZERO, |rate| rate.time_for(REPORT_BITS));
+    INTERVAL.max(air_time.saturating_mul(SHARE))
+}
+
 impl Reports {
     /// Reports over a line of this rate.
     #[must_use]
     pub fn new(rate: Option<Rate>) -> Self {
-        let air_time = rate.map_or(Duration::ZERO, |rate| rate.time_for(REPORT_BITS));
         Self {
-            interval: INTERVAL.max(air_time.saturating_mul(SHARE)),
+            interval: interval(rate),
             sent: Totals::default(),
             received: Totals::default(),
             heard: None,
@@ -129,6 +133,11 @@ impl Reports {
             unanswered: VecDeque::new(),
             answered: None,
         }
+    }
+
+    /// The line has another rate.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.interval = interval(rate);
     }
 
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.

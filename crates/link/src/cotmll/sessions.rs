@@ -261,8 +261,9 @@ impl Endpoint for Sessions {
         events.find(|event| !matches!(event, Event::TakenForLost(_)))
     }
 
-    fn set_frame_limit(&mut self, limit: usize) {
-        self.sessions.iter_mut().for_each(|session| session.machine.set_frame_limit(limit - SESSION_LEN));
+    fn set_line(&mut self, line: &LineLimits) {
+        let line = LineLimits::new(line.frame_limit() - SESSION_LEN, line.rate());
+        self.sessions.iter_mut().for_each(|session| session.machine.set_line(&line));
     }
 
     fn reset(&mut self) {

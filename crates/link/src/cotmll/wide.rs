@@ -55,11 +55,10 @@ use trailer::{Fields, Frame, MAX_EXTENSION, push_varint};
 #[derive(Debug)]
 pub struct Wide {
     config: Config,
+    /// Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
+    line: LineLimits,
     /// Bytes of a packet in a frame at most.
     room: usize,
-    frame_limit: usize,
-    /// Whether the line has a rate, so that what an idle line carries costs nobody else's.
-    is_paced: bool,
     /// Sendings so far.
     serial: u64,
     sender: sender::Sender,
@@ -122,29 +121,24 @@ impl Wide {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let (window, room) = (config.window(line), config.frame_payload(line));
-        let in_report_time = |rate: base::Rate| rate.bits_in(REPORT_TIME) / (room as u64 * 8);
-        let worth = line.rate().map_or(MOST_WORTH, in_report_time).clamp(1, MOST_WORTH) as u32;
-        let frame_time = |rate: base::Rate| rate.time_for(room as u64 * 8);
-        let tail_pause =
-            line.rate().map_or(TAIL_PAUSE, |rate| TAIL_PAUSE.max(frame_time(rate).saturating_mul(4)));
-        Self {
+        let mut wide = Self {
             config,
-            room,
-            frame_limit: line.frame_limit(),
-            is_paced: line.rate().is_some(),
+            line: *line,
+            room: 0,
             serial: 0,
-            sender: sender::Sender::new(window),
+            sender: sender::Sender::new(0),
             receiver: receiver::Receiver::new(config.ordered),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
-            news: News { frames: 0, worth, alarm: Alarm::Off },
+            news: News { frames: 0, worth: 1, alarm: Alarm::Off },
             tail: Alarm::Off,
-            tail_pause,
+            tail_pause: TAIL_PAUSE,
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
-        }
+        };
+        wide.set_line(line);
+        wide
     }
 
     /// As if so many frames had been sent, and all of them acknowledged.
@@ -233,7 +227,8 @@ impl Wide {
             push_varint(back.into(), out);
         }
         let taken = out.len() - start + TRAILER_LEN;
-        let space = self.frame_limit.saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
+        let space =
+            self.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);
@@ -316,7 +311,7 @@ impl Endpoint for Wide {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let is_worth_copying = self.is_paced && self.sender.may_copy();
+        let is_worth_copying = self.line.rate().is_some() && self.sender.may_copy();
         let has_data = self.sender.is_urgent() || self.unreliable_sender.is_pending();
         if has_data || is_worth_copying || self.news.alarm.is_due(now) {
             Demand::Fresh
@@ -332,9 +327,15 @@ impl Endpoint for Wide {
         false
     }
 
-    fn set_frame_limit(&mut self, limit: usize) {
-        self.frame_limit = limit;
-        self.room = self.config.frame_payload(&LineLimits::new(limit, None));
+    fn set_line(&mut self, line: &LineLimits) {
+        self.line = *line;
+        self.room = self.config.frame_payload(line);
+        self.sender.set_window(self.config.window(line));
+        let frame_bits = self.room as u64 * 8;
+        let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
+        self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
+        let frame_time = line.rate().map_or(Duration::ZERO, |rate| rate.time_for(frame_bits));
+        self.tail_pause = TAIL_PAUSE.max(frame_time.saturating_mul(4));
     }
 
     /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may

@@ -195,7 +195,7 @@ fn frames_are_shorter_once_the_line_says_so() {
     let mut far = Plain::new(Config::default(), &LineLimits::default());
     let packet = [&[0x45_u8], [7; 998].as_slice()].concat();
     plain.offer(Instant::ZERO, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
-    plain.set_frame_limit(300);
+    plain.set_line(&LineLimits::new(300, None));
     let mut lens = Vec::new();
     let mut frame = Vec::new();
     while plain.poll_frame(Instant::ZERO, &mut frame).is_some() {

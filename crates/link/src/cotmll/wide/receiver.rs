@@ -23,6 +23,8 @@ pub(super) struct Receiver {
     received: Spans,
     /// The frames from `next` to the last that was received.
     slots: VecDeque<Slot>,
+    /// Bytes of payload in them.
+    held_bytes: usize,
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
     /// The newest serial.
@@ -54,6 +56,10 @@ struct Held {
     back: u32,
 }
 
+/// Bytes beyond a gap that are held at most: what 1 Gbit/s carries in 2 s. Frames of ordinary length never take so much; a window of
+/// jumbo frames would.
+const HELD_LIMIT: usize = 256 << 20;
+
 impl Receiver {
     pub(super) fn new(order: Order) -> Self {
         Self {
@@ -61,6 +67,7 @@ impl Receiver {
             next: 0,
             received: Spans::default(),
             slots: VecDeque::new(),
+            held_bytes: 0,
             reassembly: Reassembly::default(),
             heard: 0,
             loss: 0,
@@ -97,7 +104,8 @@ impl Receiver {
             self.duplicates += 1;
             return Err(duplicate);
         };
-        if offset >= MAX_WINDOW.into() {
+        let is_too_much = offset > 0 && self.held_bytes + frame.payload.len() > HELD_LIMIT;
+        if offset >= MAX_WINDOW.into() || is_too_much {
             return Err(Discard::OutsideWindow(frame.sequence.into()));
         }
         let (at, sequence) = (offset as usize, self.next + offset);
@@ -115,6 +123,7 @@ impl Receiver {
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, Slot::default);
         }
+        self.held_bytes += frame.payload.len();
         let payload = Some(Packet::from_slice(frame.payload));
         self.slots[at].held = Some(Held { payload, first: frame.first, last: frame.last, back: frame.back });
         self.received.insert(sequence, sequence + 1, |_, _| ());
@@ -134,6 +143,7 @@ impl Receiver {
             let sequence = self.next;
             self.next += 1;
             if let Some(payload) = held.payload {
+                self.held_bytes -= payload.len();
                 let complete = if held.first && held.last {
                     self.reassembly.abort();
                     Some(payload)
@@ -165,6 +175,7 @@ impl Receiver {
             for slot in self.slots.range_mut(first..=last) {
                 let Some(held) = &mut slot.held else { continue };
                 let Some(payload) = held.payload.take() else { continue };
+                self.held_bytes -= payload.len();
                 if held.first && held.last {
                     ready.push(payload);
                 } else if let Some(packet) = whole.push(held.first, held.last, &payload) {

@@ -99,6 +99,11 @@ impl Sender {
         self.base = number;
     }
 
+    /// So many frames may be in flight from now on; those that are beyond stay there.
+    pub(super) fn set_window(&mut self, frames: u32) {
+        self.window = frames.into();
+    }
+
     /// Whether a packet waits to be cut, wholly or partly.
     pub(super) const fn is_pending(&self) -> bool {
         self.cut.is_some()

@@ -263,3 +263,25 @@ fn what_is_sent_once_may_overtake_everything() {
     assert_eq!((a.in_flight(), a.sender.flags()), (0, 0));
     assert_eq!(std::iter::from_fn(|| b.poll_packet()).count(), 200);
 }
+
+/// The line's rate was configured anew: the window and what hangs on it follow.
+#[test]
+fn another_rate_has_another_window() {
+    let line = |kbps: u64| LineLimits::new(1440, Some(base::Rate::from_bps(kbps * 1000)));
+    let mut end = Wide::new(Config::default(), &line(64));
+    let fill = |end: &mut Wide| {
+        for number in 0..20_000 {
+            if end.has_room(Treatment::default()) {
+                end.offer(Instant::ZERO, packet(1, number, 60), Treatment::default()).unwrap();
+            }
+            end.poll_frame(Instant::ZERO, &mut Vec::new()).unwrap();
+        }
+        end.in_flight()
+    };
+    assert_eq!(fill(&mut end), 1024);
+    end.set_line(&line(16_000));
+    let window = Config::default().window(&line(16_000));
+    assert!(window > 8000);
+    assert_eq!(fill(&mut end), window.into());
+    assert_eq!((end.news.worth, end.tail_pause), (2, TAIL_PAUSE));
+}

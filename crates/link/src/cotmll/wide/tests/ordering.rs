@@ -88,3 +88,31 @@ fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
     assert!(ready.pop().is_none());
     assert_eq!(receiver.incomplete(), 1);
 }
+
+/// A window of long frames beyond a gap takes no more memory than there is; the gap's frame always gets in.
+#[test]
+fn what_is_held_beyond_a_gap_is_bounded_in_bytes() {
+    let mut receiver = receiver::Receiver::new(Order::Link);
+    let mut ready = Ready::holding(10_000);
+    let payload = vec![7; 60_000];
+    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
+    let frame = |sequence| Frame {
+        protocol: SubProtocol::Reliable,
+        first: true,
+        last: true,
+        sequence,
+        back: 0,
+        serial: 0,
+        report,
+        payload: &payload,
+    };
+    let fitting = (256 << 20) / 60_000;
+    for sequence in 1..=fitting {
+        receiver.handle(&frame(sequence), &mut ready).unwrap();
+    }
+    let beyond = fitting + 1;
+    assert_eq!(receiver.handle(&frame(beyond), &mut ready), Err(Discard::OutsideWindow(beyond.into())));
+    receiver.handle(&frame(0), &mut ready).unwrap();
+    assert_eq!(std::iter::from_fn(|| ready.pop()).count() as u32, beyond);
+    receiver.handle(&frame(beyond + 1), &mut ready).unwrap();
+}
