@@ -232,6 +232,13 @@ fn the_queue_holds_a_round_trip_unless_told() {
 }
 
 #[test]
+fn nobody_is_pinned_who_is_not_known() {
+    let error = Config::parse("site.toml", &SITE.replace("[link]", "pin-peer = true\n[link]")).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("pin-peer without a peer; allowed with one"), "{text}");
+}
+
+#[test]
 fn super_segments_follow_rate_and_protection() {
     let mut site = Config::parse("site.toml", SITE).unwrap();
     assert_eq!(site.super_segment(), None);
