@@ -66,6 +66,15 @@ impl Record {
         self.has(EVER_RESENT)
     }
 
+    /// Takes in the record that follows. What was sent at several times gives no round-trip sample.
+    fn join(&mut self, next: &Self) {
+        self.marks |= next.marks | if self.sent_at == next.sent_at { 0 } else { EVER_RESENT };
+        self.len += next.len;
+        if next.sent_at < self.sent_at {
+            (self.sent_at, self.snapshot) = (next.sent_at, next.snapshot);
+        }
+    }
+
     /// The same in pieces of at most `mss` bytes of data; a FIN goes with the last.
     fn pieces(self, mss: u32) -> impl Iterator<Item = Self> {
         let count = self.data_len().div_ceil(mss).max(1);
@@ -238,12 +247,37 @@ impl Scoreboard {
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
     }
 
-    /// Cuts every record into pieces of at most `mss` bytes of data. Indices change: all is to be deemed lost next.
+    /// Cuts what the peer is not known to have into pieces of at most `mss` bytes of data, which are deemed lost. What lies
+    /// side by side is joined first, so that cutting again and again leaves no ever smaller pieces. No index is the same
+    /// afterwards, and none that was given before names anything.
     pub(crate) fn cut(&mut self, mss: u32) {
         let records = core::mem::take(&mut self.records);
-        self.records = records.into_iter().flat_map(|record| record.pieces(mss)).collect();
-        self.count_sacked_segments();
+        self.base += records.len() as u64;
+        let mut run: Option<Record> = None;
+        for record in records {
+            match &mut run {
+                Some(run) if !run.has(SACKED) && !record.has(SACKED) => run.join(&record),
+                _ => {
+                    let done = run.replace(record);
+                    self.push_pieces(done, mss);
+                }
+            }
+        }
+        self.push_pieces(run, mss);
+        (self.lost, self.resent) = (self.outstanding - self.sacked, 0);
         (self.cursor, self.lost_until) = (self.base, self.base);
+    }
+
+    /// Appends a run's pieces, deemed lost; what the peer has stays whole, for it will hardly be sent again.
+    fn push_pieces(&mut self, run: Option<Record>, mss: u32) {
+        match run {
+            Some(record) if record.has(SACKED) => self.records.push_back(record),
+            Some(mut run) => {
+                run.marks = run.marks & !RESENT | LOST;
+                self.records.extend(run.pieces(mss));
+            }
+            None => {}
+        }
     }
 
     /// Cuts the first record; false if that is not the one that is too large, or if there are no indices below its own.
@@ -262,10 +296,6 @@ impl Scoreboard {
         pieces.into_iter().rev().for_each(|piece| self.records.push_front(piece));
         self.rewind();
         true
-    }
-
-    fn count_sacked_segments(&mut self) {
-        self.sacked_segments = self.records.iter().filter(|record| record.has(SACKED)).count() as u32;
     }
 
     /// The record with this index was sent again as a rescue: neither `HighRxt` nor `pipe` take note of it
