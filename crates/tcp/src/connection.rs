@@ -136,8 +136,8 @@ pub enum Discard {
     /// It has neither ACK, SYN nor RST.
     #[error("no acknowledgement")]
     NoAck,
-    /// A report that this segment was too big, although it is not outstanding or was no larger than is allowed
-    /// (RFC 5927, 7).
+    /// A report that the segment from here on was too big, although none is outstanding that begins here, or it was no larger
+    /// than is allowed, or left before segments were made smaller (RFC 5927, 7).
     #[error("report of {0} not believed")]
     NotBelieved(SeqNum),
     /// The connection has ended.

@@ -34,8 +34,13 @@ fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
 
 /// A packet of the host's with 1000 bytes from `seq` on.
 fn packet(script: &Script, seq: SeqNum) -> Vec<u8> {
+    packet_of(script, seq, 1000)
+}
+
+/// The same with `len` bytes.
+fn packet_of(script: &Script, seq: SeqNum, len: usize) -> Vec<u8> {
     let connection = script.connection();
-    let header = Repr::new(HOST, PEER, Protocol::TCP, Ecn::NotEct, 1020);
+    let header = Repr::new(HOST, PEER, Protocol::TCP, Ecn::NotEct, 20 + len);
     let mut packet = vec![0; 28];
     header.emit(&mut packet);
     packet[20..22].copy_from_slice(&connection.local().port().to_be_bytes());
@@ -44,7 +49,7 @@ fn packet(script: &Script, seq: SeqNum) -> Vec<u8> {
     packet
 }
 
-/// RFC 1191 (6.5): what is outstanding is cut anew and sent again, and the window stays.
+/// RFC 1191 (6.4): what is outstanding is cut anew and sent again, and the window stays.
 #[test]
 fn a_report_cuts_what_is_outstanding() {
     for (mtu, size) in [(640, 600), (0, 966), (100, 512)] {
@@ -59,14 +64,24 @@ fn a_report_cuts_what_is_outstanding() {
     }
 }
 
-/// RFC 5927 (7): a report that quotes nothing that is outstanding, or something smaller than it allows, is not believed.
+/// RFC 5927 (7): a report that quotes nothing that is outstanding, or something smaller than it allows, is not believed; nor is
+/// one that quotes the middle of a segment, or one that the peer has, whatever length it claims.
 #[test]
 fn a_forged_report_is_not_believed() {
-    let mut script = Script::flying(&plain(), 3);
-    for (seq, mtu) in
-        [(ISS, 640), (ISS + 3001, 640), (ISS + 0x7000_0000, 640), (ISS + 1, 1040), (ISS + 1, 1500)]
-    {
-        let report = too_big(&packet(&script, seq), mtu);
+    let mut script = Script::flying(&plain(), 4);
+    script.inject(ack(1, 1).sack(&[(3001, 4001)]));
+    for (seq, mtu, len) in [
+        (ISS, 640, 1000),
+        (ISS + 8001, 640, 1000),
+        (ISS + 0x7000_0000, 640, 1000),
+        (ISS + 1, 1040, 1000),
+        (ISS + 1, 1500, 1000),
+        (ISS + 501, 640, 1000),
+        (ISS + 1, 1040, 9000),
+        (ISS + 501, 0, 9000),
+        (ISS + 3001, 640, 1000),
+    ] {
+        let report = too_big(&packet_of(&script, seq, len), mtu);
         let refused = Err(HostDiscard::Segment(Discard::NotBelieved(seq)));
         assert_eq!(script.inject_packet(&report), refused, "{mtu}");
     }
@@ -74,6 +89,43 @@ fn a_forged_report_is_not_believed() {
     let report = too_big(&packet(&off, ISS + 1), 640);
     assert!(off.inject_packet(&report).is_err());
     assert_eq!((script.connection().mss(), off.connection().mss()), (1000, 1000));
+}
+
+/// RFC 1191 (6.4): reports of what left before a cut say nothing new: a flood of them, each a byte below the last, cuts once.
+#[test]
+fn reports_of_what_left_before_are_not_believed() {
+    let mut script = Script::flying(&plain(), 20);
+    // After a time-out one segment leaves, and the rest waits for its acknowledgement.
+    script.at(400);
+    script.take_count();
+    let report = |script: &Script, start, mtu| too_big(&packet(script, ISS + start), mtu);
+    script.inject_packet(&report(&script, 1, 1039)).unwrap();
+    assert_eq!((script.sent(), script.connection().mss()), (vec![1], 999));
+    for mtu in (600..1039).rev() {
+        let refused = Err(HostDiscard::Segment(Discard::NotBelieved(ISS + 1000)));
+        assert_eq!(script.inject_packet(&report(&script, 1000, mtu)), refused);
+    }
+    script.expect_nothing();
+    // The first one left again, and another router may have refused it.
+    script.inject_packet(&report(&script, 1, 900)).unwrap();
+    assert_eq!((script.sent(), script.connection().mss()), (vec![1], 860));
+}
+
+/// RFC 5927 (7): who knows where every segment begins can ask for smaller ones again and again, but each report costs a window
+/// of full pieces, not of ever more of them.
+#[test]
+fn every_report_costs_a_window_at_most() {
+    let mut script = Script::flying(&plain(), 20);
+    let mut now = 200;
+    for mtu in (600..1039).rev() {
+        now += 1;
+        script.at(now);
+        let report = too_big(&packet(&script, ISS + 1), mtu);
+        script.inject_packet(&report).unwrap();
+        let most = 20_000_usize.div_ceil(usize::from(mtu) - 40);
+        let sent = script.take_count();
+        assert!(sent <= most, "{sent} packets for {mtu}");
+    }
 }
 
 /// When the path takes packets of how many bytes; whether its router tells.

@@ -1,11 +1,14 @@
 //! A path that takes smaller packets than the two ends: what routers say (RFC 1191, RFC 8201), black holes, and the search
 //! for the largest segment that passes (RFC 4821).
 //!
-//! A report is believed if it quotes a segment that is outstanding, was larger than what the report allows, and if that
-//! is no less than the floor (RFC 5927, 7). All that is outstanding is then cut anew and sent again, which is not a response to
-//! congestion (RFC 1191, 6.5).
+//! A report is believed if it quotes the first byte of a segment that is outstanding and left after segments were made smaller
+//! last, and if that was larger than what the report allows; the floor limits what it allows (RFC 5927, 7). What was quoted of
+//! the length does not count: whoever forges a report writes it. All that is outstanding is then cut anew and sent again, which
+//! is not a response to congestion (RFC 1191, 6.4).
 //!
 //! Deviations:
+//! - what is cut anew leaves as the window allows, as in Linux (`tcp_simple_retransmit`), where RFC 1191 (6.4) begins with one
+//!   segment;
 //! - each connection finds out for itself, where the RFCs keep what was found with the path;
 //! - the search begins only once something was found: full segments pass nearly every path (as in Linux, `tcp_mtu_probing` = 1);
 //! - controllers go on counting in segments of the size that they began with.
@@ -29,6 +32,8 @@ pub(super) struct PathMtu {
     probe: Option<(u64, u32)>,
     /// When the next may leave.
     search_at: Instant,
+    /// When segments were made smaller last.
+    reduced_at: Instant,
 }
 
 impl PathMtu {
@@ -41,34 +46,43 @@ impl PathMtu {
 }
 
 impl Connection {
-    /// A router says that a segment of ours, `seq`, in a packet of `len` bytes, was too big: packets of `mtu` bytes pass, zero
-    /// if it does not say.
+    /// A router says that the segment of ours that begins with `seq` was too big: packets of `mtu` bytes pass, zero if it does
+    /// not say.
     ///
     /// # Errors
     /// It is not to be believed.
-    pub(crate) fn handle_too_big(
-        &mut self,
-        now: Instant,
-        seq: SeqNum,
-        len: usize,
-        mtu: u32,
-    ) -> Result<(), Discard> {
+    pub(crate) fn handle_too_big(&mut self, now: Instant, seq: SeqNum, mtu: u32) -> Result<(), Discard> {
+        let refused = Err(Discard::NotBelieved(seq));
         let sender = &self.sender;
-        let at = sender.space.offset(seq, sender.una);
+        let Some(record) = sender.board.missing_at(sender.space.offset(seq, sender.una)) else {
+            return refused;
+        };
+        let overhead = self.overhead();
+        let len = record.data_len() + overhead;
         let mtu = match mtu {
-            0 => PLATEAUS.into_iter().find(|&mtu| (mtu as usize) < len).unwrap_or(0),
+            0 => PLATEAUS.into_iter().find(|&mtu| mtu < len).unwrap_or(0),
             mtu => mtu,
         };
-        let mtu = mtu.max(if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 });
-        let outstanding = (sender.una..sender.nxt).contains(&at);
-        if self.config.path_mtu == Setting::Off || !outstanding || len <= mtu as usize {
-            return Err(Discard::NotBelieved(seq));
+        let mtu = mtu.max(self.floor());
+        // Of what left before, the reports tell nothing new (RFC 1191, 6.4), and nobody can ask for one cut after the other.
+        let stale = self.path_mtu.as_ref().is_some_and(|path| record.sent_at < path.reduced_at);
+        if self.config.path_mtu == Setting::Off || stale || len <= mtu {
+            return refused;
         }
-        let overhead = base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len();
         if mtu - overhead < sender.mss {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
         }
         Ok(())
+    }
+
+    /// Bytes of the smallest packet that a path has to take, or that is believed to be all that it takes.
+    const fn floor(&self) -> u32 {
+        if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 }
+    }
+
+    /// Bytes of headers before a segment's data.
+    fn overhead(&self) -> u32 {
+        base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len()
     }
 
     fn header_len(&self) -> u32 {
@@ -81,7 +95,8 @@ impl Connection {
         let sender = &mut self.sender;
         let most = self.path_mtu.as_ref().map_or(sender.mss, |path| path.most);
         let ceiling = if after == PROBE_INTERVAL { most } else { sender.mss - 1 };
-        let path = PathMtu { most, ceiling, probe: None, search_at: now.saturating_add(after) };
+        let search_at = now.saturating_add(after);
+        let path = PathMtu { most, ceiling, probe: None, search_at, reduced_at: now };
         self.path_mtu = Some(Box::new(path));
         sender.mss = mss;
         sender.board.cut(mss);

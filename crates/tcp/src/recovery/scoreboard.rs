@@ -228,6 +228,12 @@ impl Scoreboard {
         self.records.front()
     }
 
+    /// The record that begins there, unless the peer is known to have it.
+    pub(crate) fn missing_at(&self, start: u64) -> Option<&Record> {
+        let at = self.records.partition_point(|record| record.start < start);
+        self.records.get(at).filter(|record| record.start == start && !record.has(SACKED))
+    }
+
     /// The index of the first record.
     pub(crate) const fn head(&self) -> u64 {
         self.base
