@@ -82,6 +82,38 @@ fn a_cookie_without_timestamps_remembers_the_segment_size() {
     }
 }
 
+/// RFC 7323 (2.2), RFC 2018 (2): what a cookie does not remember is not agreed on, or the peer would scale its window and ours
+/// and neither side would know what the other means.
+#[test]
+fn a_cookie_agrees_on_what_it_remembers() {
+    for timestamps in [false, true] {
+        let mut script = flooded(&stamped().with(|it| it.timestamps = timestamps));
+        script.inject(syn().and(Flags::ECE | Flags::CWR).mss(1000).sack_permitted().scale(7));
+        let answer = script.take();
+        assert_eq!(answer.flags, SYN | ACK);
+        let offered = answer.options;
+        assert_eq!((offered.window_scale, offered.sack_permitted, offered.timestamps), (None, false, None));
+        script.iss = answer.seq;
+        script.inject(ack(1, 1).window(100));
+        assert_eq!(script.connection().peer_window(), 100);
+        script.write(10);
+        assert_eq!(script.last().window, 65_535);
+    }
+}
+
+/// RFC 7323 (3.2): a peer may offer timestamps to a listener that has none; it gets a cookie without.
+#[test]
+fn a_cookie_ignores_timestamps_that_are_not_agreed_on() {
+    let mut script = flooded(&plain());
+    script.inject(syn().mss(1000).sack_permitted().ts(700, 0));
+    let answer = script.take();
+    assert_eq!(answer.options.timestamps, None);
+    script.iss = answer.seq;
+    script.inject(ack(1, 1));
+    script.expect_event(Event::Accepted { local_port: PORT });
+    assert_eq!((script.connection().mss(), script.connection().uses_sack()), (536, false));
+}
+
 /// RFC 4987 (3.6): what nobody sent opens nothing: another's cookie, one for other options, one of the past, one that was
 /// made when there were none to be made.
 #[test]
