@@ -13,7 +13,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::wire::tcp;
+use base::wire::tcp::{self, Flags};
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
@@ -300,13 +300,22 @@ impl Host {
     }
 
     /// Whether a segment for this connection counts as one for none: the connection has ended, or is in TIME-WAIT and
-    /// `segment` may open a new one (RFC 6191). The old one stays for the application's questions and for unread data.
+    /// `segment` may open a new one (RFC 6191), be it a SYN or the acknowledgement of the cookie that one was answered with.
+    /// The old one stays for the application's questions and for unread data.
     fn gives_way(&mut self, now: Instant, slot: u32, segment: &tcp::Repr) -> bool {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return true };
         match connection.state() {
             State::Closed => true,
             State::TimeWait => {
-                connection.may_be_replaced(now, segment) && self.ports.listener(segment.dst_port).is_some()
+                let remote = connection.remote();
+                let syn = match segment.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0 {
+                    kind if kind == Flags::ACK.0 => {
+                        self.recall_syn(now, remote, segment).and_then(|(_, syn)| syn)
+                    }
+                    _ => self.ports.listener(segment.dst_port).map(|_| *segment),
+                };
+                let connection = self.slots[slot as usize].connection.as_deref();
+                syn.zip(connection).is_some_and(|(syn, old)| old.may_be_replaced(now, &syn))
             }
             _ => false,
         }

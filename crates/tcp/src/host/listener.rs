@@ -111,6 +111,21 @@ impl Host {
         Ok(())
     }
 
+    /// While there may be cookies of the listener's out, its settings, and the SYN that this acknowledgement follows if it
+    /// brings a true one.
+    pub(super) fn recall_syn(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        segment: &tcp::Repr,
+    ) -> Option<(Arc<TcpConfig>, Option<tcp::Repr>)> {
+        let port = segment.dst_port;
+        let listener = self.ports.listener(port).filter(|it| now < it.cookies_until)?;
+        let config = Arc::clone(&listener.config);
+        let syn = self.cookies.recall(now, Key::new(port, remote), segment, config.timestamps);
+        Some((config, syn))
+    }
+
     /// An acknowledgement that may bring a cookie back; none if it does not.
     fn accept_cookie(
         &mut self,
@@ -121,9 +136,7 @@ impl Host {
         payload: &[u8],
     ) -> Option<Result<(), Discard>> {
         let port = segment.dst_port;
-        let listener = self.ports.listener(port).filter(|it| now < it.cookies_until)?;
-        let config = Arc::clone(&listener.config);
-        let syn = self.cookies.recall(now, Key::new(port, remote), segment, config.timestamps);
+        let (config, syn) = self.recall_syn(now, remote, segment)?;
         let Some(syn) = syn else {
             self.cookies.statistics.refused += 1;
             return None;
