@@ -34,6 +34,8 @@ pub(super) struct PathMtu {
     search_at: Instant,
     /// When segments were made smaller last.
     reduced_at: Instant,
+    /// How large they were before the time-outs that nothing was acknowledged since.
+    suspected: Option<u32>,
 }
 
 impl PathMtu {
@@ -71,6 +73,11 @@ impl Connection {
         }
         if mtu - overhead < sender.mss {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
+            let sender = &mut self.sender;
+            let arrival = sender.arrival(now, &Delivered::default());
+            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
+            let wait = sender.rto();
+            self.restart_retransmit(now, wait);
         }
         Ok(())
     }
@@ -90,33 +97,43 @@ impl Connection {
         (base::wire::tcp::HEADER_LEN + options) as u32
     }
 
-    /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while.
+    /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while: as large as can be, for the path
+    /// may have changed. What is outstanding is to be deemed lost next.
     fn shrink(&mut self, now: Instant, mss: u32, after: Duration) {
         let sender = &mut self.sender;
         let most = self.path_mtu.as_ref().map_or(sender.mss, |path| path.most);
-        let ceiling = if after == PROBE_INTERVAL { most } else { sender.mss - 1 };
         let search_at = now.saturating_add(after);
-        let path = PathMtu { most, ceiling, probe: None, search_at, reduced_at: now };
+        let path = PathMtu { most, ceiling: most, probe: None, search_at, reduced_at: now, suspected: None };
         self.path_mtu = Some(Box::new(path));
         sender.mss = mss;
         sender.board.cut(mss);
         sender.reduction = None;
-        let arrival = sender.arrival(now, &Delivered::default());
-        sender.recovery.on_window_reopened(&mut sender.board, &arrival);
-        let wait = sender.rto();
-        self.restart_retransmit(now, wait);
     }
 
     /// The retransmission timer expired once more for a full segment: it may be too big for the path, and nobody tells
-    /// (RFC 4821, 7.7).
+    /// (RFC 4821, 7.7). Or nothing passes at all: once something does, the search soon finds the old size again.
     pub(super) fn suspect_black_hole(&mut self, now: Instant) {
         let sender = &self.sender;
         let full = sender.board.first().is_some_and(|head| head.data_len() == sender.mss);
         if self.config.path_mtu == Setting::Probe && sender.retries >= BLACK_HOLE_RETRIES && full {
-            let mss = if sender.mss > BASE_MSS { BASE_MSS } else { (sender.mss / 2).max(LEAST_MSS) };
+            let least = if self.remote.ip.is_ipv4() { LEAST_MSS } else { FLOOR_V6 - self.overhead() };
+            let base = BASE_MSS.max(least);
+            let mss = if sender.mss > base { base } else { (sender.mss / 2).max(least) };
             if mss < sender.mss {
+                let suspected = self.path_mtu.as_ref().and_then(|path| path.suspected);
+                let suspected = Some(suspected.unwrap_or(sender.mss));
                 self.shrink(now, mss, Duration::ZERO);
+                if let Some(path) = &mut self.path_mtu {
+                    path.suspected = suspected;
+                }
             }
+        }
+    }
+
+    /// The time-outs were not needed: what they were about had passed, whatever its size.
+    pub(super) fn unsuspect_black_hole(&mut self) {
+        if let Some(mss) = self.path_mtu.as_mut().and_then(|path| path.suspected.take()) {
+            self.sender.mss = mss;
         }
     }
 
@@ -140,6 +157,7 @@ impl Connection {
     /// SND.UNA moved: a larger segment may have passed.
     pub(super) fn check_search(&mut self, now: Instant) {
         let Some(path) = &mut self.path_mtu else { return };
+        path.suspected = None;
         if let Some((_, size)) = path.probe.take_if(|(end, _)| *end <= self.sender.una) {
             self.sender.mss = size;
             if path.candidate(size).is_none() {
@@ -181,11 +199,11 @@ const FLOOR_V6: u32 = 1280;
 const PLATEAUS: [u32; 9] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296];
 /// RFC 1191 (6.3): no sooner is a larger size tried after a report. Linux, `tcp_probe_interval`.
 const PROBE_INTERVAL: Duration = Duration::from_secs(600);
-/// Consecutive time-outs before this one: RFC 4821 (7.7) leaves the number open.
-const BLACK_HOLE_RETRIES: u32 = 1;
-/// Payload bytes after a black hole: RFC 4821 (7.2); Linux, `tcp_base_mss`.
+/// Consecutive time-outs before this one: the threshold R1 (RFC 4821, 7.7), at least 3 retransmissions (RFC 1122, 4.2.3.5).
+const BLACK_HOLE_RETRIES: u32 = 3;
+/// Payload bytes after a black hole, if the floor is not above: RFC 4821 (7.2); Linux, `tcp_base_mss`.
 const BASE_MSS: u32 = 1024;
-/// Payload bytes below which nothing is tried: what the least IPv4 host has to take (RFC 791).
+/// Payload bytes below which nothing is tried over IPv4: what the least host has to take (RFC 791).
 const LEAST_MSS: u32 = 256;
 /// Bytes; closer than this the search is over. Linux, `tcp_probe_threshold`.
 const SEARCH_STEP: u32 = 8;
