@@ -204,6 +204,103 @@ fn segments_over_ipv6_stay_above_its_floor() {
     assert_eq!(sizes, [1440, 1220]);
 }
 
+/// Segments of 600 bytes since a report ten minutes ago, and a window of ten larger ones: what leaves next tries 1000 bytes.
+/// With the number of its first byte.
+fn searching() -> (Script, i64) {
+    let mut script = Script::flying(&plain(), 10);
+    let report = too_big(&packet(&script, ISS + 1), 640);
+    script.inject_packet(&report).unwrap();
+    script.take_count();
+    script.at(300);
+    script.inject(ack(1, 10_001));
+    while script.connection().unacknowledged() > 0 {
+        script.at(script.now.as_nanos() / 1_000_000 + 100);
+        script.take_count();
+        let end = 1 + script.connection().flight_size() as i64 + acked(&script);
+        script.inject(ack(1, end));
+    }
+    let first = 1 + acked(&script);
+    script.at(700_000);
+    script.write(10_000);
+    let sent = script.sent();
+    assert_eq!(sent[..3], [first, first + 1000, first + 1600]);
+    (script, first)
+}
+
+/// Bytes that the peer has acknowledged.
+fn acked(script: &Script) -> i64 {
+    script.connection().statistics().bytes_acked as i64
+}
+
+/// RFC 4821 (7.6.2): the loss of the segment that tries a size is no congestion if nothing else is lost; otherwise it is.
+#[test]
+fn a_lost_search_is_no_congestion_if_nothing_else_is_lost() {
+    for (others, halved) in [(0, false), (1, true), (2, true)] {
+        let (mut script, first) = searching();
+        let window = script.connection().cwnd();
+        script.at(700_100);
+        let beyond = (first + 1000 + 600 * others) as u32;
+        script.inject(ack(1, first).sack(&[(beyond, beyond + 3600)]));
+        assert!(script.connection().recovering());
+        assert_eq!(script.connection().cwnd() < window, halved, "{others}");
+    }
+}
+
+/// RFC 4821 (7.6.2): after a size that did not pass, the next waits for as many round trips as the window has segments.
+#[test]
+fn a_failed_search_waits_before_the_next() {
+    let (mut script, first) = searching();
+    script.at(700_100);
+    script.inject(ack(1, first).sack(&[(first as u32 + 1000, first as u32 + 4600)]));
+    let rounds = script.connection().cwnd() / 600;
+    assert!(rounds >= 10);
+    let mut at = 700_100;
+    // Always the next byte to send, and whether a segment was larger than usual.
+    let mut longest = 0;
+    let mut tried = None;
+    while tried.is_none() && at < 800_000 {
+        at += 100;
+        script.at(at);
+        let starts = script.sent();
+        longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        if longest > 600 && at > 700_200 {
+            tried = Some(at);
+        }
+        let end = 1 + acked(&script) + script.connection().flight_size() as i64;
+        script.inject(ack(1, end));
+        script.write(20_000);
+    }
+    let tried = tried.expect("another try");
+    assert_eq!(longest, 800);
+    assert!(tried - 700_100 >= 100 * rounds, "{tried} after {rounds} round trips");
+}
+
+/// RFC 2018 (8): what a peer takes back was not cut, for it had that; it goes again in smaller pieces, and says nothing of what
+/// would pass.
+#[test]
+fn what_a_peer_takes_back_is_no_search() {
+    let mut script = Script::flying(&plain(), 4);
+    script.inject(ack(1, 1).sack(&[(1001, 2001)]));
+    let report = too_big(&packet(&script, ISS + 1), 640);
+    script.inject_packet(&report).unwrap();
+    script.take_count();
+    script.at(300);
+    script.inject(ack(1, 1001));
+    while script.connection().statistics().timeouts == 0 {
+        script.at(script.now.as_nanos() / 1_000_000 + 10);
+    }
+    assert!(script.sent().contains(&1001));
+    let mut largest = 0;
+    while script.connection().unacknowledged() > 0 {
+        script.at(script.now.as_nanos() / 1_000_000 + 100);
+        let end = 1 + acked(&script) + script.connection().flight_size() as i64;
+        script.inject(ack(1, end));
+        let starts = script.sent();
+        largest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0).max(largest);
+    }
+    assert_eq!(largest, 600);
+}
+
 /// When the path takes packets of how many bytes; whether its router tells.
 type Widths = Vec<(Instant, usize)>;
 

@@ -28,14 +28,23 @@ pub(super) struct PathMtu {
     most: u32,
     /// The largest that might pass.
     ceiling: u32,
-    /// The end of the segment that is out to try a size, and the size.
-    probe: Option<(u64, u32)>,
+    /// What is out to try a size.
+    probe: Option<Probe>,
     /// When the next may leave.
     search_at: Instant,
     /// When segments were made smaller last.
     reduced_at: Instant,
     /// How large they were before the time-outs that nothing was acknowledged since.
     suspected: Option<u32>,
+}
+
+/// A segment that tries a size.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    end: u64,
+    size: u32,
+    /// The congestion window when it left, in bytes.
+    cwnd: u64,
 }
 
 impl PathMtu {
@@ -150,7 +159,8 @@ impl Connection {
     /// A segment of this size leaves to try it.
     pub(super) fn note_search(&mut self, size: u32) {
         if let Some(path) = &mut self.path_mtu {
-            path.probe = Some((self.sender.nxt + u64::from(size), size));
+            let end = self.sender.nxt + u64::from(size);
+            path.probe = Some(Probe { end, size, cwnd: self.sender.controller.window() });
         }
     }
 
@@ -158,7 +168,7 @@ impl Connection {
     pub(super) fn check_search(&mut self, now: Instant) {
         let Some(path) = &mut self.path_mtu else { return };
         path.suspected = None;
-        if let Some((_, size)) = path.probe.take_if(|(end, _)| *end <= self.sender.una) {
+        if let Some(Probe { size, .. }) = path.probe.take_if(|probe| probe.end <= self.sender.una) {
             self.sender.mss = size;
             if path.candidate(size).is_none() {
                 (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
@@ -166,28 +176,47 @@ impl Connection {
         }
     }
 
-    /// Whether the first segment, which was found lost, is the one that tried a size: no congestion (RFC 4821, 7.6.1).
+    /// Whether the segment that tried a size is all that was found lost: no congestion (RFC 4821, 7.6.2).
     pub(super) fn lost_only_search(&self) -> bool {
-        let probe = self.path_mtu.as_ref().and_then(|path| path.probe);
-        probe.is_some_and(|(end, _)| self.sender.board.first().is_some_and(|head| head.end() == end))
+        let (board, path) = (&self.sender.board, self.path_mtu.as_ref());
+        let (Some(probe), Some(head)) = (path.and_then(|path| path.probe), board.first()) else {
+            return false;
+        };
+        head.end() == probe.end && board.lost() == u64::from(head.len)
     }
 
     /// The record with this index is to be sent again: if it is larger than segments may be, it is cut, or all are, and
     /// another is to be looked for.
     pub(super) fn cuts_before_resending(&mut self, now: Instant, index: u64) -> bool {
-        let sender = &mut self.sender;
-        let size = sender.board.record(index).data_len();
-        let Some(path) = self.path_mtu.as_mut().filter(|_| size > sender.mss) else { return false };
-        (path.ceiling, path.probe, path.search_at) = (size - 1, None, now);
-        if path.candidate(sender.mss).is_none() {
-            (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+        let sender = &self.sender;
+        let record = sender.board.record(index);
+        if self.path_mtu.is_none() || record.data_len() <= sender.mss {
+            return false;
         }
+        self.note_search_failed(now, record.end());
+        let sender = &mut self.sender;
         if !sender.board.cut_head(sender.mss) {
             sender.board.cut(sender.mss);
             let arrival = sender.arrival(now, &Delivered::default());
             sender.recovery.on_window_reopened(&mut sender.board, &arrival);
         }
         true
+    }
+
+    /// The segment before `end` was lost: if it tried a size, that does not pass, and the next is not tried before congestion
+    /// would be expected: after as many round trips as the window has segments, and five times that where a time-out had to
+    /// tell (RFC 4821, 7.6.2 and 7.6.3).
+    fn note_search_failed(&mut self, now: Instant, end: u64) {
+        let sender = &self.sender;
+        let Some(path) = &mut self.path_mtu else { return };
+        let Some(probe) = path.probe.take_if(|probe| probe.end == end) else { return };
+        let rounds = probe.cwnd.max(sender.controller.window()) / u64::from(sender.mss) + 1;
+        let patience = if sender.recovery.phase() == Phase::Timeout { TIMEOUT_PATIENCE } else { 1 };
+        let wait = sender.rtt.srtt().unwrap_or_default().saturating_mul(rounds * patience);
+        (path.ceiling, path.search_at) = (probe.size - 1, now.saturating_add(wait));
+        if path.candidate(sender.mss).is_none() {
+            (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+        }
     }
 }
 
@@ -201,6 +230,8 @@ const PLATEAUS: [u32; 9] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 2
 const PROBE_INTERVAL: Duration = Duration::from_secs(600);
 /// Consecutive time-outs before this one: the threshold R1 (RFC 4821, 7.7), at least 3 retransmissions (RFC 1122, 4.2.3.5).
 const BLACK_HOLE_RETRIES: u32 = 3;
+/// Factor: RFC 4821 (7.6.3).
+const TIMEOUT_PATIENCE: u64 = 5;
 /// Payload bytes after a black hole, if the floor is not above: RFC 4821 (7.2); Linux, `tcp_base_mss`.
 const BASE_MSS: u32 = 1024;
 /// Payload bytes below which nothing is tried over IPv4: what the least host has to take (RFC 791).

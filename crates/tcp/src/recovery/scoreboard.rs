@@ -193,6 +193,11 @@ impl Scoreboard {
         self.sacked as u64
     }
 
+    /// Bytes that are deemed lost, sent again or not.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost as u64
+    }
+
     /// Segments that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked_segments(&self) -> u32 {
         self.sacked_segments
