@@ -354,7 +354,7 @@ impl Connection {
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
         self.receiver.reassembly.set_allowance(bytes);
-        self.sender.buffer.set_allowance(bytes);
+        self.sender.set_allowance(bytes);
     }
 
     /// Whether the peer has finished and everything that it sent was received in order.

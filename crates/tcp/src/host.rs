@@ -115,8 +115,8 @@ impl Host {
         self.address
     }
 
-    /// Lets its connections take so many bytes of memory together; by default as many as their buffers say. A little more
-    /// may be taken by what is in flight and by gaps. `docs/tcp.md` tells what happens at the limit.
+    /// Lets its connections take at most `bytes` of memory together, but for the little that each needs to go on; by default as
+    /// much as their buffers say. `docs/tcp.md` tells what happens at the limit.
     pub const fn limit_memory(&mut self, bytes: usize) {
         self.budget.set_limit(bytes);
     }
@@ -378,9 +378,12 @@ impl Host {
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
                     let mut packet = self.spare.take().unwrap_or_default();
+                    connection.set_allowance(self.budget.allowance(entry.memory));
                     let filled = connection.poll_transmit(now, &mut packet);
                     self.timers.schedule(slot, connection.next_deadline());
                     if filled {
+                        // What is in flight is noted.
+                        entry.memory = self.budget.count(entry.memory, connection);
                         self.turns.note_sent(packet.len());
                         return Some(packet);
                     }

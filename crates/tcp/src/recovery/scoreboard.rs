@@ -45,6 +45,9 @@ const FIN: u8 = 16;
 /// allocate; beyond that, a window of data pays for an allocation.
 const KEPT_RECORDS: usize = 1;
 
+/// Records that a deque takes memory for when it first grows.
+const FIRST_RECORDS: usize = 4;
+
 impl Record {
     /// The offset after its last byte.
     pub(crate) const fn end(&self) -> u64 {
@@ -246,6 +249,21 @@ impl Scoreboard {
 
     fn end_index(&self) -> u64 {
         self.base + self.records.len() as u64
+    }
+
+    /// Whether `allowance` more bytes of memory are enough for one more record. For the first there always is room, so that
+    /// something goes on.
+    pub(crate) fn has_room(&self, allowance: usize) -> bool {
+        let full = self.records.len() == self.records.capacity();
+        self.records.is_empty() || !full || allowance >= size_of::<Record>()
+    }
+
+    /// Makes room for one more record where `allowance` bytes do not let the memory double, as it else does by itself.
+    pub(crate) fn make_room(&mut self, allowance: usize) {
+        let (held, fits) = (self.records.capacity(), allowance / size_of::<Record>());
+        if held > 0 && self.records.len() == held && fits <= held.max(FIRST_RECORDS) {
+            self.records.reserve_exact(fits.max(1));
+        }
     }
 
     /// A segment was sent for the first time.
