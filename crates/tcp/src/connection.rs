@@ -136,8 +136,8 @@ pub enum Discard {
     /// It has neither ACK, SYN nor RST.
     #[error("no acknowledgement")]
     NoAck,
-    /// A report that this segment was too big, although it is not outstanding or was no larger than is allowed
-    /// (RFC 5927, 7).
+    /// A report that the segment from here on was too big, although none is outstanding that begins here, or it was no larger
+    /// than is allowed, or left before segments were made smaller (RFC 5927, 7).
     #[error("report of {0} not believed")]
     NotBelieved(SeqNum),
     /// The connection has ended.
@@ -354,7 +354,7 @@ impl Connection {
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
         self.receiver.reassembly.set_allowance(bytes);
-        self.sender.buffer.set_allowance(bytes);
+        self.sender.set_allowance(bytes);
     }
 
     /// Whether the peer has finished and everything that it sent was received in order.

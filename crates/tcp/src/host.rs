@@ -13,7 +13,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::wire::tcp;
+use base::wire::tcp::{self, Flags};
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
@@ -115,8 +115,8 @@ impl Host {
         self.address
     }
 
-    /// Lets its connections take so many bytes of memory together; by default as many as their buffers say. A little more
-    /// may be taken by what is in flight and by gaps. `docs/tcp.md` tells what happens at the limit.
+    /// Lets its connections take at most `bytes` of memory together, but for the little that each needs to go on; by default as
+    /// much as their buffers say. `docs/tcp.md` tells what happens at the limit.
     pub const fn limit_memory(&mut self, bytes: usize) {
         self.budget.set_limit(bytes);
     }
@@ -300,13 +300,22 @@ impl Host {
     }
 
     /// Whether a segment for this connection counts as one for none: the connection has ended, or is in TIME-WAIT and
-    /// `segment` may open a new one (RFC 6191). The old one stays for the application's questions and for unread data.
+    /// `segment` may open a new one (RFC 6191), be it a SYN or the acknowledgement of the cookie that one was answered with.
+    /// The old one stays for the application's questions and for unread data.
     fn gives_way(&mut self, now: Instant, slot: u32, segment: &tcp::Repr) -> bool {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return true };
         match connection.state() {
             State::Closed => true,
             State::TimeWait => {
-                connection.may_be_replaced(now, segment) && self.ports.listener(segment.dst_port).is_some()
+                let remote = connection.remote();
+                let syn = match segment.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0 {
+                    kind if kind == Flags::ACK.0 => {
+                        self.recall_syn(now, remote, segment).and_then(|(_, syn)| syn)
+                    }
+                    _ => self.ports.listener(segment.dst_port).map(|_| *segment),
+                };
+                let connection = self.slots[slot as usize].connection.as_deref();
+                syn.zip(connection).is_some_and(|(syn, old)| old.may_be_replaced(now, &syn))
             }
             _ => false,
         }
@@ -369,9 +378,12 @@ impl Host {
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
                     let mut packet = self.spare.take().unwrap_or_default();
+                    connection.set_allowance(self.budget.allowance(entry.memory));
                     let filled = connection.poll_transmit(now, &mut packet);
                     self.timers.schedule(slot, connection.next_deadline());
                     if filled {
+                        // What is in flight is noted.
+                        entry.memory = self.budget.count(entry.memory, connection);
                         self.turns.note_sent(packet.len());
                         return Some(packet);
                     }

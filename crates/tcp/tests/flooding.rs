@@ -82,6 +82,103 @@ fn a_cookie_without_timestamps_remembers_the_segment_size() {
     }
 }
 
+/// RFC 7323 (2.2), RFC 2018 (2): what a cookie does not remember is not agreed on, or the peer would scale its window and ours
+/// and neither side would know what the other means.
+#[test]
+fn a_cookie_agrees_on_what_it_remembers() {
+    for timestamps in [false, true] {
+        let mut script = flooded(&stamped().with(|it| it.timestamps = timestamps));
+        script.inject(syn().and(Flags::ECE | Flags::CWR).mss(1000).sack_permitted().scale(7));
+        let answer = script.take();
+        assert_eq!(answer.flags, SYN | ACK);
+        let offered = answer.options;
+        assert_eq!((offered.window_scale, offered.sack_permitted, offered.timestamps), (None, false, None));
+        script.iss = answer.seq;
+        script.inject(ack(1, 1).window(100));
+        assert_eq!(script.connection().peer_window(), 100);
+        script.write(10);
+        assert_eq!(script.last().window, 65_535);
+    }
+}
+
+/// RFC 7323 (3.2): a peer may offer timestamps to a listener that has none; it gets a cookie without.
+#[test]
+fn a_cookie_ignores_timestamps_that_are_not_agreed_on() {
+    let mut script = flooded(&plain());
+    script.inject(syn().mss(1000).sack_permitted().ts(700, 0));
+    let answer = script.take();
+    assert_eq!(answer.options.timestamps, None);
+    script.iss = answer.seq;
+    script.inject(ack(1, 1));
+    script.expect_event(Event::Accepted { local_port: PORT });
+    assert_eq!((script.connection().mss(), script.connection().uses_sack()), (536, false));
+}
+
+/// A listener with room for three, with which the peer has opened a connection and closed it, whose backlog others fill then.
+fn in_time_wait(config: &TcpConfig) -> Script {
+    let config = config.clone().with(|it| (it.initial_sequence, it.limits.backlog) = (None, 3));
+    let mut script = Script::listening(&config);
+    let stamp = |value, echo| move |seg: Seg| if config.timestamps { seg.ts(value, echo) } else { seg };
+    script.inject(stamp(700, 0)(syn()));
+    let answer = script.take();
+    script.iss = answer.seq;
+    let stamp = stamp(701, answer.options.timestamps.map_or(0, |it| it.value));
+    script.inject(stamp(ack(1, 1)));
+    script.close();
+    script.inject(stamp(Seg { ack: Some(2), ..fin(1) }));
+    assert_eq!(script.connection().state(), State::TimeWait);
+    for port in 6000..6003 {
+        script.peer_port = port;
+        script.inject(syn());
+    }
+    script.peer_port = PEER_PORT;
+    script.take_count();
+    script
+}
+
+/// RFC 6191 (2), RFC 4987 (3.6): a SYN that may follow a connection in TIME-WAIT is answered with a cookie, and the
+/// acknowledgement of that opens the new connection, as the SYN would have.
+#[test]
+fn a_cookie_opens_a_connection_after_time_wait() {
+    for timestamps in [false, true] {
+        let mut script = in_time_wait(&plain().with(|it| it.timestamps = timestamps));
+        let stamp = |seg: Seg, value, echo| if timestamps { seg.ts(value, echo) } else { seg };
+        // Acknowledgements of the old connection stay its own.
+        assert_eq!(script.try_inject(stamp(ack(2, 2), 702, 0)), Ok(()));
+        assert_eq!(script.host.cookies().refused, 0);
+        let old = script.id;
+        script.inject(stamp(Seg { seq: 5000, ..syn() }, 800, 0));
+        let answer = script.last();
+        assert_eq!((answer.flags, script.host.cookies().sent), (SYN | ACK, 1));
+        script.iss = answer.seq;
+        let echo = answer.options.timestamps.map_or(0, |it| it.value);
+        script.inject(stamp(ack(5001, 1), 801, echo));
+        script.expect_event(Event::Accepted { local_port: PORT });
+        assert_eq!((script.connection().state(), script.host.cookies().accepted), (State::Established, 1));
+        assert!(script.id != old && script.host.connection(old.unwrap()).is_some());
+    }
+}
+
+/// RFC 9293 (3.6.1): an old duplicate of the acknowledgement that had brought the old connection's own cookie opens nothing,
+/// although that is still true.
+#[test]
+fn an_old_cookie_does_not_end_time_wait() {
+    for timestamps in [false, true] {
+        let mut script = flooded(&plain().with(|it| it.timestamps = timestamps));
+        let stamp = |seg: Seg, value, echo| if timestamps { seg.ts(value, echo) } else { seg };
+        script.inject(stamp(syn(), 700, 0));
+        let answer = script.take();
+        script.iss = answer.seq;
+        let echo = answer.options.timestamps.map_or(0, |it| it.value);
+        script.inject(stamp(ack(1, 1), 701, echo));
+        script.close();
+        script.inject(stamp(Seg { ack: Some(2), ..fin(1) }, 702, echo));
+        assert_eq!(script.connection().state(), State::TimeWait);
+        script.inject(stamp(ack(1, 1), 701, echo));
+        assert_eq!((script.host.cookies().accepted, script.connection().state()), (1, State::TimeWait));
+    }
+}
+
 /// RFC 4987 (3.6): what nobody sent opens nothing: another's cookie, one for other options, one of the past, one that was
 /// made when there were none to be made.
 #[test]

@@ -83,3 +83,40 @@ fn gaps_do_not_take_what_others_need() {
     script.at(61_000);
     assert_eq!((script.host.connections().count(), script.host.memory()), (0, 0));
 }
+
+/// RFC 9293 (3.9.1): small segments take more memory in flight than in the buffer. Further ones wait for an acknowledgement, and
+/// all of them leave in the end, whatever the peer claims to have.
+#[test]
+fn what_is_in_flight_counts() {
+    let mut script = Script::with_window(&plain(), 100);
+    script.host.limit_memory(LIMIT);
+    for written in 1..=3000 {
+        assert_eq!(script.write(1), 1);
+        assert!(script.host.memory() <= LIMIT, "{} bytes after {written}", script.host.memory());
+    }
+    let sent = script.take_count() as u32;
+    assert!((50..500).contains(&sent), "{sent} segments");
+    for at in 1..sent / 2 {
+        script.inject(ack(1, 1).sack(&[(2 * at, 2 * at + 1)]));
+        assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
+    }
+    while script.connection().unacknowledged() > 0 {
+        let end = 1 + script.connection().statistics().bytes_acked + script.connection().flight_size();
+        script.inject(ack(1, end as i64));
+        assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
+        assert!(script.connection().unacknowledged() == 0 || script.take_count() > 0, "stuck at {end}");
+    }
+}
+
+/// RFC 9293 (3.9.1): with no memory left one segment after the other still leaves.
+#[test]
+fn without_memory_one_segment_leaves() {
+    let mut script = Script::with_window(&plain(), 100);
+    script.host.limit_memory(1);
+    assert_eq!(script.write(4000), 4000);
+    for segment in 0..4 {
+        assert_eq!(script.sent(), [1 + 1000 * segment]);
+        script.inject(ack(1, 1001 + 1000 * segment));
+    }
+    script.expect_nothing();
+}

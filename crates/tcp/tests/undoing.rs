@@ -100,6 +100,39 @@ fn reports_undo_a_spurious_recovery() {
     }
 }
 
+/// RFC 8985 (7.4.2): a tail loss probe repairs a loss, which lowers the window. A report that comes late, that the recovery
+/// before it was not needed, does not take that back.
+#[test]
+fn a_late_report_does_not_undo_a_repaired_loss() {
+    let config = undoing(SpuriousResponse::Restore).with(|it| it.recovery.scheme = Recovery::Rack);
+    let mut script = Script::with_window(&config, 10);
+    script.write(10_000);
+    script.take_count();
+    script.at(200);
+    script.inject(ack(1, 1).sack(&[(1001, 4001)]));
+    assert_eq!(script.sent(), [1]);
+    script.at(210);
+    script.inject(ack(1, 10_001));
+    assert_eq!((script.connection().recovering(), script.connection().cwnd()), (false, 5000));
+    script.write(4000);
+    assert_eq!(script.take_count(), 4);
+    while script.connection().statistics().tail_probes == 0 {
+        script.at(script.now.as_nanos() / 1_000_000 + 10);
+    }
+    assert_eq!(script.sent(), [13_001]);
+    let now = script.now.as_nanos() / 1_000_000;
+    script.at(now + 100);
+    script.inject(ack(1, 14_001));
+    script.write(1000);
+    script.take_count();
+    script.at(now + 200);
+    script.inject(ack(1, 15_001));
+    let lowered = script.connection().cwnd();
+    assert!(script.connection().statistics().recoveries == 2 && lowered < 5000, "{lowered}");
+    script.inject(ack(1, 15_001).sack(&[(1, 1001)]));
+    assert_eq!((undone(&script), script.connection().cwnd()), (0, lowered));
+}
+
 /// Linux (`tcp_try_undo_dsack`): so it is after a time-out, of which neither timestamps nor F-RTO told.
 #[test]
 fn reports_undo_a_spurious_timeout() {

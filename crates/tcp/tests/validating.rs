@@ -125,6 +125,43 @@ fn a_loss_ends_the_preservation() {
     }
 }
 
+/// RFC 7661 (4.4.1): what was delivered before a loss is forgotten after it: a sender that uses a fifth of its new window is
+/// in the phase again after a round trip, however lately it used more, and what it has then is spaced out.
+#[test]
+fn a_loss_forgets_what_was_used() {
+    let (mut script, mut acked) = idle(&with(AfterIdle::Validate));
+    let round = |script: &mut Script, at: u64, segments: i64, acked: &mut i64| {
+        script.at(at);
+        script.write(1000 * segments as usize);
+        script.at(at + 100);
+        script.take_count();
+        *acked += 1000 * segments;
+        script.inject(ack(1, *acked));
+    };
+    round(&mut script, 100_000, 20, &mut acked);
+    script.at(100_110);
+    script.write(20_000);
+    script.at(100_250);
+    let first = acked as u32;
+    for end in [2000, 8000, 20_000] {
+        script.inject(ack(1, acked).sack(&[(first + 1000, first + end)]));
+    }
+    script.at(100_350);
+    acked += 20_000;
+    script.inject(ack(1, acked));
+    assert!(!script.connection().recovering());
+    script.take_count();
+    for at in [100_360, 100_470, 100_580] {
+        round(&mut script, at, 2, &mut acked);
+    }
+    let cwnd = script.connection().cwnd();
+    assert!((8000..13_000).contains(&cwnd), "{cwnd}");
+    script.at(100_690);
+    script.write(8000);
+    let burst = script.take_count();
+    assert!(burst <= 4, "{burst} segments at once");
+}
+
 /// RFC 7661 (4.3): a sender that fills its window is never in the phase: its windows are those of RFC 5681.
 #[test]
 fn a_bulk_sender_is_always_validated() {

@@ -1,11 +1,14 @@
 //! A path that takes smaller packets than the two ends: what routers say (RFC 1191, RFC 8201), black holes, and the search
 //! for the largest segment that passes (RFC 4821).
 //!
-//! A report is believed if it quotes a segment that is outstanding, was larger than what the report allows, and if that
-//! is no less than the floor (RFC 5927, 7). All that is outstanding is then cut anew and sent again, which is not a response to
-//! congestion (RFC 1191, 6.5).
+//! A report is believed if it quotes the first byte of a segment that is outstanding and left after segments were made smaller
+//! last, and if that was larger than what the report allows; the floor limits what it allows (RFC 5927, 7). What was quoted of
+//! the length does not count: whoever forges a report writes it. All that is outstanding is then cut anew and sent again, which
+//! is not a response to congestion (RFC 1191, 6.4).
 //!
 //! Deviations:
+//! - what is cut anew leaves as the window allows, as in Linux (`tcp_simple_retransmit`), where RFC 1191 (6.4) begins with one
+//!   segment;
 //! - each connection finds out for itself, where the RFCs keep what was found with the path;
 //! - the search begins only once something was found: full segments pass nearly every path (as in Linux, `tcp_mtu_probing` = 1);
 //! - controllers go on counting in segments of the size that they began with.
@@ -25,10 +28,23 @@ pub(super) struct PathMtu {
     most: u32,
     /// The largest that might pass.
     ceiling: u32,
-    /// The end of the segment that is out to try a size, and the size.
-    probe: Option<(u64, u32)>,
+    /// What is out to try a size.
+    probe: Option<Probe>,
     /// When the next may leave.
     search_at: Instant,
+    /// When segments were made smaller last.
+    reduced_at: Instant,
+    /// How large they were before the time-outs that nothing was acknowledged since.
+    suspected: Option<u32>,
+}
+
+/// A segment that tries a size.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    end: u64,
+    size: u32,
+    /// The congestion window when it left, in bytes.
+    cwnd: u64,
 }
 
 impl PathMtu {
@@ -41,34 +57,48 @@ impl PathMtu {
 }
 
 impl Connection {
-    /// A router says that a segment of ours, `seq`, in a packet of `len` bytes, was too big: packets of `mtu` bytes pass, zero
-    /// if it does not say.
+    /// A router says that the segment of ours that begins with `seq` was too big: packets of `mtu` bytes pass, zero if it does
+    /// not say.
     ///
     /// # Errors
     /// It is not to be believed.
-    pub(crate) fn handle_too_big(
-        &mut self,
-        now: Instant,
-        seq: SeqNum,
-        len: usize,
-        mtu: u32,
-    ) -> Result<(), Discard> {
+    pub(crate) fn handle_too_big(&mut self, now: Instant, seq: SeqNum, mtu: u32) -> Result<(), Discard> {
+        let refused = Err(Discard::NotBelieved(seq));
         let sender = &self.sender;
-        let at = sender.space.offset(seq, sender.una);
+        let Some(record) = sender.board.missing_at(sender.space.offset(seq, sender.una)) else {
+            return refused;
+        };
+        let overhead = self.overhead();
+        let len = record.data_len() + overhead;
         let mtu = match mtu {
-            0 => PLATEAUS.into_iter().find(|&mtu| (mtu as usize) < len).unwrap_or(0),
+            0 => PLATEAUS.into_iter().find(|&mtu| mtu < len).unwrap_or(0),
             mtu => mtu,
         };
-        let mtu = mtu.max(if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 });
-        let outstanding = (sender.una..sender.nxt).contains(&at);
-        if self.config.path_mtu == Setting::Off || !outstanding || len <= mtu as usize {
-            return Err(Discard::NotBelieved(seq));
+        let mtu = mtu.max(self.floor());
+        // Of what left before, the reports tell nothing new (RFC 1191, 6.4), and nobody can ask for one cut after the other.
+        let stale = self.path_mtu.as_ref().is_some_and(|path| record.sent_at < path.reduced_at);
+        if self.config.path_mtu == Setting::Off || stale || len <= mtu {
+            return refused;
         }
-        let overhead = base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len();
         if mtu - overhead < sender.mss {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
+            let sender = &mut self.sender;
+            let arrival = sender.arrival(now, &Delivered::default());
+            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
+            let wait = sender.rto();
+            self.restart_retransmit(now, wait);
         }
         Ok(())
+    }
+
+    /// Bytes of the smallest packet that a path has to take, or that is believed to be all that it takes.
+    const fn floor(&self) -> u32 {
+        if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 }
+    }
+
+    /// Bytes of headers before a segment's data.
+    fn overhead(&self) -> u32 {
+        base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len()
     }
 
     fn header_len(&self) -> u32 {
@@ -76,32 +106,43 @@ impl Connection {
         (base::wire::tcp::HEADER_LEN + options) as u32
     }
 
-    /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while.
+    /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while: as large as can be, for the path
+    /// may have changed. What is outstanding is to be deemed lost next.
     fn shrink(&mut self, now: Instant, mss: u32, after: Duration) {
         let sender = &mut self.sender;
         let most = self.path_mtu.as_ref().map_or(sender.mss, |path| path.most);
-        let ceiling = if after == PROBE_INTERVAL { most } else { sender.mss - 1 };
-        let path = PathMtu { most, ceiling, probe: None, search_at: now.saturating_add(after) };
+        let search_at = now.saturating_add(after);
+        let path = PathMtu { most, ceiling: most, probe: None, search_at, reduced_at: now, suspected: None };
         self.path_mtu = Some(Box::new(path));
         sender.mss = mss;
         sender.board.cut(mss);
         sender.reduction = None;
-        let arrival = sender.arrival(now, &Delivered::default());
-        sender.recovery.on_window_reopened(&mut sender.board, &arrival);
-        let wait = sender.rto();
-        self.restart_retransmit(now, wait);
     }
 
     /// The retransmission timer expired once more for a full segment: it may be too big for the path, and nobody tells
-    /// (RFC 4821, 7.7).
+    /// (RFC 4821, 7.7). Or nothing passes at all: once something does, the search soon finds the old size again.
     pub(super) fn suspect_black_hole(&mut self, now: Instant) {
         let sender = &self.sender;
         let full = sender.board.first().is_some_and(|head| head.data_len() == sender.mss);
         if self.config.path_mtu == Setting::Probe && sender.retries >= BLACK_HOLE_RETRIES && full {
-            let mss = if sender.mss > BASE_MSS { BASE_MSS } else { (sender.mss / 2).max(LEAST_MSS) };
+            let least = if self.remote.ip.is_ipv4() { LEAST_MSS } else { FLOOR_V6 - self.overhead() };
+            let base = BASE_MSS.max(least);
+            let mss = if sender.mss > base { base } else { (sender.mss / 2).max(least) };
             if mss < sender.mss {
+                let suspected = self.path_mtu.as_ref().and_then(|path| path.suspected);
+                let suspected = Some(suspected.unwrap_or(sender.mss));
                 self.shrink(now, mss, Duration::ZERO);
+                if let Some(path) = &mut self.path_mtu {
+                    path.suspected = suspected;
+                }
             }
+        }
+    }
+
+    /// The time-outs were not needed: what they were about had passed, whatever its size.
+    pub(super) fn unsuspect_black_hole(&mut self) {
+        if let Some(mss) = self.path_mtu.as_mut().and_then(|path| path.suspected.take()) {
+            self.sender.mss = mss;
         }
     }
 
@@ -118,14 +159,16 @@ impl Connection {
     /// A segment of this size leaves to try it.
     pub(super) fn note_search(&mut self, size: u32) {
         if let Some(path) = &mut self.path_mtu {
-            path.probe = Some((self.sender.nxt + u64::from(size), size));
+            let end = self.sender.nxt + u64::from(size);
+            path.probe = Some(Probe { end, size, cwnd: self.sender.controller.window() });
         }
     }
 
     /// SND.UNA moved: a larger segment may have passed.
     pub(super) fn check_search(&mut self, now: Instant) {
         let Some(path) = &mut self.path_mtu else { return };
-        if let Some((_, size)) = path.probe.take_if(|(end, _)| *end <= self.sender.una) {
+        path.suspected = None;
+        if let Some(Probe { size, .. }) = path.probe.take_if(|probe| probe.end <= self.sender.una) {
             self.sender.mss = size;
             if path.candidate(size).is_none() {
                 (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
@@ -133,28 +176,47 @@ impl Connection {
         }
     }
 
-    /// Whether the first segment, which was found lost, is the one that tried a size: no congestion (RFC 4821, 7.6.1).
+    /// Whether the segment that tried a size is all that was found lost: no congestion (RFC 4821, 7.6.2).
     pub(super) fn lost_only_search(&self) -> bool {
-        let probe = self.path_mtu.as_ref().and_then(|path| path.probe);
-        probe.is_some_and(|(end, _)| self.sender.board.first().is_some_and(|head| head.end() == end))
+        let (board, path) = (&self.sender.board, self.path_mtu.as_ref());
+        let (Some(probe), Some(head)) = (path.and_then(|path| path.probe), board.first()) else {
+            return false;
+        };
+        head.end() == probe.end && board.lost() == u64::from(head.len)
     }
 
     /// The record with this index is to be sent again: if it is larger than segments may be, it is cut, or all are, and
     /// another is to be looked for.
     pub(super) fn cuts_before_resending(&mut self, now: Instant, index: u64) -> bool {
-        let sender = &mut self.sender;
-        let size = sender.board.record(index).data_len();
-        let Some(path) = self.path_mtu.as_mut().filter(|_| size > sender.mss) else { return false };
-        (path.ceiling, path.probe, path.search_at) = (size - 1, None, now);
-        if path.candidate(sender.mss).is_none() {
-            (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+        let sender = &self.sender;
+        let record = sender.board.record(index);
+        if self.path_mtu.is_none() || record.data_len() <= sender.mss {
+            return false;
         }
+        self.note_search_failed(now, record.end());
+        let sender = &mut self.sender;
         if !sender.board.cut_head(sender.mss) {
             sender.board.cut(sender.mss);
             let arrival = sender.arrival(now, &Delivered::default());
             sender.recovery.on_window_reopened(&mut sender.board, &arrival);
         }
         true
+    }
+
+    /// The segment before `end` was lost: if it tried a size, that does not pass, and the next is not tried before congestion
+    /// would be expected: after as many round trips as the window has segments, and five times that where a time-out had to
+    /// tell (RFC 4821, 7.6.2 and 7.6.3).
+    fn note_search_failed(&mut self, now: Instant, end: u64) {
+        let sender = &self.sender;
+        let Some(path) = &mut self.path_mtu else { return };
+        let Some(probe) = path.probe.take_if(|probe| probe.end == end) else { return };
+        let rounds = probe.cwnd.max(sender.controller.window()) / u64::from(sender.mss) + 1;
+        let patience = if sender.recovery.phase() == Phase::Timeout { TIMEOUT_PATIENCE } else { 1 };
+        let wait = sender.rtt.srtt().unwrap_or_default().saturating_mul(rounds * patience);
+        (path.ceiling, path.search_at) = (probe.size - 1, now.saturating_add(wait));
+        if path.candidate(sender.mss).is_none() {
+            (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
+        }
     }
 }
 
@@ -166,11 +228,13 @@ const FLOOR_V6: u32 = 1280;
 const PLATEAUS: [u32; 9] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296];
 /// RFC 1191 (6.3): no sooner is a larger size tried after a report. Linux, `tcp_probe_interval`.
 const PROBE_INTERVAL: Duration = Duration::from_secs(600);
-/// Consecutive time-outs before this one: RFC 4821 (7.7) leaves the number open.
-const BLACK_HOLE_RETRIES: u32 = 1;
-/// Payload bytes after a black hole: RFC 4821 (7.2); Linux, `tcp_base_mss`.
+/// Consecutive time-outs before this one: the threshold R1 (RFC 4821, 7.7), at least 3 retransmissions (RFC 1122, 4.2.3.5).
+const BLACK_HOLE_RETRIES: u32 = 3;
+/// Factor: RFC 4821 (7.6.3).
+const TIMEOUT_PATIENCE: u64 = 5;
+/// Payload bytes after a black hole, if the floor is not above: RFC 4821 (7.2); Linux, `tcp_base_mss`.
 const BASE_MSS: u32 = 1024;
-/// Payload bytes below which nothing is tried: what the least IPv4 host has to take (RFC 791).
+/// Payload bytes below which nothing is tried over IPv4: what the least host has to take (RFC 791).
 const LEAST_MSS: u32 = 256;
 /// Bytes; closer than this the search is over. Linux, `tcp_probe_threshold`.
 const SEARCH_STEP: u32 = 8;

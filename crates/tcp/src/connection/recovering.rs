@@ -8,7 +8,7 @@ use crate::config::ReduceFrom;
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::reduction::{Outset, Progress, Reduction};
 use crate::recovery::scoreboard::Delivered;
-use crate::recovery::{Change, Lost, Next, Phase};
+use crate::recovery::{Change, Evidence, Lost, Next, Phase};
 
 /// What was known before an acknowledgement, or a timer, changed the scoreboard.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,8 @@ impl Connection {
             Change::Again { flight_size, lost } => self.lose(now, flight_size, lost, news),
             Change::Repaired { flight_size, lost } => {
                 self.lose(now, flight_size, lost, news);
+                // To undo an older recovery would undo this response too.
+                self.sender.recovery.doubt(Evidence::default());
                 self.leave(now, u64::MAX);
                 self.statistics.recoveries += 1;
             }

@@ -68,6 +68,8 @@ pub(super) struct Sender {
     pub(super) probe_due: bool,
     /// The peer's window is being probed.
     pub(super) persisting: bool,
+    /// KiB of memory that the scoreboard may grow by; the largest is no limit.
+    allowance: u16,
 }
 
 impl Sender {
@@ -101,7 +103,19 @@ impl Sender {
             timeout_at: 0,
             probe_due: false,
             persisting: false,
+            allowance: u16::MAX,
         }
+    }
+
+    /// The host has so many bytes of memory left for it.
+    pub(super) fn set_allowance(&mut self, bytes: usize) {
+        self.buffer.set_allowance(bytes);
+        self.allowance = u16::try_from(bytes / 1024).unwrap_or(u16::MAX);
+    }
+
+    /// Bytes of memory that the scoreboard may grow by.
+    pub(super) fn allowance(&self) -> usize {
+        if self.allowance == u16::MAX { usize::MAX } else { usize::from(self.allowance) * 1024 }
     }
 
     /// Takes part in what connections to `destination` share.
@@ -225,7 +239,8 @@ impl Sender {
     }
 
     /// The next new segment that the peer's window, silly window avoidance and Nagle let out: bytes and FIN.
-    /// RFC 9293 (3.8.6.2.1), where everything written counts as pushed; a FIN never waits for Nagle.
+    /// RFC 9293 (3.8.6.2.1), where everything written counts as pushed; a FIN never waits for Nagle. None if there is no memory
+    /// to note it: an acknowledgement of what is outstanding makes room.
     pub(super) fn next_new(&self) -> Option<(u32, bool)> {
         self.next_segment(self.una == self.nxt || !self.nagle)
     }
@@ -238,6 +253,9 @@ impl Sender {
 
     /// The next new segment; Nagle has no say if it is `free`.
     fn next_segment(&self, free: bool) -> Option<(u32, bool)> {
+        if !self.board.has_room(self.allowance()) {
+            return None;
+        }
         let usable = self.usable_window();
         let unsent = self.unsent() as u64;
         if unsent == 0 {

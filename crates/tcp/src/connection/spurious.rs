@@ -83,10 +83,12 @@ impl Connection {
         if timeout {
             self.statistics.spurious_timeouts += 1;
             (sender.backoff, sender.timeout_at) = (0, 0);
+            self.unsuspect_black_hole();
         } else {
             self.statistics.spurious_recoveries += 1;
         }
         let Some(mut prior) = prior else { return };
+        let sender = &mut self.sender;
         sender.reduction = None;
         if phase == Phase::FastRecovery {
             sender.controller.on_recovery_exit(now);

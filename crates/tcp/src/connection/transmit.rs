@@ -129,6 +129,7 @@ impl Connection {
         if sender.board.is_empty() {
             self.timers.note_progress(now);
         }
+        sender.board.make_room(sender.allowance());
         sender.board.push(start, space, fin, now, snapshot);
         sender.last_sent_at = now;
         let push = if last && len > 0 { Flags::PSH } else { Flags(0) };

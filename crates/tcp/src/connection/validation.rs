@@ -6,7 +6,8 @@
 //! Deviations from RFC 7661:
 //! - the phase is not entered while the application fills the window: in slow start, which doubles it in a round trip,
 //!   what was acknowledged in the last one is always less than half of it (4.3);
-//! - a mark of congestion is answered as a loss is (4.4.1), but nothing was sent again.
+//! - a mark of congestion is answered as a loss is (4.4.1), but nothing was sent again;
+//! - R counts what was sent again as often as it was, where the RFC leaves out repetitions (4.4.1): the window falls no less.
 
 use base::{Duration, Instant};
 
@@ -187,7 +188,7 @@ impl Connection {
         validation.since = None;
         let safe = validation.pipe_ack.get().max(flight_size);
         validation.recovery = Some((safe, self.statistics.bytes_retransmitted));
-        validation.sampled = false;
+        (validation.pipe_ack, validation.sampled) = (MaxFilter::default(), false);
         let window = (safe / 2).max(u64::from(sender.mss));
         if window < sender.controller.window() && !sender.controller.steers_recovery() {
             sender.controller.set_window(window, None);

@@ -61,16 +61,16 @@ pub enum Discard {
     /// It is a fragment; hosts send with "don't fragment" and reassemble nothing.
     #[error("fragment")]
     Fragment,
-    /// It carries something other than TCP.
+    /// It carries something other than TCP, or an ICMP message that says nothing of a TCP segment of this host's.
     #[error("protocol {0}")]
     NotTcp(u8),
     /// It is for another address.
     #[error("for {0}")]
     NotForUs(IpAddr),
-    /// Nobody is there; it was answered with a reset unless it was one.
+    /// Nobody is there. It was answered with a reset, unless it was one, or was an ICMP message, or 64 answers wait already.
     #[error("nothing at port {0}")]
     NoConnection(u16),
-    /// The listener has too many half-open connections.
+    /// The listener has too many half-open connections, and 64 answers wait already, so there is not even a cookie.
     #[error("backlog of port {0} is full")]
     BacklogFull(u16),
     /// The host's memory is in use.

@@ -28,7 +28,7 @@ impl Host {
         let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else {
             unreachable!("a bound key has a connection")
         };
-        let result = connection.handle_too_big(now, seq, message.len, message.mtu);
+        let result = connection.handle_too_big(now, seq, message.mtu);
         self.touch(slot);
         Ok(result?)
     }

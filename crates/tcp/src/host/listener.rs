@@ -90,7 +90,7 @@ impl Host {
         }
         let config = Arc::clone(&listener.config);
         let local = SocketAddr::new(self.address, port);
-        let mut seeds = self.seeds(now, local, remote);
+        let seeds = self.seeds(now, local, remote);
         if half_open {
             let slot = self.insert(Connection::accept(now, config, local, remote, seeds, syn));
             self.slots[slot as usize].half_open = true;
@@ -98,9 +98,10 @@ impl Host {
             return Ok(());
         }
         let mss = syn.options.mss.unwrap_or(Connection::default_mss(remote.ip()));
-        seeds = self.cookies.bake(now, Key::new(port, remote), syn, mss, seeds);
+        let asked = (mss, config.timestamps);
+        let (seeds, syn) = self.cookies.bake(now, Key::new(port, remote), syn, asked, seeds);
         // It lives as long as it takes to write the answer.
-        let mut connection = Connection::accept(now, config, local, remote, seeds, syn);
+        let mut connection = Connection::accept(now, config, local, remote, seeds, &syn);
         connection.set_allowance(self.budget.allowance(0));
         let mut answer = Packet::default();
         if connection.poll_transmit(now, &mut answer) {
@@ -108,6 +109,21 @@ impl Host {
             self.cookies.statistics.sent += 1;
         }
         Ok(())
+    }
+
+    /// While there may be cookies of the listener's out, its settings, and the SYN that this acknowledgement follows if it
+    /// brings a true one.
+    pub(super) fn recall_syn(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        segment: &tcp::Repr,
+    ) -> Option<(Arc<TcpConfig>, Option<tcp::Repr>)> {
+        let port = segment.dst_port;
+        let listener = self.ports.listener(port).filter(|it| now < it.cookies_until)?;
+        let config = Arc::clone(&listener.config);
+        let syn = self.cookies.recall(now, Key::new(port, remote), segment, config.timestamps);
+        Some((config, syn))
     }
 
     /// An acknowledgement that may bring a cookie back; none if it does not.
@@ -120,9 +136,11 @@ impl Host {
         payload: &[u8],
     ) -> Option<Result<(), Discard>> {
         let port = segment.dst_port;
-        let listener = self.ports.listener(port).filter(|it| now < it.cookies_until)?;
-        let config = Arc::clone(&listener.config);
-        let syn = self.cookies.recall(now, Key::new(port, remote), segment, config.timestamps)?;
+        let (config, syn) = self.recall_syn(now, remote, segment)?;
+        let Some(syn) = syn else {
+            self.cookies.statistics.refused += 1;
+            return None;
+        };
         if !self.budget.has_room() {
             return Some(Err(Discard::NoMemory(port)));
         }

@@ -45,6 +45,9 @@ const FIN: u8 = 16;
 /// allocate; beyond that, a window of data pays for an allocation.
 const KEPT_RECORDS: usize = 1;
 
+/// Records that a deque takes memory for when it first grows.
+const FIRST_RECORDS: usize = 4;
+
 impl Record {
     /// The offset after its last byte.
     pub(crate) const fn end(&self) -> u64 {
@@ -64,6 +67,15 @@ impl Record {
     /// Whether it was ever sent again.
     pub(crate) const fn was_resent(&self) -> bool {
         self.has(EVER_RESENT)
+    }
+
+    /// Takes in the record that follows. What was sent at several times gives no round-trip sample.
+    fn join(&mut self, next: &Self) {
+        self.marks |= next.marks | if self.sent_at == next.sent_at { 0 } else { EVER_RESENT };
+        self.len += next.len;
+        if next.sent_at < self.sent_at {
+            (self.sent_at, self.snapshot) = (next.sent_at, next.snapshot);
+        }
     }
 
     /// The same in pieces of at most `mss` bytes of data; a FIN goes with the last.
@@ -184,6 +196,11 @@ impl Scoreboard {
         self.sacked as u64
     }
 
+    /// Bytes that are deemed lost, sent again or not.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost as u64
+    }
+
     /// Segments that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked_segments(&self) -> u32 {
         self.sacked_segments
@@ -219,6 +236,12 @@ impl Scoreboard {
         self.records.front()
     }
 
+    /// The record that begins there, unless the peer is known to have it.
+    pub(crate) fn missing_at(&self, start: u64) -> Option<&Record> {
+        let at = self.records.partition_point(|record| record.start < start);
+        self.records.get(at).filter(|record| record.start == start && !record.has(SACKED))
+    }
+
     /// The index of the first record.
     pub(crate) const fn head(&self) -> u64 {
         self.base
@@ -226,6 +249,21 @@ impl Scoreboard {
 
     fn end_index(&self) -> u64 {
         self.base + self.records.len() as u64
+    }
+
+    /// Whether `allowance` more bytes of memory are enough for one more record. For the first there always is room, so that
+    /// something goes on.
+    pub(crate) fn has_room(&self, allowance: usize) -> bool {
+        let full = self.records.len() == self.records.capacity();
+        self.records.is_empty() || !full || allowance >= size_of::<Record>()
+    }
+
+    /// Makes room for one more record where `allowance` bytes do not let the memory double, as it else does by itself.
+    pub(crate) fn make_room(&mut self, allowance: usize) {
+        let (held, fits) = (self.records.capacity(), allowance / size_of::<Record>());
+        if held > 0 && self.records.len() == held && fits <= held.max(FIRST_RECORDS) {
+            self.records.reserve_exact(fits.max(1));
+        }
     }
 
     /// A segment was sent for the first time.
@@ -238,12 +276,37 @@ impl Scoreboard {
         self.records.push_back(Record { start, len, marks, sent_at: now, snapshot });
     }
 
-    /// Cuts every record into pieces of at most `mss` bytes of data. Indices change: all is to be deemed lost next.
+    /// Cuts what the peer is not known to have into pieces of at most `mss` bytes of data, which are deemed lost. What lies
+    /// side by side is joined first, so that cutting again and again leaves no ever smaller pieces. No index is the same
+    /// afterwards, and none that was given before names anything.
     pub(crate) fn cut(&mut self, mss: u32) {
         let records = core::mem::take(&mut self.records);
-        self.records = records.into_iter().flat_map(|record| record.pieces(mss)).collect();
-        self.count_sacked_segments();
+        self.base += records.len() as u64;
+        let mut run: Option<Record> = None;
+        for record in records {
+            match &mut run {
+                Some(run) if !run.has(SACKED) && !record.has(SACKED) => run.join(&record),
+                _ => {
+                    let done = run.replace(record);
+                    self.push_pieces(done, mss);
+                }
+            }
+        }
+        self.push_pieces(run, mss);
+        (self.lost, self.resent) = (self.outstanding - self.sacked, 0);
         (self.cursor, self.lost_until) = (self.base, self.base);
+    }
+
+    /// Appends a run's pieces, deemed lost; what the peer has stays whole, for it will hardly be sent again.
+    fn push_pieces(&mut self, run: Option<Record>, mss: u32) {
+        match run {
+            Some(record) if record.has(SACKED) => self.records.push_back(record),
+            Some(mut run) => {
+                run.marks = run.marks & !RESENT | LOST;
+                self.records.extend(run.pieces(mss));
+            }
+            None => {}
+        }
     }
 
     /// Cuts the first record; false if that is not the one that is too large, or if there are no indices below its own.
@@ -262,10 +325,6 @@ impl Scoreboard {
         pieces.into_iter().rev().for_each(|piece| self.records.push_front(piece));
         self.rewind();
         true
-    }
-
-    fn count_sacked_segments(&mut self) {
-        self.sacked_segments = self.records.iter().filter(|record| record.has(SACKED)).count() as u32;
     }
 
     /// The record with this index was sent again as a rescue: neither `HighRxt` nor `pipe` take note of it

@@ -25,6 +25,8 @@ enum Step {
     /// So much beyond SND.UNA is lost after all.
     RestLost(u64),
     NothingLost,
+    /// Segments have at most so many bytes from here on, and all is deemed lost.
+    Cut(u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,6 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u64..60).prop_map(Step::Overdue),
         1 => (0_u64..60).prop_map(Step::RestLost),
         1 => Just(Step::NothingLost),
+        1 => (1_u32..6).prop_map(Step::Cut),
     ]
 }
 
@@ -84,6 +87,25 @@ impl Model {
                 (segment.2, segment.3) = (true, false);
             }
         }
+    }
+
+    /// Runs that the peer is not known to have are cut anew.
+    fn cut(&mut self, mss: u64) {
+        let mut runs: Vec<(u64, u64, bool)> = Vec::new();
+        for segment in &self.segments {
+            let sacked = self.sacked(segment);
+            match runs.last_mut() {
+                Some(run) if !run.2 && !sacked => run.1 = segment.1,
+                _ => runs.push((segment.0, segment.1, sacked)),
+            }
+        }
+        self.segments.clear();
+        for (start, end, sacked) in runs {
+            let step = if sacked { end - start } else { mss };
+            let starts = (start..end).step_by(step as usize);
+            self.segments.extend(starts.map(|at| (at, end.min(at + step), !sacked, false)));
+        }
+        self.lose(u64::MAX);
     }
 
     fn pipe(&self) -> u64 {
@@ -177,9 +199,20 @@ proptest! {
                     board.unmark_lost();
                     model.segments.iter_mut().for_each(|segment| segment.2 &= segment.3);
                 }
+                Step::Cut(mss) => {
+                    let past = board.end_index();
+                    board.cut(mss);
+                    prop_assert!(board.head() >= past, "an index that was given before");
+                    prop_assert_eq!(board.pipe(), 0);
+                    board.mark_all_lost();
+                    model.cut(u64::from(mss));
+                }
             }
             prop_assert_eq!(board.pipe(), model.pipe());
-            prop_assert_eq!(board.is_empty(), model.segments.is_empty());
+            prop_assert_eq!(board.len(), model.segments.len());
+            let sacked = model.segments.iter().filter(|s| model.sacked(s));
+            prop_assert_eq!(board.sacked(), sacked.clone().map(|s| s.1 - s.0).sum::<u64>());
+            prop_assert_eq!(board.sacked_segments() as usize, sacked.count());
             let last = model.segments.iter().rfind(|s| !model.sacked(s)).map(|s| s.0);
             prop_assert_eq!(board.last_unsacked().map(|index| board.record(index).start), last);
         }
@@ -204,6 +237,27 @@ fn an_empty_scoreboard_holds_no_memory() {
         board.push(ORIGIN + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
         board.acknowledge(ORIGIN + (segment + 1) * MSS, &mut Delivered::default());
         assert_eq!(board.records.capacity(), KEPT_RECORDS);
+    }
+}
+
+/// Cutting again and again leaves full pieces, however little each cut takes off (RFC 5927, 7: somebody may ask for that).
+/// A FIN stays last, and what left at several times gives no sample.
+#[test]
+fn repeated_cuts_leave_full_pieces() {
+    let (mut board, mut meter) = (Scoreboard::default(), DeliveryMeter::new());
+    for segment in 0..20 {
+        let fin = segment == 19;
+        let sent_at = Instant::from_nanos(segment % 10);
+        let snapshot = meter.snapshot(sent_at, segment == 0);
+        board.push(ORIGIN + segment * 1000, 1000 + u32::from(fin), fin, sent_at, snapshot);
+    }
+    for mss in (500..1000).rev() {
+        board.cut(mss);
+        assert_eq!(board.len(), 20_000_usize.div_ceil(mss as usize));
+        let fins: Vec<bool> = board.records.iter().map(Record::has_fin).collect();
+        assert_eq!(fins.iter().position(|&fin| fin), Some(board.len() - 1));
+        assert!(board.records.iter().all(|it| it.was_resent() && it.sent_at == Instant::ZERO));
+        assert_eq!((board.lost, board.outstanding, board.resent), (20_001, 20_001, 0));
     }
 }
 
