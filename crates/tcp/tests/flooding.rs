@@ -29,6 +29,24 @@ fn stamped() -> TcpConfig {
     plain().with(|it| (it.timestamps, it.ecn) = (true, EcnUse::Passive))
 }
 
+/// Whoever completes the handshake leaves the backlog: ten in turn need no cookie, though only three may be half-open.
+#[test]
+fn an_established_connection_leaves_the_backlog() {
+    let config = plain().with(|it| {
+        it.initial_sequence = None;
+        it.limits.backlog = 3;
+    });
+    let mut script = Script::listening(&config);
+    for port in 6000..6010 {
+        script.peer_port = port;
+        script.inject(syn());
+        script.iss = script.take().seq;
+        script.inject(ack(1, 1));
+        script.expect_event(Event::Accepted { local_port: PORT });
+    }
+    assert_eq!(script.host.cookies().sent, 0);
+}
+
 /// RFC 4987 (3.6): with a full backlog a SYN is answered and forgotten; the acknowledgement opens the connection, with the
 /// options that the timestamp brings back.
 #[test]
