@@ -1,6 +1,6 @@
 //! The shape that every link-layer protocol has.
 //!
-//! An endpoint is built for one line ([`LineLimits`](crate::LineLimits)). Drain order, for its owner: hand in packets with
+//! An endpoint is built for one line ([`LineLimits`]). Drain order, for its owner: hand in packets with
 //! [`Endpoint::offer`] while [`Endpoint::has_room`]; whenever the line is free and [`Endpoint::demand`] is not
 //! [`Demand::Nothing`], take a frame with [`Endpoint::poll_frame`], and when its last
 //! [`FrameInfo::late_len`] bytes are about to leave, complete it with [`Endpoint::seal_frame`]. After
