@@ -29,7 +29,8 @@ fn stamped() -> TcpConfig {
     plain().with(|it| (it.timestamps, it.ecn) = (true, EcnUse::Passive))
 }
 
-/// Whoever completes the handshake leaves the backlog: ten in turn need no cookie, though only three may be half-open.
+/// RFC 4987 (2.2): the backlog limits half-open connections. Whoever completes the handshake leaves it: ten in turn need no cookie,
+/// though only three may be half-open.
 #[test]
 fn an_established_connection_leaves_the_backlog() {
     let config = plain().with(|it| {
