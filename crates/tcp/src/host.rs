@@ -378,12 +378,17 @@ impl Host {
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
                     let mut packet = self.spare.take().unwrap_or_default();
-                    connection.set_allowance(self.budget.allowance(entry.memory));
+                    let is_limited = self.budget.is_limited();
+                    if is_limited {
+                        connection.set_allowance(self.budget.allowance(entry.memory));
+                    }
                     let filled = connection.poll_transmit(now, &mut packet);
                     self.timers.schedule(slot, connection.next_deadline());
                     if filled {
-                        // What is in flight is noted.
-                        entry.memory = self.budget.count(entry.memory, connection);
+                        if is_limited {
+                            // What is in flight is noted.
+                            entry.memory = self.budget.count(entry.memory, connection);
+                        }
                         self.turns.note_sent(packet.len());
                         return Some(packet);
                     }

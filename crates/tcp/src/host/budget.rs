@@ -27,6 +27,11 @@ impl Budget {
         self.limit = bytes;
     }
 
+    /// Whether anything has to be counted packet by packet.
+    pub(super) const fn is_limited(&self) -> bool {
+        self.limit != usize::MAX
+    }
+
     pub(super) const fn used(&self) -> usize {
         self.used
     }
