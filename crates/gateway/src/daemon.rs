@@ -5,9 +5,9 @@
 //! arrives is opened in place and goes to the endpoint; what the endpoint completes goes to the TUN.
 
 mod complaints;
+mod congestion;
 mod device;
 mod inbound;
-mod marks;
 mod notice;
 mod outbound;
 mod peer;
@@ -39,7 +39,7 @@ use crate::survey::Survey;
 use crate::tun::Tun;
 use crate::tun::netlink::Watch;
 use complaints::Complaints;
-use marks::Congestion;
+use congestion::Congestion;
 use peer::NamedPeer;
 
 pub use notice::Notice;

@@ -60,17 +60,17 @@ fn flood(target: &str, per_second: u32, stop: &AtomicBool) -> io::Result<f64> {
     let mut junk = [0_u8; INITIATION_LEN];
     // All of one length and a first byte that passes; no two alike, as no replay filter should help.
     junk[0] = INITIATION;
-    let (clock, mut sent) = (Clock::start(), 0_u64);
+    let (clock, mut tried, mut sent) = (Clock::start(), 0_u64, 0_u64);
     while !stop.load(Ordering::Relaxed) {
-        if sent as f64 > clock.now().as_secs_f64() * f64::from(per_second) {
+        if tried as f64 > clock.now().as_secs_f64() * f64::from(per_second) {
             sleep(PAUSE);
             continue;
         }
         for _ in 0..BURST {
-            sent += 1;
-            junk[4..12].copy_from_slice(&sent.to_le_bytes());
-            // A full queue is what a flood makes; the rest is told by the rate that was reached.
-            let _ = socket.send(&junk);
+            tried += 1;
+            junk[4..12].copy_from_slice(&tried.to_le_bytes());
+            // A full queue is what a flood makes; the rate that was reached tells of it.
+            sent += u64::from(socket.send(&junk).is_ok());
         }
     }
     Ok(sent as f64 / clock.now().as_secs_f64())

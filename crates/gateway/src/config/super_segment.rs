@@ -18,8 +18,9 @@ impl Config {
         }
         let rate = self.link.rate.map(|rate| rate.0);
         let in_time = rate.map_or(u64::MAX, |rate| rate.bits_in(AIR_TIME) / 8);
+        let bytes = in_time.min(self.batch_payload());
         // Below a few packets they cost more than they give.
-        (in_time >= 3 * u64::from(self.tun.mtu.0)).then(|| in_time.min(self.batch_payload()) as u32)
+        (bytes >= 3 * u64::from(self.tun.mtu.0)).then_some(bytes as u32)
     }
 
     /// Bytes of one packet that a batch carries.
@@ -27,7 +28,7 @@ impl Config {
         let line = LineLimits::new(self.carrier.frame_limit(), self.link.rate.map(|rate| rate.0));
         let payload = self.link.protocol.frame_payload(&line);
         let frame = line.frame_limit().min(payload as usize + FRAME_FIELDS);
-        batch::datagrams_of(frame + OVERHEAD) as u64 * payload - METADATA_LEN as u64
+        (batch::datagrams_of(frame + OVERHEAD) as u64 * payload).saturating_sub(METADATA_LEN as u64)
     }
 }
 

@@ -263,4 +263,8 @@ fn a_super_segment_leaves_in_one_batch() {
         site.link.protocol = protocol;
         assert_eq!(site.super_segment(), Some(bytes), "{protocol:?}");
     }
+    // Of frames with 50 bytes each a batch holds two packets.
+    site.link.protocol =
+        Protocol::Cotmll(link::cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
+    assert_eq!(site.super_segment(), None);
 }

@@ -5,7 +5,7 @@ use std::io;
 use base::Instant;
 use link::{Discard, Endpoint};
 
-use super::marks::Congestion;
+use super::congestion::Congestion;
 use super::{Gateway, TURN, Traffic};
 use crate::session::{Arrival, Event, Kind, Rejection, Session};
 use crate::survey::Survey;

@@ -1,7 +1,8 @@
 //! What becomes of what routers made of the marks in outer headers: ECN (RFC 6040) and DSCP (RFC 2983).
 //!
-//! Going in, endpoints tell the marks of each frame ([`Marks`]). Going up, packets keep their DSCP: carriers change or erase the outer one, and what hosts marked is for hosts (RFC 2983, 3.1: the pipe model; 5.1: one of the two
-//! is selected statically). Congestion that routers marked goes up as [`Congestion`] says, after RFC 9599, 4.6.
+//! Going in, endpoints tell the marks of each frame ([`Marks`]). Going up, packets keep their DSCP: carriers change or erase
+//! the outer one, and what hosts marked is for hosts (RFC 2983, 3.1: the pipe model; 5.1: one of the two is selected
+//! statically). Congestion that routers marked goes up as [`Congestion`] says, after RFC 9599, 4.6.
 //!
 //! Deviations:
 //! - Frames are not packets: one carries a piece of a packet, which may be complete much later. So what RFC 6040, 4.2, says of
