@@ -5,7 +5,7 @@ mod script;
 
 use base::Duration;
 use base::units::Size;
-use longhaul_tcp::{DelayedAcks, Recovery, TcpConfig};
+use longhaul_tcp::{Congestion, DelayedAcks, Recovery, SlowStart, TcpConfig};
 use pair::{Pair, Path};
 use script::*;
 
@@ -139,5 +139,25 @@ fn slow_start_is_acknowledged_segment_by_segment() {
         let took = pair.now.as_secs_f64();
         assert!(drops.contains(&pair.overflowed), "{}", pair.overflowed);
         assert!(seconds.contains(&took), "{took}");
+    }
+}
+
+/// Goal: when recovery ends, the window is what path and queue hold and a fraction of a segment. The last segment, a short one,
+/// does not leave on the fraction, where it would overflow the queue and cost a tail loss probe, 2.6 s more. Linux counts its
+/// window in packets (docs/kernel.md, `reno-sack-scaling`: 10.15 s of 500 ms and 1 Mbit/s).
+#[test]
+fn a_fraction_of_a_segment_lets_no_short_one_out() {
+    for queue in 98..=102 {
+        let config = linux().with(|it| {
+            it.congestion = Congestion::Reno;
+            it.window.slow_start = SlowStart::Standard;
+        });
+        let mut pair = Pair::new(1, Path::clean(250).through(1000, queue), &config);
+        pair.connect(&config);
+        (pair.ends[1].to_send, pair.ends[1].finish) = (1 << 20, true);
+        pair.drain();
+        assert!(pair.run_until(Duration::from_secs(60), |pair| pair.ends[0].received == 1 << 20));
+        let took = pair.now.as_secs_f64();
+        assert!(took < 10.5, "{queue} packets: {took} s");
     }
 }

@@ -96,7 +96,8 @@ impl Connection {
         let sender = &mut self.sender;
         sender.controller.on_send_opportunity(now, sender.board.pipe());
         let forced = sender.recovery.lets_new_out();
-        if !forced && sender.board.pipe() + u64::from(len) > sender.allowed() {
+        // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
+        if !forced && sender.board.pipe() + u64::from(sender.mss.max(len)) > sender.allowed() {
             return false;
         }
         if !self.may_pace(now) {
