@@ -64,15 +64,19 @@ impl Deadlines {
             first =
                 Deadline::from(due) << DUE_SHIFT | Deadline::from(self.sequence << NODE_BITS | u64::from(id));
         }
-        self.matches[at] = first;
+        // Their number is a power of two: with the mask the compiler knows that every place is there.
+        let matches = self.matches.as_mut_slice();
+        let Some(mask) = matches.len().checked_sub(1) else { return };
+        matches[at & mask] = first;
         while at > 1 {
-            first = first.min(self.matches[at ^ 1]);
+            first = first.min(matches[(at ^ 1) & mask]);
             at /= 2;
             // Above a match that ends as before, nothing changes.
-            if self.matches[at] == first {
+            let before = &mut matches[at & mask];
+            if *before == first {
                 return;
             }
-            self.matches[at] = first;
+            *before = first;
         }
     }
 
