@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capabilities;
+pub mod code;
 pub mod cotmll;
 pub mod edge;
 pub mod efl;
