@@ -39,6 +39,7 @@ use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
+use crate::unreliable;
 
 mod by_age;
 mod config;
@@ -47,7 +48,6 @@ mod sender;
 mod sessions;
 mod skip;
 mod trailer;
-mod unreliable;
 pub mod wide;
 mod window;
 mod written;

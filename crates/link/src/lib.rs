@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arq;
 pub mod capabilities;
 pub mod code;
 pub mod cotmll;
@@ -24,6 +25,7 @@ pub mod queue;
 mod ready;
 mod reassembly;
 pub mod treatment;
+mod unreliable;
 
 pub use capabilities::Capabilities;
 pub use edge::Edge;

@@ -25,31 +25,22 @@
 
 use base::{Duration, Instant, Packet};
 
+use crate::arq::frame::{Class, Fields, Frame, MAX_EXTENSION, push_varint};
+use crate::arq::sequence::{self, SPACE};
+use crate::arq::{Alarm, MAX_WINDOW, Receiver, Sender, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
+use crate::unreliable;
 
-use super::trailer::SubProtocol;
-use super::{LONGEST_RUN, unreliable};
+use super::LONGEST_RUN;
 
-mod alarm;
 mod config;
-mod receiver;
-mod sender;
-mod sequence;
-mod spans;
-mod trailer;
 
-pub use config::{Config, Order};
-pub use sequence::MAX_WINDOW;
-pub use trailer::TRAILER_LEN;
-
-use alarm::Alarm;
-use sequence::SPACE;
-use trailer::{Fields, Frame, MAX_EXTENSION, push_varint};
+pub use config::Config;
 
 /// One end of a link with wide COTMLL.
 #[derive(Debug)]
@@ -61,8 +52,8 @@ pub struct Wide {
     room: usize,
     /// Sendings so far.
     serial: u64,
-    sender: sender::Sender,
-    receiver: receiver::Receiver,
+    sender: Sender,
+    receiver: Receiver,
     unreliable_sender: unreliable::Sender,
     unreliable_receiver: unreliable::Receiver<SPACE>,
     /// Frames of class 010 that went without one of class 001 between.
@@ -126,8 +117,8 @@ impl Wide {
             line: *line,
             room: 0,
             serial: 0,
-            sender: sender::Sender::new(0),
-            receiver: receiver::Receiver::new(config.ordered),
+            sender: Sender::new(0),
+            receiver: Receiver::new(config.ordered),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
@@ -178,7 +169,7 @@ impl Wide {
         self.unreliable_run = self.unreliable_run.saturating_add(1);
         self.counters.unreliable += 1;
         let fields = Fields {
-            protocol: SubProtocol::Unreliable,
+            class: Class::Unreliable,
             first: cut.first,
             last: cut.last,
             sequence: cut.number,
@@ -197,7 +188,7 @@ impl Wide {
             _ => self.counters.new += 1,
         }
         let fields = Fields {
-            protocol: SubProtocol::Reliable,
+            class: Class::Reliable,
             first: chosen.first,
             last: chosen.last,
             sequence: chosen.sequence,
@@ -210,7 +201,7 @@ impl Wide {
     fn bare_ack(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
         self.counters.control += 1;
         let fields = Fields {
-            protocol: SubProtocol::Control,
+            class: Class::Control,
             first: false,
             last: false,
             sequence: 0,
@@ -235,7 +226,7 @@ impl Wide {
     }
 
     fn handle_parts(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
-        if frame.protocol != SubProtocol::Unreliable {
+        if frame.class != Class::Unreliable {
             self.receiver.on_serial(frame.serial);
         }
         let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
@@ -244,11 +235,11 @@ impl Wide {
             .checked_sub(behind)
             .is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
         self.counters.acks_invalid += u64::from(!valid);
-        if frame.protocol == SubProtocol::Control {
+        if frame.class == Class::Control {
             return Ok(());
         }
         self.news.on_frame(now);
-        if frame.protocol == SubProtocol::Reliable {
+        if frame.class == Class::Reliable {
             return self.receiver.handle(frame, &mut self.ready);
         }
         let (first, last) = (frame.first, frame.last);

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::limit::Limit;
 
-use super::wide::{self, MAX_WINDOW, Order};
+use super::wide;
+use crate::arq::{MAX_WINDOW, Order};
 use super::{Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, Persistence, ToldBlock};
 
 /// The two formats of COTMLL: `sequence = "thesis"` or `"wide"`.

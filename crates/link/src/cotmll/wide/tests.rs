@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rate};
 
 use super::*;
+use crate::arq::Order;
+use crate::arq::frame::{Progress, Report};
 
 /// Frames of up to 100 bytes 1 ms each.
 const LINE: LineLimits = LineLimits::new(100, Some(Rate::from_bps(800_000)));

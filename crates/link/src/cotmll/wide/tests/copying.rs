@@ -55,8 +55,8 @@ fn a_line_without_a_rate_carries_no_copies() {
         let mut end = Wide::new(Config::default(), &LineLimits::new(100, rate));
         let mut told = Vec::new();
         let (first, last, sequence, serial) = (false, false, 0, 1);
-        let fields = Fields { protocol: SubProtocol::Control, first, last, sequence, serial };
-        fields.emit(0, trailer::Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
+        let fields = Fields { class: Class::Control, first, last, sequence, serial };
+        fields.emit(0, Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
         end.handle_frame(Instant::ZERO, &told).unwrap();
         end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::default()).unwrap();
         end.poll_frame(Instant::ZERO, &mut Vec::new());

@@ -2,14 +2,14 @@
 
 use base::Rng;
 
-use super::trailer::Progress;
+use crate::arq::frame::Progress;
 use super::*;
 
 fn bare(next: u64, heard: u64, runs: &[u64]) -> Vec<u8> {
     let mut frame = Vec::new();
     runs.iter().for_each(|number| push_varint(*number, &mut frame));
     let (first, last, sequence, serial) = (false, false, 0, 1);
-    let fields = Fields { protocol: SubProtocol::Control, first, last, sequence, serial };
+    let fields = Fields { class: Class::Control, first, last, sequence, serial };
     fields.emit(frame.len(), Progress { next, heard, loss: 0 }, true, &mut frame);
     frame
 }
@@ -53,7 +53,7 @@ fn a_frame_far_outside_the_window_costs_nothing() {
     for sequence in [u64::from(MAX_WINDOW), SPACE / 2 - 1] {
         let mut frame = vec![0];
         let (first, last) = (true, true);
-        let fields = Fields { protocol: SubProtocol::Reliable, first, last, sequence, serial: 1 };
+        let fields = Fields { class: Class::Reliable, first, last, sequence, serial: 1 };
         fields.emit(1, Progress { next: 0, heard: 0, loss: 0 }, true, &mut frame);
         let outside = Err(Discard::OutsideWindow(sequence));
         assert_eq!(end.handle_frame(Instant::ZERO, &frame), outside);

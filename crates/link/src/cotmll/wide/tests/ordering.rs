@@ -35,12 +35,12 @@ fn packets_wait_for_their_own_flow_only() {
 /// A chain: each packet waits for the one before, of which one after the other comes.
 #[test]
 fn those_that_waited_follow_in_turn() {
-    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut receiver = Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
+    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
     let mut take = |sequence, back, payload: &[u8]| {
-        let protocol = SubProtocol::Reliable;
-        let frame = Frame { protocol, first: true, last: true, sequence, back, serial: 0, report, payload };
+        let class = Class::Reliable;
+        let frame = Frame { class, first: true, last: true, sequence, back, serial: 0, report, payload };
         receiver.handle(&frame, &mut ready).unwrap();
         core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect::<Vec<_>>()
     };
@@ -55,10 +55,10 @@ fn those_that_waited_follow_in_turn() {
 }
 
 /// A receiver gets a frame with one byte, its own number.
-fn arrive(receiver: &mut receiver::Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
-    let (protocol, payload) = (SubProtocol::Reliable, [sequence as u8]);
-    let frame = Frame { protocol, first, last, sequence, back: 0, serial: 0, report, payload: &payload };
+fn arrive(receiver: &mut Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
+    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
+    let (class, payload) = (Class::Reliable, [sequence as u8]);
+    let frame = Frame { class, first, last, sequence, back: 0, serial: 0, report, payload: &payload };
     receiver.handle(&frame, ready).unwrap();
 }
 
@@ -66,7 +66,7 @@ fn arrive(receiver: &mut receiver::Receiver, ready: &mut Ready, sequence: u32, f
 #[test]
 fn a_packet_beyond_a_gap_is_put_together() {
     for last_to_come in 1..4 {
-        let mut receiver = receiver::Receiver::new(Order::Flow);
+        let mut receiver = Receiver::new(Order::Flow);
         let mut ready = Ready::holding(10);
         for sequence in [1, 2, 3].into_iter().filter(|n| *n != last_to_come).chain([last_to_come]) {
             assert!(ready.pop().is_none());
@@ -79,7 +79,7 @@ fn a_packet_beyond_a_gap_is_put_together() {
 /// Only a peer that breaks the rules begins a packet within another.
 #[test]
 fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
-    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut receiver = Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
     for (sequence, first, last) in [(1, true, false), (3, true, false), (4, false, true), (2, false, false)] {
         arrive(&mut receiver, &mut ready, sequence, first, last);
@@ -92,12 +92,12 @@ fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
 /// A window of long frames beyond a gap takes no more memory than there is; the gap's frame always gets in.
 #[test]
 fn what_is_held_beyond_a_gap_is_bounded_in_bytes() {
-    let mut receiver = receiver::Receiver::new(Order::Link);
+    let mut receiver = Receiver::new(Order::Link);
     let mut ready = Ready::holding(10_000);
     let payload = vec![7; 60_000];
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
+    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
     let frame = |sequence| Frame {
-        protocol: SubProtocol::Reliable,
+        class: Class::Reliable,
         first: true,
         last: true,
         sequence,

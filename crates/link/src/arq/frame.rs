@@ -8,13 +8,12 @@
 //!   n bytes   0 to 255    1         1           3          3        3      3       1      big-endian
 //! ```
 //!
-//! The flags are, from the highest bit: sub-protocol (3), first, last, open; two bits are zero. In front of a packet
+//! The flags are, from the highest bit: class (3), first, last, open; two bits are zero. In front of a packet
 //! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
 //! Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
 //! starts, and in turn how many frames are missing and how many have come. Each number is a varint: seven bits a byte,
 //! the lowest first, and a high bit on all bytes but the last (LEB128).
 
-use crate::cotmll::SubProtocol;
 use crate::endpoint::Discard;
 
 use super::sequence::on_air;
@@ -23,39 +22,50 @@ use super::sequence::on_air;
 pub const TRAILER_LEN: usize = 15;
 
 /// The longest extension.
-pub(super) const MAX_EXTENSION: usize = 255;
+pub(crate) const MAX_EXTENSION: usize = 255;
 
-/// A wide frame, taken apart.
+/// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame<'a> {
-    pub(super) protocol: SubProtocol,
+pub(crate) enum Class {
+    /// 000: nothing but a report. Has no sequence number.
+    Control,
+    /// 001: part of a packet that is sent again if necessary.
+    Reliable,
+    /// 010: part of a packet that is sent once. Has a sequence of its own.
+    Unreliable,
+}
+
+/// A frame, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    pub(crate) class: Class,
     /// The payload starts a packet.
-    pub(super) first: bool,
+    pub(crate) first: bool,
     /// The payload ends a packet.
-    pub(super) last: bool,
+    pub(crate) last: bool,
     /// The frame's number in its class; 0 in control frames.
-    pub(super) sequence: u32,
+    pub(crate) sequence: u32,
     /// Frames back to the last one of the flow's packet before; 0 if that is known to have arrived, or if there is none.
-    pub(super) back: u32,
+    pub(crate) back: u32,
     /// Counts all frames that were sent, whatever they carry.
-    pub(super) serial: u32,
-    pub(super) report: Report<'a>,
-    pub(super) payload: &'a [u8],
+    pub(crate) serial: u32,
+    pub(crate) report: Report<'a>,
+    pub(crate) payload: &'a [u8],
 }
 
 /// What a receiver tells of its window, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Report<'a> {
+pub(crate) struct Report<'a> {
     /// All frames before this one have come.
-    pub(super) next: u32,
+    pub(crate) next: u32,
     /// The newest serial that has come.
-    pub(super) heard: u32,
+    pub(crate) heard: u32,
     /// How often frames are lost lately, one after another counted once, in 256ths.
-    pub(super) loss: u8,
+    pub(crate) loss: u8,
     /// No frame beyond the stretch has come.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     /// The stretch, as [`Report::runs`] reads it.
-    pub(super) runs: &'a [u8],
+    pub(crate) runs: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
@@ -63,16 +73,16 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// [`Discard::Truncated`] if it is shorter than its fields, [`Discard::Malformed`] with values that no sender writes.
-    pub(super) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
+    pub(crate) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
         let truncated = Discard::Truncated(frame.len());
         let (rest, trailer) = frame.split_last_chunk::<TRAILER_LEN>().ok_or(truncated)?;
         let [flags, extension, numbers @ ..] = trailer;
         let (payload, extension) =
             rest.split_at_checked(rest.len().wrapping_sub((*extension).into())).ok_or(truncated)?;
-        let protocol = match flags >> 5 {
-            0 => SubProtocol::Control,
-            1 => SubProtocol::Reliable,
-            2 => SubProtocol::Unreliable,
+        let class = match flags >> 5 {
+            0 => Class::Control,
+            1 => Class::Reliable,
+            2 => Class::Unreliable,
             _ => return Err(Discard::Malformed),
         };
         if flags & UNUSED != 0 {
@@ -80,20 +90,20 @@ impl<'a> Frame<'a> {
         }
         let first = flags & FIRST != 0;
         let mut runs = extension;
-        let has_back = first && protocol == SubProtocol::Reliable;
+        let has_back = first && class == Class::Reliable;
         let back = if has_back { read_varint(&mut runs).ok_or(Discard::Malformed)? } else { 0 };
         let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
         let (next, heard, loss) = (number(6), number(9), numbers[12]);
         let report = Report { next, heard, loss, is_open: flags & OPEN != 0, runs };
         let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
-        Ok(Self { protocol, first, last, sequence, back, serial, report, payload })
+        Ok(Self { class, first, last, sequence, back, serial, report, payload })
     }
 }
 
 impl<'a> Report<'a> {
     /// Where the stretch starts, as its distance from `next`, and what it consists of: pairs of frames missing and
     /// frames received. `None` where the bytes are no report; the pairs end early if they are none.
-    pub(super) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
+    pub(crate) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
         let mut bytes = self.runs;
         let from = if bytes.is_empty() { 0 } else { read_varint(&mut bytes)? };
         let pairs = core::iter::from_fn(move || {
@@ -113,29 +123,29 @@ impl<'a> Report<'a> {
 
 /// What every report tells, as the receiver counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
-    pub(super) next: u64,
-    pub(super) heard: u64,
-    pub(super) loss: u8,
+pub(crate) struct Progress {
+    pub(crate) next: u64,
+    pub(crate) heard: u64,
+    pub(crate) loss: u8,
 }
 
 /// What a sender writes behind a payload, but for the report.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields {
-    pub(super) protocol: SubProtocol,
-    pub(super) first: bool,
-    pub(super) last: bool,
-    pub(super) sequence: u64,
-    pub(super) serial: u64,
+pub(crate) struct Fields {
+    pub(crate) class: Class,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+    pub(crate) sequence: u64,
+    pub(crate) serial: u64,
 }
 
 impl Fields {
     /// Appends the trailer behind an extension of `extension` bytes.
-    pub(super) fn emit(&self, extension: usize, progress: Progress, is_open: bool, out: &mut Vec<u8>) {
+    pub(crate) fn emit(&self, extension: usize, progress: Progress, is_open: bool, out: &mut Vec<u8>) {
         debug_assert!(extension <= MAX_EXTENSION, "the extension has one byte for its length");
         let flag = |on, bit| if on { bit } else { 0 };
         out.push(
-            (self.protocol as u8) << 5
+            (self.class as u8) << 5
                 | flag(self.first, FIRST)
                 | flag(self.last, LAST)
                 | flag(is_open, OPEN),
@@ -149,7 +159,7 @@ impl Fields {
 }
 
 /// Appends a number in as few bytes as it needs.
-pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -184,7 +194,7 @@ mod tests {
     #[test]
     fn fields_are_where_the_layout_says() {
         let fields = Fields {
-            protocol: SubProtocol::Reliable,
+            class: Class::Reliable,
             first: true,
             last: false,
             sequence: 0x1_02_03_04,

@@ -8,14 +8,14 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
-use super::config::Order;
+use super::order::Order;
 use super::sequence::{MAX_WINDOW, ahead};
 use super::spans::Spans;
-use super::trailer::{Frame, Progress, push_varint};
+use super::frame::{Frame, Progress, push_varint};
 
 /// The sliding receive window.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     order: Order,
     /// The first frame that has not been received.
     next: u64,
@@ -61,7 +61,7 @@ struct Held {
 const HELD_LIMIT: usize = 256 << 20;
 
 impl Receiver {
-    pub(super) fn new(order: Order) -> Self {
+    pub(crate) fn new(order: Order) -> Self {
         Self {
             order,
             next: 0,
@@ -78,12 +78,12 @@ impl Receiver {
     }
 
     #[cfg(test)]
-    pub(super) fn expect_from(&mut self, number: u64) {
+    pub(crate) fn expect_from(&mut self, number: u64) {
         (self.next, self.heard) = (number, number);
     }
 
     /// Takes note of a frame of any class.
-    pub(super) fn on_serial(&mut self, serial: u32) {
+    pub(crate) fn on_serial(&mut self, serial: u32) {
         let Some(distance) = ahead(self.heard, serial) else { return };
         self.heard += distance;
         self.loss -= self.loss / LOSS_MEMORY;
@@ -93,12 +93,12 @@ impl Receiver {
     }
 
     /// What every report tells.
-    pub(super) const fn progress(&self) -> Progress {
+    pub(crate) const fn progress(&self) -> Progress {
         Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8 }
     }
 
     /// Takes a frame of class 001; packets that may go up now go to `ready`.
-    pub(super) fn handle(&mut self, frame: &Frame<'_>, ready: &mut Ready) -> Result<(), Discard> {
+    pub(crate) fn handle(&mut self, frame: &Frame<'_>, ready: &mut Ready) -> Result<(), Discard> {
         let duplicate = Discard::Duplicate(frame.sequence.into());
         let Some(offset) = ahead(self.next, frame.sequence) else {
             self.duplicates += 1;
@@ -219,7 +219,7 @@ impl Receiver {
     /// Appends what there is room for in `space` bytes of what was received beyond `next`; whether that reaches the end.
     ///
     /// What does not fit is told by the reports that follow, each of which starts where the one before ended.
-    pub(super) fn report(&mut self, space: usize, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn report(&mut self, space: usize, out: &mut Vec<u8>) -> bool {
         if self.received.is_empty() {
             return true;
         }
@@ -252,7 +252,7 @@ impl Receiver {
     }
 
     /// Starts anew with an empty window.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.reassembly.abort();
         let empty = Self::new(self.order);
         let before = core::mem::replace(self, empty);
@@ -261,12 +261,12 @@ impl Receiver {
     }
 
     /// Frames received again.
-    pub(super) const fn duplicates(&self) -> u64 {
+    pub(crate) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
     /// Packets given up because the peer sent their fragments wrongly, or started afresh.
-    pub(super) const fn incomplete(&self) -> u64 {
+    pub(crate) const fn incomplete(&self) -> u64 {
         self.reassembly.incomplete() + self.misplaced
     }
 }

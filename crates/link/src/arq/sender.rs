@@ -12,11 +12,11 @@ use crate::marks::Marks;
 
 use super::sequence::{SPACE, beyond};
 use super::spans::Spans;
-use super::trailer::Report;
+use super::frame::Report;
 
 /// The sliding transmission window.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     window: u64,
     /// First frame in the window: the first that no cumulative acknowledgement covers.
     base: u64,
@@ -64,17 +64,17 @@ struct Frame {
 
 /// A frame that was chosen; its payload is already written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chosen {
-    pub(super) kind: FrameKind,
-    pub(super) sequence: u64,
-    pub(super) first: bool,
-    pub(super) last: bool,
-    pub(super) back: u32,
-    pub(super) marks: Marks,
+pub(crate) struct Chosen {
+    pub(crate) kind: FrameKind,
+    pub(crate) sequence: u64,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+    pub(crate) back: u32,
+    pub(crate) marks: Marks,
 }
 
 impl Sender {
-    pub(super) fn new(window: u32) -> Self {
+    pub(crate) fn new(window: u32) -> Self {
         Self {
             window: window.into(),
             base: 0,
@@ -95,22 +95,22 @@ impl Sender {
     }
 
     #[cfg(test)]
-    pub(super) fn start_at(&mut self, number: u64) {
+    pub(crate) fn start_at(&mut self, number: u64) {
         self.base = number;
     }
 
     /// So many frames may be in flight from now on; those that are beyond stay there.
-    pub(super) fn set_window(&mut self, frames: u32) {
+    pub(crate) fn set_window(&mut self, frames: u32) {
         self.window = frames.into();
     }
 
     /// Whether a packet waits to be cut, wholly or partly.
-    pub(super) const fn is_pending(&self) -> bool {
+    pub(crate) const fn is_pending(&self) -> bool {
         self.cut.is_some()
     }
 
     /// Takes the next packet to be cut; none may be pending.
-    pub(super) fn offer(&mut self, packet: Packet) {
+    pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
         self.marks = Marks::of(&packet).without_dscp();
@@ -119,27 +119,27 @@ impl Sender {
     }
 
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
-    pub(super) fn is_urgent(&self) -> bool {
+    pub(crate) fn is_urgent(&self) -> bool {
         !self.flagged.is_empty() || self.may_cut()
     }
 
     /// Whether an idle line should carry a frame once more, since frames are lost.
-    pub(super) fn may_copy(&self) -> bool {
+    pub(crate) fn may_copy(&self) -> bool {
         self.loss > 0 && !self.to_copy.is_empty()
     }
 
     /// Whether rule 3 would find a frame: one is unacknowledged.
-    pub(super) const fn has_outstanding(&self) -> bool {
+    pub(crate) const fn has_outstanding(&self) -> bool {
         self.outstanding > 0
     }
 
     /// Frames in the window, acknowledged ones behind a gap among them.
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.frames.len() as u64
     }
 
     /// Frames flagged so far.
-    pub(super) const fn flags(&self) -> u64 {
+    pub(crate) const fn flags(&self) -> u64 {
         self.flags
     }
 
@@ -156,7 +156,7 @@ impl Sender {
     }
 
     /// Appends the payload of the frame that the rules choose, of at most `room` bytes; `None` if they choose none.
-    pub(super) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+    pub(crate) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
         if let Some(first) = self.flagged.pop_first() {
             return Some(self.send(FrameKind::Retransmission, first, serial, out));
         }
@@ -248,7 +248,7 @@ impl Sender {
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing.
-    pub(super) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
+    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
         let in_flight = self.in_flight();
         let count = beyond(self.base, report.next);
         let next = self.base + count;
@@ -331,7 +331,7 @@ impl Sender {
     /// Starts anew with an empty window; answers how many packets were given up for that.
     ///
     /// A packet that was not cut to its end is kept and will be cut from its start.
-    pub(super) fn reset(&mut self) -> u64 {
+    pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
         let flags = self.flags;
@@ -363,7 +363,7 @@ fn sendings_for(loss: u8) -> u8 {
 const MOST_SENDINGS: u8 = 10;
 
 /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
-pub(super) const REORDERING: u64 = 3;
+pub(crate) const REORDERING: u64 = 3;
 
 /// Flows whose order is kept apart. Two that share a place keep one order, which costs them a wait at worst.
 const FLOWS: usize = 1024;

@@ -1,0 +1,20 @@
+//! Selective repeat over a large window: what protocols with frames of any length and exact reports have in common.
+//!
+//! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
+//! arrived.
+
+pub(crate) mod alarm;
+pub(crate) mod frame;
+mod order;
+pub(crate) mod receiver;
+pub(crate) mod sender;
+pub(crate) mod sequence;
+mod spans;
+
+pub use frame::TRAILER_LEN;
+pub use order::Order;
+pub use sequence::MAX_WINDOW;
+
+pub(crate) use alarm::Alarm;
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::Sender;
