@@ -3,18 +3,23 @@
 //! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
 //! arrived.
 
-pub(crate) mod alarm;
+mod alarm;
+pub(crate) mod core;
 pub(crate) mod frame;
 mod order;
-pub(crate) mod receiver;
+mod receiver;
 pub(crate) mod sender;
 pub(crate) mod sequence;
+mod size;
 mod spans;
 
 pub use frame::TRAILER_LEN;
 pub use order::Order;
 pub use sequence::MAX_WINDOW;
+pub use size::{FramePayload, Window};
 
+pub(crate) use self::core::Core;
 pub(crate) use alarm::Alarm;
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
+pub(crate) use size::{frame_payload, window};

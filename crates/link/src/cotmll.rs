@@ -141,7 +141,7 @@ impl Cotmll {
         let longest_run = if self.sender.is_urgent() {
             1
         } else if self.sender.has_outstanding() {
-            LONGEST_RUN
+            unreliable::LONGEST_RUN
         } else {
             u32::MAX
         };
@@ -383,10 +383,6 @@ fn header(frame: &[u8]) -> Header {
     let trailer = Trailer::parse(frame).map(|(trailer, _)| trailer);
     Header::Cotmll(trailer.expect("our own frames end with a trailer"))
 }
-
-/// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
-/// find what was lost, and little for a voice to miss.
-const LONGEST_RUN: u32 = 8;
 
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ pub mod protocol;
 pub mod queue;
 mod ready;
 mod reassembly;
+pub mod slacp;
 pub mod treatment;
 mod unreliable;
 

@@ -130,3 +130,7 @@ impl<const SPACE: u64> Receiver<SPACE> {
 /// A number so little behind the expected one is a late frame's; any other tells of a gap. Ours: the line keeps order, so a number
 /// far ahead nearly always means that a blockage swallowed many; 32 are enough for a carrier's duplicates.
 const LATE: u64 = 32;
+
+/// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
+/// find what was lost, and little for a voice to miss.
+pub(crate) const LONGEST_RUN: u32 = 8;

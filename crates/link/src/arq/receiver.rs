@@ -8,10 +8,10 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
+use super::frame::{Part, Progress, push_varint};
 use super::order::Order;
 use super::sequence::{MAX_WINDOW, ahead};
 use super::spans::Spans;
-use super::frame::{Frame, Progress, push_varint};
 
 /// The sliding receive window.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ pub(crate) struct Receiver {
     /// Packets beyond a gap whose fragments do not fit together.
     misplaced: u64,
     duplicates: u64,
+    given_up: u64,
 }
 
 /// A frame of the window, missing or received.
@@ -74,6 +75,7 @@ impl Receiver {
             report_from: 0,
             misplaced: 0,
             duplicates: 0,
+            given_up: 0,
         }
     }
 
@@ -98,7 +100,7 @@ impl Receiver {
     }
 
     /// Takes a frame of class 001; packets that may go up now go to `ready`.
-    pub(crate) fn handle(&mut self, frame: &Frame<'_>, ready: &mut Ready) -> Result<(), Discard> {
+    pub(crate) fn handle(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
         let duplicate = Discard::Duplicate(frame.sequence.into());
         let Some(offset) = ahead(self.next, frame.sequence) else {
             self.duplicates += 1;
@@ -128,20 +130,45 @@ impl Receiver {
         self.slots[at].held = Some(Held { payload, first: frame.first, last: frame.last, back: frame.back });
         self.received.insert(sequence, sequence + 1, |_, _| ());
         if at == 0 {
-            self.advance(ready);
+            self.advance(0, ready);
         } else if self.order != Order::Link {
             self.deliver_around(sequence, ready);
         }
         Ok(())
     }
 
-    /// Moves on over the frames that have been received.
-    fn advance(&mut self, ready: &mut Ready) {
-        while let Some(Slot { held: Some(held), successor }) =
-            self.slots.pop_front_if(|slot| slot.held.is_some())
+    /// Takes note that no frame before `floor` will be sent again: those that are missing are given up, and nothing waits for
+    /// them any more.
+    pub(crate) fn on_floor(&mut self, floor: u32, ready: &mut Ready) {
+        let Some(distance) = ahead(self.next, floor).filter(|distance| *distance <= MAX_WINDOW.into()) else {
+            return;
+        };
+        let floor = self.next + distance;
+        let there = self.slots.len().min(distance as usize);
+        let missing = self.slots.range(..there).filter(|slot| slot.held.is_none()).count() as u64;
+        self.given_up += missing + distance - there as u64;
+        self.advance(floor, ready);
+        if self.next < floor {
+            self.reassembly.abort();
+            self.next = floor;
+            self.received.forget_before(floor);
+        }
+    }
+
+    /// Moves on over the frames that have been received, and over all before `floor`.
+    fn advance(&mut self, floor: u64, ready: &mut Ready) {
+        while let Some(Slot { held, successor }) =
+            self.slots.pop_front_if(|slot| slot.held.is_some() || self.next < floor)
         {
             let sequence = self.next;
             self.next += 1;
+            let Some(held) = held else {
+                self.reassembly.abort();
+                if successor > 0 {
+                    self.deliver_around(sequence + u64::from(successor), ready);
+                }
+                continue;
+            };
             if let Some(payload) = held.payload {
                 self.held_bytes -= payload.len();
                 let complete = if held.first && held.last {
@@ -256,13 +283,18 @@ impl Receiver {
         self.reassembly.abort();
         let empty = Self::new(self.order);
         let before = core::mem::replace(self, empty);
-        (self.reassembly, self.misplaced, self.duplicates) =
-            (before.reassembly, before.misplaced, before.duplicates);
+        (self.reassembly, self.misplaced) = (before.reassembly, before.misplaced);
+        (self.duplicates, self.given_up) = (before.duplicates, before.given_up);
     }
 
     /// Frames received again.
     pub(crate) const fn duplicates(&self) -> u64 {
         self.duplicates
+    }
+
+    /// Frames that never came, and will not.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// Packets given up because the peer sent their fragments wrongly, or started afresh.

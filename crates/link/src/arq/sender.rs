@@ -10,9 +10,9 @@ use crate::endpoint::FrameKind;
 use crate::flow;
 use crate::marks::Marks;
 
+use super::frame::Report;
 use super::sequence::{SPACE, beyond};
 use super::spans::Spans;
-use super::frame::Report;
 
 /// The sliding transmission window.
 #[derive(Debug)]
@@ -30,8 +30,13 @@ pub(crate) struct Sender {
     to_copy: VecDeque<u64>,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
-    /// Frames beyond `base` that the receiver has told of.
+    /// Frames from `base` on that the receiver has told of, or that were given up.
     told: Spans,
+    /// Sendings by which a frame may be overtaken before it is taken for lost.
+    reordering: u64,
+    /// Sendings of a frame at most; `None` for as many as it takes.
+    attempts: Option<u8>,
+    given_up: u64,
     outstanding: u64,
     /// Packets of which frames are in the window or still to be cut, oldest first.
     packets: VecDeque<Packet>,
@@ -84,6 +89,9 @@ impl Sender {
             to_copy: VecDeque::new(),
             loss: 0,
             told: Spans::default(),
+            reordering: REORDERING,
+            attempts: None,
+            given_up: 0,
             outstanding: 0,
             packets: VecDeque::new(),
             packets_done: 0,
@@ -104,6 +112,16 @@ impl Sender {
         self.window = frames.into();
     }
 
+    /// A frame that so many later sendings have overtaken is lost from now on.
+    pub(crate) fn set_reordering(&mut self, sendings: u64) {
+        self.reordering = sendings;
+    }
+
+    /// A frame that was sent so often and lost is given up from now on.
+    pub(crate) fn set_attempts(&mut self, attempts: u8) {
+        self.attempts = Some(attempts);
+    }
+
     /// Whether a packet waits to be cut, wholly or partly.
     pub(crate) const fn is_pending(&self) -> bool {
         self.cut.is_some()
@@ -116,6 +134,11 @@ impl Sender {
         self.marks = Marks::of(&packet).without_dscp();
         self.packets.push_back(packet);
         self.cut = Some(0);
+    }
+
+    /// Whether rule 1 applies: a frame is flagged.
+    pub(crate) fn has_flagged(&self) -> bool {
+        !self.flagged.is_empty()
     }
 
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
@@ -319,13 +342,55 @@ impl Sender {
     fn flag(&mut self, heard: u64, (start, end): (u64, u64), is_open: bool) {
         while let Some((serial, sequence)) = self.oldest() {
             let is_told = start <= sequence && (sequence < end || is_open);
-            if serial + REORDERING > heard || !is_told {
+            if serial + self.reordering > heard || !is_told {
                 return;
             }
             self.by_age.pop_front();
-            self.flagged.insert(sequence);
             self.flags += 1;
+            if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
+                self.settle(sequence, sequence + 1);
+                self.given_up += 1;
+            } else {
+                self.flagged.insert(sequence);
+            }
         }
+    }
+
+    /// The first frame that has not come and may still be sent again.
+    pub(crate) fn floor(&self) -> u64 {
+        self.told.run_at(self.base).map_or(self.base, |(_, end)| end)
+    }
+
+    /// The first frame that no cumulative acknowledgement covers.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Frames given up so far.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Whether the latest sending of this frame has arrived is not judged until [`Sender::judge`] says by which sending.
+    pub(crate) fn defer(&mut self, sequence: u64) {
+        if let Some(frame) = self.frame_mut(sequence) {
+            frame.serial = DEFERRED;
+        }
+    }
+
+    /// A frame that was deferred is lost if it is missing although the sending `serial` has come.
+    pub(crate) fn judge(&mut self, sequence: u64, serial: u64) {
+        if let Some(frame) = self.frame_mut(sequence)
+            && frame.serial == DEFERRED
+            && !frame.is_received
+        {
+            frame.serial = serial;
+            self.by_age.push_back((serial, sequence));
+        }
+    }
+
+    fn frame_mut(&mut self, sequence: u64) -> Option<&mut Frame> {
+        self.frames.get_mut(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
     }
 
     /// Starts anew with an empty window; answers how many packets were given up for that.
@@ -334,15 +399,17 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let flags = self.flags;
-        *self = Self::new(self.window as u32);
-        self.flags = flags;
+        let Self { flags, given_up, attempts, reordering, .. } = *self;
+        *self = Self { flags, given_up, attempts, reordering, ..Self::new(self.window as u32) };
         if let Some(packet) = pending {
             self.offer(packet);
         }
         unsure
     }
 }
+
+/// In place of a frame's serial: it is not to be judged yet.
+const DEFERRED: u64 = u64::MAX;
 
 /// How often an idle line carries a frame before anything is heard of it, if so many 256ths of all frames are lost: until fewer than
 /// one in a thousand is lost each time. Ours: while TCP is still opening its window, and for whoever waits for a page, nothing

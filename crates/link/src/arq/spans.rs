@@ -15,7 +15,7 @@ impl Spans {
     }
 
     /// The run that `number` is in.
-    fn run_at(&self, number: u64) -> Option<(u64, u64)> {
+    pub(crate) fn run_at(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.ends.range(..=number).next_back()?;
         (number < end).then_some((start, end))
     }

@@ -11,8 +11,11 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rate};
 
 use super::*;
-use crate::arq::Order;
-use crate::arq::frame::{Progress, Report};
+use crate::arq::frame::{Part, Progress, push_varint};
+use crate::arq::sequence::SPACE;
+use crate::arq::{MAX_WINDOW, Order, Receiver, TRAILER_LEN};
+use crate::endpoint::FrameKind;
+use crate::ready::Ready;
 
 /// Frames of up to 100 bytes 1 ms each.
 const LINE: LineLimits = LineLimits::new(100, Some(Rate::from_bps(800_000)));

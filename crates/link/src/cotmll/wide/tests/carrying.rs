@@ -21,7 +21,7 @@ fn on_a_clean_line_every_frame_is_sent_once() {
 fn a_side_with_nothing_to_say_is_silent() {
     let mut pair = Pair::new(Config::default(), 5);
     assert_eq!(pair.carry((0..3).map(|n| packet(1, n, 60)), 50, &mut intact).len(), 3);
-    let sent = |pair: &Pair| [0, 1].map(|side| pair.ends[side].serial);
+    let sent = |pair: &Pair| [0, 1].map(|side| pair.ends[side].core.serial);
     let before = sent(&pair);
     pair.carry([], 1000, &mut intact);
     assert_eq!(sent(&pair), before);
@@ -260,7 +260,7 @@ fn what_is_sent_once_may_overtake_everything() {
         b.poll_frame(now, &mut report).unwrap();
         a.handle_frame(now, &report).unwrap();
     }
-    assert_eq!((a.in_flight(), a.sender.flags()), (0, 0));
+    assert_eq!((a.in_flight(), a.core.sender.flags()), (0, 0));
     assert_eq!(std::iter::from_fn(|| b.poll_packet()).count(), 200);
 }
 
@@ -283,5 +283,5 @@ fn another_rate_has_another_window() {
     let window = Config::default().window(&line(16_000));
     assert!(window > 8000);
     assert_eq!(fill(&mut end), window.into());
-    assert_eq!((end.news.worth, end.tail_pause), (2, TAIL_PAUSE));
+    assert_eq!((end.core.news.worth, end.tail_pause), (2, TAIL_PAUSE));
 }

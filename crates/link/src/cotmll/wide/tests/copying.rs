@@ -21,12 +21,12 @@ fn lossy() -> Pair {
 /// In how many of the 20 steps until the next packet is acknowledged it is sent, and before how many of them that is urgent.
 fn sendings(pair: &mut Pair) -> (u64, usize) {
     pair.ends[0].offer(pair.now, packet(1, 0, 60), Treatment::default()).unwrap();
-    let (before, mut urgent) = (pair.ends[0].serial, 0);
+    let (before, mut urgent) = (pair.ends[0].core.serial, 0);
     for _ in 0..20 {
         urgent += usize::from(pair.ends[0].demand(pair.now + MS) == Demand::Fresh);
         pair.step(&mut intact);
     }
-    (pair.ends[0].serial - before, urgent)
+    (pair.ends[0].core.serial - before, urgent)
 }
 
 #[test]
@@ -54,9 +54,7 @@ fn a_line_without_a_rate_carries_no_copies() {
     for (rate, demand) in [(None, Demand::Nothing), (Some(Rate::from_bps(800_000)), Demand::Fresh)] {
         let mut end = Wide::new(Config::default(), &LineLimits::new(100, rate));
         let mut told = Vec::new();
-        let (first, last, sequence, serial) = (false, false, 0, 1);
-        let fields = Fields { class: Class::Control, first, last, sequence, serial };
-        fields.emit(0, Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
+        Fields::control(1).emit(0, Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
         end.handle_frame(Instant::ZERO, &told).unwrap();
         end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::default()).unwrap();
         end.poll_frame(Instant::ZERO, &mut Vec::new());

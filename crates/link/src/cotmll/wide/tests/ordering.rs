@@ -37,11 +37,9 @@ fn packets_wait_for_their_own_flow_only() {
 fn those_that_waited_follow_in_turn() {
     let mut receiver = Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
-    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
     let mut take = |sequence, back, payload: &[u8]| {
-        let class = Class::Reliable;
-        let frame = Frame { class, first: true, last: true, sequence, back, serial: 0, report, payload };
-        receiver.handle(&frame, &mut ready).unwrap();
+        let part = Part { first: true, last: true, sequence, back, payload };
+        receiver.handle(&part, &mut ready).unwrap();
         core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect::<Vec<_>>()
     };
     assert_eq!(take(5, 2, &[5]), []);
@@ -56,10 +54,8 @@ fn those_that_waited_follow_in_turn() {
 
 /// A receiver gets a frame with one byte, its own number.
 fn arrive(receiver: &mut Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
-    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
-    let (class, payload) = (Class::Reliable, [sequence as u8]);
-    let frame = Frame { class, first, last, sequence, back: 0, serial: 0, report, payload: &payload };
-    receiver.handle(&frame, ready).unwrap();
+    let part = Part { first, last, sequence, back: 0, payload: &[sequence as u8] };
+    receiver.handle(&part, ready).unwrap();
 }
 
 /// A packet of several frames goes up when the last of them comes, whichever that is.
@@ -95,17 +91,7 @@ fn what_is_held_beyond_a_gap_is_bounded_in_bytes() {
     let mut receiver = Receiver::new(Order::Link);
     let mut ready = Ready::holding(10_000);
     let payload = vec![7; 60_000];
-    let report = Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
-    let frame = |sequence| Frame {
-        class: Class::Reliable,
-        first: true,
-        last: true,
-        sequence,
-        back: 0,
-        serial: 0,
-        report,
-        payload: &payload,
-    };
+    let frame = |sequence| Part { first: true, last: true, sequence, back: 0, payload: &payload };
     let fitting = (256 << 20) / 60_000;
     for sequence in 1..=fitting {
         receiver.handle(&frame(sequence), &mut ready).unwrap();
