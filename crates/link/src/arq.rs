@@ -7,6 +7,8 @@ mod alarm;
 pub(crate) mod core;
 pub(crate) mod frame;
 mod order;
+#[cfg(test)]
+pub(crate) mod pair;
 mod receiver;
 pub(crate) mod sender;
 pub(crate) mod sequence;

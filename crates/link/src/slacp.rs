@@ -297,8 +297,10 @@ impl Endpoint for Slacp {
         }
         let handled = self.core.handle_payload(now, &frame);
         self.handle_block(&frame)?;
-        if let Some(floor) = frame.extras.floor {
-            self.core.receiver.on_floor(floor, &mut self.core.ready);
+        if let Some(floor) = frame.extras.floor
+            && self.core.receiver.on_floor(floor, &mut self.core.ready)
+        {
+            self.core.news.on_frame(now);
         }
         handled
     }
@@ -391,3 +393,6 @@ impl Endpoint for Slacp {
 
 /// Where the line has no rate, or a high one.
 const LEAST_FEC_TIMER: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests;

@@ -44,8 +44,8 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// A frame has come.
-    fn on_frame(&mut self, now: Instant) {
+    /// A frame has come, or something else that the peer should know.
+    pub(crate) fn on_frame(&mut self, now: Instant) {
         self.frames = self.frames.saturating_add(1);
         if self.frames >= self.worth {
             self.alarm = Alarm::Due;

@@ -138,10 +138,11 @@ impl Receiver {
     }
 
     /// Takes note that no frame before `floor` will be sent again: those that are missing are given up, and nothing waits for
-    /// them any more.
-    pub(crate) fn on_floor(&mut self, floor: u32, ready: &mut Ready) {
-        let Some(distance) = ahead(self.next, floor).filter(|distance| *distance <= MAX_WINDOW.into()) else {
-            return;
+    /// them any more. Whether there are any.
+    pub(crate) fn on_floor(&mut self, floor: u32, ready: &mut Ready) -> bool {
+        let distance = match ahead(self.next, floor) {
+            Some(distance) if (1..=MAX_WINDOW.into()).contains(&distance) => distance,
+            _ => return false,
         };
         let floor = self.next + distance;
         let there = self.slots.len().min(distance as usize);
@@ -153,6 +154,7 @@ impl Receiver {
             self.next = floor;
             self.received.forget_before(floor);
         }
+        true
     }
 
     /// Moves on over the frames that have been received, and over all before `floor`.

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Ends that have lost every fifth frame for a while, and then none more.
-fn lossy() -> Pair {
-    let mut pair = Pair::new(Config::default(), 10);
+fn lossy() -> Pair<Wide> {
+    let mut pair = pair(Config::default(), 10);
     let mut n = 0;
     let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         n += u32::from(side == 0);
@@ -19,7 +19,7 @@ fn lossy() -> Pair {
 }
 
 /// In how many of the 20 steps until the next packet is acknowledged it is sent, and before how many of them that is urgent.
-fn sendings(pair: &mut Pair) -> (u64, usize) {
+fn sendings(pair: &mut Pair<Wide>) -> (u64, usize) {
     pair.ends[0].offer(pair.now, packet(1, 0, 60), Treatment::default()).unwrap();
     let (before, mut urgent) = (pair.ends[0].core.serial, 0);
     for _ in 0..20 {
@@ -31,12 +31,11 @@ fn sendings(pair: &mut Pair) -> (u64, usize) {
 
 #[test]
 fn frames_are_copied_while_frames_are_lost() {
-    let mut pair = lossy();
-    let (sent, urgent) = sendings(&mut pair);
+    let (sent, urgent) = sendings(&mut lossy());
     // About a fifth is lost, so five sendings or six leave less than one in a thousand.
     assert!((5..=6).contains(&sent) && urgent as u64 == sent, "{urgent} of {sent}");
     // On a line without losses it is sent once.
-    assert_eq!(sendings(&mut Pair::new(Config::default(), 10)), (1, 1));
+    assert_eq!(sendings(&mut pair(Config::default(), 10)), (1, 1));
 }
 
 /// Copies go to an idle line only: new data goes before.

@@ -51,7 +51,8 @@ fn a_frame_far_outside_the_window_costs_nothing() {
     for sequence in [u64::from(MAX_WINDOW), SPACE / 2 - 1] {
         let mut frame = Vec::new();
         let (first, last) = (true, true);
-        let fields = Fields { class: Class::Reliable, first, last, sequence, back: Some(0), ..Fields::control(1) };
+        let fields =
+            Fields { class: Class::Reliable, first, last, sequence, back: Some(0), ..Fields::control(1) };
         fields.begin(&mut frame);
         fields.emit(1, Progress { next: 0, heard: 0, loss: 0 }, true, &mut frame);
         let outside = Err(Discard::OutsideWindow(sequence));

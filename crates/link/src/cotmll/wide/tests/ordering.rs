@@ -4,7 +4,7 @@ use super::*;
 
 /// When each packet of three flows arrives if the first frame is lost: flow 1 has packets 0 and 3, flow 2 packet 1, flow 3 packet 2.
 fn arrivals(ordered: Order) -> Vec<(u32, u64)> {
-    let mut pair = Pair::new(Config { ordered, ..Config::default() }, 10);
+    let mut pair = pair(Config { ordered, ..Config::default() }, 10);
     let mut first = true;
     let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         if side == 0 && core::mem::take(&mut first) {
