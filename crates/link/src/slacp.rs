@@ -360,8 +360,7 @@ impl Endpoint for Slacp {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        let room = arq::frame_payload(line, self.config.frame_payload);
-        self.core.set_line(line, room, arq::window(line, room, self.config.window));
+        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
     }

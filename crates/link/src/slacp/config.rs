@@ -3,9 +3,10 @@
 use base::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::arq::{FramePayload, Order, Window};
+use crate::arq::{self, FramePayload, Order, Window};
 use crate::capabilities::Capabilities;
 use crate::limit::Limit;
+use crate::line::LineLimits;
 
 /// The parameters of SLACP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,18 @@ impl Config {
             carries_super_segments: false,
             wants_fillers: false,
         }
+    }
+
+    /// Bytes of a packet in a full frame on this line.
+    #[must_use]
+    pub fn frame_payload(&self, line: &LineLimits) -> usize {
+        arq::frame_payload(line, self.frame_payload)
+    }
+
+    /// Frames that may be in flight on this line.
+    #[must_use]
+    pub fn window(&self, line: &LineLimits) -> u32 {
+        arq::window(line, self.frame_payload(line), self.window)
     }
 
     pub(super) fn ack_timer(&self) -> Duration {
