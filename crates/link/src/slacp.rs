@@ -185,15 +185,15 @@ impl Slacp {
     /// Takes what a frame reports.
     fn handle_report(&mut self, frame: &Frame<'_>) {
         let mut heard = self.core.heard(frame);
-        if let Some(heard) = &mut heard {
-            if frame.class == Class::Control && frame.last {
-                let silence = Duration::from_millis(frame.sequence.into());
-                let until = silence.saturating_sub(self.config.ack_timer());
-                // As if the one after the last that should have come had come.
-                *heard =
-                    (*heard).max(self.departures.last_within(*heard, until).map_or(0, |serial| serial + 1));
-                self.floor_is_news |= self.core.sender.floor() > self.core.sender.base();
-            }
+        if let Some(heard) = &mut heard
+            && frame.class == Class::Control
+            && frame.last
+        {
+            let silence = Duration::from_millis(frame.sequence.into());
+            let until = silence.saturating_sub(self.config.ack_timer());
+            // As if the one after the last that should have come had come.
+            *heard = (*heard).max(self.departures.last_within(*heard, until).map_or(0, |serial| serial + 1));
+            self.floor_is_news |= self.core.sender.floor() > self.core.sender.base();
         }
         let given_up = self.core.sender.given_up();
         self.core.handle_report(frame, heard);

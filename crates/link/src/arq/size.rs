@@ -26,7 +26,7 @@ pub(crate) fn window(line: &LineLimits, frame_payload: usize, told: Option<Windo
         let frame_bits = frame_payload as u64 * 8;
         (rate.bits_in(WINDOW_TIME) / frame_bits).clamp(LEAST_WINDOW, MAX_WINDOW.into()) as u32
     };
-    told.map(Limit::get).unwrap_or_else(|| line.rate().map_or(MAX_WINDOW, for_rate))
+    told.map_or_else(|| line.rate().map_or(MAX_WINDOW, for_rate), Limit::get)
 }
 
 /// Bytes of a full frame that are kept for the extension, so that data never silences reports. Ours: with an MTU of 1400 for
