@@ -150,7 +150,7 @@ impl Slacp {
         self.close_block(now);
         let start = out.len();
         let block = self.closed.front_mut()?;
-        let (place, sources) = (block.poll(out)?, block.len());
+        let (place, sources) = (block.poll(out)?, block.sources());
         if block.is_done()
             && let Some(block) = self.closed.pop_front()
         {

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use lab::statistics::Spread;
-use link::code::reed_solomon::{decode, encode};
+use link::code::reed_solomon::Plan;
 
 use super::bench::timed;
 
@@ -80,25 +80,23 @@ fn measure((sources, repairs): (usize, usize)) -> [f64; 2] {
     let rate = |seconds: f64| (rounds * sources * FRAME) as f64 / seconds / 1e9;
     let ((), encoding) = timed(|| {
         for _ in 0..rounds {
-            for (index, sum) in coded.iter_mut().enumerate() {
-                sum.fill(0);
-                encode(black_box(&frames).iter().map(Vec::as_slice), index, sum);
-            }
+            coded.iter_mut().for_each(|sum| sum.fill(0));
+            let plan = Plan::encode(black_box(sources), repairs);
+            plan.add(black_box(&frames).iter().map(Vec::as_slice), &mut coded);
             black_box(&mut coded);
         }
     });
-    // The first frames are lost, and every repair has come.
+    // The first frames are lost, and as many repairs have come.
     let lost = repairs.min(sources);
-    let known =
-        (lost..sources).map(|at| (at, &frames[at])).chain((0..lost).map(|at| (sources + at, &coded[at])));
-    let known: Vec<(usize, &[u8])> = known.map(|(number, bytes)| (number, bytes.as_slice())).collect();
+    let numbers: Vec<u8> = (lost as u8..(sources + lost) as u8).collect();
+    let missing: Vec<u8> = (0..lost as u8).collect();
+    let known: Vec<&[u8]> = frames[lost..].iter().chain(&coded[..lost]).map(Vec::as_slice).collect();
     let mut recovered = vec![vec![0; FRAME]; lost];
     let ((), decoding) = timed(|| {
         for _ in 0..rounds {
-            for (missing, sum) in recovered.iter_mut().enumerate() {
-                sum.fill(0);
-                decode(black_box(&known).iter().copied(), missing, sum);
-            }
+            recovered.iter_mut().for_each(|sum| sum.fill(0));
+            Plan::decode(black_box(&numbers), &missing)
+                .add(black_box(&known).iter().copied(), &mut recovered);
             black_box(&mut recovered);
         }
     });

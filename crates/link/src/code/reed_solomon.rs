@@ -9,45 +9,72 @@
 //!   descendants, and a test compares it with one of these.
 //! - Values at other points come from Lagrange's formula: no matrix is inverted.
 
-use super::gf256::{add_multiple, div, mul};
+use super::gf256::{add_multiples, exp, log};
 
 /// Sources and repairs of a block at most, together.
 pub const MAX_FRAMES: usize = 256;
 
-/// Adds a block's repair number `index` to `sum`, which is zeros at least as long as the longest source. Shorter sources
-/// count as if zeros followed.
-///
-/// # Panics
-/// If the block has more than [`MAX_FRAMES`] frames, or a source is longer than `sum`.
-pub fn encode<'a>(sources: impl ExactSizeIterator<Item = &'a [u8]>, index: usize, sum: &mut [u8]) {
-    let count = sources.len();
-    assert!(count + index < MAX_FRAMES, "too many frames for a block");
-    let points: Vec<u8> = (0..count).map(|source| source as u8).collect();
-    for (at, source) in sources.enumerate() {
-        add_multiple(sum, weight(&points, at, (count + index) as u8), source);
-    }
+/// Frames of a block as sums of others: what encoding and decoding have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The wanted frames' weights: those of the first known frame, then those of the second, and so on.
+    weights: Vec<u8>,
+    wanted: usize,
 }
 
-/// Adds a block's source number `missing` to `sum`, zeros as long as the repairs. `known` are exactly as many sources and repairs as the
-/// block has sources, each with its number; those of the repairs follow those of the sources.
-///
-/// # Panics
-/// If two numbers are the same or above 255, or something known is longer than `sum`.
-pub fn decode<'a>(known: impl Iterator<Item = (usize, &'a [u8])> + Clone, missing: usize, sum: &mut [u8]) {
-    let point = |number: usize| u8::try_from(number).expect("a block's frames have numbers below 256");
-    let points: Vec<u8> = known.clone().map(|(number, _)| point(number)).collect();
-    for (at, (_, bytes)) in known.enumerate() {
-        add_multiple(sum, weight(&points, at, point(missing)), bytes);
+impl Plan {
+    /// The first `repairs` repairs of a block of so many sources.
+    ///
+    /// # Panics
+    /// If that is more than [`MAX_FRAMES`].
+    #[must_use]
+    pub fn encode(sources: usize, repairs: usize) -> Self {
+        let number = |at: usize| u8::try_from(at).expect("a block's frames have numbers below 256");
+        let known: Vec<u8> = (0..sources).map(number).collect();
+        let wanted: Vec<u8> = (sources..sources + repairs).map(number).collect();
+        Self::new(&known, &wanted)
     }
-}
 
-/// By how much the value at `points[at]` counts for the value at `point`: Lagrange's polynomial.
-fn weight(points: &[u8], at: usize, point: u8) -> u8 {
-    let others = points.iter().enumerate().filter(|(other, _)| *other != at);
-    let (above, below) = others.fold((1, 1), |(above, below), (_, other)| {
-        (mul(above, point ^ other), mul(below, points[at] ^ other))
-    });
-    div(above, below)
+    /// The frames `wanted` from as many others, `known`, as the block has sources. Repairs are numbered behind the sources.
+    ///
+    /// # Panics
+    /// If a number is in both lists, or in one twice.
+    #[must_use]
+    pub fn decode(known: &[u8], wanted: &[u8]) -> Self {
+        Self::new(known, wanted)
+    }
+
+    /// Lagrange's weights, by logarithms: of point i at p, the product of (p - m) / (i - m) over all other known points m.
+    fn new(known: &[u8], wanted: &[u8]) -> Self {
+        let log_distance = |a: &u8, b: &u8| u32::from(log(a ^ b));
+        let below: Vec<u32> = (0..known.len())
+            .map(|at| {
+                let others = known.iter().enumerate().filter(|(other, _)| *other != at);
+                others.map(|(_, other)| log_distance(&known[at], other)).sum::<u32>() % 255
+            })
+            .collect();
+        let all: Vec<u32> =
+            wanted.iter().map(|point| known.iter().map(|m| log_distance(point, m)).sum()).collect();
+        let mut weights = Vec::with_capacity(known.len() * wanted.len());
+        for (at, below) in known.iter().zip(below) {
+            weights.extend(
+                wanted.iter().zip(&all).map(|(point, all)| exp(all - log_distance(point, at) + 255 - below)),
+            );
+        }
+        Self { weights, wanted: wanted.len() }
+    }
+
+    /// Adds the wanted frames to `sums`, zeros at least as long as the longest known frame. Shorter frames count as if zeros
+    /// followed.
+    ///
+    /// # Panics
+    /// If there are other numbers of frames than were planned for, or a sum is shorter than a known frame.
+    pub fn add<'a>(&self, known: impl ExactSizeIterator<Item = &'a [u8]>, sums: &mut [Vec<u8>]) {
+        assert_eq!((known.len() * self.wanted, sums.len()), (self.weights.len(), self.wanted), "as planned");
+        for (frame, weights) in known.zip(self.weights.chunks(self.wanted.max(1))) {
+            add_multiples(sums, weights, frame);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -64,13 +91,18 @@ mod tests {
 
     fn repairs(sources: &[Vec<u8>], count: usize) -> Vec<Vec<u8>> {
         let len = sources.iter().map(Vec::len).max().unwrap_or(0);
-        (0..count)
-            .map(|index| {
-                let mut sum = vec![0; len];
-                encode(sources.iter().map(Vec::as_slice), index, &mut sum);
-                sum
-            })
-            .collect()
+        let mut sums = vec![vec![0; len]; count];
+        Plan::encode(sources.len(), count).add(sources.iter().map(Vec::as_slice), &mut sums);
+        sums
+    }
+
+    /// The sources of a block that are not among the `k` frames left, whose numbers are given.
+    fn recover(all: &[Vec<u8>], left: &[u8], k: usize) -> Vec<Vec<u8>> {
+        let missing: Vec<u8> = (0..k as u8).filter(|source| !left.contains(source)).collect();
+        let mut sums = vec![vec![0; all[0].len()]; missing.len()];
+        let known = left.iter().map(|number| all[usize::from(*number)].as_slice());
+        Plan::decode(left, &missing).add(known, &mut sums);
+        sums
     }
 
     /// Every way of losing as many frames of a block as it has repairs, and fewer.
@@ -83,13 +115,11 @@ mod tests {
                 if lost.count_ones() as usize > r {
                     continue;
                 }
-                let left = (0..k + r).filter(|frame| lost >> frame & 1 == 0).take(k);
-                let known = left.map(|frame| (frame, all[frame].as_slice()));
-                for missing in (0..k).filter(|frame| lost >> frame & 1 == 1) {
-                    let mut sum = vec![0; 11];
-                    decode(known.clone(), missing, &mut sum);
-                    assert_eq!(sum, sources[missing], "{k}:{r} without {lost:b}");
-                }
+                let left: Vec<u8> =
+                    (0..(k + r) as u8).filter(|frame| lost >> frame & 1 == 0).take(k).collect();
+                let missing =
+                    (0..k).filter(|frame| lost >> frame & 1 == 1).map(|frame| sources[frame].clone());
+                assert_eq!(recover(&all, &left, k), missing.collect::<Vec<_>>(), "{k}:{r} without {lost:b}");
             }
         }
     }
@@ -111,9 +141,11 @@ mod tests {
     proptest! {
         #[test]
         fn shorter_sources_end_in_zeros(lens in prop::collection::vec(0_usize..60, 1..12)) {
-            let short: Vec<Vec<u8>> = lens.iter().zip(sources(lens.len(), 60)).map(|(len, bytes)| bytes[..*len].to_vec()).collect();
+            let long = sources(lens.len(), 60);
+            let short: Vec<_> = lens.iter().zip(&long).map(|(len, bytes)| bytes[..*len].to_vec()).collect();
             let longest = *lens.iter().max().unwrap();
-            let padded: Vec<Vec<u8>> = short.iter().cloned().map(|mut bytes| { bytes.resize(longest, 0); bytes }).collect();
+            let mut padded = short.clone();
+            padded.iter_mut().for_each(|bytes| bytes.resize(longest, 0));
             prop_assert_eq!(repairs(&short, 4), repairs(&padded, 4));
         }
     }
@@ -121,13 +153,8 @@ mod tests {
     #[test]
     fn the_largest_block_has_a_repair_at_every_number() {
         let sources = sources(200, 3);
-        let repairs = repairs(&sources, 56);
-        let known =
-            sources[56..].iter().chain(&repairs).enumerate().map(|(at, bytes)| (at + 56, bytes.as_slice()));
-        for (missing, source) in sources.iter().enumerate().take(56) {
-            let mut sum = [0; 3];
-            decode(known.clone(), missing, &mut sum);
-            assert_eq!(sum, **source);
-        }
+        let all: Vec<Vec<u8>> = sources.iter().cloned().chain(repairs(&sources, 56)).collect();
+        let left: Vec<u8> = (56..=255).collect();
+        assert_eq!(recover(&all, &left, 200), sources[..56]);
     }
 }

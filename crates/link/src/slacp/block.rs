@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use base::Instant;
 
 use crate::arq::frame::{Part, Place};
-use crate::code::reed_solomon;
+use crate::code::reed_solomon::{MAX_FRAMES, Plan};
 
 /// Bytes of a symbol before its payload.
 pub(super) const SYMBOL_FIELDS: usize = 9;
@@ -60,11 +60,12 @@ pub(super) struct Gathering {
 #[derive(Debug)]
 pub(super) struct Closed {
     number: u16,
-    symbols: Vec<Vec<u8>>,
+    /// How many frames redundancy protects.
+    sources: usize,
     pub(super) sequences: Vec<u64>,
-    /// The next frame of redundancy, and how many there are.
+    repairs: Vec<Vec<u8>>,
+    /// The next frame of redundancy.
     next: usize,
-    count: usize,
 }
 
 impl Gathering {
@@ -92,8 +93,10 @@ impl Gathering {
         let number = self.number;
         let next = Self { number: number.wrapping_add(1), ..Self::default() };
         let Self { symbols, sequences, .. } = core::mem::replace(self, next);
-        let count = count.min(reed_solomon::MAX_FRAMES - symbols.len());
-        Closed { number, symbols, sequences, next: 0, count }
+        let count = count.min(MAX_FRAMES - symbols.len());
+        let mut repairs = vec![vec![0; symbols.iter().map(Vec::len).max().unwrap_or(0)]; count];
+        Plan::encode(symbols.len(), count).add(symbols.iter().map(Vec::as_slice), &mut repairs);
+        Closed { number, sources: symbols.len(), sequences, repairs, next: 0 }
     }
 
     /// Forgets the block's frames. The next block has another number.
@@ -104,24 +107,19 @@ impl Gathering {
 
 impl Closed {
     /// How many frames redundancy protects.
-    pub(super) fn len(&self) -> usize {
-        self.symbols.len()
+    pub(super) const fn sources(&self) -> usize {
+        self.sources
     }
 
     /// Whether all redundancy has been sent.
     pub(super) const fn is_done(&self) -> bool {
-        self.next == self.count
+        self.next == self.repairs.len()
     }
 
     /// Appends the next frame of redundancy; its place.
     pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Option<Place> {
-        if self.is_done() {
-            return None;
-        }
-        let start = out.len();
-        out.resize(start + self.symbols.iter().map(Vec::len).max()?, 0);
-        reed_solomon::encode(self.symbols.iter().map(Vec::as_slice), self.next, &mut out[start..]);
-        let index = self.symbols.len() + self.next;
+        out.extend_from_slice(self.repairs.get(self.next)?);
+        let index = self.sources + self.next;
         self.next += 1;
         Some(Place { block: self.number, index: index as u8 })
     }
@@ -202,16 +200,13 @@ impl Block {
             return;
         }
         self.is_complete = true;
-        self.known.sort_unstable_by_key(|(index, _)| *index);
-        let known =
-            self.known[..sources].iter().map(|(index, symbol)| (usize::from(*index), symbol.as_slice()));
-        let longest = known.clone().map(|(_, symbol)| symbol.len()).max().unwrap_or(0);
-        let is_known = |source: usize| self.known.iter().any(|(known, _)| usize::from(*known) == source);
-        for missing in (0..sources).filter(|source| !is_known(*source)) {
-            let mut symbol = vec![0; longest];
-            reed_solomon::decode(known.clone(), missing, &mut symbol);
-            recovered.push(symbol);
-        }
-        self.known = Vec::new();
+        self.known.truncate(sources);
+        let (numbers, symbols): (Vec<u8>, Vec<Vec<u8>>) =
+            core::mem::take(&mut self.known).into_iter().unzip();
+        let missing: Vec<u8> = (0..sources as u8).filter(|source| !numbers.contains(source)).collect();
+        let longest = symbols.iter().map(Vec::len).max().unwrap_or(0);
+        let mut sums = vec![vec![0; longest]; missing.len()];
+        Plan::decode(&numbers, &missing).add(symbols.iter().map(Vec::as_slice), &mut sums);
+        recovered.append(&mut sums);
     }
 }
