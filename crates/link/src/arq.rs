@@ -1,7 +1,7 @@
 //! Selective repeat over a large window: what protocols with frames of any length and exact reports have in common.
 //!
 //! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
-//! arrived.
+//! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few.
 
 mod alarm;
 pub(crate) mod core;
