@@ -10,8 +10,10 @@
 //! What the paper leaves open, and what is ours:
 //! - Frames and reports are those of wide COTMLL ([`arq`](crate::arq)): a frame is lost if it is missing and a later sending has come.
 //!   Frames that redundancy protects are judged once that has been sent.
-//! - An acknowledgement that is repeated says for how long nothing has come. The sender knows when the last frame that came was
-//!   sent, so it knows which of its frames should have come since.
+//! - An acknowledgement that is repeated says for how long nothing has come, less its timer. The sender knows when the last frame that came
+//!   was sent, so it knows which of its frames should have come since.
+//! - A sender that has heard nothing for seconds while frames are in its window asks for a report, at ever longer intervals. A report that
+//!   has heard the question settles what was sent before it. So no outage, however long, leaves a full window behind.
 //! - Every frame tells, where it differs from what the receiver acknowledged, before which frame nothing will be sent again. The receiver
 //!   then stops waiting for what is missing.
 //! - Packets that ask to be sent once ([`Treatment::ONCE`]) are a class of their own, without acknowledgements.
@@ -44,10 +46,12 @@ pub struct Slacp {
     gathering: Gathering,
     /// When the block that is gathering is complete, however few frames it has.
     fec_timer: Duration,
+    ack_timer: Duration,
     /// Blocks whose redundancy is being sent, oldest first.
     closed: VecDeque<Closed>,
     blocks: Blocks,
     silence: Silence,
+    question: Question,
     departures: Departures,
     /// The floor has risen, and no frame has told so.
     floor_is_news: bool,
@@ -61,6 +65,16 @@ struct Silence {
     /// Acknowledgements repeated since then.
     repeated: u32,
     alarm: Alarm,
+}
+
+/// When a report is asked for.
+#[derive(Debug)]
+struct Question {
+    /// The newest sending that any report has heard of.
+    heard: u64,
+    alarm: Alarm,
+    /// Until the next.
+    pause: Duration,
 }
 
 /// When the latest sendings left.
@@ -77,6 +91,7 @@ struct Counters {
     repair_bytes: u64,
     recovered: u64,
     repeated: u64,
+    asked: u64,
 }
 
 impl Slacp {
@@ -91,9 +106,11 @@ impl Slacp {
             core,
             gathering: Gathering::default(),
             fec_timer: Duration::ZERO,
+            ack_timer: ACK_TIMER,
             closed: VecDeque::new(),
             blocks: Blocks::default(),
             silence: Silence { since: Instant::ZERO, repeated: 0, alarm: Alarm::Off },
+            question: Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION },
             departures: Departures::default(),
             floor_is_news: false,
             counters: Counters::default(),
@@ -104,13 +121,18 @@ impl Slacp {
 
     /// When the block that is gathering is complete, if there is one.
     fn fec_due(&self) -> Option<Instant> {
-        self.gathering.since().map(|since| since + self.fec_timer)
+        self.gathering.latest().map(|latest| latest + self.fec_timer)
     }
 
-    /// Completes the block that is gathering if it is full or has waited long enough.
+    /// Whether the block that is gathering is full or has waited long enough.
+    fn is_complete(&self, now: Instant) -> bool {
+        self.gathering.len() >= self.config.fec_block.get() as usize
+            || self.fec_due().is_some_and(|due| due <= now)
+    }
+
+    /// Completes the block that is gathering if it is time.
     fn close_block(&mut self, now: Instant) {
-        let is_full = self.gathering.len() >= self.config.fec_block.get() as usize;
-        if is_full || self.fec_due().is_some_and(|due| due <= now) {
+        if self.is_complete(now) {
             let count = self.config.fec_ratio.of(self.gathering.len());
             self.closed.push_back(self.gathering.close(count));
         }
@@ -177,20 +199,35 @@ impl Slacp {
         if self.silence.alarm.is_due(now) {
             self.counters.repeated += 1;
             fields.last = true;
-            fields.sequence = self.silence.tell(now, self.config.ack_timer());
+            fields.sequence = self.silence.tell(now, self.ack_timer);
+        }
+        if self.asks(now) {
+            self.counters.asked += 1;
+            fields.first = true;
+            self.question.pause = self.question.pause.saturating_mul(2).min(LONGEST_PAUSE);
+            self.question.alarm = Alarm::At(now + self.question.pause);
         }
         self.core.control(now, &fields, out)
     }
 
+    /// Whether it is time to ask for a report.
+    fn asks(&self, now: Instant) -> bool {
+        self.question.alarm.is_due(now) && self.core.sender.in_flight() > 0
+    }
+
+    /// Whether there is something to tell that no data should keep back.
+    fn has_message(&self, now: Instant) -> bool {
+        self.silence.alarm.is_due(now) || self.asks(now)
+    }
+
     /// Takes what a frame reports.
-    fn handle_report(&mut self, frame: &Frame<'_>) {
+    fn handle_report(&mut self, now: Instant, frame: &Frame<'_>) {
         let mut heard = self.core.heard(frame);
         if let Some(heard) = &mut heard
             && frame.class == Class::Control
             && frame.last
         {
-            let silence = Duration::from_millis(frame.sequence.into());
-            let until = silence.saturating_sub(self.config.ack_timer());
+            let until = Duration::from_millis(frame.sequence.into());
             // As if the one after the last that should have come had come.
             *heard = (*heard).max(self.departures.last_within(*heard, until).map_or(0, |serial| serial + 1));
             self.floor_is_news |= self.core.sender.floor() > self.core.sender.base();
@@ -198,6 +235,10 @@ impl Slacp {
         let given_up = self.core.sender.given_up();
         self.core.handle_report(frame, heard);
         self.floor_is_news |= self.core.sender.given_up() > given_up;
+        // What says nothing new, such as all that comes while the way there is blocked, answers nothing.
+        if let Some(heard) = heard.filter(|heard| *heard > self.question.heard) {
+            self.question = Question { heard, alarm: Alarm::At(now + FIRST_QUESTION), pause: FIRST_QUESTION };
+        }
     }
 
     /// Takes what a frame says of a block, and the frames that this recovers.
@@ -229,7 +270,7 @@ impl Silence {
         self.alarm = Alarm::At(now + ack_timer);
     }
 
-    /// How long it has lasted, in milliseconds, which will be told again after twice as long.
+    /// How long it has lasted beyond the timer, in milliseconds, which will be told again after twice as long.
     fn tell(&mut self, now: Instant, ack_timer: Duration) -> u64 {
         self.repeated += 1;
         self.alarm = if self.repeated < MOST_REPEATED {
@@ -237,13 +278,29 @@ impl Silence {
         } else {
             Alarm::Off
         };
-        (now.saturating_since(self.since).as_nanos() / 1_000_000).min(LONGEST_SILENCE)
+        let beyond = now.saturating_since(self.since).saturating_sub(ack_timer);
+        (beyond.as_nanos() / 1_000_000).min(LONGEST_SILENCE)
     }
 }
 
-/// How often an acknowledgement is repeated: with 200 ms until 13 s, so a frame that is lost by itself after a pause of 6 s is
-/// still found.
+/// How often an acknowledgement is repeated: with 200 ms for 13 s. Then it is for the sender to ask.
 const MOST_REPEATED: u32 = 7;
+
+/// Ours: more than a carrier over the Internet varies.
+const ACK_TIMER: Duration = Duration::from_millis(200);
+
+/// Of the line: what follows the last frame that came may have to wait for longer ones.
+const ACK_FRAMES: u64 = 4;
+
+/// The shortest that may be told.
+const LEAST_ACK_TIMER: Duration = Duration::from_millis(1);
+
+/// After how much silence a report is asked for, then at twice the interval each time. Ours: longer than any satellite's round trip with
+/// its requests for capacity, since acknowledgements that are repeated are to find what was lost before.
+const FIRST_QUESTION: Duration = Duration::from_secs(5);
+
+/// Between two questions at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Milliseconds; as many as the field holds.
 const LONGEST_SILENCE: u64 = (1 << 24) - 1;
@@ -290,10 +347,12 @@ impl Endpoint for Slacp {
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
         let frame = self.core.parse(frame)?;
         self.core.on_serial(&frame);
-        self.handle_report(&frame);
+        self.handle_report(now, &frame);
         self.silence.since = now;
         if frame.class != Class::Control {
-            self.silence.await_next(now, self.config.ack_timer());
+            self.silence.await_next(now, self.ack_timer);
+        } else if frame.first {
+            self.core.news.on_frame(now);
         }
         let handled = self.core.handle_payload(now, &frame);
         self.handle_block(&frame)?;
@@ -308,20 +367,30 @@ impl Endpoint for Slacp {
     fn handle_timeout(&mut self, now: Instant) {
         self.core.news.alarm.handle_timeout(now);
         self.silence.alarm.handle_timeout(now);
+        self.question.alarm.handle_timeout(now);
         self.close_block(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        if let Some(info) = self.core.poll_unreliable(now, out) {
-            return Some(info);
+        let has_message = self.has_message(now);
+        if !has_message
+            && !self.floor_is_news
+            && let Some(info) = self.core.poll_unreliable(now, out)
+        {
+            // Overtaken frames count as lost, and routers keep no order between different DSCPs (RFC 2983, 4.1).
+            return Some(FrameInfo { marks: info.marks.without_dscp(), ..info });
         }
         self.core.serial += 1;
         self.departures.push(now, self.core.serial);
         self.floor_is_news = false;
-        if self.silence.alarm.is_due(now) {
+        if has_message {
             return Some(self.poll_control(now, out));
         }
-        let again = self.poll_retransmission(now, out).or_else(|| self.poll_repair(now, out));
+        if self.core.sender.in_flight() == 0 {
+            self.question.alarm = Alarm::At(now + FIRST_QUESTION);
+        }
+        // A block's redundancy follows its last frame: the receiver keeps few blocks.
+        let again = self.poll_repair(now, out).or_else(|| self.poll_retransmission(now, out));
         if again.is_some() {
             return again;
         }
@@ -339,15 +408,16 @@ impl Endpoint for Slacp {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.core.news.alarm.poll_timeout(), self.silence.alarm.poll_timeout(), self.fec_due()]
+        let question = self.question.alarm.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
+        [self.core.news.alarm.poll_timeout(), self.silence.alarm.poll_timeout(), question, self.fec_due()]
             .into_iter()
             .flatten()
             .min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let has_repairs = !self.closed.is_empty() || self.fec_due().is_some_and(|due| due <= now);
-        if self.core.has_fresh(now) || has_repairs || self.floor_is_news || self.silence.alarm.is_due(now) {
+        let has_repairs = !self.closed.is_empty() || self.is_complete(now);
+        if self.core.has_fresh(now) || has_repairs || self.floor_is_news || self.has_message(now) {
             Demand::Fresh
         } else {
             Demand::Nothing
@@ -363,6 +433,8 @@ impl Endpoint for Slacp {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
+        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);
+        self.ack_timer = self.config.ack_timer.unwrap_or(frames).max(LEAST_ACK_TIMER);
     }
 
     fn reset(&mut self) {
@@ -371,6 +443,7 @@ impl Endpoint for Slacp {
         self.closed.clear();
         self.blocks.reset();
         self.silence.alarm = Alarm::Off;
+        self.question = Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION };
         self.departures = Departures::default();
         self.floor_is_news = false;
     }
@@ -385,6 +458,7 @@ impl Endpoint for Slacp {
             ("frames-given-up", self.core.sender.given_up()),
             ("frames-not-awaited", self.core.receiver.given_up()),
             ("acks-repeated", c.repeated),
+            ("acks-asked-for", c.asked),
         ]);
         counters
     }

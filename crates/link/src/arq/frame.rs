@@ -28,13 +28,14 @@ pub(crate) const MAX_EXTENSION: usize = 255;
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// 000: nothing but a report. Has no sequence number.
+    /// 000: nothing but a report. Has no sequence number. With *first* it asks for a report, with *last* it says for how many
+    /// milliseconds nothing has come, in place of the sequence number: SLACP's.
     Control,
     /// 001: part of a packet that is sent again if necessary.
     Reliable,
     /// 010: part of a packet that is sent once. Has a sequence of its own.
     Unreliable,
-    /// 011: redundancy for the frames of a block, of which it has the number in place of a sequence number.
+    /// 011: redundancy for the frames of a block. In place of a sequence number it has their count.
     Repair,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) first: bool,
     /// The payload ends a packet.
     pub(crate) last: bool,
-    /// The frame's number in its class; 0 in control frames.
+    /// The frame's number in its class, or what [`Class`] says.
     pub(crate) sequence: u32,
     /// Frames back to the last one of the flow's packet before; 0 if that is known to have arrived, or if there is none.
     pub(crate) back: u32,

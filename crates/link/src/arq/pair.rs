@@ -35,7 +35,9 @@ impl<E: Endpoint> Pair<E> {
     pub(crate) fn step(&mut self, fate: Fate<'_>) -> [Vec<Packet>; 2] {
         self.now += MS;
         for (side, (end, line)) in self.ends.iter_mut().zip(&mut self.lines).enumerate() {
-            end.handle_timeout(self.now);
+            if end.poll_timeout().is_some_and(|due| due <= self.now) {
+                end.handle_timeout(self.now);
+            }
             let mut frame = Vec::new();
             let speaks = end.demand(self.now) > Demand::Nothing;
             let info = speaks.then(|| end.poll_frame(self.now, &mut frame)).flatten();

@@ -52,8 +52,8 @@ pub(super) struct Gathering {
     symbols: Vec<Vec<u8>>,
     /// The frames' numbers in the window.
     sequences: Vec<u64>,
-    /// When the first of them joined.
-    since: Option<Instant>,
+    /// When the last of them joined.
+    latest: Option<Instant>,
 }
 
 /// A block whose frames are all on their way; its redundancy is not.
@@ -73,7 +73,7 @@ impl Gathering {
     pub(super) fn push(&mut self, now: Instant, sequence: u64, part: &Part<'_>) -> Place {
         let mut symbol = Vec::with_capacity(SYMBOL_FIELDS + part.payload.len());
         push_symbol(part, &mut symbol);
-        self.since.get_or_insert(now);
+        self.latest = Some(now);
         self.symbols.push(symbol);
         self.sequences.push(sequence);
         Place { block: self.number, index: (self.symbols.len() - 1) as u8 }
@@ -83,9 +83,9 @@ impl Gathering {
         self.symbols.len()
     }
 
-    /// When the first of the block's frames joined, if it has any.
-    pub(super) const fn since(&self) -> Option<Instant> {
-        self.since
+    /// When the last of the block's frames joined, if it has any.
+    pub(super) const fn latest(&self) -> Option<Instant> {
+        self.latest
     }
 
     /// Completes the block, for which `count` frames of redundancy will be sent, and begins the next.
@@ -93,7 +93,7 @@ impl Gathering {
         let number = self.number;
         let next = Self { number: number.wrapping_add(1), ..Self::default() };
         let Self { symbols, sequences, .. } = core::mem::replace(self, next);
-        let count = count.min(MAX_FRAMES - symbols.len());
+        let count = count.min(MAX_FRAMES.saturating_sub(symbols.len()));
         let mut repairs = vec![vec![0; symbols.iter().map(Vec::len).max().unwrap_or(0)]; count];
         Plan::encode(symbols.len(), count).add(symbols.iter().map(Vec::as_slice), &mut repairs);
         Closed { number, sources: symbols.len(), sequences, repairs, next: 0 }
@@ -163,9 +163,11 @@ impl Blocks {
         recovered: &mut Vec<Vec<u8>>,
     ) -> bool {
         let Ok(sources) = u8::try_from(sources) else { return false };
+        if sources == 0 || place.index < sources || symbol.len() < SYMBOL_FIELDS {
+            return false;
+        }
         let block = self.block(place.block);
-        let agrees = block.sources.is_none_or(|told| told == sources);
-        if sources == 0 || place.index < sources || symbol.len() < SYMBOL_FIELDS || !agrees {
+        if block.sources.is_some_and(|told| told != sources) {
             return false;
         }
         block.sources = Some(sources);

@@ -18,12 +18,12 @@ pub struct Config {
     pub fec_ratio: FecRatio,
     /// Frames that are sent again in a block, from 1 to 64; 8 unless told. The paper is silent; ours: a short tail.
     pub fec_block: Limit<1, 64, 8>,
-    /// A block that has waited so long for more frames is complete; two frame times of the line, at least 1 ms, unless told.
+    /// A block whose last frame has waited so long for another is complete; two frame times of the line, at least 1 ms, unless told.
     /// The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec_timer: Option<Duration>,
-    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, three times. Longer
-    /// than the way here varies; 200 ms unless told. The paper is silent.
+    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, seven times in all. Longer
+    /// than the time that frames take varies; 200 ms, or four frame times of the line, unless told. The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_timer: Option<Duration>,
     /// Which packets wait for which.
@@ -62,14 +62,7 @@ impl Config {
     pub fn window(&self, line: &LineLimits) -> u32 {
         arq::window(line, self.frame_payload(line), self.window)
     }
-
-    pub(super) fn ack_timer(&self) -> Duration {
-        self.ack_timer.unwrap_or(ACK_TIMER)
-    }
 }
-
-/// Ours: a few frames' time on the slowest line, and more than a carrier over the Internet varies.
-const ACK_TIMER: Duration = Duration::from_millis(200);
 
 /// Redundancy for each frame, kept in hundredths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

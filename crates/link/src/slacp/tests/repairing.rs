@@ -65,18 +65,26 @@ fn a_lost_tail_is_found_by_a_repeated_acknowledgement() {
     assert_eq!(pair.count(0, "frames-retransmitted"), 2);
     let took = arrived.last().unwrap().0;
     assert!(took < Instant::ZERO + MS.saturating_mul(450), "{took:?}");
-    // And then there is silence.
-    let mut pair = pair_after(20_000);
-    assert_eq!(pair.carry([], 1, &mut intact), []);
-    assert!(pair.ends.iter().all(|end| end.poll_timeout().is_none()));
 }
 
-/// A pair that has carried a packet and then had nothing to do for so many milliseconds.
-fn pair_after(steps: u32) -> Pair<Slacp> {
+/// Seven repetitions, and then nothing wakes anybody.
+#[test]
+fn whoever_has_nothing_to_say_is_silent() {
     let mut pair = pair(Config::default(), 5);
-    assert_eq!(pair.carry(packets(1), steps, &mut intact).len(), 1);
-    assert_eq!(pair.count(1, "acks-repeated"), 7);
-    pair
+    assert_eq!(pair.carry(packets(1), 20_000, &mut intact).len(), 1);
+    assert_eq!((pair.count(1, "acks-repeated"), pair.count(0, "acks-asked-for")), (7, 0));
+    assert!(
+        pair.ends.iter().all(|end| end.poll_timeout().is_none() && end.demand(pair.now) == Demand::Nothing)
+    );
+}
+
+/// Nobody has heard anything yet that could be repeated.
+#[test]
+fn the_loss_of_the_first_frames_is_found_by_asking() {
+    let mut pair = pair(Config::default(), 5);
+    let arrived = pair.carry(packets(3), 6000, &mut losing(&[(0, 1), (1, 1), (2, 1)]));
+    assert_eq!(numbers(&arrived), [0, 1, 2]);
+    assert_eq!(pair.count(0, "acks-asked-for"), 1);
 }
 
 /// With the floor lost too: the receiver says again what it waits for, and is told again.
