@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_channels;
+mod bench_code;
 mod bench_faulkner;
 mod bench_gateway;
 mod bench_scale;

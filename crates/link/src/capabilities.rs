@@ -3,8 +3,8 @@
 /// The properties of a protocol that its surroundings depend on. Every flag is a promise that `tests/capabilities.rs` checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Lost frames are made good, so that a packet arrives although the line loses frames, and it matters how often a
-    /// packet asks to be transmitted.
+    /// Lost frames are made good, all or nearly all, so that a packet arrives although the line loses frames, and it matters how
+    /// often a packet asks to be transmitted.
     pub recovers_losses: bool,
     /// On a line that keeps order, packets of the same [treatment](crate::Treatment) are delivered in the order in which
     /// they were offered, even if frames are lost.

@@ -39,6 +39,7 @@ use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
+use crate::unreliable;
 
 mod by_age;
 mod config;
@@ -47,7 +48,6 @@ mod sender;
 mod sessions;
 mod skip;
 mod trailer;
-mod unreliable;
 pub mod wide;
 mod window;
 mod written;
@@ -141,7 +141,7 @@ impl Cotmll {
         let longest_run = if self.sender.is_urgent() {
             1
         } else if self.sender.has_outstanding() {
-            LONGEST_RUN
+            unreliable::LONGEST_RUN
         } else {
             u32::MAX
         };
@@ -383,10 +383,6 @@ fn header(frame: &[u8]) -> Header {
     let trailer = Trailer::parse(frame).map(|(trailer, _)| trailer);
     Header::Cotmll(trailer.expect("our own frames end with a trailer"))
 }
-
-/// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
-/// find what was lost, and little for a voice to miss.
-const LONGEST_RUN: u32 = 8;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use crate::cotmll::{self, TRAILER_LEN, wide};
 use crate::line::LineLimits;
 use crate::plain;
 use crate::protocol::Protocol;
+use crate::slacp;
 
 /// A protocol that cannot fill its line, and what would. Its `Display` is a sentence for whoever configures the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ enum Remedy {
     Payload(u32),
     /// The wide format, with the window that it chooses.
     Wide,
+    /// SLACP's own window.
+    NoWindow,
 }
 
 impl Protocol {
@@ -45,6 +48,7 @@ impl Protocol {
                 Some(frames * self.frame_payload(line))
             }
             Self::Wide(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
+            Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
         }
     }
 
@@ -55,6 +59,7 @@ impl Protocol {
             Self::Plain(_) => (line.frame_limit() - plain::FRAGMENT_HEADER_LEN) as u64,
             Self::Cotmll(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
             Self::Wide(config) => config.frame_payload(line) as u64,
+            Self::Slacp(config) => config.frame_payload(line) as u64,
         }
     }
 
@@ -99,6 +104,7 @@ impl fmt::Display for Edge {
                 write!(f, "set window = {}, frame-payload = {bytes}", cotmll::Config::default().window.get())
             }
             Some(Remedy::Wide) => f.write_str("set sequence = \"wide\" and no window"),
+            Some(Remedy::NoWindow) => f.write_str("set no window"),
             None => write!(f, "no setting of {name} fills it, protocol = \"plain\" does"),
         }
     }
@@ -107,7 +113,13 @@ impl fmt::Display for Edge {
 /// What to try, the least change first.
 fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
     let wide = (Protocol::Wide(wide::Config::default()), Remedy::Wide);
-    let Protocol::Cotmll(config) = protocol else { return vec![wide] };
+    let config = match protocol {
+        Protocol::Cotmll(config) => config,
+        Protocol::Slacp(config) => {
+            return vec![(Protocol::Slacp(slacp::Config { window: None, ..*config }), Remedy::NoWindow)];
+        }
+        Protocol::Plain(_) | Protocol::Wide(_) => return vec![wide],
+    };
     let window = cotmll::Config { window: cotmll::Config::default().window, ..*config };
     let mut remedies = vec![(Protocol::Cotmll(window), Remedy::Window(window.window.get()))];
     if let Some(payload) = u32::try_from(payload_limit(line)).ok().and_then(|bytes| bytes.try_into().ok()) {
@@ -170,6 +182,10 @@ mod tests {
         let told = wide::Config { window: 100.try_into().ok(), ..wide::Config::default() };
         let edge = Protocol::Wide(told).edge(&line(20), round_trip).unwrap().to_string();
         assert!(edge.ends_with("set sequence = \"wide\" and no window"), "{edge}");
+        assert_eq!(Protocol::Slacp(slacp::Config::default()).edge(&line(100), round_trip), None);
+        let told = slacp::Config { window: 100.try_into().ok(), ..slacp::Config::default() };
+        let edge = Protocol::Slacp(told).edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("set no window"), "{edge}");
     }
 
     #[test]

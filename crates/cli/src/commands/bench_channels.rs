@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Junk initiations a second by which a stranger floods the hub's gateway.
     #[arg(long = "flood", value_name = "DATAGRAMS", default_values_t = [0], value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     floods: Vec<u32>,
-    /// What is between the hosts: none, plain, thesis or wide.
+    /// What is between the hosts: none, plain, thesis, wide or slacp.
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::ALL)]
     schemes: Vec<Scheme>,
     /// The hosts' congestion control.
@@ -65,10 +65,11 @@ enum Scheme {
     Plain,
     Thesis,
     Wide,
+    Slacp,
 }
 
 impl Scheme {
-    const ALL: [Self; 4] = [Self::None, Self::Plain, Self::Thesis, Self::Wide];
+    const ALL: [Self; 5] = [Self::None, Self::Plain, Self::Thesis, Self::Wide, Self::Slacp];
 
     const fn name(self) -> &'static str {
         match self {
@@ -76,6 +77,7 @@ impl Scheme {
             Self::Plain => "plain",
             Self::Thesis => "thesis",
             Self::Wide => "wide",
+            Self::Slacp => "slacp",
         }
     }
 
@@ -86,6 +88,7 @@ impl Scheme {
             Self::Plain => Some("protocol = \"plain\"\n"),
             Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
             Self::Wide => Some("protocol = { cotmll = { sequence = \"wide\" } }\n"),
+            Self::Slacp => Some("protocol = \"slacp\"\n"),
         }
     }
 }

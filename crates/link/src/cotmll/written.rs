@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limit::Limit;
 
-use super::wide::{self, MAX_WINDOW, Order};
+use super::wide;
 use super::{Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, Persistence, ToldBlock};
+use crate::arq::{MAX_WINDOW, Order};
 
 /// The two formats of COTMLL: `sequence = "thesis"` or `"wide"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,16 +1,10 @@
 //! What a scenario or a gateway may say about wide `cotmll`.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::Serialize;
 
-use crate::MAX_PACKET;
+use crate::arq::{self, FramePayload, Order, Window};
 use crate::capabilities::Capabilities;
-use crate::limit::Limit;
 use crate::line::LineLimits;
-
-use base::Duration;
-
-use super::sequence::MAX_WINDOW;
-use super::trailer::TRAILER_LEN;
 
 /// The parameters of wide COTMLL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -18,12 +12,12 @@ use super::trailer::TRAILER_LEN;
 pub struct Config {
     /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<Limit<1, MAX_WINDOW, MAX_WINDOW>>,
+    pub window: Option<Window>,
     /// Which packets wait for which.
     pub ordered: Order,
     /// Bytes of a packet in a frame at most; as many as a frame of the line holds unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub frame_payload: Option<Limit<1, 65_000, 487>>,
+    pub frame_payload: Option<FramePayload>,
 }
 
 impl Config {
@@ -42,83 +36,20 @@ impl Config {
     /// Bytes of a packet in a full frame on this line.
     #[must_use]
     pub fn frame_payload(&self, line: &LineLimits) -> usize {
-        let room = line.frame_limit().min(MAX_PACKET) - TRAILER_LEN - LEAST_EXTENSION;
-        self.frame_payload.map_or(room, |told| room.min(told.get() as usize))
+        arq::frame_payload(line, self.frame_payload)
     }
 
     /// Frames that may be in flight on this line.
     #[must_use]
     pub fn window(&self, line: &LineLimits) -> u32 {
-        let for_rate = |rate: base::Rate| {
-            let frame_bits = self.frame_payload(line) as u64 * 8;
-            (rate.bits_in(WINDOW_TIME) / frame_bits).clamp(LEAST_WINDOW, MAX_WINDOW.into()) as u32
-        };
-        let told = self.window.map(Limit::get);
-        told.unwrap_or_else(|| line.rate().map_or(MAX_WINDOW, for_rate))
+        arq::window(line, self.frame_payload(line), self.window)
     }
 }
-
-/// Which packets wait for a packet that is missing: `ordered = "flow"`, `true` or `false`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// Those of its flow that were sent after it; unless told.
-    #[default]
-    Flow,
-    /// All that were sent after it.
-    Link,
-    /// None.
-    None,
-}
-
-impl Serialize for Order {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Flow => serializer.serialize_str(FLOW),
-            Self::Link => serializer.serialize_bool(true),
-            Self::None => serializer.serialize_bool(false),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Order {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FlowOrBool;
-        impl de::Visitor<'_> for FlowOrBool {
-            type Value = Order;
-            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str("true, false or \"flow\"")
-            }
-            fn visit_bool<E: de::Error>(self, link: bool) -> Result<Order, E> {
-                Ok(if link { Order::Link } else { Order::None })
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Order, E> {
-                if text == FLOW {
-                    Ok(Order::Flow)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-        }
-        deserializer.deserialize_any(FlowOrBool)
-    }
-}
-
-const FLOW: &str = "flow";
-
-/// Bytes of a full frame that are kept for the extension, so that data never silences reports. Ours: with an MTU of 1400 for
-/// packets and 1500 for the carrier, a packet still is one frame.
-const LEAST_EXTENSION: usize = 19;
-
-/// How much of the line's time may be unacknowledged. Ours, and nearly the thesis's: 512 frames take 7.6 s at 262 kbit/s. Where a
-/// fifth of all frames is lost, the last of a thousand needs five round trips.
-const WINDOW_TIME: Duration = Duration::from_secs(8);
-
-/// Frames, however slow the line.
-const LEAST_WINDOW: u64 = 1024;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arq::MAX_WINDOW;
     use base::Rate;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Two ends and the line between them.
+//! Two ends of wide COTMLL, and the line between them.
 
 mod carrying;
 mod copying;
@@ -11,91 +11,12 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rate};
 
 use super::*;
+use crate::arq::frame::{Part, Progress, push_varint};
+use crate::arq::pair::{LINE, MS, Pair, flow_and_number, intact, packet};
+use crate::arq::sequence::SPACE;
+use crate::arq::{MAX_WINDOW, Order, Receiver, TRAILER_LEN};
+use crate::ready::Ready;
 
-/// Frames of up to 100 bytes 1 ms each.
-const LINE: LineLimits = LineLimits::new(100, Some(Rate::from_bps(800_000)));
-const MS: Duration = Duration::from_millis(1);
-
-/// What a line does with the frame that was just put on it.
-type Fate<'a> = &'a mut dyn FnMut(usize, &mut VecDeque<Option<Vec<u8>>>);
-
-struct Pair {
-    ends: [Wide; 2],
-    lines: [VecDeque<Option<Vec<u8>>>; 2],
-    /// Frames that a line holds.
-    delay: usize,
-    now: Instant,
-    /// Frames with data that each line lost.
-    lost: [u64; 2],
+fn pair(config: Config, delay: usize) -> Pair<Wide> {
+    Pair::new(|| Wide::new(config, &LINE), delay)
 }
-
-impl Pair {
-    fn new(config: Config, delay: usize) -> Self {
-        let end = || Wide::new(config, &LINE);
-        Self { ends: [end(), end()], lines: Default::default(), delay, now: Instant::ZERO, lost: [0; 2] }
-    }
-
-    /// A millisecond goes by: each end sends a frame if it has something to say, and one arrives at each.
-    fn step(&mut self, fate: Fate<'_>) -> [Vec<Packet>; 2] {
-        self.now += MS;
-        for (side, (end, line)) in self.ends.iter_mut().zip(&mut self.lines).enumerate() {
-            let mut frame = Vec::new();
-            let speaks = end.demand(self.now) > Demand::Nothing;
-            let info = speaks.then(|| end.poll_frame(self.now, &mut frame)).flatten();
-            assert!(frame.len() <= LINE.frame_limit());
-            line.push_back(info.map(|_| frame));
-            fate(side, line);
-            let was_lost = line.back().is_some_and(Option::is_none);
-            self.lost[side] += u64::from(was_lost && info.is_some_and(|i| i.kind != FrameKind::Control));
-        }
-        for (line, end) in self.lines.iter_mut().zip(self.ends.iter_mut().rev()) {
-            if line.len() > self.delay
-                && let Some(frame) = line.pop_front().flatten()
-            {
-                let _ = end.handle_frame(self.now, &frame);
-            }
-        }
-        self.ends.each_mut().map(|end| core::iter::from_fn(|| end.poll_packet()).collect())
-    }
-
-    /// Hands packets to the first end as it has room, and gives what comes out at the other, with the time, in `steps` steps.
-    fn carry(
-        &mut self,
-        packets: impl IntoIterator<Item = Packet>,
-        steps: u32,
-        fate: Fate<'_>,
-    ) -> Vec<(Instant, Packet)> {
-        let (mut packets, mut arrived) = (packets.into_iter(), Vec::new());
-        for _ in 0..steps {
-            while self.ends[0].has_room(Treatment::UNTIL_DELIVERED)
-                && let Some(packet) = packets.next()
-            {
-                self.ends[0].offer(self.now, packet, Treatment::UNTIL_DELIVERED).unwrap();
-            }
-            let [_, there] = self.step(fate);
-            arrived.extend(there.into_iter().map(|packet| (self.now, packet)));
-        }
-        arrived
-    }
-
-    fn count(&self, side: usize, name: &str) -> u64 {
-        let counters = self.ends[side].counters();
-        counters.iter().find(|(counter, _)| *counter == name).unwrap().1
-    }
-}
-
-/// A UDP packet of `flow` with its number in the last four bytes.
-fn packet(flow: u8, number: u32, len: usize) -> Packet {
-    let mut bytes = vec![0; len.max(32)];
-    (bytes[0], bytes[9], bytes[15]) = (0x45, 17, flow);
-    bytes[21] = flow;
-    bytes[len.max(32) - 4..].copy_from_slice(&number.to_be_bytes());
-    Packet::from_slice(&bytes)
-}
-
-fn flow_and_number(packet: &Packet) -> (u8, u32) {
-    (packet[15], u32::from_be_bytes(*packet.last_chunk().unwrap()))
-}
-
-/// Nothing happens to any frame.
-fn intact(_side: usize, _line: &mut VecDeque<Option<Vec<u8>>>) {}

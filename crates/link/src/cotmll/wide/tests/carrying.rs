@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn on_a_clean_line_every_frame_is_sent_once() {
-    let mut pair = Pair::new(Config::default(), 40);
+    let mut pair = pair(Config::default(), 40);
     let arrived = pair.carry((0..500).map(|n| packet(1, n, 60)), 700, &mut intact);
     let numbers: Vec<u32> = arrived.iter().map(|(_, packet)| flow_and_number(packet).1).collect();
     assert_eq!(numbers, (0..500).collect::<Vec<_>>());
@@ -19,9 +19,9 @@ fn on_a_clean_line_every_frame_is_sent_once() {
 
 #[test]
 fn a_side_with_nothing_to_say_is_silent() {
-    let mut pair = Pair::new(Config::default(), 5);
+    let mut pair = pair(Config::default(), 5);
     assert_eq!(pair.carry((0..3).map(|n| packet(1, n, 60)), 50, &mut intact).len(), 3);
-    let sent = |pair: &Pair| [0, 1].map(|side| pair.ends[side].serial);
+    let sent = |pair: &Pair<Wide>| [0, 1].map(|side| pair.ends[side].core.serial);
     let before = sent(&pair);
     pair.carry([], 1000, &mut intact);
     assert_eq!(sent(&pair), before);
@@ -32,7 +32,7 @@ fn a_side_with_nothing_to_say_is_silent() {
 #[test]
 fn as_many_frames_are_sent_again_as_were_lost() {
     for (loss, seed) in [(0.01, 1), (0.05, 2), (0.2, 3), (0.5, 4)] {
-        let mut pair = Pair::new(Config::default(), 50);
+        let mut pair = pair(Config::default(), 50);
         let mut rng = Rng::named(seed, "losses");
         let mut losing = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
             if rng.unit() < loss
@@ -60,7 +60,7 @@ fn as_many_frames_are_sent_again_as_were_lost() {
 
 #[test]
 fn frames_may_overtake_each_other_by_two() {
-    let mut pair = Pair::new(Config::default(), 20);
+    let mut pair = pair(Config::default(), 20);
     let mut steps = 0;
     let mut overtaking = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         steps += u32::from(side == 0);
@@ -80,7 +80,7 @@ fn frames_may_overtake_each_other_by_two() {
 /// The last frame of all is lost, and nothing follows.
 #[test]
 fn a_lost_tail_is_sent_again() {
-    let mut pair = Pair::new(Config::default(), 20);
+    let mut pair = pair(Config::default(), 20);
     let mut count = 0;
     let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         count += u32::from(side == 0 && line.back().is_some_and(Option::is_some));
@@ -97,7 +97,7 @@ fn a_lost_tail_is_sent_again() {
 
 #[test]
 fn a_blockage_costs_one_round_trip_after_its_end() {
-    let mut pair = Pair::new(Config::default(), 50);
+    let mut pair = pair(Config::default(), 50);
     let mut step = 0;
     let mut blocked = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         step += u32::from(side == 0);
@@ -116,7 +116,7 @@ fn a_blockage_costs_one_round_trip_after_its_end() {
 #[test]
 fn the_window_is_kept() {
     let config = Config { window: Some(10.try_into().unwrap()), ..Config::default() };
-    let mut pair = Pair::new(config, 100);
+    let mut pair = pair(config, 100);
     for n in 0..190 {
         if n % 2 == 0 && pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
             pair.ends[0].offer(pair.now, packet(1, n, 60), Treatment::UNTIL_DELIVERED).unwrap();
@@ -131,7 +131,7 @@ fn the_window_is_kept() {
 
 #[test]
 fn after_a_reset_of_both_ends_what_was_not_cut_goes_on() {
-    let mut pair = Pair::new(Config::default(), 10);
+    let mut pair = pair(Config::default(), 10);
     pair.carry((0..3).map(|n| packet(1, n, 60)), 3, &mut intact);
     pair.ends[0].offer(pair.now, packet(1, 3, 60), Treatment::default()).unwrap();
     assert!(!pair.ends[0].has_room(Treatment::UNTIL_DELIVERED));
@@ -144,7 +144,7 @@ fn after_a_reset_of_both_ends_what_was_not_cut_goes_on() {
 
 #[test]
 fn packets_that_are_sent_once_are_not_repeated_and_let_others_through() {
-    let mut pair = Pair::new(Config::default(), 10);
+    let mut pair = pair(Config::default(), 10);
     let mut drop_every_third = {
         let mut n = 0;
         move |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
@@ -177,7 +177,7 @@ fn packets_that_are_sent_once_are_not_repeated_and_let_others_through() {
 /// Numbers on the air wrap while frames are lost.
 #[test]
 fn numbers_wrap() {
-    let mut pair = Pair::new(Config::default(), 30);
+    let mut pair = pair(Config::default(), 30);
     pair.ends[0].start_at(SPACE - 100);
     pair.ends[1].expect_from(SPACE - 100);
     let mut n = 0;
@@ -204,7 +204,7 @@ proptest! {
         window in 40_u32..200,
     ) {
         let config = Config { ordered, window: Some(window.try_into().unwrap()), frame_payload: None };
-        let mut pair = Pair::new(config, delay);
+        let mut pair = pair(config, delay);
         let mut fates = fates.into_iter();
         let mut fate = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
             let len = line.len();
@@ -260,7 +260,7 @@ fn what_is_sent_once_may_overtake_everything() {
         b.poll_frame(now, &mut report).unwrap();
         a.handle_frame(now, &report).unwrap();
     }
-    assert_eq!((a.in_flight(), a.sender.flags()), (0, 0));
+    assert_eq!((a.in_flight(), a.core.sender.flags()), (0, 0));
     assert_eq!(std::iter::from_fn(|| b.poll_packet()).count(), 200);
 }
 
@@ -283,5 +283,5 @@ fn another_rate_has_another_window() {
     let window = Config::default().window(&line(16_000));
     assert!(window > 8000);
     assert_eq!(fill(&mut end), window.into());
-    assert_eq!((end.news.worth, end.tail_pause), (2, TAIL_PAUSE));
+    assert_eq!((end.core.news.worth, end.tail_pause), (2, TAIL_PAUSE));
 }

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Ends that have lost every fifth frame for a while, and then none more.
-fn lossy() -> Pair {
-    let mut pair = Pair::new(Config::default(), 10);
+fn lossy() -> Pair<Wide> {
+    let mut pair = pair(Config::default(), 10);
     let mut n = 0;
     let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         n += u32::from(side == 0);
@@ -19,24 +19,23 @@ fn lossy() -> Pair {
 }
 
 /// In how many of the 20 steps until the next packet is acknowledged it is sent, and before how many of them that is urgent.
-fn sendings(pair: &mut Pair) -> (u64, usize) {
+fn sendings(pair: &mut Pair<Wide>) -> (u64, usize) {
     pair.ends[0].offer(pair.now, packet(1, 0, 60), Treatment::default()).unwrap();
-    let (before, mut urgent) = (pair.ends[0].serial, 0);
+    let (before, mut urgent) = (pair.ends[0].core.serial, 0);
     for _ in 0..20 {
         urgent += usize::from(pair.ends[0].demand(pair.now + MS) == Demand::Fresh);
         pair.step(&mut intact);
     }
-    (pair.ends[0].serial - before, urgent)
+    (pair.ends[0].core.serial - before, urgent)
 }
 
 #[test]
 fn frames_are_copied_while_frames_are_lost() {
-    let mut pair = lossy();
-    let (sent, urgent) = sendings(&mut pair);
+    let (sent, urgent) = sendings(&mut lossy());
     // About a fifth is lost, so five sendings or six leave less than one in a thousand.
     assert!((5..=6).contains(&sent) && urgent as u64 == sent, "{urgent} of {sent}");
     // On a line without losses it is sent once.
-    assert_eq!(sendings(&mut Pair::new(Config::default(), 10)), (1, 1));
+    assert_eq!(sendings(&mut pair(Config::default(), 10)), (1, 1));
 }
 
 /// Copies go to an idle line only: new data goes before.
@@ -54,9 +53,7 @@ fn a_line_without_a_rate_carries_no_copies() {
     for (rate, demand) in [(None, Demand::Nothing), (Some(Rate::from_bps(800_000)), Demand::Fresh)] {
         let mut end = Wide::new(Config::default(), &LineLimits::new(100, rate));
         let mut told = Vec::new();
-        let (first, last, sequence, serial) = (false, false, 0, 1);
-        let fields = Fields { protocol: SubProtocol::Control, first, last, sequence, serial };
-        fields.emit(0, trailer::Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
+        Fields::control(1).emit(0, Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
         end.handle_frame(Instant::ZERO, &told).unwrap();
         end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::default()).unwrap();
         end.poll_frame(Instant::ZERO, &mut Vec::new());

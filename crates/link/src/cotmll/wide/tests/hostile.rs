@@ -2,14 +2,12 @@
 
 use base::Rng;
 
-use super::trailer::Progress;
 use super::*;
 
 fn bare(next: u64, heard: u64, runs: &[u64]) -> Vec<u8> {
     let mut frame = Vec::new();
     runs.iter().for_each(|number| push_varint(*number, &mut frame));
-    let (first, last, sequence, serial) = (false, false, 0, 1);
-    let fields = Fields { protocol: SubProtocol::Control, first, last, sequence, serial };
+    let fields = Fields::control(1);
     fields.emit(frame.len(), Progress { next, heard, loss: 0 }, true, &mut frame);
     frame
 }
@@ -38,22 +36,24 @@ fn a_report_of_what_was_never_sent_changes_nothing() {
     ] {
         let mut end = sender();
         end.handle_frame(Instant::ZERO, &frame).unwrap();
-        assert_eq!((end.in_flight(), end.sender.flags()), (10, 0), "{frame:?}");
+        assert_eq!((end.in_flight(), end.core.sender.flags()), (10, 0), "{frame:?}");
         assert!(end.counters().contains(&("acks-invalid", 1)), "{frame:?}");
     }
     // The same, as far as it is true.
     let mut end = sender();
     end.handle_frame(Instant::ZERO, &bare(4, 10, &[0, 1, 5])).unwrap();
-    assert_eq!((end.in_flight(), end.sender.flags()), (6, 1));
+    assert_eq!((end.in_flight(), end.core.sender.flags()), (6, 1));
 }
 
 #[test]
 fn a_frame_far_outside_the_window_costs_nothing() {
     let mut end = Wide::new(Config::default(), &LINE);
     for sequence in [u64::from(MAX_WINDOW), SPACE / 2 - 1] {
-        let mut frame = vec![0];
+        let mut frame = Vec::new();
         let (first, last) = (true, true);
-        let fields = Fields { protocol: SubProtocol::Reliable, first, last, sequence, serial: 1 };
+        let fields =
+            Fields { class: Class::Reliable, first, last, sequence, back: Some(0), ..Fields::control(1) };
+        fields.begin(&mut frame);
         fields.emit(1, Progress { next: 0, heard: 0, loss: 0 }, true, &mut frame);
         let outside = Err(Discard::OutsideWindow(sequence));
         assert_eq!(end.handle_frame(Instant::ZERO, &frame), outside);

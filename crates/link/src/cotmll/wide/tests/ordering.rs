@@ -4,7 +4,7 @@ use super::*;
 
 /// When each packet of three flows arrives if the first frame is lost: flow 1 has packets 0 and 3, flow 2 packet 1, flow 3 packet 2.
 fn arrivals(ordered: Order) -> Vec<(u32, u64)> {
-    let mut pair = Pair::new(Config { ordered, ..Config::default() }, 10);
+    let mut pair = pair(Config { ordered, ..Config::default() }, 10);
     let mut first = true;
     let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         if side == 0 && core::mem::take(&mut first) {
@@ -35,13 +35,11 @@ fn packets_wait_for_their_own_flow_only() {
 /// A chain: each packet waits for the one before, of which one after the other comes.
 #[test]
 fn those_that_waited_follow_in_turn() {
-    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut receiver = Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
     let mut take = |sequence, back, payload: &[u8]| {
-        let protocol = SubProtocol::Reliable;
-        let frame = Frame { protocol, first: true, last: true, sequence, back, serial: 0, report, payload };
-        receiver.handle(&frame, &mut ready).unwrap();
+        let part = Part { first: true, last: true, sequence, back, payload };
+        receiver.handle(&part, &mut ready).unwrap();
         core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect::<Vec<_>>()
     };
     assert_eq!(take(5, 2, &[5]), []);
@@ -55,18 +53,16 @@ fn those_that_waited_follow_in_turn() {
 }
 
 /// A receiver gets a frame with one byte, its own number.
-fn arrive(receiver: &mut receiver::Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
-    let (protocol, payload) = (SubProtocol::Reliable, [sequence as u8]);
-    let frame = Frame { protocol, first, last, sequence, back: 0, serial: 0, report, payload: &payload };
-    receiver.handle(&frame, ready).unwrap();
+fn arrive(receiver: &mut Receiver, ready: &mut Ready, sequence: u32, first: bool, last: bool) {
+    let part = Part { first, last, sequence, back: 0, payload: &[sequence as u8] };
+    receiver.handle(&part, ready).unwrap();
 }
 
 /// A packet of several frames goes up when the last of them comes, whichever that is.
 #[test]
 fn a_packet_beyond_a_gap_is_put_together() {
     for last_to_come in 1..4 {
-        let mut receiver = receiver::Receiver::new(Order::Flow);
+        let mut receiver = Receiver::new(Order::Flow);
         let mut ready = Ready::holding(10);
         for sequence in [1, 2, 3].into_iter().filter(|n| *n != last_to_come).chain([last_to_come]) {
             assert!(ready.pop().is_none());
@@ -79,7 +75,7 @@ fn a_packet_beyond_a_gap_is_put_together() {
 /// Only a peer that breaks the rules begins a packet within another.
 #[test]
 fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
-    let mut receiver = receiver::Receiver::new(Order::Flow);
+    let mut receiver = Receiver::new(Order::Flow);
     let mut ready = Ready::holding(10);
     for (sequence, first, last) in [(1, true, false), (3, true, false), (4, false, true), (2, false, false)] {
         arrive(&mut receiver, &mut ready, sequence, first, last);
@@ -92,20 +88,10 @@ fn fragments_that_do_not_fit_together_are_dropped_and_counted() {
 /// A window of long frames beyond a gap takes no more memory than there is; the gap's frame always gets in.
 #[test]
 fn what_is_held_beyond_a_gap_is_bounded_in_bytes() {
-    let mut receiver = receiver::Receiver::new(Order::Link);
+    let mut receiver = Receiver::new(Order::Link);
     let mut ready = Ready::holding(10_000);
     let payload = vec![7; 60_000];
-    let report = trailer::Report { next: 0, heard: 0, loss: 0, is_open: true, runs: &[] };
-    let frame = |sequence| Frame {
-        protocol: SubProtocol::Reliable,
-        first: true,
-        last: true,
-        sequence,
-        back: 0,
-        serial: 0,
-        report,
-        payload: &payload,
-    };
+    let frame = |sequence| Part { first: true, last: true, sequence, back: 0, payload: &payload };
     let fitting = (256 << 20) / 60_000;
     for sequence in 1..=fitting {
         receiver.handle(&frame(sequence), &mut ready).unwrap();

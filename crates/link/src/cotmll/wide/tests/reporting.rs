@@ -35,7 +35,7 @@ fn a_frame_is_worth_a_report_after_five_milliseconds_or_at_once() {
 /// With more gaps than a report has room for, the next goes on, and in the end the sender knows of all.
 #[test]
 fn what_does_not_fit_is_told_later() {
-    let mut pair = Pair::new(Config::default(), 1);
+    let mut pair = pair(Config::default(), 1);
     // Every other frame of 200 is lost.
     let mut n = 0;
     for number in 0..200 {
@@ -55,7 +55,7 @@ fn what_does_not_fit_is_told_later() {
         reports += 1;
     }
     // 86 bytes have room for 42 gaps of two bytes.
-    assert_eq!((reports, pair.ends[0].sender.flags()), (3, 99), "all but the latest three sendings");
+    assert_eq!((reports, pair.ends[0].core.sender.flags()), (3, 99), "all but the latest three sendings");
     assert_eq!(pair.count(0, "acks-invalid"), 0);
 }
 

@@ -13,7 +13,7 @@ use crate::reassembly::Reassembly;
 
 /// The packet that is being cut.
 #[derive(Debug, Default)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     pending: Option<Packet>,
     /// Its marks.
     marks: Marks,
@@ -24,12 +24,12 @@ pub(super) struct Sender {
 impl Sender {
     /// Whether a packet waits to be cut, wholly or partly.
     #[inline]
-    pub(super) const fn is_pending(&self) -> bool {
+    pub(crate) const fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
     /// Takes the next packet; none may be pending.
-    pub(super) fn offer(&mut self, packet: Packet) {
+    pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         self.marks = Marks::of(&packet);
         self.pending = Some(packet);
@@ -37,7 +37,7 @@ impl Sender {
     }
 
     /// Appends the payload of a frame, of at most `room` bytes; `None` if there is none.
-    pub(super) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> Option<Cut> {
+    pub(crate) fn poll(&mut self, room: usize, out: &mut Vec<u8>) -> Option<Cut> {
         let packet = self.pending.as_ref()?;
         let start = self.cut;
         let end = packet.len().min(start + room);
@@ -53,7 +53,7 @@ impl Sender {
     }
 
     /// Starts to count anew; a packet that was partly sent starts again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.cut = 0;
         self.next = 0;
     }
@@ -61,16 +61,16 @@ impl Sender {
 
 /// A frame whose payload is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    pub(super) first: bool,
-    pub(super) last: bool,
-    pub(super) number: u64,
-    pub(super) marks: Marks,
+pub(crate) struct Cut {
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+    pub(crate) number: u64,
+    pub(crate) marks: Marks,
 }
 
 /// Puts the frames together as they come. On the air there are `SPACE` different numbers.
 #[derive(Debug, Default)]
-pub(super) struct Receiver<const SPACE: u64> {
+pub(crate) struct Receiver<const SPACE: u64> {
     /// Frames up to the latest, wrapping with the numbers on the air; `None` before the first.
     next: Option<u64>,
     reassembly: Reassembly,
@@ -80,7 +80,7 @@ pub(super) struct Receiver<const SPACE: u64> {
 
 impl<const SPACE: u64> Receiver<SPACE> {
     /// Takes a frame; a packet that it completes goes to `ready`.
-    pub(super) fn handle(
+    pub(crate) fn handle(
         &mut self,
         number: u32,
         first: bool,
@@ -106,23 +106,23 @@ impl<const SPACE: u64> Receiver<SPACE> {
     }
 
     /// Forgets the sender.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.next = None;
         self.reassembly.abort();
     }
 
     /// Frames that came after later ones.
-    pub(super) const fn late(&self) -> u64 {
+    pub(crate) const fn late(&self) -> u64 {
         self.late
     }
 
     /// Frames that were skipped, modulo the sequence space in each gap.
-    pub(super) const fn missing(&self) -> u64 {
+    pub(crate) const fn missing(&self) -> u64 {
         self.missing
     }
 
     /// Packets of which a fragment was missing.
-    pub(super) const fn incomplete(&self) -> u64 {
+    pub(crate) const fn incomplete(&self) -> u64 {
         self.reassembly.incomplete()
     }
 }
@@ -130,3 +130,7 @@ impl<const SPACE: u64> Receiver<SPACE> {
 /// A number so little behind the expected one is a late frame's; any other tells of a gap. Ours: the line keeps order, so a number
 /// far ahead nearly always means that a blockage swallowed many; 32 are enough for a carrier's duplicates.
 const LATE: u64 = 32;
+
+/// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
+/// find what was lost, and little for a voice to miss.
+pub(crate) const LONGEST_RUN: u32 = 8;

@@ -4,7 +4,7 @@ use base::Instant;
 
 /// When something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alarm {
+pub(crate) enum Alarm {
     /// It is not awaited.
     Off,
     /// From this time on.
@@ -14,13 +14,13 @@ pub(super) enum Alarm {
 }
 
 impl Alarm {
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.is_due(now) {
             *self = Self::Due;
         }
     }
 
-    pub(super) fn is_due(self, now: Instant) -> bool {
+    pub(crate) fn is_due(self, now: Instant) -> bool {
         match self {
             Self::Off => false,
             Self::At(due) => due <= now,
@@ -29,7 +29,7 @@ impl Alarm {
     }
 
     /// When [`Alarm::handle_timeout`] wants to be called.
-    pub(super) const fn poll_timeout(self) -> Option<Instant> {
+    pub(crate) const fn poll_timeout(self) -> Option<Instant> {
         match self {
             Self::At(due) => Some(due),
             Self::Off | Self::Due => None,

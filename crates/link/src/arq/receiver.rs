@@ -8,14 +8,14 @@ use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
-use super::config::Order;
+use super::frame::{Part, Progress, push_varint};
+use super::order::Order;
 use super::sequence::{MAX_WINDOW, ahead};
 use super::spans::Spans;
-use super::trailer::{Frame, Progress, push_varint};
 
 /// The sliding receive window.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     order: Order,
     /// The first frame that has not been received.
     next: u64,
@@ -36,6 +36,7 @@ pub(super) struct Receiver {
     /// Packets beyond a gap whose fragments do not fit together.
     misplaced: u64,
     duplicates: u64,
+    given_up: u64,
 }
 
 /// A frame of the window, missing or received.
@@ -61,7 +62,7 @@ struct Held {
 const HELD_LIMIT: usize = 256 << 20;
 
 impl Receiver {
-    pub(super) fn new(order: Order) -> Self {
+    pub(crate) fn new(order: Order) -> Self {
         Self {
             order,
             next: 0,
@@ -74,16 +75,17 @@ impl Receiver {
             report_from: 0,
             misplaced: 0,
             duplicates: 0,
+            given_up: 0,
         }
     }
 
     #[cfg(test)]
-    pub(super) fn expect_from(&mut self, number: u64) {
+    pub(crate) fn expect_from(&mut self, number: u64) {
         (self.next, self.heard) = (number, number);
     }
 
     /// Takes note of a frame of any class.
-    pub(super) fn on_serial(&mut self, serial: u32) {
+    pub(crate) fn on_serial(&mut self, serial: u32) {
         let Some(distance) = ahead(self.heard, serial) else { return };
         self.heard += distance;
         self.loss -= self.loss / LOSS_MEMORY;
@@ -93,12 +95,12 @@ impl Receiver {
     }
 
     /// What every report tells.
-    pub(super) const fn progress(&self) -> Progress {
+    pub(crate) const fn progress(&self) -> Progress {
         Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8 }
     }
 
     /// Takes a frame of class 001; packets that may go up now go to `ready`.
-    pub(super) fn handle(&mut self, frame: &Frame<'_>, ready: &mut Ready) -> Result<(), Discard> {
+    pub(crate) fn handle(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
         let duplicate = Discard::Duplicate(frame.sequence.into());
         let Some(offset) = ahead(self.next, frame.sequence) else {
             self.duplicates += 1;
@@ -128,20 +130,47 @@ impl Receiver {
         self.slots[at].held = Some(Held { payload, first: frame.first, last: frame.last, back: frame.back });
         self.received.insert(sequence, sequence + 1, |_, _| ());
         if at == 0 {
-            self.advance(ready);
+            self.advance(0, ready);
         } else if self.order != Order::Link {
             self.deliver_around(sequence, ready);
         }
         Ok(())
     }
 
-    /// Moves on over the frames that have been received.
-    fn advance(&mut self, ready: &mut Ready) {
-        while let Some(Slot { held: Some(held), successor }) =
-            self.slots.pop_front_if(|slot| slot.held.is_some())
+    /// Takes note that no frame before `floor` will be sent again: those that are missing are given up, and nothing waits for
+    /// them any more. Whether there are any.
+    pub(crate) fn on_floor(&mut self, floor: u32, ready: &mut Ready) -> bool {
+        let distance = match ahead(self.next, floor) {
+            Some(distance) if (1..=MAX_WINDOW.into()).contains(&distance) => distance,
+            _ => return false,
+        };
+        let floor = self.next + distance;
+        let there = self.slots.len().min(distance as usize);
+        let missing = self.slots.range(..there).filter(|slot| slot.held.is_none()).count() as u64;
+        self.given_up += missing + distance - there as u64;
+        self.advance(floor, ready);
+        if self.next < floor {
+            self.reassembly.abort();
+            self.next = floor;
+            self.received.forget_before(floor);
+        }
+        true
+    }
+
+    /// Moves on over the frames that have been received, and over all before `floor`.
+    fn advance(&mut self, floor: u64, ready: &mut Ready) {
+        while let Some(Slot { held, successor }) =
+            self.slots.pop_front_if(|slot| slot.held.is_some() || self.next < floor)
         {
             let sequence = self.next;
             self.next += 1;
+            let Some(held) = held else {
+                self.reassembly.abort();
+                if successor > 0 {
+                    self.deliver_around(sequence + u64::from(successor), ready);
+                }
+                continue;
+            };
             if let Some(payload) = held.payload {
                 self.held_bytes -= payload.len();
                 let complete = if held.first && held.last {
@@ -219,7 +248,7 @@ impl Receiver {
     /// Appends what there is room for in `space` bytes of what was received beyond `next`; whether that reaches the end.
     ///
     /// What does not fit is told by the reports that follow, each of which starts where the one before ended.
-    pub(super) fn report(&mut self, space: usize, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn report(&mut self, space: usize, out: &mut Vec<u8>) -> bool {
         if self.received.is_empty() {
             return true;
         }
@@ -252,21 +281,26 @@ impl Receiver {
     }
 
     /// Starts anew with an empty window.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.reassembly.abort();
         let empty = Self::new(self.order);
         let before = core::mem::replace(self, empty);
-        (self.reassembly, self.misplaced, self.duplicates) =
-            (before.reassembly, before.misplaced, before.duplicates);
+        (self.reassembly, self.misplaced) = (before.reassembly, before.misplaced);
+        (self.duplicates, self.given_up) = (before.duplicates, before.given_up);
     }
 
     /// Frames received again.
-    pub(super) const fn duplicates(&self) -> u64 {
+    pub(crate) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
+    /// Frames that never came, and will not.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
     /// Packets given up because the peer sent their fragments wrongly, or started afresh.
-    pub(super) const fn incomplete(&self) -> u64 {
+    pub(crate) const fn incomplete(&self) -> u64 {
         self.reassembly.incomplete() + self.misplaced
     }
 }

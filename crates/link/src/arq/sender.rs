@@ -10,13 +10,13 @@ use crate::endpoint::FrameKind;
 use crate::flow;
 use crate::marks::Marks;
 
+use super::frame::Report;
 use super::sequence::{SPACE, beyond};
 use super::spans::Spans;
-use super::trailer::Report;
 
 /// The sliding transmission window.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     window: u64,
     /// First frame in the window: the first that no cumulative acknowledgement covers.
     base: u64,
@@ -30,8 +30,13 @@ pub(super) struct Sender {
     to_copy: VecDeque<u64>,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
-    /// Frames beyond `base` that the receiver has told of.
+    /// Frames from `base` on that the receiver has told of, or that were given up.
     told: Spans,
+    /// Sendings by which a frame may be overtaken before it is taken for lost.
+    reordering: u64,
+    /// Sendings of a frame at most; `None` for as many as it takes.
+    attempts: Option<u8>,
+    given_up: u64,
     outstanding: u64,
     /// Packets of which frames are in the window or still to be cut, oldest first.
     packets: VecDeque<Packet>,
@@ -64,17 +69,17 @@ struct Frame {
 
 /// A frame that was chosen; its payload is already written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chosen {
-    pub(super) kind: FrameKind,
-    pub(super) sequence: u64,
-    pub(super) first: bool,
-    pub(super) last: bool,
-    pub(super) back: u32,
-    pub(super) marks: Marks,
+pub(crate) struct Chosen {
+    pub(crate) kind: FrameKind,
+    pub(crate) sequence: u64,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+    pub(crate) back: u32,
+    pub(crate) marks: Marks,
 }
 
 impl Sender {
-    pub(super) fn new(window: u32) -> Self {
+    pub(crate) fn new(window: u32) -> Self {
         Self {
             window: window.into(),
             base: 0,
@@ -84,6 +89,9 @@ impl Sender {
             to_copy: VecDeque::new(),
             loss: 0,
             told: Spans::default(),
+            reordering: REORDERING,
+            attempts: None,
+            given_up: 0,
             outstanding: 0,
             packets: VecDeque::new(),
             packets_done: 0,
@@ -95,22 +103,32 @@ impl Sender {
     }
 
     #[cfg(test)]
-    pub(super) fn start_at(&mut self, number: u64) {
+    pub(crate) fn start_at(&mut self, number: u64) {
         self.base = number;
     }
 
     /// So many frames may be in flight from now on; those that are beyond stay there.
-    pub(super) fn set_window(&mut self, frames: u32) {
+    pub(crate) fn set_window(&mut self, frames: u32) {
         self.window = frames.into();
     }
 
+    /// A frame that so many later sendings have overtaken is lost from now on.
+    pub(crate) fn set_reordering(&mut self, sendings: u64) {
+        self.reordering = sendings;
+    }
+
+    /// A frame that was sent so often and lost is given up from now on.
+    pub(crate) fn set_attempts(&mut self, attempts: u8) {
+        self.attempts = Some(attempts);
+    }
+
     /// Whether a packet waits to be cut, wholly or partly.
-    pub(super) const fn is_pending(&self) -> bool {
+    pub(crate) const fn is_pending(&self) -> bool {
         self.cut.is_some()
     }
 
     /// Takes the next packet to be cut; none may be pending.
-    pub(super) fn offer(&mut self, packet: Packet) {
+    pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
         self.marks = Marks::of(&packet).without_dscp();
@@ -118,28 +136,33 @@ impl Sender {
         self.cut = Some(0);
     }
 
+    /// Whether rule 1 applies: a frame is flagged.
+    pub(crate) fn has_flagged(&self) -> bool {
+        !self.flagged.is_empty()
+    }
+
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
-    pub(super) fn is_urgent(&self) -> bool {
+    pub(crate) fn is_urgent(&self) -> bool {
         !self.flagged.is_empty() || self.may_cut()
     }
 
     /// Whether an idle line should carry a frame once more, since frames are lost.
-    pub(super) fn may_copy(&self) -> bool {
+    pub(crate) fn may_copy(&self) -> bool {
         self.loss > 0 && !self.to_copy.is_empty()
     }
 
     /// Whether rule 3 would find a frame: one is unacknowledged.
-    pub(super) const fn has_outstanding(&self) -> bool {
+    pub(crate) const fn has_outstanding(&self) -> bool {
         self.outstanding > 0
     }
 
     /// Frames in the window, acknowledged ones behind a gap among them.
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.frames.len() as u64
     }
 
     /// Frames flagged so far.
-    pub(super) const fn flags(&self) -> u64 {
+    pub(crate) const fn flags(&self) -> u64 {
         self.flags
     }
 
@@ -156,7 +179,7 @@ impl Sender {
     }
 
     /// Appends the payload of the frame that the rules choose, of at most `room` bytes; `None` if they choose none.
-    pub(super) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+    pub(crate) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
         if let Some(first) = self.flagged.pop_first() {
             return Some(self.send(FrameKind::Retransmission, first, serial, out));
         }
@@ -248,7 +271,7 @@ impl Sender {
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing.
-    pub(super) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
+    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
         let in_flight = self.in_flight();
         let count = beyond(self.base, report.next);
         let next = self.base + count;
@@ -319,30 +342,74 @@ impl Sender {
     fn flag(&mut self, heard: u64, (start, end): (u64, u64), is_open: bool) {
         while let Some((serial, sequence)) = self.oldest() {
             let is_told = start <= sequence && (sequence < end || is_open);
-            if serial + REORDERING > heard || !is_told {
+            if serial + self.reordering > heard || !is_told {
                 return;
             }
             self.by_age.pop_front();
-            self.flagged.insert(sequence);
             self.flags += 1;
+            if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
+                self.settle(sequence, sequence + 1);
+                self.given_up += 1;
+            } else {
+                self.flagged.insert(sequence);
+            }
         }
+    }
+
+    /// The first frame that has not come and may still be sent again.
+    pub(crate) fn floor(&self) -> u64 {
+        self.told.run_at(self.base).map_or(self.base, |(_, end)| end)
+    }
+
+    /// The first frame that no cumulative acknowledgement covers.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Frames given up so far.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Whether the latest sending of this frame has arrived is not judged until [`Sender::judge`] says by which sending.
+    pub(crate) fn defer(&mut self, sequence: u64) {
+        if let Some(frame) = self.frame_mut(sequence) {
+            frame.serial = DEFERRED;
+        }
+    }
+
+    /// A frame that was deferred is lost if it is missing although the sending `serial` has come.
+    pub(crate) fn judge(&mut self, sequence: u64, serial: u64) {
+        if let Some(frame) = self.frame_mut(sequence)
+            && frame.serial == DEFERRED
+            && !frame.is_received
+        {
+            frame.serial = serial;
+            self.by_age.push_back((serial, sequence));
+        }
+    }
+
+    fn frame_mut(&mut self, sequence: u64) -> Option<&mut Frame> {
+        self.frames.get_mut(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
     }
 
     /// Starts anew with an empty window; answers how many packets were given up for that.
     ///
     /// A packet that was not cut to its end is kept and will be cut from its start.
-    pub(super) fn reset(&mut self) -> u64 {
+    pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let flags = self.flags;
-        *self = Self::new(self.window as u32);
-        self.flags = flags;
+        let Self { flags, given_up, attempts, reordering, .. } = *self;
+        *self = Self { flags, given_up, attempts, reordering, ..Self::new(self.window as u32) };
         if let Some(packet) = pending {
             self.offer(packet);
         }
         unsure
     }
 }
+
+/// In place of a frame's serial: it is not to be judged yet.
+const DEFERRED: u64 = u64::MAX;
 
 /// How often an idle line carries a frame before anything is heard of it, if so many 256ths of all frames are lost: until fewer than
 /// one in a thousand is lost each time. Ours: while TCP is still opening its window, and for whoever waits for a page, nothing
@@ -363,7 +430,7 @@ fn sendings_for(loss: u8) -> u8 {
 const MOST_SENDINGS: u8 = 10;
 
 /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
-pub(super) const REORDERING: u64 = 3;
+pub(crate) const REORDERING: u64 = 3;
 
 /// Flows whose order is kept apart. Two that share a place keep one order, which costs them a wait at worst.
 const FLOWS: usize = 1024;

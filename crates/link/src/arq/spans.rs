@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 /// A set of numbers, kept as runs that do not touch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spans {
+pub(crate) struct Spans {
     /// The end of each run (exclusive) by its start.
     ends: BTreeMap<u64, u64>,
 }
 
 impl Spans {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// The run that `number` is in.
-    fn run_at(&self, number: u64) -> Option<(u64, u64)> {
+    pub(crate) fn run_at(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.ends.range(..=number).next_back()?;
         (number < end).then_some((start, end))
     }
 
     /// Adds `start..end`; `on_new` sees each stretch of it that was not there.
-    pub(super) fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) {
+    pub(crate) fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
@@ -54,7 +54,7 @@ impl Spans {
     }
 
     /// Takes out all numbers before `number`.
-    pub(super) fn forget_before(&mut self, number: u64) {
+    pub(crate) fn forget_before(&mut self, number: u64) {
         while let Some(entry) = self.ends.first_entry()
             && *entry.key() < number
         {
@@ -66,7 +66,7 @@ impl Spans {
     }
 
     /// The runs that end beyond `number`, in order, each without what lies before it.
-    pub(super) fn runs_from(&self, number: u64) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn runs_from(&self, number: u64) -> impl Iterator<Item = (u64, u64)> {
         let start = self.run_at(number).map_or(number, |(start, _)| start);
         self.ends.range(start..).map(move |(&start, &end)| (start.max(number), end))
     }

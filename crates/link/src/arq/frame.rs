@@ -1,4 +1,4 @@
-//! What follows the payload of a wide frame.
+//! What follows the payload of a frame.
 //!
 //! ```text
 //! +---------+-----------+---------+-----------+----------+--------+------+-------+------+
@@ -8,13 +8,13 @@
 //!   n bytes   0 to 255    1         1           3          3        3      3       1      big-endian
 //! ```
 //!
-//! The flags are, from the highest bit: sub-protocol (3), first, last, open; two bits are zero. In front of a packet
+//! The flags are, from the highest bit: class (3), first, last, open, place, floor. In front of a packet
 //! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
-//! Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
+//! Then comes, where its flag is set, the frame's place in a block (2 bytes for the block, 1 for the frame in it), and the floor (3
+//! bytes): wide COTMLL has neither. Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
 //! starts, and in turn how many frames are missing and how many have come. Each number is a varint: seven bits a byte,
 //! the lowest first, and a high bit on all bytes but the last (LEB128).
 
-use crate::cotmll::SubProtocol;
 use crate::endpoint::Discard;
 
 use super::sequence::on_air;
@@ -23,77 +23,155 @@ use super::sequence::on_air;
 pub const TRAILER_LEN: usize = 15;
 
 /// The longest extension.
-pub(super) const MAX_EXTENSION: usize = 255;
+pub(crate) const MAX_EXTENSION: usize = 255;
 
-/// A wide frame, taken apart.
+/// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame<'a> {
-    pub(super) protocol: SubProtocol,
+pub(crate) enum Class {
+    /// 000: nothing but a report. Has no sequence number. With *first* it asks for a report, with *last* it says for how many
+    /// milliseconds nothing has come, in place of the sequence number: SLACP's.
+    Control,
+    /// 001: part of a packet that is sent again if necessary.
+    Reliable,
+    /// 010: part of a packet that is sent once. Has a sequence of its own.
+    Unreliable,
+    /// 011: redundancy for the frames of a block. In place of a sequence number it has their count.
+    Repair,
+}
+
+/// What some protocols say besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extras {
+    /// Where the frame stands in a block that redundancy protects.
+    pub(crate) place: Option<Place>,
+    /// No frame before this one will be sent again.
+    pub(crate) floor: Option<u32>,
+}
+
+/// A frame of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) block: u16,
+    /// Among the block's frames, those of redundancy behind the others.
+    pub(crate) index: u8,
+}
+
+/// A frame, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    pub(crate) class: Class,
     /// The payload starts a packet.
-    pub(super) first: bool,
+    pub(crate) first: bool,
     /// The payload ends a packet.
-    pub(super) last: bool,
-    /// The frame's number in its class; 0 in control frames.
-    pub(super) sequence: u32,
+    pub(crate) last: bool,
+    /// The frame's number in its class, or what [`Class`] says.
+    pub(crate) sequence: u32,
     /// Frames back to the last one of the flow's packet before; 0 if that is known to have arrived, or if there is none.
-    pub(super) back: u32,
+    pub(crate) back: u32,
     /// Counts all frames that were sent, whatever they carry.
-    pub(super) serial: u32,
-    pub(super) report: Report<'a>,
-    pub(super) payload: &'a [u8],
+    pub(crate) serial: u32,
+    pub(crate) extras: Extras,
+    pub(crate) report: Report<'a>,
+    pub(crate) payload: &'a [u8],
+}
+
+/// Part of a packet of class 001.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part<'a> {
+    /// The frame's number.
+    pub(crate) sequence: u32,
+    /// It starts a packet.
+    pub(crate) first: bool,
+    /// It ends a packet.
+    pub(crate) last: bool,
+    /// As [`Frame::back`].
+    pub(crate) back: u32,
+    pub(crate) payload: &'a [u8],
 }
 
 /// What a receiver tells of its window, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Report<'a> {
+pub(crate) struct Report<'a> {
     /// All frames before this one have come.
-    pub(super) next: u32,
+    pub(crate) next: u32,
     /// The newest serial that has come.
-    pub(super) heard: u32,
+    pub(crate) heard: u32,
     /// How often frames are lost lately, one after another counted once, in 256ths.
-    pub(super) loss: u8,
+    pub(crate) loss: u8,
     /// No frame beyond the stretch has come.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     /// The stretch, as [`Report::runs`] reads it.
-    pub(super) runs: &'a [u8],
+    pub(crate) runs: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
+    /// What a frame of class 001 carries.
+    pub(crate) const fn part(&self) -> Part<'a> {
+        let Self { sequence, first, last, back, payload, .. } = *self;
+        Part { sequence, first, last, back, payload }
+    }
+
     /// Takes `frame` apart.
     ///
     /// # Errors
     /// [`Discard::Truncated`] if it is shorter than its fields, [`Discard::Malformed`] with values that no sender writes.
-    pub(super) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
+    pub(crate) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
         let truncated = Discard::Truncated(frame.len());
         let (rest, trailer) = frame.split_last_chunk::<TRAILER_LEN>().ok_or(truncated)?;
         let [flags, extension, numbers @ ..] = trailer;
         let (payload, extension) =
             rest.split_at_checked(rest.len().wrapping_sub((*extension).into())).ok_or(truncated)?;
-        let protocol = match flags >> 5 {
-            0 => SubProtocol::Control,
-            1 => SubProtocol::Reliable,
-            2 => SubProtocol::Unreliable,
+        let class = match flags >> 5 {
+            0 => Class::Control,
+            1 => Class::Reliable,
+            2 => Class::Unreliable,
+            3 => Class::Repair,
             _ => return Err(Discard::Malformed),
         };
-        if flags & UNUSED != 0 {
-            return Err(Discard::Malformed);
-        }
         let first = flags & FIRST != 0;
         let mut runs = extension;
-        let has_back = first && protocol == SubProtocol::Reliable;
+        let has_back = first && class == Class::Reliable;
         let back = if has_back { read_varint(&mut runs).ok_or(Discard::Malformed)? } else { 0 };
+        let extras = Extras::parse(*flags, &mut runs).ok_or(Discard::Malformed)?;
         let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
         let (next, heard, loss) = (number(6), number(9), numbers[12]);
         let report = Report { next, heard, loss, is_open: flags & OPEN != 0, runs };
         let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
-        Ok(Self { protocol, first, last, sequence, back, serial, report, payload })
+        Ok(Self { class, first, last, sequence, back, serial, extras, report, payload })
+    }
+}
+
+impl Extras {
+    fn parse(flags: u8, bytes: &mut &[u8]) -> Option<Self> {
+        let mut extras = Self::default();
+        if flags & PLACE != 0 {
+            let (&[high, low, index], rest) = bytes.split_first_chunk()?;
+            extras.place = Some(Place { block: u16::from_be_bytes([high, low]), index });
+            *bytes = rest;
+        }
+        if flags & FLOOR != 0 {
+            let (&[high, middle, low], rest) = bytes.split_first_chunk()?;
+            extras.floor = Some(u32::from_be_bytes([0, high, middle, low]));
+            *bytes = rest;
+        }
+        Some(extras)
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        if let Some(Place { block, index }) = self.place {
+            out.extend_from_slice(&block.to_be_bytes());
+            out.push(index);
+        }
+        if let Some(floor) = self.floor {
+            out.extend_from_slice(&floor.to_be_bytes()[1..]);
+        }
     }
 }
 
 impl<'a> Report<'a> {
     /// Where the stretch starts, as its distance from `next`, and what it consists of: pairs of frames missing and
     /// frames received. `None` where the bytes are no report; the pairs end early if they are none.
-    pub(super) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
+    pub(crate) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
         let mut bytes = self.runs;
         let from = if bytes.is_empty() { 0 } else { read_varint(&mut bytes)? };
         let pairs = core::iter::from_fn(move || {
@@ -113,32 +191,51 @@ impl<'a> Report<'a> {
 
 /// What every report tells, as the receiver counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
-    pub(super) next: u64,
-    pub(super) heard: u64,
-    pub(super) loss: u8,
+pub(crate) struct Progress {
+    pub(crate) next: u64,
+    pub(crate) heard: u64,
+    pub(crate) loss: u8,
 }
 
 /// What a sender writes behind a payload, but for the report.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields {
-    pub(super) protocol: SubProtocol,
-    pub(super) first: bool,
-    pub(super) last: bool,
-    pub(super) sequence: u64,
-    pub(super) serial: u64,
+pub(crate) struct Fields {
+    pub(crate) class: Class,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+    pub(crate) sequence: u64,
+    pub(crate) serial: u64,
+    /// In front of a packet of class 001.
+    pub(crate) back: Option<u32>,
+    pub(crate) extras: Extras,
 }
 
 impl Fields {
+    /// A frame with nothing but a report.
+    pub(crate) const fn control(serial: u64) -> Self {
+        let extras = Extras { place: None, floor: None };
+        Self { class: Class::Control, first: false, last: false, sequence: 0, serial, back: None, extras }
+    }
+
+    /// Appends what the extension starts with, before the report.
+    pub(crate) fn begin(&self, out: &mut Vec<u8>) {
+        if let Some(back) = self.back {
+            push_varint(back.into(), out);
+        }
+        self.extras.emit(out);
+    }
+
     /// Appends the trailer behind an extension of `extension` bytes.
-    pub(super) fn emit(&self, extension: usize, progress: Progress, is_open: bool, out: &mut Vec<u8>) {
+    pub(crate) fn emit(&self, extension: usize, progress: Progress, is_open: bool, out: &mut Vec<u8>) {
         debug_assert!(extension <= MAX_EXTENSION, "the extension has one byte for its length");
         let flag = |on, bit| if on { bit } else { 0 };
         out.push(
-            (self.protocol as u8) << 5
+            (self.class as u8) << 5
                 | flag(self.first, FIRST)
                 | flag(self.last, LAST)
-                | flag(is_open, OPEN),
+                | flag(is_open, OPEN)
+                | flag(self.extras.place.is_some(), PLACE)
+                | flag(self.extras.floor.is_some(), FLOOR),
         );
         out.push(extension as u8);
         for number in [self.sequence, self.serial, progress.next, progress.heard] {
@@ -149,7 +246,7 @@ impl Fields {
 }
 
 /// Appends a number in as few bytes as it needs.
-pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -174,7 +271,8 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
 const FIRST: u8 = 0b1_0000;
 const LAST: u8 = 0b1000;
 const OPEN: u8 = 0b100;
-const UNUSED: u8 = 0b11;
+const PLACE: u8 = 0b10;
+const FLOOR: u8 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -184,14 +282,16 @@ mod tests {
     #[test]
     fn fields_are_where_the_layout_says() {
         let fields = Fields {
-            protocol: SubProtocol::Reliable,
+            class: Class::Reliable,
             first: true,
             last: false,
             sequence: 0x1_02_03_04,
             serial: 0x05_06_07,
+            back: Some(300),
+            extras: Extras::default(),
         };
         let mut frame = b"payload".to_vec();
-        push_varint(300, &mut frame);
+        fields.begin(&mut frame);
         [3, 1, 200].into_iter().for_each(|number| push_varint(number, &mut frame));
         let progress = Progress { next: 0x08_09_0a, heard: 0x0b_0c_0d, loss: 14 };
         fields.emit(6, progress, true, &mut frame);
@@ -206,11 +306,29 @@ mod tests {
     }
 
     #[test]
+    fn place_and_floor_are_in_front_of_the_report() {
+        let place = Some(Place { block: 0x0102, index: 3 });
+        for extras in [Extras { place, floor: Some(0x04_05_06) }, Extras { place, floor: None }] {
+            let mut frame = b"p".to_vec();
+            let fields = Fields { extras, ..Fields::control(7) };
+            fields.begin(&mut frame);
+            frame.extend([0, 1, 2]);
+            fields.emit(frame.len() - 1, Progress { next: 0, heard: 0, loss: 0 }, false, &mut frame);
+            assert_eq!(frame[1..4], [1, 2, 3]);
+            let parsed = Frame::parse(&frame).unwrap();
+            assert_eq!(
+                (parsed.payload, parsed.extras, parsed.report.runs),
+                (b"p".as_slice(), extras, [0, 1, 2].as_slice())
+            );
+        }
+    }
+
+    #[test]
     fn what_no_sender_writes_is_refused() {
         let bare = |flags, extension| [&[flags, extension], [0; 13].as_slice()].concat();
         assert_eq!(Frame::parse(&[0; 14]), Err(Discard::Truncated(14)));
         assert_eq!(Frame::parse(&bare(0, 1)), Err(Discard::Truncated(15)));
-        for flags in [0b0110_0000, 0b1110_0000, 1, 2] {
+        for flags in [0b1000_0000, 0b1110_0000, 1, 2] {
             assert_eq!(Frame::parse(&bare(flags, 0)), Err(Discard::Malformed));
         }
         // The first frame of a packet has a distance, and numbers end.

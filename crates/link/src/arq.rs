@@ -1,0 +1,27 @@
+//! Selective repeat over a large window: what protocols with frames of any length and exact reports have in common.
+//!
+//! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
+//! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few.
+
+mod alarm;
+pub(crate) mod core;
+pub(crate) mod frame;
+mod order;
+#[cfg(test)]
+pub(crate) mod pair;
+mod receiver;
+pub(crate) mod sender;
+pub(crate) mod sequence;
+mod size;
+mod spans;
+
+pub use frame::TRAILER_LEN;
+pub use order::Order;
+pub use sequence::MAX_WINDOW;
+pub use size::{FramePayload, Window};
+
+pub(crate) use self::core::Core;
+pub(crate) use alarm::Alarm;
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::Sender;
+pub(crate) use size::{frame_payload, window};

@@ -1,0 +1,302 @@
+//! What every endpoint with this window does alike: cutting packets, numbering sendings, reporting, and class 010.
+
+use base::{Duration, Instant, Packet};
+
+use crate::endpoint::{Discard, FrameInfo, FrameKind, Full};
+use crate::line::LineLimits;
+use crate::marks::Marks;
+use crate::ready::Ready;
+use crate::treatment::Treatment;
+use crate::unreliable;
+
+use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::sender::Chosen;
+use super::sequence::{self, MAX_WINDOW, SPACE};
+use super::{Alarm, Order, Receiver, Sender, TRAILER_LEN};
+
+/// One end's windows and what it has to tell.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) line: LineLimits,
+    /// Bytes of a packet in a frame at most.
+    pub(crate) room: usize,
+    /// Sendings so far.
+    pub(crate) serial: u64,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    unreliable_sender: unreliable::Sender,
+    unreliable_receiver: unreliable::Receiver<SPACE>,
+    /// Frames of class 010 that went without one of class 001 between.
+    unreliable_run: u32,
+    pub(crate) news: News,
+    pub(crate) ready: Ready,
+    counters: Counters,
+}
+
+/// What has come since the last report.
+#[derive(Debug)]
+pub(crate) struct News {
+    frames: u32,
+    /// Frames that are worth a report of their own.
+    pub(crate) worth: u32,
+    /// When the news is to be told at the latest.
+    pub(crate) alarm: Alarm,
+}
+
+impl News {
+    /// A frame has come, or something else that the peer should know.
+    pub(crate) fn on_frame(&mut self, now: Instant) {
+        self.frames = self.frames.saturating_add(1);
+        if self.frames >= self.worth {
+            self.alarm = Alarm::Due;
+        } else if self.alarm == Alarm::Off {
+            self.alarm = Alarm::At(now + REPORT_DELAY);
+        }
+    }
+
+    /// A report is on its way, which may have had no room for `all`.
+    fn on_report(&mut self, now: Instant, all: bool) {
+        self.frames = 0;
+        self.alarm = if all { Alarm::Off } else { Alarm::At(now + REPORT_DELAY) };
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    new: u64,
+    retransmissions: u64,
+    fillers: u64,
+    unreliable: u64,
+    control: u64,
+    received: u64,
+    malformed: u64,
+    acks_invalid: u64,
+    packets_reset: u64,
+}
+
+impl Core {
+    /// Nothing said yet, on a line that [`Core::set_line`] is still to tell of.
+    pub(crate) fn new(order: Order) -> Self {
+        Self {
+            line: LineLimits::default(),
+            room: 0,
+            serial: 0,
+            sender: Sender::new(0),
+            receiver: Receiver::new(order),
+            unreliable_sender: unreliable::Sender::default(),
+            unreliable_receiver: unreliable::Receiver::default(),
+            unreliable_run: 0,
+            news: News { frames: 0, worth: 1, alarm: Alarm::Off },
+            ready: Ready::holding(MAX_WINDOW as usize),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Frames carry `room` bytes of a packet at most, and `window` of them may be in flight.
+    pub(crate) fn set_line(&mut self, line: &LineLimits, room: usize, window: u32) {
+        self.line = *line;
+        self.room = room;
+        self.sender.set_window(window);
+        let frame_bits = room as u64 * 8;
+        let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
+        self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
+    }
+
+    /// How long the line takes for a full frame; nothing where it has no rate.
+    pub(crate) fn frame_time(&self) -> Duration {
+        self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(self.room as u64 * 8))
+    }
+
+    pub(crate) fn offer(&mut self, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_room(treatment) {
+            return Err(Full(packet));
+        }
+        if treatment.is_once() {
+            self.unreliable_sender.offer(packet);
+        } else {
+            self.sender.offer(packet);
+        }
+        Ok(())
+    }
+
+    /// One packet of each class waits at most; others should wait where they can be managed.
+    pub(crate) fn has_room(&self, treatment: Treatment) -> bool {
+        if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
+    }
+
+    /// Whether there are packets to be cut, or frames to be sent again, or a report is due.
+    pub(crate) fn has_fresh(&self, now: Instant) -> bool {
+        self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.news.alarm.is_due(now)
+    }
+
+    /// A frame of class 010, if there is one and it is its turn. It counts in no order: its mark may take it past others.
+    pub(crate) fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let longest_run = match (self.sender.is_urgent(), self.sender.has_outstanding()) {
+            (true, _) => 1,
+            (false, true) => unreliable::LONGEST_RUN,
+            (false, false) => u32::MAX,
+        };
+        let start = out.len();
+        let cut = (self.unreliable_run < longest_run)
+            .then(|| self.unreliable_sender.poll(self.room, out))
+            .flatten();
+        let Some(cut) = cut else {
+            self.unreliable_run = 0;
+            return None;
+        };
+        self.unreliable_run = self.unreliable_run.saturating_add(1);
+        self.counters.unreliable += 1;
+        let fields = Fields {
+            class: Class::Unreliable,
+            first: cut.first,
+            last: cut.last,
+            sequence: cut.number,
+            ..Fields::control(self.serial)
+        };
+        self.complete(now, &fields, start, out);
+        Some(whole(FrameKind::New, cut.marks))
+    }
+
+    /// The frame of class 001 that the rules choose, if any; `extras` are told what is in it.
+    pub(crate) fn poll_reliable(
+        &mut self,
+        now: Instant,
+        extras: impl FnOnce(&mut Sender, &Chosen, &[u8]) -> Extras,
+        out: &mut Vec<u8>,
+    ) -> Option<FrameInfo> {
+        let start = out.len();
+        let chosen = self.sender.poll(self.serial, self.room, out)?;
+        match chosen.kind {
+            FrameKind::Retransmission => self.counters.retransmissions += 1,
+            FrameKind::Filler => self.counters.fillers += 1,
+            _ => self.counters.new += 1,
+        }
+        let extras = extras(&mut self.sender, &chosen, &out[start..]);
+        let fields = Fields {
+            class: Class::Reliable,
+            first: chosen.first,
+            last: chosen.last,
+            sequence: chosen.sequence,
+            serial: self.serial,
+            back: chosen.first.then_some(chosen.back),
+            extras,
+        };
+        self.complete(now, &fields, start, out);
+        Some(whole(chosen.kind, chosen.marks))
+    }
+
+    /// A frame that carries nothing but a report, and what `fields` say.
+    pub(crate) fn control(&mut self, now: Instant, fields: &Fields, out: &mut Vec<u8>) -> FrameInfo {
+        self.counters.control += 1;
+        self.complete(now, fields, out.len(), out);
+        whole(FrameKind::Control, Marks::default())
+    }
+
+    /// Appends what follows the payload of a frame that begins at `start`.
+    pub(crate) fn complete(&mut self, now: Instant, fields: &Fields, start: usize, out: &mut Vec<u8>) {
+        let extension = out.len();
+        fields.begin(out);
+        let taken = out.len() - start + TRAILER_LEN;
+        let space =
+            self.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
+        let is_open = self.receiver.report(space, out);
+        fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
+        self.news.on_report(now, is_open);
+    }
+
+    /// Takes a frame apart.
+    pub(crate) fn parse<'a>(&mut self, frame: &'a [u8]) -> Result<Frame<'a>, Discard> {
+        self.counters.received += 1;
+        Frame::parse(frame).inspect_err(|_| self.counters.malformed += 1)
+    }
+
+    /// A frame says what this protocol does not have.
+    pub(crate) fn refuse(&mut self) -> Discard {
+        self.counters.malformed += 1;
+        Discard::Malformed
+    }
+
+    /// Takes note of the sending that a frame is.
+    pub(crate) fn on_serial(&mut self, frame: &Frame<'_>) {
+        if frame.class != Class::Unreliable {
+            self.receiver.on_serial(frame.serial);
+        }
+    }
+
+    /// The sending that a frame's report has heard of, if it was one of ours.
+    pub(crate) fn heard(&self, frame: &Frame<'_>) -> Option<u64> {
+        let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
+        self.serial.checked_sub(behind)
+    }
+
+    /// Takes the report of a frame that has heard of the sending `heard`.
+    pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
+        let valid = heard.is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
+        self.counters.acks_invalid += u64::from(!valid);
+    }
+
+    /// Takes note that a frame has come, and takes a packet's part.
+    pub(crate) fn handle_payload(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+        match frame.class {
+            Class::Control => return Ok(()),
+            Class::Reliable | Class::Unreliable | Class::Repair => self.news.on_frame(now),
+        }
+        match frame.class {
+            Class::Reliable => self.receiver.handle(&frame.part(), &mut self.ready),
+            Class::Unreliable => {
+                let (first, last) = (frame.first, frame.last);
+                self.unreliable_receiver.handle(frame.sequence, first, last, frame.payload, &mut self.ready)
+            }
+            Class::Control | Class::Repair => Ok(()),
+        }
+    }
+
+    /// Packets of which every frame was sent but not all acknowledged are given up and counted, since the peer may
+    /// have delivered them; a packet that was not cut to its end starts again.
+    pub(crate) fn reset(&mut self) {
+        self.counters.packets_reset += self.sender.reset();
+        self.receiver.reset();
+        self.unreliable_sender.reset();
+        self.unreliable_receiver.reset();
+        self.unreliable_run = 0;
+        self.serial = 0;
+        self.news.frames = 0;
+        self.news.alarm = Alarm::Off;
+    }
+
+    pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("frames-new", c.new),
+            ("frames-retransmitted", c.retransmissions),
+            ("frames-filler", c.fillers),
+            ("frames-unreliable", c.unreliable),
+            ("frames-control", c.control),
+            ("frames-flagged", self.sender.flags()),
+            ("frames-received", c.received),
+            ("frames-duplicate", self.receiver.duplicates()),
+            ("frames-late", self.unreliable_receiver.late()),
+            ("frames-missing", self.unreliable_receiver.missing()),
+            ("frames-malformed", c.malformed),
+            ("acks-invalid", c.acks_invalid),
+            ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
+            ("packets-not-taken", self.ready.dropped()),
+            ("packets-reset", c.packets_reset),
+        ]
+    }
+}
+
+/// Frames are complete when they start.
+pub(crate) const fn whole(kind: FrameKind, marks: Marks) -> FrameInfo {
+    FrameInfo { kind, late_len: 0, marks }
+}
+
+/// Of the line's time, what goes by between two bare acknowledgements at least. Ours: little beside any satellite's delay, and up to
+/// 5 % of the capacity of the way back at 6 Mbit/s, ever less above.
+const REPORT_TIME: Duration = Duration::from_millis(2);
+
+/// Frames that are worth a report on the fastest line: 64 take 0.7 ms at 1 Gbit/s.
+const MOST_WORTH: u64 = 64;
+
+/// The longest that a frame's arrival is kept back. Ours.
+const REPORT_DELAY: Duration = Duration::from_millis(5);

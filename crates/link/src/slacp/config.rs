@@ -1,0 +1,128 @@
+//! What a scenario or a gateway may say about `slacp`.
+
+use base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::arq::{self, FramePayload, Order, Window};
+use crate::capabilities::Capabilities;
+use crate::limit::Limit;
+use crate::line::LineLimits;
+
+/// The parameters of SLACP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Config {
+    /// How often a lost frame is sent again, from 0 to 100; once unless told (section 4).
+    pub max_retransmissions: Limit<0, 100, 1>,
+    /// Frames of redundancy for each frame that is sent again, from 0 to 10; one unless told (section 4).
+    pub fec_ratio: FecRatio,
+    /// Frames that are sent again in a block, from 1 to 64; 8 unless told. The paper is silent; ours: a short tail.
+    pub fec_block: Limit<1, 64, 8>,
+    /// A block whose last frame has waited so long for another is complete; two frame times of the line, at least 1 ms, unless told.
+    /// The paper is silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec_timer: Option<Duration>,
+    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, seven times in all. Longer
+    /// than the time that frames take varies; 200 ms, or four frame times of the line, unless told. The paper is silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_timer: Option<Duration>,
+    /// Which packets wait for which.
+    pub ordered: Order,
+    /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// Bytes of a packet in a frame at most; as many as a frame of the line holds unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_payload: Option<FramePayload>,
+}
+
+impl Config {
+    /// What SLACP does with these parameters.
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            recovers_losses: true,
+            keeps_order: matches!(self.ordered, Order::Link),
+            // What was overtaken counts as lost.
+            needs_order: true,
+            // A frame may be given up, and all of the packet with it.
+            carries_super_segments: false,
+            wants_fillers: false,
+        }
+    }
+
+    /// Bytes of a packet in a full frame on this line.
+    #[must_use]
+    pub fn frame_payload(&self, line: &LineLimits) -> usize {
+        arq::frame_payload(line, self.frame_payload)
+    }
+
+    /// Frames that may be in flight on this line.
+    #[must_use]
+    pub fn window(&self, line: &LineLimits) -> u32 {
+        arq::window(line, self.frame_payload(line), self.window)
+    }
+}
+
+/// Redundancy for each frame, kept in hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct FecRatio(u16);
+
+/// A ratio that is too small or too large.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is out of range; allowed are 0 to 10")]
+pub struct RatioOutOfRange(f64);
+
+impl FecRatio {
+    /// Frames of redundancy for so many frames, rounded up.
+    #[must_use]
+    pub const fn of(self, frames: usize) -> usize {
+        (frames * self.0 as usize).div_ceil(100)
+    }
+}
+
+impl Default for FecRatio {
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+impl TryFrom<f64> for FecRatio {
+    type Error = RatioOutOfRange;
+    fn try_from(ratio: f64) -> Result<Self, RatioOutOfRange> {
+        if (0.0..=10.0).contains(&ratio) {
+            Ok(Self((ratio * 100.0).round() as u16))
+        } else {
+            Err(RatioOutOfRange(ratio))
+        }
+    }
+}
+
+impl From<FecRatio> for f64 {
+    fn from(ratio: FecRatio) -> Self {
+        Self::from(ratio.0) / 100.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_s_values_are_the_defaults() {
+        let config = Config::default();
+        assert_eq!((config.max_retransmissions.get(), config.fec_ratio.of(8)), (1, 8));
+    }
+
+    #[test]
+    fn redundancy_is_rounded_up() {
+        let of = |ratio, frames| FecRatio::try_from(ratio).unwrap().of(frames);
+        assert_eq!([of(0.0, 8), of(0.25, 8), of(0.3, 10), of(0.25, 1), of(2.0, 8)], [0, 2, 3, 1, 16]);
+        assert!(
+            FecRatio::try_from(-0.1).is_err()
+                && FecRatio::try_from(10.1).is_err()
+                && FecRatio::try_from(f64::NAN).is_err()
+        );
+    }
+}
