@@ -22,8 +22,8 @@ pub struct Config {
     /// The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec_timer: Option<Duration>,
-    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, seven times in all. Longer
-    /// than the time that frames take varies; 200 ms, or four frame times of the line, unless told. The paper is silent.
+    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, nine times in all. Longer
+    /// than the time that frames take varies; 25 ms, or four frame times of the line, unless told. The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_timer: Option<Duration>,
     /// Which packets wait for which.
