@@ -4,7 +4,7 @@
 //! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few.
 
 mod alarm;
-pub(crate) mod core;
+pub(crate) mod end;
 pub(crate) mod frame;
 mod order;
 #[cfg(test)]
@@ -20,8 +20,8 @@ pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
 
-pub(crate) use self::core::Core;
 pub(crate) use alarm::Alarm;
+pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
 pub(crate) use size::{frame_payload, window};

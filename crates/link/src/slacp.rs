@@ -8,7 +8,7 @@
 //! others stay in the IP queue.
 //!
 //! What the paper leaves open, and what is ours:
-//! - Frames and reports are those of wide COTMLL ([`arq`](crate::arq)): a frame is lost if it is missing and a later sending has come.
+//! - Frames and reports are those of wide COTMLL ([`arq`]): a frame is lost if it is missing and a later sending has come.
 //!   Frames that redundancy protects are judged once that has been sent.
 //! - An acknowledgement that is repeated says for how long nothing has come, less its timer. The sender knows when the last frame that came
 //!   was sent, so it knows which of its frames should have come since.
@@ -22,9 +22,10 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet};
 
+use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::sequence::on_air;
-use crate::arq::{self, Alarm, Core, core};
+use crate::arq::{self, Alarm, Core};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
@@ -190,7 +191,7 @@ impl Slacp {
             ..Fields::control(self.core.serial)
         };
         self.core.complete(now, &fields, start, out);
-        Some(core::whole(FrameKind::Repair, Marks::default()))
+        Some(whole(FrameKind::Repair, Marks::default()))
     }
 
     /// A frame that tells only what has come, or that nothing has.

@@ -46,7 +46,7 @@ struct Up {
     /// The gateways' link protocol: plain, cotmll or slacp.
     #[arg(long, default_value = "cotmll", conflicts_with_all = ["link_config", "no_gateway"])]
     protocol: String,
-    /// A TOML file with the keys of a gateway's [link] table, instead of --protocol; the rate comes from --rate.
+    /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     link_config: Option<PathBuf>,
     /// No gateways: the emulator bridges the two TUN devices.

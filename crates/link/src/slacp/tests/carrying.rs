@@ -114,7 +114,7 @@ fn a_long_gap_makes_many_blocks() {
                 end.handle_timeout(now);
             }
         }
-        arrived.extend(std::iter::from_fn(|| ends[1].poll_packet()));
+        arrived.extend(core::iter::from_fn(|| ends[1].poll_packet()));
     }
     assert_eq!(arrived.len(), 700);
     let counters = ends[0].counters();

@@ -1,4 +1,4 @@
-//! What every endpoint with this window does alike: cutting packets, numbering sendings, reporting, and class 010.
+//! What every end with this window does alike: cutting packets, numbering sendings, reporting, and class 010.
 
 use base::{Duration, Instant, Packet};
 
