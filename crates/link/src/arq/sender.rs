@@ -143,7 +143,7 @@ impl Sender {
 
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
     pub(crate) fn is_urgent(&self) -> bool {
-        !self.flagged.is_empty() || self.may_cut()
+        self.has_flagged() || self.may_cut()
     }
 
     /// Whether an idle line should carry a frame once more, since frames are lost.
