@@ -98,3 +98,23 @@ pub(crate) fn flow_and_number(packet: &Packet) -> (u8, u32) {
 
 /// Nothing happens to any frame.
 pub(crate) fn intact(_side: usize, _line: &mut VecDeque<Option<Vec<u8>>>) {}
+
+/// Each frame has the next fate: lost, overtaken by five, repeated, or nothing; and nothing once there are no more.
+pub(crate) fn fated(fates: Vec<u8>) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>) {
+    let mut fates = fates.into_iter();
+    move |_, line| {
+        let len = line.len();
+        match fates.next() {
+            Some(0..=2) => {
+                line.pop_back();
+                line.push_back(None);
+            }
+            Some(3) if len > 6 => line.swap(len - 1, len - 6),
+            Some(4) => {
+                let again = line.back().cloned().flatten();
+                line.push_back(again);
+            }
+            _ => {}
+        }
+    }
+}

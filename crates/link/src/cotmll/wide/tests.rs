@@ -12,7 +12,7 @@ use base::{Duration, Instant, Packet, Rate};
 
 use super::*;
 use crate::arq::frame::{Part, Progress, push_varint};
-use crate::arq::pair::{LINE, MS, Pair, flow_and_number, intact, packet};
+use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 use crate::arq::sequence::SPACE;
 use crate::arq::{MAX_WINDOW, Order, Receiver, TRAILER_LEN};
 use crate::ready::Ready;

@@ -205,16 +205,7 @@ proptest! {
     ) {
         let config = Config { ordered, window: Some(window.try_into().unwrap()), frame_payload: None };
         let mut pair = pair(config, delay);
-        let mut fates = fates.into_iter();
-        let mut fate = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
-            let len = line.len();
-            match fates.next() {
-                Some(0..=2) => { line.pop_back(); line.push_back(None); }
-                Some(3) if len > 6 => line.swap(len - 1, len - 6),
-                Some(4) => { let again = line.back().cloned().flatten(); line.push_back(again); }
-                _ => {}
-            }
-        };
+        let mut fate = fated(fates);
         let sent: Vec<Packet> =
             packets.iter().enumerate().map(|(n, (flow, len))| packet(*flow, n as u32, *len)).collect();
         let arrived = pair.carry(sent.clone(), 3000, &mut fate);
