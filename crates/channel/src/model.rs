@@ -6,6 +6,7 @@
 //! errors = { erasure = { probability = 0.01 } }
 //! errors = { gilbert-elliott = { f = 0.3, d = "1 s", b = 0.5, c = 0.0 } }
 //! errors = { periodic = { open = "10 s", blocked = "5 s", first = "10 s" } }
+//! errors = { bursts = { interval = ["5 s", "15 s"], length = ["100 ms", "300 ms"] } }
 //! errors = { trace = { file = "outages.csv" } }
 //! errors = { pooled = { links = 4, f = 0.5, d = "1 s" } }
 //! errors = { scripted = { lost = [17, 40] } }
@@ -22,8 +23,10 @@ use base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::capacity;
-use crate::process::{BitErrors, Blockage, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
-use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError};
+use crate::process::{BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
+use crate::timeline::{
+    GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, UniformSpan,
+};
 
 /// What goes wrong on a channel, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -70,6 +73,13 @@ pub enum ErrorModel {
         /// Bit error rate while open.
         #[serde(default)]
         c: Probability,
+    },
+    /// Bursts that no frame survives: Kojo et al. 2005, table 1.
+    Bursts {
+        /// The good time between two, all between the limits equally likely.
+        interval: Limits,
+        /// Their length, likewise; 1 us at least.
+        length: BurstLength,
     },
     /// Blocked when a recording was.
     Trace {
@@ -151,6 +161,10 @@ impl ErrorModel {
                 let first = Instant::ZERO + first.unwrap_or(open.get());
                 Timeline::Periodic(Periodic::new(open.get(), blocked.get(), first))
             }
+            Self::Bursts { interval, length } => {
+                let rng = Rng::named(streams.seed, &format!("{}/blockage", streams.timeline));
+                Timeline::Uniform(Box::new(Uniform::new(interval.get(), length.get(), rng)))
+            }
             Self::Pooled { .. } => Timeline::Overlap(Box::new(Overlap::new(self.links(streams)))),
             Self::Trace { file, recorded, .. } => {
                 let recorded = recorded.clone();
@@ -186,6 +200,7 @@ impl ErrorModel {
             Self::BitErrors { ber } => Box::new(BitErrors::new(*ber, rate, rng("bit-errors"))),
             Self::Erasure { probability } => Box::new(Erasure::new(*probability, rng("erasure"))),
             Self::Scripted { lost } => Box::new(Scripted::new(lost)),
+            Self::Bursts { .. } => Box::new(Bursts::new(self.timeline(streams), rng("bit-errors-blocked"))),
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
                 let blocked = BitErrors::new(*b, rate, rng("bit-errors-blocked"));
                 let open = BitErrors::new(*c, rate, rng("bit-errors"));
@@ -207,7 +222,7 @@ impl ErrorModel {
     #[must_use]
     pub fn depends_on_rate(&self) -> bool {
         match self {
-            Self::None | Self::Erasure { .. } | Self::Scripted { .. } => false,
+            Self::None | Self::Erasure { .. } | Self::Scripted { .. } | Self::Bursts { .. } => false,
             Self::BitErrors { ber } => ber.get() > 0.0,
             Self::GilbertElliott { b, c, .. }
             | Self::Periodic { b, c, .. }
@@ -231,6 +246,10 @@ impl ErrorModel {
                 let (open, blocked) = (open.get().as_secs_f64(), blocked.get().as_secs_f64());
                 Some(capacity::of_blockage(open / (open + blocked), b.get(), c.get()))
             }
+            Self::Bursts { interval, length } => {
+                let [open, blocked] = [interval.get(), length.get()].map(|span| span.mean().as_secs_f64());
+                Some(open / (open + blocked))
+            }
             Self::Trace { .. } => None,
         }
     }
@@ -244,6 +263,7 @@ impl ErrorModel {
                 (f.get() > 0.0).then(|| Duration::from_secs_f64(d.get().as_secs_f64() / f.get()))
             }
             Self::Periodic { open, blocked, .. } => Some(open.get().saturating_add(blocked.get())),
+            Self::Bursts { interval, length } => Some(interval.get().mean() + length.get().mean()),
             Self::None
             | Self::BitErrors { .. }
             | Self::Erasure { .. }
@@ -267,6 +287,7 @@ impl ErrorModel {
                 let open = capacity::open_fraction(self.timeline(streams), range);
                 capacity::of_blockage(open, b.get(), c.get())
             }
+            Self::Bursts { .. } => capacity::open_fraction(self.timeline(streams), range),
             Self::Pooled { links, b, c, .. } => {
                 let open = |timeline| capacity::open_fraction(timeline, range.clone());
                 let open: f64 = self.links(streams).into_iter().map(open).sum();
@@ -348,6 +369,79 @@ impl From<BlockedFraction> for f64 {
     }
 }
 
+/// The shortest and the longest of spans of time: `["5 s", "15 s"]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
+pub struct Limits(UniformSpan);
+
+/// The same of bursts: 1 us at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
+pub struct BurstLength(UniformSpan);
+
+impl Limits {
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> UniformSpan {
+        self.0
+    }
+}
+
+impl BurstLength {
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> UniformSpan {
+        self.0
+    }
+}
+
+/// Two times that are no limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("[\"{0}\", \"{1}\"] are no limits; allowed are the shortest time first, then the longest, up to 24 h")]
+pub struct NotLimits(Duration, Duration);
+
+/// Limits that are no lengths of bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotABurstLength {
+    /// They are not even limits.
+    #[error(transparent)]
+    Limits(#[from] NotLimits),
+    /// A burst of hardly any time.
+    #[error(transparent)]
+    Time(#[from] NotAPositiveTime),
+}
+
+/// Longer ones would be another channel, and sums of them must not overflow.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+impl TryFrom<[Duration; 2]> for Limits {
+    type Error = NotLimits;
+    fn try_from([least, most]: [Duration; 2]) -> Result<Self, NotLimits> {
+        let allowed = least <= most && most <= LONGEST;
+        if allowed { Ok(Self(UniformSpan { least, most })) } else { Err(NotLimits(least, most)) }
+    }
+}
+
+impl TryFrom<[Duration; 2]> for BurstLength {
+    type Error = NotABurstLength;
+    fn try_from(limits: [Duration; 2]) -> Result<Self, NotABurstLength> {
+        PositiveTime::try_from(limits[0])?;
+        Ok(Self(Limits::try_from(limits)?.get()))
+    }
+}
+
+impl From<Limits> for [Duration; 2] {
+    fn from(limits: Limits) -> Self {
+        [limits.0.least, limits.0.most]
+    }
+}
+
+impl From<BurstLength> for [Duration; 2] {
+    fn from(length: BurstLength) -> Self {
+        [length.0.least, length.0.most]
+    }
+}
+
 /// A span of time of at least a microsecond: shorter blockages are bit errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Duration", into = "Duration")]
@@ -409,6 +503,7 @@ mod tests {
             "{ gilbert-elliott = { f = 0.3, d = \"1 s\", b = 0.5, c = 0.0 } }",
             "{ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
             "{ periodic = { open = \"10 s\", blocked = \"5 s\", first = \"10 s\" } }",
+            "{ bursts = { interval = [\"0 s\", \"7 s\"], length = [\"100 ms\", \"100 ms\"] } }",
             "{ trace = { file = \"outages.csv\" } }",
             "{ scripted = { lost = [17, 40] } }",
         ] {
@@ -441,6 +536,14 @@ mod tests {
             ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be 1 us or longer"),
             ("{ gilbert-elliott = { f = 0.1 } }", "missing field `d`"),
             (
+                "{ bursts = { interval = [\"3 s\", \"1 s\"], length = [\"1 s\", \"1 s\"] } }",
+                "[\"3 s\", \"1 s\"] are no limits; allowed are the shortest time first",
+            ),
+            (
+                "{ bursts = { interval = [\"1 s\", \"3 s\"], length = [\"0 s\", \"1 s\"] } }",
+                "the time must be 1 us or longer",
+            ),
+            (
                 "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",
                 "unexpected keys in table: e, available keys: f, d, b, c",
             ),
@@ -457,6 +560,10 @@ mod tests {
         let period = |text| read(text).unwrap().period().map(Duration::as_secs_f64);
         assert_eq!(period("{ gilbert-elliott = { f = 0.25, d = \"1 s\" } }"), Some(4.0));
         assert_eq!(period("{ pooled = { links = 4, f = 0.5, d = \"1 s\" } }"), Some(2.0));
+        assert_eq!(
+            period("{ bursts = { interval = [\"2 s\", \"10 s\"], length = [\"100 ms\", \"300 ms\"] } }"),
+            Some(6.2)
+        );
         assert_eq!(period("{ periodic = { open = \"10 s\", blocked = \"5 s\" } }"), Some(15.0));
         for never in
             ["{ gilbert-elliott = { f = 0, d = \"1 s\" } }", "{ bit-errors = { ber = 1e-5 } }", "\"none\""]

@@ -8,6 +8,7 @@ use base::{Instant, Rng};
 mod binomial;
 mod bit_errors;
 mod blockage;
+mod bursts;
 mod erasure;
 mod error_free;
 mod pooled;
@@ -15,6 +16,7 @@ mod scripted;
 
 pub use bit_errors::BitErrors;
 pub use blockage::Blockage;
+pub use bursts::Bursts;
 pub use erasure::Erasure;
 pub use error_free::ErrorFree;
 pub use pooled::Pooled;

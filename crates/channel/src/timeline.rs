@@ -12,16 +12,18 @@ mod gilbert_elliott;
 mod overlap;
 mod periodic;
 mod trace;
+mod uniform;
 
 pub use gilbert_elliott::GilbertElliott;
 pub use overlap::Overlap;
 pub use periodic::Periodic;
 pub use trace::{Trace, TraceError, TraceErrorKind};
+pub use uniform::{Uniform, UniformSpan};
 
 /// The blocked intervals of one realisation, from the start of the run: an iterator over intervals that are not
 /// empty, do not overlap and come in order.
 ///
-/// [`Timeline::GilbertElliott`] and [`Timeline::Periodic`] go on for ever; take what lies in the time of interest.
+/// All but [`Timeline::Trace`] go on for ever; take what lies in the time of interest.
 #[derive(Clone, Debug)]
 pub enum Timeline {
     /// Never blocked.
@@ -30,6 +32,8 @@ pub enum Timeline {
     GilbertElliott(Box<GilbertElliott>),
     /// Blocked again and again after the same time.
     Periodic(Periodic),
+    /// Blocked in bursts of uniform length, uniform times apart.
+    Uniform(Box<Uniform>),
     /// Blocked when a recording was.
     Trace(Trace),
     /// Blocked when several others all are.
@@ -60,6 +64,7 @@ impl Iterator for Timeline {
             Self::Open => None,
             Self::GilbertElliott(timeline) => timeline.next(),
             Self::Periodic(timeline) => timeline.next(),
+            Self::Uniform(timeline) => timeline.next(),
             Self::Trace(timeline) => timeline.next(),
             Self::Overlap(timeline) => timeline.next(),
         }
