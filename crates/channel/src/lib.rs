@@ -7,13 +7,16 @@
 //! - [`Timeline`] says when a channel is blocked, whatever is sent over it.
 //! - [`Line`] is one direction: rate, propagation delay and errors. [`Channel`] is a pair of them.
 //! - [`Access`] says when a sender may use a line that is not its own.
+//! - [`dama`] is bandwidth on demand: a MAC buffer, requests, and slots that are granted; [`Encapsulation`] what fits into a slot.
 //! - [`capacity`] is the physical bound that any scheme is compared with.
 
 #![forbid(unsafe_code)]
 
 pub mod access;
 pub mod capacity;
+pub mod dama;
 pub mod duplex;
+pub mod encapsulation;
 pub mod line;
 pub mod model;
 pub mod process;
@@ -21,6 +24,7 @@ pub mod timeline;
 
 pub use access::{Access, Grant};
 pub use duplex::Channel;
+pub use encapsulation::Encapsulation;
 pub use line::{End, Line, RateChange, Transit};
 pub use model::{ErrorModel, Streams};
 pub use process::{ErrorProcess, Fate};

@@ -24,9 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity;
 use crate::process::{BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
-use crate::timeline::{
-    GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, UniformSpan,
-};
+use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, UniformSpan};
 
 /// What goes wrong on a channel, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -397,7 +395,9 @@ impl BurstLength {
 
 /// Two times that are no limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("[\"{0}\", \"{1}\"] are no limits; allowed are the shortest time first, then the longest, up to 24 h")]
+#[error(
+    "[\"{0}\", \"{1}\"] are no limits; allowed are the shortest time first, then the longest, up to 24 h"
+)]
 pub struct NotLimits(Duration, Duration);
 
 /// Limits that are no lengths of bursts.

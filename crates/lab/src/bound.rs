@@ -11,6 +11,7 @@ use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet, Rate};
 use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
+use crate::node::FrameCost;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 
@@ -192,12 +193,16 @@ struct Direction<'a> {
 impl<'a> Direction<'a> {
     fn new(setting: &Setting<'a>, name: &'a str, forward: bool) -> Self {
         let link = &setting.scenario.link[name];
-        let (line, direction) =
-            if forward { (link.channel.down(), "down") } else { (link.channel.up(), "up") };
+        let (line, direction) = if forward {
+            (link.channel.down(), "down")
+        } else {
+            (channel::line::Config { rate: link.most_granted(), ..link.channel.up() }, "up")
+        };
         let streams = link.channel.streams(setting.seed, name, direction);
         let efficiency = |(packet, payload): (usize, usize)| {
-            let bits =
-                link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| frame_bits(protocol, packet));
+            let bits = link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| {
+                frame_bits(protocol, link.frame_cost(protocol, forward), packet)
+            });
             payload as f64 * 8.0 / bits as f64
         };
         // Of all that the scenario sends, the packets that pay least for their headers: a bound must hold for any mix.
@@ -281,7 +286,7 @@ fn datagrams(scenario: &Scenario) -> impl Iterator<Item = (usize, usize)> {
 const TIMESTAMPS_LEN: usize = 12;
 
 /// Bits on the line of the frames that first carry a packet of `len` bytes: what an endpoint that has nothing else makes of it.
-fn frame_bits(protocol: &Protocol, len: usize) -> u64 {
+fn frame_bits(protocol: &Protocol, cost: FrameCost, len: usize) -> u64 {
     let mut endpoint = protocol.build(&LineLimits::default());
     let mut packet = Packet::with_capacity(len);
     packet.resize(len);
@@ -295,7 +300,7 @@ fn frame_bits(protocol: &Protocol, len: usize) -> u64 {
     {
         // Other sessions have their turns in between.
         if kind == FrameKind::New {
-            bits += frame.len() as u64 * 8 + u64::from(protocol.framing_bits());
+            bits += u64::from(cost.bits(frame.len()));
         }
         frame.clear();
     }

@@ -13,7 +13,7 @@ use link::{Entry, LineLimits};
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
 use crate::scenario::topology::{Routes, Topology};
-use crate::scenario::{self, Framing, Scenario};
+use crate::scenario::{self, Framing, Networks, Scenario};
 use placement::Placement;
 
 /// A scenario's network, ready to run.
@@ -118,8 +118,9 @@ impl Network {
             nodes.insert(name.to_owned(), engine.add(node));
         }
         let mut links = BTreeMap::new();
+        let networks = Networks::new(scenario);
         for (name, link) in &scenario.link {
-            let node = engine.add(link_node(name, link, seed));
+            let node = engine.add(link_node(name, link, seed, &networks));
             for end in &link.ends {
                 engine.connect(node, nodes[end]);
             }
@@ -171,7 +172,7 @@ fn router(routes: &Routes, addresses: &[Option<IpAddr>]) -> Router {
     router
 }
 
-fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
+fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'_>) -> Element {
     // The second end is the terminal: down leads there.
     let Channel { down: forward, up: backward } = link.channel.build(seed, name);
     match &link.protocol {
@@ -186,8 +187,9 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64) -> Element {
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
                 let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());
-                let end = LinkEnd::new(entry, endpoint, line, protocol.framing_bits());
+                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"));
                 match link.framing {
+                    Framing::Ideal if direction == "up" => networks.join(link, end),
                     Framing::Ideal => end,
                     Framing::Efl => end.with_stream(Stream::clear()),
                     Framing::EncryptedEfl => {

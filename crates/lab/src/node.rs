@@ -13,7 +13,7 @@ use base::Instant;
 use crate::engine::{Context, Input, Node};
 
 pub use host::Host;
-pub use link::{Counters as LinkCounters, Link, LinkEnd, Medium, Stream};
+pub use link::{Buffered, Counters as LinkCounters, FrameCost, Link, LinkEnd, Medium, Stream};
 pub use router::{Counters as RouterCounters, Router};
 pub use wire::{Counters as WireCounters, Wire, WireEnd};
 

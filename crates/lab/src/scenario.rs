@@ -3,6 +3,7 @@
 //! A scenario file is TOML. Its `[[scheme]]` entries are the same scenario with some keys set differently,
 //! run on the same channel realisations; `--set key=value` does the same from the command line.
 
+mod capacity;
 mod check;
 mod edges;
 mod overrides;
@@ -15,9 +16,11 @@ use std::path::{Path, PathBuf};
 
 use base::Duration;
 use base::config::{self, ConfigError};
+use channel::{Encapsulation, dama};
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
+pub(crate) use capacity::Networks;
 pub use overrides::Override;
 pub use traffic::{Bulk, Dscp, Opener, RateSource, Traffic, Transactions, Transport};
 
@@ -51,6 +54,9 @@ pub struct Scenario {
     pub tcp: TcpConfig,
     /// The links, by name.
     pub link: BTreeMap<String, Link>,
+    /// What terminals with bandwidth on demand share, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dama: BTreeMap<String, dama::NetworkConfig>,
     /// What hosts send each other, by name.
     pub traffic: BTreeMap<String, Traffic>,
     /// The schemes to compare; none means the scenario as it stands.
@@ -105,9 +111,42 @@ pub struct Link {
     /// How frames are found on the line.
     #[serde(default, skip_serializing_if = "Framing::is_ideal")]
     pub framing: Framing,
+    /// What frames cost on the line, instead of what the framing says.
+    #[serde(default, skip_serializing_if = "Encapsulations::is_empty")]
+    pub encapsulation: Encapsulations,
+    /// Bandwidth on demand from the terminal, which has the line for itself without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dama: Option<dama::Config>,
     /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
     #[serde(default, skip_serializing_if = "link::OnceDscp::is_empty")]
     pub once_dscp: link::OnceDscp,
+}
+
+/// What frames cost on each line of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encapsulations {
+    /// Towards the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<Encapsulation>,
+    /// From the terminal; AAL5 unless told where there is bandwidth on demand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<Encapsulation>,
+}
+
+impl Encapsulations {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Link {
+    /// What frames cost on the line towards the terminal, or from it.
+    #[must_use]
+    pub fn encapsulation(&self, towards: bool) -> Option<Encapsulation> {
+        let Encapsulations { down, up } = self.encapsulation;
+        if towards { down } else { up.or(self.dama.as_ref().map(|_| Encapsulation::Aal5)) }
+    }
 }
 
 /// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.

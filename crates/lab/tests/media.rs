@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base::{Duration, Instant, Packet, Rate};
 use channel::{Access, Grant, Line};
 use lab::engine::Engine;
-use lab::node::{Link, LinkEnd, Medium, Wire, WireEnd};
+use lab::node::{FrameCost, Link, LinkEnd, Medium, Wire, WireEnd};
 use lab::run::{self, Watch};
 use lab::scenario::Suite;
 use link::queue::{self, Site};
@@ -33,7 +33,7 @@ fn plain(line: Line) -> LinkEnd {
     let protocol = Protocol::default();
     let site = Site { rate: Some(RATE), seed: 1, name: "l" };
     let entry = Entry::new(&queue::Config::default(), &site, OnceDscp::default(), protocol.capabilities());
-    LinkEnd::new(entry, protocol.build(&LineLimits::new(1500, Some(RATE))), line, 0)
+    LinkEnd::new(entry, protocol.build(&LineLimits::new(1500, Some(RATE))), line, FrameCost::Framing(0))
 }
 
 fn wire_end(line: Line) -> WireEnd {

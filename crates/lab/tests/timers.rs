@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
-use lab::node::{Link, LinkEnd};
+use lab::node::{FrameCost, Link, LinkEnd};
 use link::{Entry, LineLimits, OnceDscp, queue};
 use longhaul_lab as lab;
 use repeater::Repeater;
@@ -37,7 +37,7 @@ fn end(once: &[u32]) -> LinkEnd {
     let capabilities = link::Endpoint::capabilities(&*endpoint);
     let site = queue::Site { rate: Some(RATE), seed: 1, name: "sat/down" };
     let entry = Entry::new(&queue::Config::default(), &site, marks, capabilities);
-    LinkEnd::new(entry, endpoint, line(), 0)
+    LinkEnd::new(entry, endpoint, line(), FrameCost::Framing(0))
 }
 
 /// Twenty packets, of which those with even numbers are marked 46: what the far end heard, and both reports.

@@ -11,6 +11,7 @@
 //! as without the sleep, unless a packet comes in the very nanosecond in which such a frame ends: it then goes first.
 
 mod end;
+mod mac;
 mod medium;
 mod stream;
 
@@ -22,7 +23,8 @@ use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{FrameArrived, PacketStep, Probe, What};
 use end::{InFlight, Told};
 
-pub use end::{Counters, LinkEnd};
+pub use end::{Counters, FrameCost, LinkEnd};
+pub use mac::Buffered;
 pub use medium::Medium;
 pub use stream::Stream;
 

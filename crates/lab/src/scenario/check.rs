@@ -43,6 +43,7 @@ impl Scenario {
             return nonsense("", format!("a duration of {value}; allowed are more than 0 s, up to 87600 h"));
         }
         self.check_links()?;
+        self.check_capacity()?;
         if self.traffic.is_empty() {
             return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
         }
@@ -277,7 +278,7 @@ fn check_rate_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
     Ok(())
 }
 
-fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
+pub(super) fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
     Err(Nonsense { value: value.to_owned(), message })
 }
 

@@ -4,10 +4,11 @@ use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
-use channel::{Fate, Grant, Line};
+use channel::dama::Terminal;
+use channel::{Encapsulation, Fate, Grant, Line};
 use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
 
-use super::Stream;
+use super::{Buffered, Stream};
 use crate::engine::Context;
 use crate::node::{earlier, named};
 use crate::observe::events::{
@@ -19,13 +20,15 @@ use crate::observe::events::{
 pub struct LinkEnd {
     entry: Entry,
     pub(super) endpoint: Box<dyn Endpoint>,
-    line: Line,
-    framing_bits: u32,
+    pub(super) line: Line,
+    cost: FrameCost,
+    /// Between the endpoint and the line of a DAMA system's terminal.
+    pub(super) mac: Option<Box<Terminal<Buffered>>>,
     /// The bits of the frames, where they are damaged one by one.
     pub(super) stream: Option<Box<Stream>>,
     started: Option<Started>,
     /// Whether the endpoint had something to say when it was last asked.
-    wants_line: bool,
+    pub(super) wants_line: bool,
     /// When the line is to be asked next, if it was asked and not granted.
     ask_at: Instant,
     /// The end whose frame came last.
@@ -39,6 +42,26 @@ pub struct LinkEnd {
     pub(super) counters: Counters,
     /// Logs what happens, where events are logged.
     pub(super) probe: Option<Box<Probe>>,
+}
+
+/// What a frame costs on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameCost {
+    /// So many bits besides its bytes.
+    Framing(u32),
+    /// What cells take to carry it.
+    Encapsulated(Encapsulation),
+}
+
+impl FrameCost {
+    /// Bits of a frame of `len` bytes on the line.
+    #[must_use]
+    pub const fn bits(self, len: usize) -> u32 {
+        match self {
+            Self::Framing(bits) => len as u32 * 8 + bits,
+            Self::Encapsulated(encapsulation) => encapsulation.air_bits(len) as u32,
+        }
+    }
 }
 
 /// A frame that has started and whose late bytes are still to be filled.
@@ -57,7 +80,7 @@ struct Started {
 /// What an endpoint told since it was last asked.
 #[derive(Default)]
 pub(super) struct Told {
-    sent: Option<TrailerMark>,
+    pub(super) sent: Option<TrailerMark>,
     pub(super) received: Option<TrailerMark>,
     taken_for_lost: Vec<u16>,
 }
@@ -66,8 +89,8 @@ pub(super) struct Told {
 pub(super) struct InFlight {
     /// Among the frames of its direction, from 1; 0 for what fills a stream between them.
     pub(super) number: u64,
-    arrives_at: Instant,
-    kind: FrameKind,
+    pub(super) arrives_at: Instant,
+    pub(super) kind: FrameKind,
     pub(super) bytes: Packet,
 }
 
@@ -97,9 +120,9 @@ impl InFlight {
 }
 
 impl LinkEnd {
-    /// An end whose `endpoint` is fed from `entry` and clocked by `line`; each frame costs `framing_bits` more than its bytes.
+    /// An end whose `endpoint` is fed from `entry` and clocked by `line`; each frame has its `cost`.
     #[must_use]
-    pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, framing_bits: u32) -> Self {
+    pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
         Self {
             entry,
             ask_at: Instant::ZERO,
@@ -107,7 +130,8 @@ impl LinkEnd {
             wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
             endpoint,
             line,
-            framing_bits,
+            cost,
+            mac: None,
             stream: None,
             started: None,
             in_flight: VecDeque::new(),
@@ -173,8 +197,10 @@ impl LinkEnd {
         let endpoint = self.endpoint.counters();
         let once = self.entry.once_counters();
         let stream = self.stream.as_ref().map(|stream| stream.counters());
+        let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
+            .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
             .chain(named("queue-", &self.entry.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
@@ -185,6 +211,12 @@ impl LinkEnd {
     #[must_use]
     pub fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
+    }
+
+    /// The line from it.
+    #[must_use]
+    pub const fn line(&self) -> &Line {
+        &self.line
     }
 
     /// The IP queues in front of the endpoint.
@@ -207,7 +239,7 @@ impl LinkEnd {
     }
 
     /// Moves packets from the queues to the endpoint while it has room.
-    fn feed(&mut self, now: Instant) {
+    pub(super) fn feed(&mut self, now: Instant) {
         while let Some((packet, treatment)) = self.entry.pop_for(now, &*self.endpoint) {
             if let Some(probe) = &self.probe {
                 probe.packet(now, PacketStep::Taken, &packet);
@@ -220,6 +252,9 @@ impl LinkEnd {
     /// Seals what is due and starts frames while the line is free.
     pub(super) fn clock(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
+        if self.mac.is_some() {
+            return self.clock_mac(cx);
+        }
         loop {
             if let Some(started) = self.started.take_if(|started| started.seal_at <= now) {
                 self.seal(cx, started);
@@ -243,7 +278,7 @@ impl LinkEnd {
             let bits;
             let (on_air, fate, behind) = match &mut self.stream {
                 None => {
-                    bits = bytes.len() as u32 * 8 + self.framing_bits;
+                    bits = self.cost.bits(bytes.len());
                     let transit = self.line.send(now, bits);
                     (transit.on_air, Some(transit.fate), 0)
                 }
@@ -317,6 +352,11 @@ impl LinkEnd {
             let sealed = FrameSealed { number: frame.number, intact, trailer };
             probe.note(cx.now(), What::FrameSealed(sealed));
         }
+        self.launch(cx, frame, intact, arrives);
+    }
+
+    /// A frame, complete, is on its way; whether it is going to be intact, and whether anything arrives.
+    pub(super) fn launch(&mut self, cx: &mut Context<'_>, frame: InFlight, intact: bool, arrives: bool) {
         if frame.is_news() {
             cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
         }
@@ -342,7 +382,7 @@ impl LinkEnd {
         }
     }
 
-    fn count(&mut self, kind: FrameKind, bits: u32) {
+    pub(super) fn count(&mut self, kind: FrameKind, bits: u32) {
         self.counters.frames += 1;
         self.counters.bits[kind as usize] += u64::from(bits);
     }
@@ -360,6 +400,7 @@ impl LinkEnd {
     /// Whether the end has nothing to say but the bare acknowledgement that it said last.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         self.stream.is_none()
+            && self.mac.is_none()
             && !self.line.is_shared()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
@@ -391,6 +432,7 @@ impl LinkEnd {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
         let line = match &self.started {
+            _ if self.mac.is_some() => self.mac_timeout(),
             Some(started) => Some(started.seal_at),
             None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
             None => self.fill_at(),

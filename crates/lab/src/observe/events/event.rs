@@ -32,6 +32,13 @@ pub enum What {
     Packet(PacketMark),
     /// The line took a frame.
     FrameStarted(FrameStarted),
+    /// The MAC buffer had no room for a frame, which is gone.
+    FrameDropped {
+        /// Its number among the frames of this direction.
+        number: u64,
+        /// Bits that it would have taken on the line.
+        bits: u32,
+    },
     /// A frame's last bytes were filled; from then on its fate is known.
     FrameSealed(FrameSealed),
     /// A frame reached the other end intact.

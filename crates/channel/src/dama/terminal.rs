@@ -1,0 +1,404 @@
+//! A terminal: its MAC buffer, its requests, and the slots that it sends in.
+
+use core::cell::RefCell;
+use core::ops::Range;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use base::{Duration, Instant};
+
+use super::control::{Control, Grant, Request, Subscription, TerminalId};
+use super::slots::Slots;
+use super::{Config, RateRequest};
+use crate::encapsulation::Encapsulation;
+use crate::line::Line;
+use crate::process::Fate;
+
+/// A frame that has left, or whose last cell has its slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure<T> {
+    /// What was put into the buffer.
+    pub frame: T,
+    /// From the start of the first slot that carries a part of it to the end of the last.
+    pub on_air: Range<Instant>,
+    /// When the last cell has arrived.
+    pub arrives_at: Instant,
+    /// A frame is intact if all its cells are.
+    pub fate: Fate,
+}
+
+/// What happened in one superframe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// When it started.
+    pub start: Instant,
+    /// Slots a superframe that were asked for at its start, where a rate was.
+    pub asked_rate: Option<u32>,
+    /// Slots that were asked for at its start.
+    pub asked_volume: u32,
+    /// Slots that it granted.
+    pub grant: Grant,
+    /// Of those, how many carried something.
+    pub used: u32,
+    /// Bytes in the buffer at its start.
+    pub buffered: u64,
+}
+
+/// What a terminal counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames that the buffer had no room for.
+    pub dropped: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Slots granted while the terminal was awake: it sleeps while nothing waits and nothing is owed to it.
+    pub granted: u64,
+    /// Slots that carried something.
+    pub used: u64,
+    /// The most bytes that the buffer held.
+    pub most_buffered: u64,
+}
+
+/// A terminal, whose buffer holds frames as `T`s.
+#[derive(Debug)]
+pub struct Terminal<T> {
+    config: Config,
+    encapsulation: Encapsulation,
+    control: Rc<RefCell<Control>>,
+    id: TerminalId,
+    slots: Slots,
+    /// Frames of which something has no slot yet, the first perhaps in part.
+    waiting: VecDeque<Waiting<T>>,
+    /// Bytes that have no slot yet.
+    unplaced: u64,
+    /// Bytes whose slots have not passed.
+    placed: u64,
+    /// Ends of slots that have not passed, each with the bytes that leave the buffer then.
+    leaving: VecDeque<(Instant, u64)>,
+    departures: VecDeque<Departure<T>>,
+    superframe: Option<Superframe>,
+    /// Bytes that came since the last opportunity.
+    arrived: u64,
+    /// Slots that were asked for by volume and have not been granted.
+    owed: u32,
+    /// The rate asked for last, and when that was.
+    rate: Option<(u32, u64)>,
+    /// Bytes of the longest frame so far, as it lies in the buffer.
+    longest: u64,
+    counters: Counters,
+    /// Where they are kept.
+    cycles: Option<Vec<Cycle>>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    frame: T,
+    /// Bytes that have no slot yet.
+    left: u64,
+    /// From the first cell's start to the last one's end so far.
+    on_air: Option<Range<Instant>>,
+    arrives_at: Instant,
+    fate: Fate,
+}
+
+/// The superframe that goes on, as far as this terminal is concerned.
+#[derive(Clone, Copy, Debug)]
+struct Superframe {
+    number: u64,
+    first: u64,
+    count: u32,
+    granted: u32,
+    /// Of the granted slots, the next one to use.
+    next: u32,
+    cycle: Cycle,
+}
+
+impl Superframe {
+    /// The slot of a granted one: they are spread out evenly.
+    const fn slot(&self, nth: u32) -> u64 {
+        self.first + nth as u64 * self.count as u64 / self.granted as u64
+    }
+}
+
+impl<T> Terminal<T> {
+    /// A terminal with an empty buffer that joins a network: on a carrier with these slots, so far from the control centre.
+    #[must_use]
+    pub fn join(
+        control: Rc<RefCell<Control>>,
+        config: Config,
+        encapsulation: Encapsulation,
+        slots: Slots,
+        delay: Duration,
+    ) -> Self {
+        let subscription = Subscription {
+            slots,
+            cra: config.cra,
+            rbdc_ceiling: config.rbdc,
+            rbdc_timeout: config.rbdc_timeout.get(),
+            delay,
+        };
+        let id = control.borrow_mut().join(subscription);
+        Self {
+            config,
+            encapsulation,
+            control,
+            id,
+            slots,
+            waiting: VecDeque::new(),
+            unplaced: 0,
+            placed: 0,
+            leaving: VecDeque::new(),
+            departures: VecDeque::new(),
+            superframe: None,
+            arrived: 0,
+            owed: 0,
+            rate: None,
+            longest: 0,
+            counters: Counters::default(),
+            cycles: None,
+        }
+    }
+
+    /// Keeps what happens in each superframe from now on.
+    pub fn keep_cycles(&mut self) {
+        self.cycles.get_or_insert_default();
+    }
+
+    /// What happened in each superframe in which the terminal was awake, if that is kept.
+    #[must_use]
+    pub fn cycles(&self) -> &[Cycle] {
+        self.cycles.as_deref().unwrap_or_default()
+    }
+
+    /// What the terminal counted.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Whether the protocol above is to wait for room.
+    #[must_use]
+    pub const fn has_flow_control(&self) -> bool {
+        self.config.flow_control
+    }
+
+    /// Bits on the air of a frame of `len` bytes.
+    #[must_use]
+    pub const fn air_bits(&self, len: usize) -> u64 {
+        self.encapsulation.air_bits(len)
+    }
+
+    /// Whether a frame as long as the longest so far has room.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.buffered() + self.longest <= self.config.mac_buffer.0
+    }
+
+    /// Bytes in the buffer, as of the last call of [`Terminal::advance`].
+    #[must_use]
+    pub const fn buffered(&self) -> u64 {
+        self.unplaced + self.placed
+    }
+
+    /// Puts a frame of `len` bytes into the buffer.
+    ///
+    /// # Errors
+    /// There is no room: the frame comes back and is counted as dropped. With flow control only what is longer than anything before
+    /// can come when there is no room, and is taken all the same.
+    pub fn push(&mut self, frame: T, len: usize) -> Result<(), T> {
+        let bytes = self.encapsulation.payload_for(len);
+        let buffered = self.buffered() + bytes;
+        if buffered > self.config.mac_buffer.0 && !self.config.flow_control {
+            self.counters.dropped += 1;
+            return Err(frame);
+        }
+        self.counters.most_buffered = self.counters.most_buffered.max(buffered);
+        self.longest = self.longest.max(bytes);
+        self.arrived += bytes;
+        self.unplaced += bytes;
+        let (on_air, arrives_at) = (None, Instant::ZERO);
+        self.waiting.push_back(Waiting { frame, left: bytes, on_air, arrives_at, fate: Fate::Intact });
+        Ok(())
+    }
+
+    /// Sends requests that are due and puts what waits into the slots that are granted. To be called when [`Terminal::poll_timeout`] says so and
+    /// after each [`Terminal::push`].
+    pub fn advance(&mut self, now: Instant, line: &mut Line) {
+        while let Some((_, bytes)) = self.leaving.pop_front_if(|(at, _)| *at <= now) {
+            self.placed -= bytes;
+        }
+        let number = self.slots.superframe_at(now);
+        if self.superframe.is_none_or(|superframe| superframe.number < number) {
+            self.enter(now, number);
+        }
+        self.fill_slots(now, line);
+    }
+
+    /// A frame that has left, or whose last cell has its slot.
+    pub fn poll_departure(&mut self) -> Option<Departure<T>> {
+        self.departures.pop_front()
+    }
+
+    /// When [`Terminal::advance`] wants to be called: at the start of the next superframe while something waits or is owed, or a rate is in effect.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let superframe = self.superframe?;
+        let is_awake = self.unplaced > 0 || self.owed > 0 || self.rate.is_some();
+        is_awake.then(|| self.slots.start_of(superframe.number + 1))
+    }
+
+    /// When there will be room for the longest frame so far, as far as slots are known.
+    #[must_use]
+    pub fn room_at(&self) -> Option<Instant> {
+        let mut buffered = self.buffered() + self.longest;
+        self.leaving.iter().find_map(|(at, bytes)| {
+            buffered -= bytes;
+            (buffered <= self.config.mac_buffer.0).then_some(*at)
+        })
+    }
+
+    /// A superframe has started: the opportunity for a request, if that was not missed asleep, and what is granted.
+    fn enter(&mut self, now: Instant, number: u64) {
+        let start = self.slots.start_of(number);
+        let request = if now == start { self.request(number) } else { None };
+        if let Some(request) = request {
+            self.counters.requests += 1;
+            self.control.borrow_mut().request(now, self.id, request);
+        }
+        let grant = self.control.borrow_mut().grant(number, self.id);
+        self.owed = self.owed.saturating_sub(grant.vbdc);
+        self.counters.granted += u64::from(grant.total());
+        let ended = self.superframe.take();
+        if let (Some(cycles), Some(ended)) = (&mut self.cycles, ended) {
+            cycles.push(ended.cycle);
+        }
+        let request = request.unwrap_or_default();
+        self.superframe = Some(Superframe {
+            number,
+            first: self.slots.first_of(number),
+            count: self.slots.count(number),
+            granted: grant.total(),
+            next: 0,
+            cycle: Cycle {
+                start,
+                asked_rate: request.rate,
+                asked_volume: request.volume,
+                grant,
+                used: 0,
+                buffered: self.buffered(),
+            },
+        });
+        self.arrived = 0;
+    }
+
+    /// What to ask for at the start of a superframe.
+    fn request(&mut self, number: u64) -> Option<Request> {
+        let request = Request {
+            rate: if self.config.rbdc.as_bps() > 0 { self.rate_request(number) } else { None },
+            volume: if self.config.vbdc { self.volume_request() } else { 0 },
+        };
+        self.owed += request.volume;
+        (request != Request::default()).then_some(request)
+    }
+
+    fn rate_request(&mut self, number: u64) -> Option<u32> {
+        let timeout = self.config.rbdc_timeout.get();
+        self.rate.take_if(|(rate, asked_at)| {
+            let lasts = timeout == 0 || number - *asked_at < u64::from(timeout);
+            *rate == 0 || !lasts
+        });
+        let wanted = match self.config.rbdc_request {
+            RateRequest::Arrivals if self.arrived > 0 => Some(self.slots_for(self.arrived)),
+            RateRequest::Arrivals if self.unplaced > 0 && self.rate.is_none() => {
+                Some(self.slots_for(self.unplaced))
+            }
+            RateRequest::Arrivals => None,
+            RateRequest::Backlog if self.unplaced > 0 => {
+                Some(self.slots_for(self.unplaced).div_ceil(timeout.max(1)))
+            }
+            RateRequest::Backlog => None,
+        };
+        if wanted.is_none() && timeout == 0 && self.rate.is_some() {
+            // A request without an end has to be ended.
+            self.rate = None;
+            return Some(0);
+        }
+        self.rate = wanted.map(|rate| (rate, number)).or(self.rate);
+        wanted
+    }
+
+    /// What waits and is not owed already, nor carried by what is granted without asking until the plan that this request makes.
+    fn volume_request(&self) -> u32 {
+        let ahead = self.control.borrow().lead() + self.slots.superframe();
+        let superframes = ahead.as_nanos().div_ceil(self.slots.superframe().as_nanos());
+        let constant = self.superframe.map_or(0, |superframe| superframe.cycle.grant.cra);
+        let carried = u64::from(constant) * superframes;
+        let asked = u64::from(self.owed) + carried;
+        u64::from(self.slots_for(self.unplaced)).saturating_sub(asked) as u32
+    }
+
+    fn slots_for(&self, bytes: u64) -> u32 {
+        bytes.div_ceil(self.encapsulation.cell_payload()) as u32
+    }
+
+    /// Puts what waits into the slots of this superframe that have not started.
+    fn fill_slots(&mut self, now: Instant, line: &mut Line) {
+        let Some(mut superframe) = self.superframe else { return };
+        let payload = self.encapsulation.cell_payload();
+        while self.unplaced > 0 && superframe.next < superframe.granted {
+            let slot = superframe.slot(superframe.next);
+            superframe.next += 1;
+            let start = self.slots.start(slot);
+            if start < now {
+                continue;
+            }
+            let transit = line.send(start, self.encapsulation.cell_bits());
+            superframe.cycle.used += 1;
+            self.counters.used += 1;
+            let mut room = payload;
+            while room > 0
+                && let Some(first) = self.waiting.front_mut()
+            {
+                let bytes = room.min(first.left);
+                room -= bytes;
+                first.left -= bytes;
+                let start = first.on_air.as_ref().map_or(transit.on_air.start, |on_air| on_air.start);
+                first.on_air = Some(start..transit.on_air.end);
+                first.arrives_at = transit.arrives_at;
+                if first.fate == Fate::Intact {
+                    first.fate = transit.fate;
+                }
+                if first.left == 0 {
+                    self.departures.extend(self.waiting.pop_front().and_then(Waiting::depart));
+                }
+            }
+            let carried = payload - room;
+            self.unplaced -= carried;
+            self.placed += carried;
+            self.leaving.push_back((transit.on_air.end, carried));
+        }
+        self.superframe = Some(superframe);
+    }
+}
+
+impl Counters {
+    /// By name, for reports.
+    #[must_use]
+    pub const fn named(self) -> [(&'static str, u64); 5] {
+        let Self { dropped, requests, granted, used, most_buffered } = self;
+        [
+            ("drops", dropped),
+            ("requests", requests),
+            ("slots-granted", granted),
+            ("slots-used", used),
+            ("most-buffered", most_buffered),
+        ]
+    }
+}
+
+impl<T> Waiting<T> {
+    fn depart(self) -> Option<Departure<T>> {
+        let Self { frame, on_air, arrives_at, fate, .. } = self;
+        Some(Departure { frame, on_air: on_air?, arrives_at, fate })
+    }
+}

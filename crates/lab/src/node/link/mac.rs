@@ -1,0 +1,110 @@
+//! An end whose frames leave by a MAC buffer: a terminal of a DAMA system.
+//!
+//! The endpoint is asked for a frame when the buffer has room, not when the air is free, and what it sends again queues behind what
+//! is there. Without flow control it is asked as soon as it has something. Frames whose trailers are filled late are complete when they enter
+//! the buffer: nobody knows then when they leave. Only what is fresh is asked for; to fill a line that is not granted would take
+//! requests.
+
+use base::{Instant, Packet};
+use channel::Fate;
+use channel::dama::{Departure, Terminal};
+use link::{Demand, FrameKind};
+
+use super::end::{InFlight, LinkEnd, Told};
+use crate::engine::Context;
+use crate::node::earlier;
+use crate::observe::events::{FrameSealed, FrameStarted, TrailerMark, What};
+
+/// A frame in the buffer.
+#[derive(Debug)]
+pub struct Buffered {
+    number: u64,
+    kind: FrameKind,
+    bits: u32,
+    trailer: Option<TrailerMark>,
+    bytes: Packet,
+}
+
+impl LinkEnd {
+    /// The same end, whose frames leave by a MAC buffer.
+    ///
+    /// # Panics
+    /// If its frames are a stream, which never ends.
+    #[must_use]
+    pub fn behind(mut self, terminal: Terminal<Buffered>) -> Self {
+        assert!(!self.has_stream(), "a stream has its line for itself");
+        self.mac = Some(Box::new(terminal));
+        self
+    }
+
+    /// The terminal whose MAC buffer frames leave by, if they do.
+    #[must_use]
+    pub fn terminal(&self) -> Option<&Terminal<Buffered>> {
+        self.mac.as_deref()
+    }
+
+    /// Sends what slots are granted for and fills the buffer.
+    pub(super) fn clock_mac(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        let Some(mut mac) = self.mac.take() else { return };
+        mac.advance(now, &mut self.line);
+        loop {
+            self.feed(now);
+            self.wants_line = self.endpoint.demand(now) == Demand::Fresh;
+            if !self.wants_line || (mac.has_flow_control() && !mac.has_room()) {
+                break;
+            }
+            let Some(frame) = self.board(now, &mac) else { break };
+            let len = frame.bytes.len();
+            let dropped = mac.push(frame, len);
+            if let (Err(frame), Some(probe)) = (dropped, &self.probe) {
+                probe.note(now, What::FrameDropped { number: frame.number, bits: frame.bits });
+            }
+            mac.advance(now, &mut self.line);
+        }
+        while let Some(departure) = mac.poll_departure() {
+            self.depart(cx, departure);
+        }
+        self.mac = Some(mac);
+    }
+
+    /// The endpoint's next frame, complete.
+    fn board(&mut self, now: Instant, mac: &Terminal<Buffered>) -> Option<Buffered> {
+        let mut bytes = Packet::default();
+        let info = self.endpoint.poll_frame(now, bytes.as_vec_mut())?;
+        if info.late_len > 0 {
+            self.endpoint.seal_frame(now, &mut bytes);
+        }
+        let bits = mac.air_bits(bytes.len()) as u32;
+        self.count(info.kind, bits);
+        let mut trailer = None;
+        if self.probe.is_some() {
+            let told = Told::by(&mut *self.endpoint);
+            trailer = told.sent;
+            self.note_flags(now, told);
+        }
+        Some(Buffered { number: self.counters.frames, kind: info.kind, bits, trailer, bytes })
+    }
+
+    /// A frame's last cell has its slot.
+    fn depart(&mut self, cx: &mut Context<'_>, departure: Departure<Buffered>) {
+        let Departure { frame, on_air, arrives_at, fate } = departure;
+        let Buffered { number, kind, bits, trailer, bytes } = frame;
+        let intact = fate == Fate::Intact;
+        if let Some(probe) = &self.probe {
+            let (from, to) = (on_air.start, on_air.end);
+            let started = FrameStarted { number, kind, bits, late_bits: 0, from, to, arrives_at };
+            probe.note(cx.now(), What::FrameStarted(started));
+            probe.note(cx.now(), What::FrameSealed(FrameSealed { number, intact, trailer }));
+        }
+        let frame = InFlight { number, arrives_at, kind, bytes };
+        self.launch(cx, frame, intact, intact);
+    }
+
+    /// When the buffer's terminal, or an endpoint that waits for room, wants to be woken.
+    pub(super) fn mac_timeout(&self) -> Option<Instant> {
+        let mac = self.mac.as_ref()?;
+        let room = if self.wants_line && mac.has_flow_control() { mac.room_at() } else { None };
+        earlier(mac.poll_timeout(), room)
+    }
+}
