@@ -182,8 +182,8 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
         ]))),
         Some(protocol) => {
             let end = |line: Line, direction| {
-                let endpoint =
-                    protocol.build(&LineLimits::new(link.framing.frame_limit(), Some(line.rate())));
+                let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()));
+                let endpoint = protocol.build(&limits.with_wait(networks.wait(link)));
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
                 let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());

@@ -2,6 +2,7 @@
 //! does not have.
 
 mod faulkner;
+mod kojo;
 mod peng;
 
 use base::config::ConfigError;
@@ -56,6 +57,13 @@ pub const ALL: &[Paper] = &[
         "mechanism.toml", "window.toml",
         ),
         probes: faulkner::PROBES,
+    },
+    Paper {
+        name: "kojo",
+        folder: "scenarios/kojo",
+        files: files!("kojo": "experiments.toml", "claims.toml", "base.toml", "table2.csv", "table3.csv", "table4.csv",
+                  "beyond.toml"),
+        probes: kojo::PROBES,
     },
 ];
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use base::Instant;
+use channel::dama::{Cycle, Slots};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -78,6 +79,9 @@ pub struct Run {
     /// When the queues of each wire dropped packets, `link/down` and `link/up`, where that was asked for.
     #[serde(skip)]
     pub drops: BTreeMap<String, Vec<Instant>>,
+    /// What terminals with bandwidth on demand asked for and were granted, by link, where that was asked for.
+    #[serde(skip)]
+    pub capacity: BTreeMap<String, Capacity>,
     /// All events, where they were asked for.
     #[serde(skip)]
     pub log: EventLog,
@@ -101,6 +105,15 @@ pub struct Received {
     pub points: Vec<(Instant, u64)>,
 }
 
+/// What a terminal with bandwidth on demand asked for and was granted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// Its slots.
+    pub slots: Slots,
+    /// What happened in each superframe in which it was awake, in their order.
+    pub cycles: Vec<Cycle>,
+}
+
 /// What one connection came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransferResult {
@@ -122,6 +135,8 @@ pub struct TransferResult {
     pub retransmissions: u64,
     /// Times that its sender's retransmission timer expired.
     pub timeouts: u64,
+    /// Of those, the ones that the sender found to have been needless.
+    pub spurious_timeouts: u64,
 }
 
 /// What to keep of a run besides its figures.
@@ -135,6 +150,8 @@ pub struct Watch {
     pub events: bool,
     /// Keep the events of hosts alone, segments and senders' states, up to as many.
     pub host_events: bool,
+    /// Keep what terminals with bandwidth on demand ask for and are granted.
+    pub capacity: bool,
     /// Write all events to this file as they happen, one JSON object a line.
     pub log: Option<PathBuf>,
     /// Keep the latency of every record and transaction.
@@ -165,6 +182,9 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     }
     if watch.progress {
         watch_progress(&mut network);
+    }
+    if watch.capacity {
+        watch_capacity(&mut network);
     }
     let capture = match &watch.capture {
         None => None,
@@ -284,6 +304,24 @@ fn progress(network: &Network) -> Vec<Received> {
         Some(Received { name: source.name.clone(), port: source.port, points })
     });
     of_transfers.chain(of_sources).collect()
+}
+
+fn watch_capacity(network: &mut Network) {
+    for &link in network.links.values() {
+        if let Element::Link(link) = network.engine.node_mut(link) {
+            link.keep_cycles();
+        }
+    }
+}
+
+/// What terminals asked for and were granted, as far as that was watched.
+fn capacity(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Capacity> {
+    let of_link = |(name, node): (&String, &NodeId)| {
+        let Element::Link(link) = engine.node(*node) else { return None };
+        let terminal = link.end(Port(1)).terminal().filter(|terminal| !terminal.cycles().is_empty())?;
+        Some((name.clone(), Capacity { slots: terminal.slots(), cycles: terminal.cycles().to_vec() }))
+    };
+    links.iter().filter_map(of_link).collect()
 }
 
 fn watch_windows(network: &mut Network) {
@@ -444,6 +482,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
             .filter_map(|node| host(engine, node).windows().cloned())
             .collect(),
         drops: drops(engine, &network.links),
+        capacity: capacity(engine, &network.links),
         log: EventLog::default(),
         latencies: BTreeMap::new(),
         progress: progress(network),
@@ -465,6 +504,7 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
         segments_sent: sent.data_segments_sent + sent.retransmissions,
         retransmissions: sent.retransmissions,
         timeouts: sent.timeouts.into(),
+        spurious_timeouts: sent.spurious_timeouts.into(),
     }
 }
 
@@ -495,7 +535,7 @@ pub fn run_all(
             let Recordings { capture, log } = recordings;
             let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
             let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
-            let watch = Watch { flows: *k == 0, latencies: *k == 0, capture, log, ..Watch::default() };
+            let watch = Watch { flows: *k == 0, latencies: *k == 0, capacity: *k == 0, capture, log, ..Watch::default() };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)

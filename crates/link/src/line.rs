@@ -1,6 +1,6 @@
 //! What an endpoint knows of the line below it.
 
-use base::Rate;
+use base::{Duration, Rate};
 
 /// The properties of a line that an endpoint is built for. They may change later
 /// ([`Endpoint::set_line`](crate::Endpoint::set_line)).
@@ -8,6 +8,7 @@ use base::Rate;
 pub struct LineLimits {
     frame_limit: usize,
     rate: Option<Rate>,
+    wait: Duration,
 }
 
 /// Bytes of a frame that every line must carry, so that a protocol always has room for its own fields.
@@ -22,7 +23,20 @@ impl LineLimits {
     #[must_use]
     pub const fn new(frame_limit: usize, rate: Option<Rate>) -> Self {
         assert!(frame_limit >= SHORTEST_FRAME_LIMIT);
-        Self { frame_limit, rate }
+        Self { frame_limit, rate, wait: Duration::ZERO }
+    }
+
+    /// The same line, on which the time from one frame to the next may grow by so much though both were handed over at once: where capacity
+    /// has to be asked for.
+    #[must_use]
+    pub const fn with_wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// How much longer than its air time a frame may take after the one before; in either direction.
+    #[must_use]
+    pub const fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// The longest frame in bytes, as [`Endpoint::poll_frame`](crate::Endpoint::poll_frame) makes them.

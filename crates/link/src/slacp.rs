@@ -435,7 +435,7 @@ impl Endpoint for Slacp {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
-        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);
+        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER) + line.wait();
         self.ack_timer = self.config.ack_timer.unwrap_or(frames).max(LEAST_ACK_TIMER);
     }
 

@@ -170,6 +170,12 @@ impl<T> Terminal<T> {
         self.cycles.as_deref().unwrap_or_default()
     }
 
+    /// Its carrier's slots.
+    #[must_use]
+    pub const fn slots(&self) -> Slots {
+        self.slots
+    }
+
     /// What the terminal counted.
     #[must_use]
     pub const fn counters(&self) -> Counters {

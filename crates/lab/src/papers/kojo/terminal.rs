@@ -1,0 +1,109 @@
+//! What the link did: losses, repair, the MAC buffer and the capacity that it was granted.
+
+use std::collections::BTreeMap;
+
+use base::{Duration, Instant};
+use link::FrameKind;
+
+use super::LINK;
+use super::transfer::{Observed, acked_at};
+use crate::observe::events::{LinkDirection, PacketStep};
+use crate::statistics::mean;
+
+/// Packets that came to the link later than this before the end may still be on their way.
+const UNDER_WAY: Duration = Duration::from_secs(10);
+
+pub(super) fn measure(observed: &Observed<'_>, note: &mut dyn FnMut(&str, Option<f64>)) {
+    note("frame_loss", frame_loss(observed));
+    let (residual_loss, link_delay_max) = passage(observed);
+    note("residual_loss", residual_loss);
+    note("link_delay_max", link_delay_max);
+    let (again, given_up) =
+        (observed.counted("endpoint-frames-retransmitted"), observed.counted("endpoint-frames-given-up"));
+    note("retx_ok", (again > 0.0).then(|| 1.0 - given_up / again));
+    note("redundancy_bytes", Some(observed.counted("endpoint-bytes-repair")));
+    note("mac_drops", Some(observed.counted("mac-drops")));
+    let bursts = observed.run.log.blockages(LINK, LinkDirection::Up);
+    let met = bursts.iter().filter(|burst| burst.end > observed.start && burst.start < observed.end);
+    note("bursts", Some(met.count() as f64));
+    note("rtt_idle", rtt_idle(observed));
+    let (share, wait) = capacity(observed);
+    note("grant_share", share);
+    note("alloc_wait_s", Some(wait));
+}
+
+/// The share of first transmissions of full-size frames that the channel hit.
+fn frame_loss(observed: &Observed<'_>) -> Option<f64> {
+    let new = || observed.frames.iter().filter(|frame| frame.kind == FrameKind::New);
+    let longest = new().map(|frame| frame.bits).max()?;
+    let full: Vec<_> = new().filter(|frame| frame.bits == longest).collect();
+    let lost = full.iter().filter(|frame| frame.intact == Some(false)).count();
+    Some(lost as f64 / full.len() as f64)
+}
+
+/// The share of data packets that the link took and never delivered, and the longest time from the one to the other.
+fn passage(observed: &Observed<'_>) -> (Option<f64>, Option<f64>) {
+    // By connection and offset: when each copy was taken.
+    let mut taken: BTreeMap<(u16, u64), Vec<Instant>> = BTreeMap::new();
+    let (mut copies, mut longest) = (0_u32, None::<Duration>);
+    let last = observed.run.log.ended_at().min(observed.end).saturating_sub(UNDER_WAY);
+    for (at, mark) in &observed.packets {
+        let waiting = taken.entry((mark.to, mark.seq)).or_default();
+        match mark.step {
+            PacketStep::Taken => waiting.push(*at),
+            PacketStep::Delivered if !waiting.is_empty() => {
+                // Of several copies under way it is taken for the last one: the others were lost before.
+                let taken_at = waiting.pop().unwrap_or(*at);
+                longest = longest.max(Some(at.saturating_since(taken_at)));
+                copies += 1;
+            }
+            _ => {}
+        }
+    }
+    let lost = taken.values().flatten().filter(|at| **at <= last).count() as u32;
+    copies += lost;
+    let share = (copies > 0).then(|| f64::from(lost) / f64::from(copies));
+    (share, longest.map(Duration::as_secs_f64))
+}
+
+/// The median round trip of segments, sent once, that found the MAC buffer empty.
+fn rtt_idle(observed: &Observed<'_>) -> Option<f64> {
+    let flow = observed.flows.first()?;
+    let mut trips = Vec::new();
+    let mut frames = observed.frames.iter().peekable();
+    let mut empty_from = observed.start;
+    for (at, mark) in observed.steps(PacketStep::Taken) {
+        // Frames leave in order: those that started before have left the buffer when the last of them has.
+        while let Some(frame) = frames.next_if(|frame| frame.on_air.start < at) {
+            empty_from = empty_from.max(frame.on_air.end);
+        }
+        let is_empty = empty_from <= at;
+        let sent: Vec<_> = flow.segments.iter().filter(|segment| segment.offset == mark.seq).collect();
+        if is_empty && sent.len() == 1 && mark.to == flow.ports.1 {
+            let acked = acked_at(flow, mark.seq + u64::from(mark.len));
+            trips.extend(acked.map(|acked| acked.saturating_since(sent[0].at).as_secs_f64()));
+        }
+        // Its own frame is in the buffer from now on.
+        if let Some(own) = frames.peek() {
+            empty_from = empty_from.max(own.on_air.end);
+        }
+    }
+    trips.sort_by(f64::total_cmp);
+    trips.get(trips.len() / 2).copied()
+}
+
+/// Over the superframes at whose start the MAC buffer held something: the mean share of the line that was granted, and the
+/// seconds of those that were granted nothing.
+fn capacity(observed: &Observed<'_>) -> (Option<f64>, f64) {
+    let Some(capacity) = observed.run.capacity.get(LINK) else { return (None, 0.0) };
+    let slots = capacity.slots;
+    let during = |start: Instant| start >= observed.start && start <= observed.end;
+    let busy: Vec<_> =
+        capacity.cycles.iter().filter(|cycle| during(cycle.start) && cycle.buffered > 0).collect();
+    let share = |cycle: &&channel::dama::Cycle| {
+        f64::from(cycle.grant.total()) / f64::from(slots.count(slots.superframe_at(cycle.start)))
+    };
+    let shares: Vec<f64> = busy.iter().map(share).collect();
+    let waits = busy.iter().filter(|cycle| cycle.grant.total() == 0).count();
+    (mean(&shares), waits as f64 * slots.superframe().as_secs_f64())
+}
