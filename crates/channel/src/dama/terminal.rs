@@ -102,22 +102,28 @@ struct Waiting<T> {
 }
 
 /// The superframe that goes on, as far as this terminal is concerned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Superframe {
     number: u64,
-    first: u64,
-    count: u32,
-    granted: u32,
-    /// Of the granted slots, the next one to use.
-    next: u32,
+    /// Granted slots that have not been used, nor passed.
+    slots: VecDeque<u64>,
     cycle: Cycle,
 }
 
-impl Superframe {
-    /// The slot of a granted one: they are spread out evenly.
-    const fn slot(&self, nth: u32) -> u64 {
-        self.first + nth as u64 * self.count as u64 / self.granted as u64
-    }
+/// The slots of a grant among the `count` slots from `first` on: those of a rate are spread out evenly, those of a volume are the first of the others, so
+/// that it leaves in one piece.
+fn places(grant: Grant, first: u64, count: u32) -> VecDeque<u64> {
+    let rate = u64::from(grant.cra + grant.rbdc);
+    let (mut of_rate, mut of_volume) = (0, 0);
+    let slots = (0..u64::from(count)).filter(|place| {
+        if of_rate < rate && *place == of_rate * u64::from(count) / rate {
+            of_rate += 1;
+            return true;
+        }
+        of_volume += 1;
+        of_volume <= grant.vbdc
+    });
+    slots.map(|place| first + place).collect()
 }
 
 impl<T> Terminal<T> {
@@ -234,7 +240,7 @@ impl<T> Terminal<T> {
             self.placed -= bytes;
         }
         let number = self.slots.superframe_at(now);
-        if self.superframe.is_none_or(|superframe| superframe.number < number) {
+        if self.superframe.as_ref().is_none_or(|superframe| superframe.number < number) {
             self.enter(now, number);
         }
         self.fill_slots(now, line);
@@ -248,7 +254,7 @@ impl<T> Terminal<T> {
     /// When [`Terminal::advance`] wants to be called: at the start of the next superframe while something waits or is owed, or a rate is in effect.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let superframe = self.superframe?;
+        let superframe = self.superframe.as_ref()?;
         let is_awake = self.unplaced > 0 || self.owed > 0 || self.rate.is_some();
         is_awake.then(|| self.slots.start_of(superframe.number + 1))
     }
@@ -281,10 +287,7 @@ impl<T> Terminal<T> {
         let request = request.unwrap_or_default();
         self.superframe = Some(Superframe {
             number,
-            first: self.slots.first_of(number),
-            count: self.slots.count(number),
-            granted: grant.total(),
-            next: 0,
+            slots: places(grant, self.slots.first_of(number), self.slots.count(number)),
             cycle: Cycle {
                 start,
                 asked_rate: request.rate,
@@ -337,7 +340,7 @@ impl<T> Terminal<T> {
     fn volume_request(&self) -> u32 {
         let ahead = self.control.borrow().lead() + self.slots.superframe();
         let superframes = ahead.as_nanos().div_ceil(self.slots.superframe().as_nanos());
-        let constant = self.superframe.map_or(0, |superframe| superframe.cycle.grant.cra);
+        let constant = self.superframe.as_ref().map_or(0, |superframe| superframe.cycle.grant.cra);
         let carried = u64::from(constant) * superframes;
         let asked = u64::from(self.owed) + carried;
         u64::from(self.slots_for(self.unplaced)).saturating_sub(asked) as u32
@@ -349,11 +352,11 @@ impl<T> Terminal<T> {
 
     /// Puts what waits into the slots of this superframe that have not started.
     fn fill_slots(&mut self, now: Instant, line: &mut Line) {
-        let Some(mut superframe) = self.superframe else { return };
+        let Some(superframe) = &mut self.superframe else { return };
         let payload = self.encapsulation.cell_payload();
-        while self.unplaced > 0 && superframe.next < superframe.granted {
-            let slot = superframe.slot(superframe.next);
-            superframe.next += 1;
+        while self.unplaced > 0
+            && let Some(slot) = superframe.slots.pop_front()
+        {
             let start = self.slots.start(slot);
             if start < now {
                 continue;
@@ -383,7 +386,6 @@ impl<T> Terminal<T> {
             self.placed += carried;
             self.leaving.push_back((transit.on_air.end, carried));
         }
-        self.superframe = Some(superframe);
     }
 }
 
