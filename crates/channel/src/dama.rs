@@ -120,18 +120,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How much longer than its air time a frame may take after the one before, on a link of this delay: what a request needs, and the
-    /// superframes in which what is granted comes. Nothing with a constant rate as high as the line's.
-    #[must_use]
-    pub fn wait(&self, network: &NetworkConfig, delay: Duration, line: Rate) -> Duration {
-        if self.cra >= line {
-            return Duration::ZERO;
-        }
-        let superframes = if self.vbdc { 2 } else { 1 + u64::from(self.rbdc_timeout.get().max(1)) };
-        let asked = delay.saturating_add(network.processing);
-        asked.saturating_add(network.superframe.saturating_mul(superframes))
-    }
-
     /// Whether it may ever send.
     #[must_use]
     pub fn is_served(&self) -> bool {

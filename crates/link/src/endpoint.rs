@@ -110,6 +110,10 @@ pub trait Endpoint: Debug + Send {
     /// Fills the last [`FrameInfo::late_len`] bytes of a started frame with the state as of `now`.
     fn seal_frame(&mut self, _now: Instant, _frame: &mut [u8]) {}
 
+    /// Of the frames handed over and not told about, the first left at this time, which may be shortly ahead. On a line
+    /// [behind a buffer](LineLimits::is_buffered) alone; other frames leave when they are handed over.
+    fn handle_departure(&mut self, _at: Instant) {}
+
     /// A packet that is ready to go up.
     fn poll_packet(&mut self) -> Option<Packet>;
 

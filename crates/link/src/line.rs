@@ -1,6 +1,6 @@
 //! What an endpoint knows of the line below it.
 
-use base::{Duration, Rate};
+use base::Rate;
 
 /// The properties of a line that an endpoint is built for. They may change later
 /// ([`Endpoint::set_line`](crate::Endpoint::set_line)).
@@ -8,7 +8,7 @@ use base::{Duration, Rate};
 pub struct LineLimits {
     frame_limit: usize,
     rate: Option<Rate>,
-    wait: Duration,
+    buffered: bool,
 }
 
 /// Bytes of a frame that every line must carry, so that a protocol always has room for its own fields.
@@ -23,20 +23,20 @@ impl LineLimits {
     #[must_use]
     pub const fn new(frame_limit: usize, rate: Option<Rate>) -> Self {
         assert!(frame_limit >= SHORTEST_FRAME_LIMIT);
-        Self { frame_limit, rate, wait: Duration::ZERO }
+        Self { frame_limit, rate, buffered: false }
     }
 
-    /// The same line, on which the time from one frame to the next may grow by so much though both were handed over at once: where capacity
-    /// has to be asked for.
+    /// The same line behind a buffer: when a frame leaves is told afterwards
+    /// ([`Endpoint::handle_departure`](crate::Endpoint::handle_departure)).
     #[must_use]
-    pub const fn with_wait(self, wait: Duration) -> Self {
-        Self { wait, ..self }
+    pub const fn behind_buffer(self) -> Self {
+        Self { buffered: true, ..self }
     }
 
-    /// How much longer than its air time a frame may take after the one before; in either direction.
+    /// Whether frames leave later than they are handed over.
     #[must_use]
-    pub const fn wait(&self) -> Duration {
-        self.wait
+    pub const fn is_buffered(&self) -> bool {
+        self.buffered
     }
 
     /// The longest frame in bytes, as [`Endpoint::poll_frame`](crate::Endpoint::poll_frame) makes them.

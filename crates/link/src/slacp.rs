@@ -83,7 +83,12 @@ struct Question {
 struct Departures {
     /// The serial of the first.
     first: u64,
+    /// [`Instant::MAX`] for those that are still in the buffer.
     times: VecDeque<Instant>,
+    /// Whether frames leave later than they are handed over.
+    is_buffered: bool,
+    /// Then, the frames in the buffer, those that are no sendings too.
+    handed_over: VecDeque<Option<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -308,12 +313,37 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_SILENCE: u64 = (1 << 24) - 1;
 
 impl Departures {
-    /// The next sending leaves; its serial is `serial`.
-    fn push(&mut self, now: Instant, serial: u64) {
+    /// A frame is handed over; `serial` is that of a sending, which other frames have none of.
+    fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
+        if self.is_buffered {
+            self.handed_over.push_back(serial);
+        }
+        if let Some(serial) = serial {
+            self.push(if self.is_buffered { Instant::MAX } else { now }, serial);
+        }
+    }
+
+    /// Forgets the sendings; the frames in the buffer are still there.
+    fn reset(&mut self) {
+        self.times.clear();
+        self.handed_over.iter_mut().for_each(|frame| *frame = None);
+    }
+
+    /// The first frame that was handed over and is still in the buffer leaves.
+    fn depart(&mut self, at: Instant) {
+        let serial = self.handed_over.pop_front().flatten();
+        let place = serial.and_then(|serial| usize::try_from(serial.checked_sub(self.first)?).ok());
+        if let Some(time) = place.and_then(|place| self.times.get_mut(place)) {
+            *time = at;
+        }
+    }
+
+    /// The next sending leaves then; its serial is `serial`.
+    fn push(&mut self, at: Instant, serial: u64) {
         if self.times.is_empty() {
             self.first = serial;
         }
-        self.times.push_back(now);
+        self.times.push_back(at);
         if self.times.len() > MOST_DEPARTURES {
             self.times.pop_front();
             self.first += 1;
@@ -325,8 +355,10 @@ impl Departures {
         while self.first < serial && self.times.pop_front().is_some() {
             self.first += 1;
         }
-        let until = *self.times.front().filter(|_| self.first == serial)? + after;
-        Some(self.first + self.times.partition_point(|time| *time <= until) as u64 - 1)
+        let until = self.times.front().filter(|_| self.first == serial)?.saturating_add(after);
+        // What is still in the buffer leaves at no known time.
+        let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
+        Some(self.first + left.checked_sub(1)?)
     }
 }
 
@@ -379,11 +411,12 @@ impl Endpoint for Slacp {
             && !self.floor_is_news
             && let Some(info) = self.core.poll_unreliable(now, out)
         {
+            self.departures.hand_over(now, None);
             // Overtaken frames count as lost, and routers keep no order between different DSCPs (RFC 2983, 4.1).
             return Some(FrameInfo { marks: info.marks.without_dscp(), ..info });
         }
         self.core.serial += 1;
-        self.departures.push(now, self.core.serial);
+        self.departures.hand_over(now, Some(self.core.serial));
         self.floor_is_news = false;
         if has_message {
             return Some(self.poll_control(now, out));
@@ -403,6 +436,10 @@ impl Endpoint for Slacp {
             None
         };
         Some(new.unwrap_or_else(|| self.poll_control(now, out)))
+    }
+
+    fn handle_departure(&mut self, at: Instant) {
+        self.departures.depart(at);
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -435,7 +472,8 @@ impl Endpoint for Slacp {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
-        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER) + line.wait();
+        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);
+        self.departures.is_buffered = line.is_buffered();
         self.ack_timer = self.config.ack_timer.unwrap_or(frames).max(LEAST_ACK_TIMER);
     }
 
@@ -446,7 +484,7 @@ impl Endpoint for Slacp {
         self.blocks.reset();
         self.silence.alarm = Alarm::Off;
         self.question = Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION };
-        self.departures = Departures::default();
+        self.departures.reset();
         self.floor_is_news = false;
     }
 

@@ -251,6 +251,11 @@ impl<T> Terminal<T> {
         self.departures.pop_front()
     }
 
+    /// The last frame of which something has no slot yet.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.waiting.back_mut().map(|waiting| &mut waiting.frame)
+    }
+
     /// When [`Terminal::advance`] wants to be called: at the start of the next superframe while something waits or is owed, or a rate is in effect.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -153,7 +153,6 @@ impl Link {
 /// The control centres of a scenario's networks.
 #[derive(Debug)]
 pub(crate) struct Networks<'a> {
-    scenario: &'a Scenario,
     named: BTreeMap<&'a str, (Rc<RefCell<Control>>, Slots)>,
 }
 
@@ -166,14 +165,7 @@ impl<'a> Networks<'a> {
             let slots = Slots::new(scenario.capacity(name, network), cell_bits, network.superframe);
             Some((name.as_str(), (Rc::new(RefCell::new(Control::new(slots, network.processing))), slots)))
         });
-        Self { scenario, named: named.collect() }
-    }
-
-    /// How much longer than its air time a frame from the terminal may take after the one before.
-    pub(crate) fn wait(&self, link: &Link) -> Duration {
-        let Some(dama) = &link.dama else { return Duration::ZERO };
-        let network = dama.network.as_ref().and_then(|name| self.scenario.dama.get(name)).copied();
-        dama.wait(&network.unwrap_or_default(), link.channel.delay, link.up_rate())
+        Self { named: named.collect() }
     }
 
     /// The terminal's end of a link, which sends by bandwidth on demand if the link has that.

@@ -102,9 +102,10 @@ impl Core {
         self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
     }
 
-    /// How long the line takes for a full frame; nothing where it has no rate.
+    /// How long the line takes for a full frame, or a long packet where frames may be longer; nothing where it has no rate.
     pub(crate) fn frame_time(&self) -> Duration {
-        self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(self.room as u64 * 8))
+        let bytes = self.room.min(LONG_PACKET) as u64;
+        self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
     }
 
     pub(crate) fn offer(&mut self, packet: Packet, treatment: Treatment) -> Result<(), Full> {
@@ -300,3 +301,5 @@ const MOST_WORTH: u64 = 64;
 
 /// The longest that a frame's arrival is kept back. Ours.
 const REPORT_DELAY: Duration = Duration::from_millis(5);
+/// Bytes: Ethernet's MTU.
+const LONG_PACKET: usize = 1500;

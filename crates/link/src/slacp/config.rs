@@ -23,8 +23,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec_timer: Option<Duration>,
     /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, nine times in all. Longer
-    /// than the time that frames take varies; 25 ms, or four frame times of the line, and what they may wait for capacity, unless told. The
-    /// paper is silent.
+    /// than the time that frames take varies; 25 ms, or four frame times of the line, unless told. The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_timer: Option<Duration>,
     /// Which packets wait for which.

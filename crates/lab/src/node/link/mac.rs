@@ -22,6 +22,8 @@ pub struct Buffered {
     kind: FrameKind,
     bits: u32,
     trailer: Option<TrailerMark>,
+    /// Frames after this one that the buffer had no room for.
+    dropped_behind: u32,
     bytes: Packet,
 }
 
@@ -48,6 +50,7 @@ impl LinkEnd {
         let now = cx.now();
         let Some(mut mac) = self.mac.take() else { return };
         mac.advance(now, &mut self.line);
+        self.take_departures(cx, &mut mac);
         loop {
             self.feed(now);
             self.wants_line = self.endpoint.demand(now) == Demand::Fresh;
@@ -56,14 +59,11 @@ impl LinkEnd {
             }
             let Some(frame) = self.board(now, &mac) else { break };
             let len = frame.bytes.len();
-            let dropped = mac.push(frame, len);
-            if let (Err(frame), Some(probe)) = (dropped, &self.probe) {
-                probe.note(now, What::FrameDropped { number: frame.number, bits: frame.bits });
+            if let Err(frame) = mac.push(frame, len) {
+                self.drop_frame(now, &mut mac, &frame);
             }
             mac.advance(now, &mut self.line);
-        }
-        while let Some(departure) = mac.poll_departure() {
-            self.depart(cx, departure);
+            self.take_departures(cx, &mut mac);
         }
         self.mac = Some(mac);
     }
@@ -83,13 +83,34 @@ impl LinkEnd {
             trailer = told.sent;
             self.note_flags(now, told);
         }
-        Some(Buffered { number: self.counters.frames, kind: info.kind, bits, trailer, bytes })
+        let (number, kind) = (self.counters.frames, info.kind);
+        Some(Buffered { number, kind, bits, trailer, dropped_behind: 0, bytes })
+    }
+
+    /// The buffer had no room for a frame. To the protocol it has left behind those that are there, as one that is lost on the air does.
+    fn drop_frame(&mut self, now: Instant, mac: &mut Terminal<Buffered>, frame: &Buffered) {
+        match mac.last_mut() {
+            Some(last) => last.dropped_behind += 1,
+            None => self.endpoint.handle_departure(now),
+        }
+        if let Some(probe) = &self.probe {
+            probe.note(now, What::FrameDropped { number: frame.number, bits: frame.bits });
+        }
+    }
+
+    fn take_departures(&mut self, cx: &mut Context<'_>, mac: &mut Terminal<Buffered>) {
+        while let Some(departure) = mac.poll_departure() {
+            self.depart(cx, departure);
+        }
     }
 
     /// A frame's last cell has its slot.
     fn depart(&mut self, cx: &mut Context<'_>, departure: Departure<Buffered>) {
         let Departure { frame, on_air, arrives_at, fate } = departure;
-        let Buffered { number, kind, bits, trailer, bytes } = frame;
+        let Buffered { number, kind, bits, trailer, dropped_behind, bytes } = frame;
+        for _ in 0..=dropped_behind {
+            self.endpoint.handle_departure(on_air.end);
+        }
         let intact = fate == Fate::Intact;
         if let Some(probe) = &self.probe {
             let (from, to) = (on_air.start, on_air.end);

@@ -46,14 +46,17 @@ fn passage(observed: &Observed<'_>) -> (Option<f64>, Option<f64>) {
     // By connection and offset: when each copy was taken.
     let mut taken: BTreeMap<(u16, u64), Vec<Instant>> = BTreeMap::new();
     let (mut copies, mut longest) = (0_u32, None::<Duration>);
+    let mut in_order = Instant::ZERO;
     let last = observed.run.log.ended_at().min(observed.end).saturating_sub(UNDER_WAY);
     for (at, mark) in &observed.packets {
         let waiting = taken.entry((mark.to, mark.seq)).or_default();
         match mark.step {
             PacketStep::Taken => waiting.push(*at),
             PacketStep::Delivered if !waiting.is_empty() => {
-                // Of several copies under way it is taken for the last one: the others were lost before.
-                let taken_at = waiting.pop().unwrap_or(*at);
+                // The link keeps packets in order, so copies that were taken before the last one delivered have been lost.
+                let place = waiting.iter().position(|taken| *taken >= in_order).unwrap_or(waiting.len() - 1);
+                let taken_at = waiting.remove(place);
+                in_order = taken_at;
                 longest = longest.max(Some(at.saturating_since(taken_at)));
                 copies += 1;
             }
