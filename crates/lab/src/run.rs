@@ -535,7 +535,14 @@ pub fn run_all(
             let Recordings { capture, log } = recordings;
             let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
             let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
-            let watch = Watch { flows: *k == 0, latencies: *k == 0, capacity: *k == 0, capture, log, ..Watch::default() };
+            let watch = Watch {
+                flows: *k == 0,
+                latencies: *k == 0,
+                capacity: *k == 0,
+                capture,
+                log,
+                ..Watch::default()
+            };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)

@@ -5,6 +5,7 @@
 //! [`Outcome`] is judged, drawn and written. A paper is a study with its verdicts; `longhaul sweep` runs anybody's.
 //! `docs/studies.md` explains the files.
 
+mod agreement;
 mod axis;
 mod experiment;
 mod figure;

@@ -33,6 +33,12 @@ impl Slots {
         Self { rate, ..self }
     }
 
+    /// Bits of a slot.
+    #[must_use]
+    pub const fn slot_bits(&self) -> u32 {
+        self.slot_bits
+    }
+
     /// The length of a superframe.
     #[must_use]
     pub const fn superframe(&self) -> Duration {

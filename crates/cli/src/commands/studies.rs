@@ -93,14 +93,16 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         outcome
     })?;
     let page = study::write(&outcome, &format!("{command}{}", running.choices()), &out)?;
+    let summary = Summary::new(&outcome, Some(page.clone()))?;
     if running.json {
-        println!("{}", Summary::new(&outcome, Some(page))?.to_json());
+        println!("{}", summary.to_json());
         return Ok(());
     }
     println!("{}\n", study.title);
     if outcome.plan.shard.is_none() && !study.claims.is_empty() {
         print!("{}", outcome.table());
     }
+    print!("{}", summary.agreement());
     println!("report: {}", page.display());
     Ok(())
 }

@@ -14,7 +14,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{Figure, SchemeRuns, by_scheme};
+use super::{Figure, SchemeRuns, by_scheme, capacity};
 use crate::observe::Flow;
 use crate::run::Run;
 use crate::scenario::{Scenario, Suite};
@@ -83,6 +83,15 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
             "As the sender's host saw the first connection.",
             sequence(run, scenario),
         );
+        for (link, granted) in &run.capacity {
+            add(
+                &format!("capacity-{link}-{}", number + 1),
+                format!("{}: bandwidth on demand on {link}, seed {}", scheme.name, run.seed),
+                "By the superframe: the rate or volume that the terminal asked for at its start, the slots that the plan granted, \
+                 and those that carried something.",
+                capacity::timeline(granted, run, scenario),
+            );
+        }
     }
     figures
 }
@@ -252,7 +261,7 @@ pub(crate) fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 /// A figure with a time axis from 0 to `end` seconds; where one scenario stands for all of it, blocked intervals are shaded.
-fn timed(
+pub(super) fn timed(
     plots: Vec<Plot>,
     y_label: &str,
     scenario: Option<&Scenario>,

@@ -194,6 +194,15 @@ pub(super) enum Kind {
     Trace,
 }
 
+/// What stands for many seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Center {
+    #[default]
+    Mean,
+    Median,
+}
+
 /// A drawing of what experiments measured.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -326,6 +335,14 @@ pub(super) struct TableForm {
     pub(super) only: Option<String>,
     /// What stands in the cells: a quantity or an expression over the axes; or several, by the name of their column.
     pub(super) value: Value,
+    /// Whether cells show medians over the seeds instead of means.
+    #[serde(default)]
+    pub(super) center: Center,
+    /// Which cells a parameter was fitted to: an expression over the axes.
+    pub(super) calibrated: Option<String>,
+    /// Axes whose values stand side by side: how often they are in the paper's order is counted.
+    #[serde(default)]
+    pub(super) order: Names,
     /// The physical bound: an expression over the axes.
     pub(super) bound: Option<String>,
     /// What the paper prints: an expression over the axes, or a CSV file of the study with the axes as columns.

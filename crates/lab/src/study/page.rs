@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use super::agreement::Agreement;
 use super::judge::Judged;
 use super::summary::{Cell, Summary, criteria};
 use super::{Outcome, Plan, StudyError, figure, markdown, readings};
@@ -55,6 +56,7 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
             readings::margins(outcome)
         );
     }
+    body += &agreements(&summary.agreements);
     body += &cells(&summary.cells);
     outcome.judgement.judged.iter().for_each(|judged| body += &details(outcome, judged));
     body += &format!(
@@ -135,6 +137,41 @@ fn coloured(verdict: Verdict) -> String {
     format!("<b style=\"color:{colour}\">{verdict}</b>")
 }
 
+/// How near larger tables come to the paper, as a whole and group by group.
+fn agreements(all: &[Agreement]) -> String {
+    let mut text = String::new();
+    let mut table = "";
+    for agreement in all {
+        if agreement.table != table {
+            text += if table.is_empty() { "" } else { "</tbody></table>\n" };
+            table = &agreement.table;
+            let _ = write!(
+                text,
+                "<h2>Table {}: how near to the paper</h2>\n<table><thead><tr><th>cells</th><th></th><th>within 10 %</th>\
+                 <th>20 %</th><th>50 %</th><th>sets in its order</th><th>pairs</th></tr></thead><tbody>\n",
+                escape(table)
+            );
+        }
+        let group =
+            agreement.group.as_ref().map_or("all".to_owned(), |(axis, value)| format!("{axis} {value}"));
+        let [ten, twenty, fifty] = agreement.within;
+        let of = |kept: usize, all: usize| format!("{kept} of {all}");
+        let sets = agreement.order.map_or_else(String::new, |order| of(order.sets_kept, order.sets));
+        let pairs = agreement.order.map_or_else(String::new, |order| of(order.pairs_kept, order.pairs));
+        let _ = writeln!(
+            text,
+            "<tr><th>{}</th><td>{}</td><td>{ten}</td><td>{twenty}</td><td>{fifty}</td><td>{sets}</td><td>{pairs}</td></tr>",
+            escape(&group),
+            agreement.cells
+        );
+    }
+    text + if table.is_empty() {
+        ""
+    } else {
+        "</tbody></table>\n<p>Sets and pairs: cells side by side that the paper separates by more than 2 %.</p>\n"
+    }
+}
+
 /// A column's heading, and what a cell has there.
 type Column = (&'static str, fn(&Cell) -> Option<String>);
 
@@ -142,7 +179,7 @@ type Column = (&'static str, fn(&Cell) -> Option<String>);
 fn cells(cells: &[Cell]) -> String {
     const COLUMNS: [Column; 6] = [
         ("paper", |cell| cell.paper.map(number)),
-        ("ours, mean", |cell| cell.ours.map(number)),
+        ("ours", |cell| cell.ours.map(number)),
         ("95 %", |cell| cell.interval.map(|[low, high]| format!("{} to {}", number(low), number(high)))),
         ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),
         ("seeds", |cell| (cell.n > 0).then(|| cell.n.to_string())),

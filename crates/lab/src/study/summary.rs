@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::agreement::{self, Agreement};
 use super::judge::Judged;
 use super::sweep::FIRST_SEED;
 use super::{Outcome, StudyError, table};
@@ -19,7 +20,7 @@ pub struct Cell {
     pub row: BTreeMap<String, String>,
     /// What the paper prints there, if it prints a number.
     pub paper: Option<f64>,
-    /// Our mean over the seeds.
+    /// Our mean over the seeds, or the median where the table shows that.
     pub ours: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
@@ -33,6 +34,24 @@ pub struct Cell {
     pub bound: Option<f64>,
     /// Whether a parameter was fitted to this cell.
     pub calibrated: bool,
+}
+
+impl Cell {
+    /// A cell with nothing in it yet.
+    pub(super) fn empty(table: &str, row: BTreeMap<String, String>) -> Self {
+        Self {
+            table: table.to_owned(),
+            row,
+            paper: None,
+            ours: None,
+            interval: None,
+            p25: None,
+            p75: None,
+            n: 0,
+            bound: None,
+            calibrated: false,
+        }
+    }
 }
 
 /// A comparison that a claim makes, or a value that is told beside it.
@@ -89,6 +108,8 @@ pub struct Summary<'a> {
     pub seed: u64,
     /// Its tables, under the default reading.
     pub cells: Vec<Cell>,
+    /// How near larger tables come to the paper.
+    pub agreements: Vec<Agreement>,
     /// Its claims, under the default reading.
     pub verdicts: Vec<VerdictRow<'a>>,
     /// The default reading's name, or the study's setting if it has no readings.
@@ -99,16 +120,28 @@ pub struct Summary<'a> {
     pub report: Option<PathBuf>,
 }
 
+impl Summary<'_> {
+    /// How near larger tables come to the paper, a line each.
+    #[must_use]
+    pub fn agreement(&self) -> String {
+        agreement::lines(&self.agreements)
+    }
+}
+
 impl<'a> Summary<'a> {
     /// The summary of a study's runs.
     ///
     /// # Errors
     /// A table does not fit what was measured.
     pub fn new(outcome: &'a Outcome<'_>, report: Option<PathBuf>) -> Result<Self, StudyError> {
+        let cells = table::cells(outcome)?;
+        let tables = outcome.study.tables.iter();
+        let side_by_side = tables.map(|form| (form.id.as_str(), form.order.as_slice())).collect();
         Ok(Self {
             paper: &outcome.study.name,
             seed: FIRST_SEED,
-            cells: table::cells(outcome)?,
+            agreements: agreement::agreements(&cells, &side_by_side),
+            cells,
             verdicts: outcome.judgement.judged.iter().map(|judged| verdict_row(outcome, judged)).collect(),
             point: outcome.setting(),
             readings: (0..outcome.points.len()).map(|point| reading_row(outcome, point)).collect(),

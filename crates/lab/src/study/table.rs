@@ -7,7 +7,7 @@ use toml::Value as Toml;
 
 use super::axis::{plain, product};
 use super::figure::{check_axes, expression_names, spelled_out, told};
-use super::form::TableForm;
+use super::form::{Center, TableForm};
 use super::results::{View, Words, verify};
 use super::summary::Cell;
 use super::template::evaluate;
@@ -103,6 +103,7 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
         let row: BTreeMap<String, String> =
             axes.map(|(axis, &at)| (axis.name.clone(), axis.values[at].label())).collect();
         let bound = form.bound.as_deref().map(value).transpose()?;
+        let calibrated = form.calibrated.as_ref().is_some_and(|fitted| scope.is(fitted).unwrap_or(false));
         for (column, expression) in &columns {
             let mut row = row.clone();
             if !column.is_empty() {
@@ -113,15 +114,23 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
                 Some(_) if !printed.is_empty() => lookup(&printed, &row),
                 Some(expression) => value(expression)?.as_number(),
             };
-            let cell = cell(&form.id, row, &value(expression)?);
+            let sample = value(expression)?;
+            let shown = match form.center {
+                Center::Mean => None,
+                Center::Median => {
+                    Some(evaluate(&format!("median({})", spelled_out(experiment, expression)), &view)?)
+                }
+            };
+            let cell = cell(&form.id, row, &sample, shown.as_ref());
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
-            cells.extend(Some(Cell { paper, bound, ..cell }).filter(|cell| cell.ours.is_some()));
+            cells.extend(Some(Cell { paper, bound, calibrated, ..cell }).filter(|cell| cell.ours.is_some()));
         }
     }
     Ok(cells)
 }
 
-fn cell(table: &str, row: BTreeMap<String, String>, value: &Value) -> Cell {
+/// A cell of what was measured, with what of it is shown instead of its mean.
+fn cell(table: &str, row: BTreeMap<String, String>, value: &Value, shown: Option<&Value>) -> Cell {
     let (mut quartiles, mut n) = (None, 0);
     if let Value::Sample(sample) = value {
         let spread = Spread::of(sample.values().iter().flatten().copied());
@@ -130,18 +139,14 @@ fn cell(table: &str, row: BTreeMap<String, String>, value: &Value) -> Cell {
     } else if let Value::Estimate(estimate) = value {
         n = estimate.n;
     }
-    let ours = told(value);
+    let ours = told(shown.unwrap_or(value));
     Cell {
-        table: table.to_owned(),
-        row,
-        paper: None,
         ours: ours.map(|(value, _)| value),
         interval: ours.and_then(|(_, interval)| interval).map(|(low, high)| [low, high]),
         p25: quartiles.map(|(p25, _)| p25),
         p75: quartiles.map(|(_, p75)| p75),
         n,
-        bound: None,
-        calibrated: false,
+        ..Cell::empty(table, row)
     }
 }
 

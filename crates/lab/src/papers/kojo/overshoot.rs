@@ -21,11 +21,15 @@ pub(super) fn measure(observed: &Observed<'_>, note: &mut dyn FnMut(&str, Option
     let noticed = segments().filter(|segment| segment.again).map(|segment| segment.at).min();
     let before = |at: &&Instant| noticed.is_none_or(|noticed| **at <= noticed);
     note("startup_drops", Some(drops.iter().filter(before).count() as f64));
-    let ended_by_link: Vec<f64> = observed.flows.iter().filter_map(|flow| ended_by_link(observed, flow)).collect();
+    let ended_by_link: Vec<f64> =
+        observed.flows.iter().filter_map(|flow| ended_by_link(observed, flow)).collect();
     note("ss_ended_by_link", mean(&ended_by_link));
     let ports = observed.flows.iter().map(|flow| flow.ports.1);
     let thresholds = ports.filter_map(|port| observed.states.iter().find(|(_, state)| state.to == port));
-    note("initial_ssthresh", thresholds.filter_map(|(_, state)| state.ssthresh).map(|s| s as f64).reduce(f64::min));
+    note(
+        "initial_ssthresh",
+        thresholds.filter_map(|(_, state)| state.ssthresh).map(|s| s as f64).reduce(f64::min),
+    );
     note("last_alone_s", last_alone(observed));
 }
 
@@ -67,7 +71,8 @@ fn flight_max(flow: &Flow) -> f64 {
 fn ended_by_link(observed: &Observed<'_>, flow: &Flow) -> Option<f64> {
     let again = flow.segments.iter().find(|segment| segment.again)?;
     let is_it = |to: u16, seq: u64| to == flow.ports.1 && seq == again.offset;
-    let dropped = observed.steps(PacketStep::Dropped).any(|(at, mark)| at <= again.at && is_it(mark.to, mark.seq));
+    let dropped =
+        observed.steps(PacketStep::Dropped).any(|(at, mark)| at <= again.at && is_it(mark.to, mark.seq));
     let taken = observed.steps(PacketStep::Taken).find(|(_, mark)| is_it(mark.to, mark.seq));
     // Without flow control a packet comes to the MAC buffer in the moment in which the link takes it.
     let by_mac = taken.is_some_and(|(at, _)| observed.mac_drops.contains(&at));
@@ -76,7 +81,8 @@ fn ended_by_link(observed: &Observed<'_>, flow: &Flow) -> Option<f64> {
 
 /// Seconds from the end of the last connection but one to that of the last.
 fn last_alone(observed: &Observed<'_>) -> Option<f64> {
-    let ends: Option<Vec<Instant>> = observed.flows.iter().map(|flow| acked_at(flow, observed.size)).collect();
+    let ends: Option<Vec<Instant>> =
+        observed.flows.iter().map(|flow| acked_at(flow, observed.size)).collect();
     let mut ends = ends?;
     ends.sort();
     let [.., before, last] = ends[..] else { return None };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use base::{Duration, Instant};
 
 use super::transfer::{Observed, acked_at};
-use crate::observe::Flow;
+use crate::observe::{Flow, SegmentMark};
 use crate::statistics::mean;
 
 /// Losses from which on an episode counts for how fast it was repaired.
@@ -67,7 +67,8 @@ fn needless_timeouts(observed: &Observed<'_>, flow: &Flow) -> usize {
         let place = flow.acks.partition_point(|(acked_at, _)| acked_at <= *at);
         let una = place.checked_sub(1).map_or(0, |place| flow.acks[place].1);
         let copies = flow.segments.iter().filter(|segment| segment.offset == una).count();
-        let arrivals = observed.received.iter().filter(|(_, s)| s.to == flow.ports.1 && s.len > 0 && s.seq == una);
+        let arrivals =
+            observed.received.iter().filter(|(_, s)| s.to == flow.ports.1 && s.len > 0 && s.seq == una);
         let arrivals: Vec<Instant> = arrivals.map(|(at, _)| *at).collect();
         arrivals.first().is_some_and(|first| *first < **at + LEAST_TRIP || arrivals.len() == copies)
     };
@@ -83,10 +84,19 @@ fn repair_speeds(observed: &Observed<'_>, flow: &Flow) -> Vec<f64> {
             None if state.recovering => began = Some((*at, state.timeouts)),
             Some((start, timeouts)) if !state.recovering => {
                 let during = flow.segments.iter().filter(|s| s.again && s.at >= start && s.at < *at);
-                let repaired: BTreeSet<u64> = during.map(|segment| segment.offset).collect();
-                let rtt = state.srtt.filter(|_| repaired.len() >= MANY && state.timeouts == timeouts);
-                if let Some(rtt) = rtt {
-                    let trips = at.saturating_since(start).as_secs_f64() / rtt.as_secs_f64();
+                let during: Vec<_> = during.collect();
+                let repaired: BTreeSet<u64> = during.iter().map(|segment| segment.offset).collect();
+                // How long a repair took to be acknowledged, which the sender itself does not sample (Karn and Partridge).
+                let trip = |segment: &&&SegmentMark| {
+                    let acked = acked_at(flow, segment.offset + u64::from(segment.len))?;
+                    Some(acked.saturating_since(segment.at).as_secs_f64())
+                };
+                let shortest = during.iter().filter_map(|segment| trip(&segment)).reduce(f64::min);
+                if repaired.len() >= MANY
+                    && state.timeouts == timeouts
+                    && let Some(rtt) = shortest
+                {
+                    let trips = at.saturating_since(start).as_secs_f64() / rtt;
                     speeds.push(repaired.len() as f64 / trips.max(1.0));
                 }
                 began = None;

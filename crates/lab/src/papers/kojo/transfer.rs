@@ -85,7 +85,8 @@ impl<'a> Observed<'a> {
         let ports: Vec<u16> = transfers.iter().map(|transfer| transfer.port).collect();
         let states = log.sender_states(SENDER).filter(|(at, state)| during(*at) && ports.contains(&state.to));
         let acks = log.segments(SENDER).filter(|(at, s)| during(*at) && !s.sent && ports.contains(&s.from));
-        let received = log.segments(RECEIVER).filter(|(at, s)| during(*at) && !s.sent && ports.contains(&s.to));
+        let received =
+            log.segments(RECEIVER).filter(|(at, s)| during(*at) && !s.sent && ports.contains(&s.to));
         let packets = log.packets(LINK, up).filter(|(at, mark)| during(*at) && mark.len > 0);
         let mut frames = log.frames(LINK, up);
         frames.retain(|frame| during(frame.on_air.start));
@@ -134,7 +135,8 @@ pub(super) fn acked_at(flow: &Flow, bytes: u64) -> Option<Instant> {
 
 fn measure(trial: &Trial<'_>, run: &Run, measured: &mut Measurements) -> io::Result<()> {
     let observed = Observed::new(trial, run)?;
-    let seconds = if observed.end == Instant::MAX { f64::INFINITY } else { observed.since_start(observed.end) };
+    let seconds =
+        if observed.end == Instant::MAX { f64::INFINITY } else { observed.since_start(observed.end) };
     measured.set("M", &[], seconds);
     let short = observed.flows.first().and_then(|flow| acked_at(flow, SHORT));
     let short = short.map_or(f64::INFINITY, |at| observed.since_start(at));
@@ -161,6 +163,7 @@ fn draw(trial: &Trial<'_>, run: &Run, measured: &mut Measurements) -> io::Result
     };
     measured.set_series("sent", crate::report::thin(sent(false)));
     measured.set_series("again", sent(true));
-    measured.set_series("acked", crate::report::thin(flow.acks.iter().map(|(at, b)| point(*at, *b)).collect()));
+    measured
+        .set_series("acked", crate::report::thin(flow.acks.iter().map(|(at, b)| point(*at, *b)).collect()));
     Ok(())
 }
