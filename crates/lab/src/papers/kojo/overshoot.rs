@@ -24,13 +24,17 @@ pub(super) fn measure(observed: &Observed<'_>, note: &mut dyn FnMut(&str, Option
     let ended_by_link: Vec<f64> =
         observed.flows.iter().filter_map(|flow| ended_by_link(observed, flow)).collect();
     note("ss_ended_by_link", mean(&ended_by_link));
-    let ports = observed.flows.iter().map(|flow| flow.ports.1);
-    let thresholds = ports.filter_map(|port| observed.states.iter().find(|(_, state)| state.to == port));
-    note(
-        "initial_ssthresh",
-        thresholds.filter_map(|(_, state)| state.ssthresh).map(|s| s as f64).reduce(f64::min),
-    );
+    let thresholds = observed.flows.iter().filter_map(|flow| initial_ssthresh(observed, flow));
+    note("initial_ssthresh", thresholds.reduce(f64::min));
     note("last_alone_s", last_alone(observed));
+}
+
+/// The threshold with which the first data left; infinite if slow start had no end set.
+fn initial_ssthresh(observed: &Observed<'_>, flow: &Flow) -> Option<f64> {
+    let first = flow.segments.first()?.at;
+    let states = observed.states.iter().filter(|(at, state)| *at <= first && state.to == flow.ports.1);
+    let ssthresh = states.filter_map(|(_, state)| state.ssthresh).next_back()?;
+    Some(if ssthresh == u64::MAX { f64::INFINITY } else { ssthresh as f64 })
 }
 
 /// When the IP queue or the MAC buffer had no room.
