@@ -17,6 +17,7 @@
 //! the buffer; each terminal has a carrier of its own, so that capacity is counted and slots have no places in common.
 
 mod control;
+mod demand;
 mod slots;
 mod terminal;
 

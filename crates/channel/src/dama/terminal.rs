@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use base::{Duration, Instant};
 
-use super::control::{Control, Grant, Request, Subscription, TerminalId};
+use super::Config;
+use super::control::{Control, Grant, Subscription, TerminalId};
+use super::demand::{Demand, Opportunity};
 use super::slots::Slots;
-use super::{Config, RateRequest};
 use crate::encapsulation::Encapsulation;
 use crate::line::Line;
 use crate::process::Fate;
@@ -77,12 +78,7 @@ pub struct Terminal<T> {
     leaving: VecDeque<(Instant, u64)>,
     departures: VecDeque<Departure<T>>,
     superframe: Option<Superframe>,
-    /// Bytes that came since the last opportunity.
-    arrived: u64,
-    /// Slots that were asked for by volume and have not been granted.
-    owed: u32,
-    /// The rate asked for last, and when that was.
-    rate: Option<(u32, u64)>,
+    demand: Demand,
     /// Bytes of the longest frame so far, as it lies in the buffer.
     longest: u64,
     counters: Counters,
@@ -145,6 +141,7 @@ impl<T> Terminal<T> {
         };
         let id = control.borrow_mut().join(subscription);
         Self {
+            demand: Demand::new(&config, encapsulation.cell_payload()),
             config,
             encapsulation,
             control,
@@ -156,9 +153,6 @@ impl<T> Terminal<T> {
             leaving: VecDeque::new(),
             departures: VecDeque::new(),
             superframe: None,
-            arrived: 0,
-            owed: 0,
-            rate: None,
             longest: 0,
             counters: Counters::default(),
             cycles: None,
@@ -226,7 +220,7 @@ impl<T> Terminal<T> {
         }
         self.counters.most_buffered = self.counters.most_buffered.max(buffered);
         self.longest = self.longest.max(bytes);
-        self.arrived += bytes;
+        self.demand.on_arrival(bytes);
         self.unplaced += bytes;
         let (on_air, arrives_at) = (None, Instant::ZERO);
         self.waiting.push_back(Waiting { frame, left: bytes, on_air, arrives_at, fate: Fate::Intact });
@@ -260,8 +254,7 @@ impl<T> Terminal<T> {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let superframe = self.superframe.as_ref()?;
-        let is_awake = self.unplaced > 0 || self.owed > 0 || self.rate.is_some();
-        is_awake.then(|| self.slots.start_of(superframe.number + 1))
+        (self.unplaced > 0 || self.demand.is_open()).then(|| self.slots.start_of(superframe.number + 1))
     }
 
     /// When there will be room for the longest frame so far, as far as slots are known.
@@ -277,13 +270,18 @@ impl<T> Terminal<T> {
     /// A superframe has started: the opportunity for a request, if that was not missed asleep, and what is granted.
     fn enter(&mut self, now: Instant, number: u64) {
         let start = self.slots.start_of(number);
-        let request = if now == start { self.request(number) } else { None };
+        let request = if now == start {
+            self.demand.request(self.opportunity(number))
+        } else {
+            self.demand.skip();
+            None
+        };
         if let Some(request) = request {
             self.counters.requests += 1;
             self.control.borrow_mut().request(now, self.id, request);
         }
         let grant = self.control.borrow_mut().grant(number, self.id);
-        self.owed = self.owed.saturating_sub(grant.vbdc);
+        self.demand.on_grant(grant.vbdc);
         self.counters.granted += u64::from(grant.total());
         let ended = self.superframe.take();
         if let (Some(cycles), Some(ended)) = (&mut self.cycles, ended) {
@@ -302,57 +300,14 @@ impl<T> Terminal<T> {
                 buffered: self.buffered(),
             },
         });
-        self.arrived = 0;
     }
 
-    /// What to ask for at the start of a superframe.
-    fn request(&mut self, number: u64) -> Option<Request> {
-        let request = Request {
-            rate: if self.config.rbdc.as_bps() > 0 { self.rate_request(number) } else { None },
-            volume: if self.config.vbdc { self.volume_request() } else { 0 },
-        };
-        self.owed += request.volume;
-        (request != Request::default()).then_some(request)
-    }
-
-    fn rate_request(&mut self, number: u64) -> Option<u32> {
-        let timeout = self.config.rbdc_timeout.get();
-        self.rate.take_if(|(rate, asked_at)| {
-            let lasts = timeout == 0 || number - *asked_at < u64::from(timeout);
-            *rate == 0 || !lasts
-        });
-        let wanted = match self.config.rbdc_request {
-            RateRequest::Arrivals if self.arrived > 0 => Some(self.slots_for(self.arrived)),
-            RateRequest::Arrivals if self.unplaced > 0 && self.rate.is_none() => {
-                Some(self.slots_for(self.unplaced))
-            }
-            RateRequest::Arrivals => None,
-            RateRequest::Backlog if self.unplaced > 0 => {
-                Some(self.slots_for(self.unplaced).div_ceil(timeout.max(1)))
-            }
-            RateRequest::Backlog => None,
-        };
-        if wanted.is_none() && timeout == 0 && self.rate.is_some() {
-            // A request without an end has to be ended.
-            self.rate = None;
-            return Some(0);
-        }
-        self.rate = wanted.map(|rate| (rate, number)).or(self.rate);
-        wanted
-    }
-
-    /// What waits and is not owed already, nor carried by what is granted without asking until the plan that this request makes.
-    fn volume_request(&self) -> u32 {
+    /// What the opportunity at the start of a superframe finds.
+    fn opportunity(&self, superframe: u64) -> Opportunity {
         let ahead = self.control.borrow().lead() + self.slots.superframe();
         let superframes = ahead.as_nanos().div_ceil(self.slots.superframe().as_nanos());
         let constant = self.superframe.as_ref().map_or(0, |superframe| superframe.cycle.grant.cra);
-        let carried = u64::from(constant) * superframes;
-        let asked = u64::from(self.owed) + carried;
-        u64::from(self.slots_for(self.unplaced)).saturating_sub(asked) as u32
-    }
-
-    fn slots_for(&self, bytes: u64) -> u32 {
-        bytes.div_ceil(self.encapsulation.cell_payload()) as u32
+        Opportunity { superframe, waiting: self.unplaced, coming: u64::from(constant) * superframes }
     }
 
     /// Puts what waits into the slots of this superframe that have not started.
@@ -415,3 +370,6 @@ impl<T> Waiting<T> {
         Some(Departure { frame, on_air: on_air?, arrives_at, fate })
     }
 }
+
+#[cfg(test)]
+mod tests;
