@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::sequence::on_air;
-use crate::arq::{self, Alarm, Core};
+use crate::arq::{Alarm, Core};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
@@ -34,10 +34,12 @@ use crate::treatment::Treatment;
 
 mod block;
 mod config;
+mod departures;
 
 pub use config::{Config, FecRatio, RatioOutOfRange};
 
 use block::{Blocks, Closed, Gathering, read_symbol};
+use departures::Departures;
 
 /// One end of a link with SLACP.
 #[derive(Debug)]
@@ -76,19 +78,6 @@ struct Question {
     alarm: Alarm,
     /// Until the next.
     pause: Duration,
-}
-
-/// When the latest sendings left.
-#[derive(Debug, Default)]
-struct Departures {
-    /// The serial of the first.
-    first: u64,
-    /// [`Instant::MAX`] for those that are still in the buffer.
-    times: VecDeque<Instant>,
-    /// Whether frames leave later than they are handed over.
-    is_buffered: bool,
-    /// Then, the frames in the buffer, those that are no sendings too.
-    handed_over: VecDeque<Option<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -311,59 +300,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Milliseconds; as many as the field holds.
 const LONGEST_SILENCE: u64 = (1 << 24) - 1;
-
-impl Departures {
-    /// A frame is handed over; `serial` is that of a sending, which other frames have none of.
-    fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
-        if self.is_buffered {
-            self.handed_over.push_back(serial);
-        }
-        if let Some(serial) = serial {
-            self.push(if self.is_buffered { Instant::MAX } else { now }, serial);
-        }
-    }
-
-    /// Forgets the sendings; the frames in the buffer are still there.
-    fn reset(&mut self) {
-        self.times.clear();
-        self.handed_over.iter_mut().for_each(|frame| *frame = None);
-    }
-
-    /// The first frame that was handed over and is still in the buffer leaves.
-    fn depart(&mut self, at: Instant) {
-        let serial = self.handed_over.pop_front().flatten();
-        let place = serial.and_then(|serial| usize::try_from(serial.checked_sub(self.first)?).ok());
-        if let Some(time) = place.and_then(|place| self.times.get_mut(place)) {
-            *time = at;
-        }
-    }
-
-    /// The next sending leaves then; its serial is `serial`.
-    fn push(&mut self, at: Instant, serial: u64) {
-        if self.times.is_empty() {
-            self.first = serial;
-        }
-        self.times.push_back(at);
-        if self.times.len() > MOST_DEPARTURES {
-            self.times.pop_front();
-            self.first += 1;
-        }
-    }
-
-    /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
-    fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
-        while self.first < serial && self.times.pop_front().is_some() {
-            self.first += 1;
-        }
-        let until = self.times.front().filter(|_| self.first == serial)?.saturating_add(after);
-        // What is still in the buffer leaves at no known time.
-        let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
-        Some(self.first + left.checked_sub(1)?)
-    }
-}
-
-/// More than two windows at their widest: nobody is heard of for long then.
-const MOST_DEPARTURES: usize = 2 * arq::MAX_WINDOW as usize;
 
 impl Endpoint for Slacp {
     fn capabilities(&self) -> Capabilities {

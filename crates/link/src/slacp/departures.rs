@@ -1,0 +1,141 @@
+//! When frames left: at once on a line of their own, and later where they queue in a buffer below, which tells.
+//!
+//! A repeated acknowledgement names the last frame that came and for how long nothing has come since. What left within that time after
+//! that frame is lost.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+
+use crate::arq;
+
+/// When the latest sendings left.
+#[derive(Debug, Default)]
+pub(super) struct Departures {
+    /// The serial of the first.
+    first: u64,
+    /// [`Instant::MAX`] for those that are still in the buffer.
+    times: VecDeque<Instant>,
+    /// Whether frames leave later than they are handed over.
+    pub(super) is_buffered: bool,
+    /// Then, the frames in the buffer, those that are no sendings too.
+    handed_over: VecDeque<Option<u64>>,
+}
+
+impl Departures {
+    /// A frame is handed over; `serial` is that of a sending, which other frames have none of.
+    pub(super) fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
+        if self.is_buffered {
+            self.handed_over.push_back(serial);
+        }
+        if let Some(serial) = serial {
+            self.push(if self.is_buffered { Instant::MAX } else { now }, serial);
+        }
+    }
+
+    /// Forgets the sendings; the frames in the buffer are still there.
+    pub(super) fn reset(&mut self) {
+        self.times.clear();
+        self.handed_over.iter_mut().for_each(|frame| *frame = None);
+    }
+
+    /// The first frame that was handed over and is still in the buffer leaves.
+    pub(super) fn depart(&mut self, at: Instant) {
+        let serial = self.handed_over.pop_front().flatten();
+        let place = serial.and_then(|serial| usize::try_from(serial.checked_sub(self.first)?).ok());
+        if let Some(time) = place.and_then(|place| self.times.get_mut(place)) {
+            *time = at;
+        }
+    }
+
+    /// The next sending leaves then; its serial is `serial`.
+    fn push(&mut self, at: Instant, serial: u64) {
+        if self.times.is_empty() {
+            self.first = serial;
+        }
+        self.times.push_back(at);
+        if self.times.len() > MOST_DEPARTURES {
+            self.times.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
+    pub(super) fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
+        while self.first < serial && self.times.pop_front().is_some() {
+            self.first += 1;
+        }
+        let until = self.times.front().filter(|_| self.first == serial)?.saturating_add(after);
+        // What is still in the buffer leaves at no known time.
+        let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
+        Some(self.first + left.checked_sub(1)?)
+    }
+}
+
+/// More than two windows at their widest: nobody is heard of for long then.
+const MOST_DEPARTURES: usize = 2 * arq::MAX_WINDOW as usize;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn last_within(departures: &mut Departures, serial: u64, ms: u64) -> Option<u64> {
+        departures.last_within(serial, Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn without_a_buffer_frames_leave_as_they_are_handed_over() {
+        let mut departures = Departures::default();
+        for serial in 1..=5 {
+            departures.hand_over(at(10 * serial), Some(serial));
+        }
+        assert_eq!(last_within(&mut departures, 2, 0), Some(2));
+        assert_eq!(last_within(&mut departures, 2, 19), Some(3));
+        assert_eq!(last_within(&mut departures, 3, 1000), Some(5));
+        assert_eq!(last_within(&mut departures, 2, 0), None, "forgotten");
+    }
+
+    #[test]
+    fn what_is_still_in_the_buffer_has_not_left() {
+        let mut departures = Departures { is_buffered: true, ..Departures::default() };
+        for serial in [Some(1), None, Some(2), Some(3)] {
+            departures.hand_over(at(0), serial);
+        }
+        assert_eq!(last_within(&mut departures, 1, 1000), None);
+        departures.depart(at(500));
+        assert_eq!(last_within(&mut departures, 1, 1000), Some(1));
+        departures.depart(at(600));
+        assert_eq!(last_within(&mut departures, 1, 1000), Some(1), "the second frame was no sending");
+        departures.depart(at(700));
+        assert_eq!(last_within(&mut departures, 1, 1000), Some(2));
+        assert_eq!(last_within(&mut departures, 1, 199), Some(1));
+    }
+
+    #[test]
+    fn after_a_reset_what_was_in_the_buffer_leaves_unheeded() {
+        let mut departures = Departures { is_buffered: true, ..Departures::default() };
+        departures.hand_over(at(0), Some(7));
+        departures.reset();
+        departures.hand_over(at(1), Some(1));
+        departures.depart(at(500));
+        assert_eq!(last_within(&mut departures, 1, 1000), None);
+        departures.depart(at(501));
+        assert_eq!(last_within(&mut departures, 1, 1000), Some(1));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_the_newest_found() {
+        let mut departures = Departures::default();
+        let last = MOST_DEPARTURES as u64 + 10;
+        for serial in 1..=last {
+            departures.hand_over(at(serial), Some(serial));
+        }
+        assert_eq!(last_within(&mut departures, 10, u64::from(u32::MAX)), None);
+        assert_eq!(last_within(&mut departures, 11, 0), Some(11));
+        assert_eq!(last_within(&mut departures, last, 0), Some(last));
+    }
+}
