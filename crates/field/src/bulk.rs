@@ -51,6 +51,8 @@ impl Case {
 pub struct Options {
     /// The settings of the kernel's TCP.
     pub configuration: Configuration,
+    /// Connections of each transfer, 1 or more.
+    pub streams: u16,
     /// MTU of the TUN devices.
     pub mtu: u32,
     /// MTU of the carrier, which should hold such a packet in one datagram.
@@ -157,6 +159,7 @@ impl<'a> Testbed<'a> {
         let begun = self.begun(said, &clock, stop)?;
         let plan = transfer::Plan {
             controller: options.configuration.controller,
+            streams: options.streams,
             opens: begun + options.opens,
             ends: begun + options.opens + options.duration,
             clock,

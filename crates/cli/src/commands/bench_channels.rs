@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
     /// The hosts' congestion control.
     #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
     controllers: Vec<Congestion>,
+    /// Connections of each download.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    streams: u16,
     /// Realisations of each channel: seeds 1 to this.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
@@ -164,7 +167,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(cells) if args.json => {
             println!(
                 "{:#}",
-                json!({ "seconds": args.seconds, "cells": cells.iter().map(object).collect::<Vec<_>>() })
+                json!({ "seconds": args.seconds, "streams": args.streams, "cells": cells.iter().map(object).collect::<Vec<_>>() })
             );
             ExitCode::SUCCESS
         }
@@ -218,6 +221,7 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
         let configuration = Configuration { controller: congestion.controller(), sack: true, scaling: true };
         let options = Options {
             configuration,
+            streams: args.streams,
             mtu: MTU,
             carrier_mtu: testbed::ETHERNET_MTU,
             opens: OPENS,
@@ -237,8 +241,8 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
 
 fn print(args: &Arguments, cells: &[Cell]) {
     println!(
-        "Mbit/s in the application, {} s from the first SYN, median (least - most) of {} seeds, {} testbeds at a time\n",
-        args.seconds, args.seeds, args.jobs
+        "Mbit/s in the application, {} s from the first SYN, {} connections, median (least - most) of {} seeds, {} testbeds at a time\n",
+        args.seconds, args.streams, args.seeds, args.jobs
     );
     let floods = args.floods.iter().any(|flood| *flood > 0);
     print!("{:>8} {:>7} {:>6} {:>6}", "Mbit/s", "RTT", "loss", "TCP");

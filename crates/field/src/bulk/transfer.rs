@@ -1,4 +1,4 @@
-//! A transfer between sockets of the kernel that goes on until a given time.
+//! Transfers between sockets of the kernel that go on until a given time.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -17,6 +17,8 @@ use gateway::clock::{Clock, sleep};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) controller: Controller,
+    /// Connections at once.
+    pub(super) streams: u16,
     /// When the sender sends its SYN.
     pub(super) opens: Instant,
     /// What is received later does not count.
@@ -24,19 +26,19 @@ pub(super) struct Plan {
     pub(super) clock: Clock,
 }
 
-/// What came of it.
-#[derive(Clone, Copy, Debug)]
+/// What came of it, all connections together.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) bytes: u64,
     pub(super) retransmissions: u64,
 }
 
-/// Where the receiver listens, the host at the terminal.
+/// The host at the terminal, where the receivers listen, and the port of the first.
 const RECEIVER: ([u8; 4], u16) = ([10, 77, 1, 2], 7_000);
 /// How often to look whether everything is to stop.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Sends `content` from the first of the `rooms` to the second.
+/// Sends `content` from the first of the `rooms` to the second, over each connection of its own.
 ///
 /// # Errors
 /// What a socket says; a byte that changed; the kind `Interrupted` when it was told to `stop`.
@@ -48,26 +50,31 @@ pub(super) fn carry_out(
 ) -> io::Result<Outcome> {
     let told = Arc::new(AtomicBool::new(false));
     let plan = *plan;
-    let receiver = {
-        let (told, content) = (Arc::clone(&told), Arc::clone(content));
-        rooms[1].enter(move || receive(&plan, &content, &told))?
-    };
-    let sender = {
-        let (told, content) = (Arc::clone(&told), Arc::clone(content));
-        rooms[0].enter(move || send(&plan, &content, &told))?
-    };
-    while !sender.is_finished() || !receiver.is_finished() {
+    let (mut receivers, mut senders) = (Vec::new(), Vec::new());
+    for stream in 0..plan.streams {
+        let at = SocketAddr::from((RECEIVER.0, RECEIVER.1 + stream));
+        let (heard, whole) = (Arc::clone(&told), Arc::clone(content));
+        receivers.push(rooms[1].enter(move || receive(&plan, at, &whole, &heard))?);
+        let (heard, whole) = (Arc::clone(&told), Arc::clone(content));
+        senders.push(rooms[0].enter(move || send(&plan, at, &whole, &heard))?);
+    }
+    while senders.iter().chain(&receivers).any(|end| !end.is_finished()) {
         if stop.load(Ordering::Relaxed) {
             told.store(true, Ordering::Relaxed);
         }
         sleep(LOOK);
     }
-    let retransmissions = sender.join().map_err(|_| panicked())???;
-    let bytes = receiver.join().map_err(|_| panicked())???;
+    let mut outcome = Outcome::default();
+    for sender in senders {
+        outcome.retransmissions += sender.join().map_err(|_| panicked())???;
+    }
+    for receiver in receivers {
+        outcome.bytes += receiver.join().map_err(|_| panicked())???;
+    }
     if stop.load(Ordering::Relaxed) {
         return Err(io::ErrorKind::Interrupted.into());
     }
-    Ok(Outcome { bytes, retransmissions })
+    Ok(outcome)
 }
 
 /// How long to wait for a socket, at most; `None` when the transfer has ended.
@@ -78,8 +85,7 @@ fn patience(plan: &Plan, told: &AtomicBool) -> Option<time::Duration> {
 }
 
 /// Bytes that arrived in time.
-fn receive(plan: &Plan, expected: &[u8], told: &AtomicBool) -> io::Result<u64> {
-    let at = SocketAddr::from(RECEIVER);
+fn receive(plan: &Plan, at: SocketAddr, expected: &[u8], told: &AtomicBool) -> io::Result<u64> {
     let socket = socket(at, plan.controller.name())?;
     socket.bind(&at.into())?;
     socket.listen(1)?;
@@ -116,8 +122,7 @@ fn receive(plan: &Plan, expected: &[u8], told: &AtomicBool) -> io::Result<u64> {
 }
 
 /// Segments that were sent again.
-fn send(plan: &Plan, content: &[u8], told: &AtomicBool) -> io::Result<u64> {
-    let to = SocketAddr::from(RECEIVER);
+fn send(plan: &Plan, to: SocketAddr, content: &[u8], told: &AtomicBool) -> io::Result<u64> {
     let socket = socket(to, plan.controller.name())?;
     sleep(plan.opens.saturating_since(plan.clock.now()));
     // Also the handshake's patience: writes go on waiting for it.
