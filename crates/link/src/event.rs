@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use base::Packet;
+
 use crate::cotmll::Trailer;
 
 /// Something that an endpoint said, heard or concluded.
@@ -18,6 +20,9 @@ pub enum Event {
     /// These frames are now taken for lost, and will be sent again unless they turn out to have arrived. Sequence
     /// numbers as they are on the air, in the order of the window.
     TakenForLost(Box<[u16]>),
+    /// This packet will not arrive whole: a frame of it was lost as often as the protocol sends one. The link lost it, not congestion, which is
+    /// what an explicit loss notification to TCP would say (Kojo et al. 2005, section 7).
+    GivenUp(Packet),
 }
 
 /// The protocol fields of a frame, one variant for each protocol that has any.

@@ -28,6 +28,7 @@ use crate::arq::sequence::on_air;
 use crate::arq::{Alarm, Core};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::event::Event;
 use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::treatment::Treatment;
@@ -422,6 +423,14 @@ impl Endpoint for Slacp {
         self.question = Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION };
         self.departures.reset();
         self.floor_is_news = false;
+    }
+
+    fn observe(&mut self) {
+        self.core.sender.events.observe();
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.core.sender.events.pop()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -36,6 +36,10 @@ pub struct Order {
 
 /// Paper and ours of cells that stand side by side.
 type Set = Vec<(f64, f64)>;
+/// An axis and a value on it.
+type Place<'a> = (&'a str, &'a str);
+/// A table, and which of its cells.
+type Group<'a> = (&'a str, Option<Place<'a>>);
 
 const LIMITS: [f64; 3] = [0.1, 0.2, 0.5];
 /// Tables with fewer printed values speak for themselves. Ours.
@@ -46,7 +50,7 @@ const APART: f64 = 1.02;
 /// How near tables come to the paper, as a whole and by the values on their axes; cells that differ on the axes that `side_by_side` names for
 /// their table are compared in order.
 pub(super) fn agreements(cells: &[Cell], side_by_side: &BTreeMap<&str, &[String]>) -> Vec<Agreement> {
-    let mut groups: BTreeMap<(&str, Option<(&str, &str)>), Vec<&Cell>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, Vec<&Cell>> = BTreeMap::new();
     for cell in cells {
         let of_axes = cell.row.iter().map(|(axis, value)| Some((axis.as_str(), value.as_str())));
         for group in core::iter::once(None).chain(of_axes) {
@@ -55,11 +59,11 @@ pub(super) fn agreements(cells: &[Cell], side_by_side: &BTreeMap<&str, &[String]
     }
     let printed = |cells: &[&Cell]| cells.iter().filter(|cell| cell.paper.is_some()).count();
     let many = |table: &str| groups.get(&(table, None)).is_some_and(|cells| printed(cells) >= FEWEST);
-    let agreement = |(&(table, group), cells): (&(&str, Option<(&str, &str)>), &Vec<&Cell>)| {
+    let agreement = |(&(table, group), cells): (&Group<'_>, &Vec<&Cell>)| {
         let off = |cell: &&Cell| Some((cell.ours? / cell.paper? - 1.0).abs());
         let offs: Vec<f64> = cells.iter().filter_map(off).collect();
         let axes = side_by_side.get(table).copied().unwrap_or_default();
-        let is_side = |(axis, _): (&str, &str)| axes.iter().any(|side| side == axis);
+        let is_side = |(axis, _): Place<'_>| axes.iter().any(|side| side == axis);
         // What is compared side by side is not told apart by one of its own axes.
         let ordered = !axes.is_empty() && !group.is_some_and(is_side);
         Agreement {
@@ -75,9 +79,10 @@ pub(super) fn agreements(cells: &[Cell], side_by_side: &BTreeMap<&str, &[String]
 
 /// The cells that differ on these axes alone, where the paper prints all.
 fn sets(cells: &[&Cell], axes: &[String]) -> Vec<Set> {
-    let mut sets: BTreeMap<Vec<(&String, &String)>, Vec<Option<(f64, f64)>>> = BTreeMap::new();
+    let mut sets: BTreeMap<Vec<Place<'_>>, Vec<Option<(f64, f64)>>> = BTreeMap::new();
     for cell in cells {
-        let key = cell.row.iter().filter(|(axis, _)| !axes.contains(axis)).collect();
+        let others = cell.row.iter().filter(|(axis, _)| !axes.contains(axis));
+        let key = others.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
         sets.entry(key).or_default().push(cell.paper.zip(cell.ours));
     }
     sets.into_values().filter_map(|set| set.into_iter().collect()).collect()

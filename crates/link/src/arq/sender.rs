@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use base::Packet;
 
 use crate::endpoint::FrameKind;
+use crate::event::{Event, Events};
 use crate::flow;
 use crate::marks::Marks;
 
@@ -37,6 +38,10 @@ pub(crate) struct Sender {
     /// Sendings of a frame at most; `None` for as many as it takes.
     attempts: Option<u8>,
     given_up: u64,
+    /// What is given up, for an observer.
+    pub(crate) events: Events,
+    /// The last packet of which a frame was given up.
+    last_given_up: Option<u64>,
     outstanding: u64,
     /// Packets of which frames are in the window or still to be cut, oldest first.
     packets: VecDeque<Packet>,
@@ -92,6 +97,8 @@ impl Sender {
             reordering: REORDERING,
             attempts: None,
             given_up: 0,
+            events: Events::default(),
+            last_given_up: None,
             outstanding: 0,
             packets: VecDeque::new(),
             packets_done: 0,
@@ -348,11 +355,21 @@ impl Sender {
             self.by_age.pop_front();
             self.flags += 1;
             if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
-                self.settle(sequence, sequence + 1);
-                self.given_up += 1;
+                self.give_up(sequence);
             } else {
                 self.flagged.insert(sequence);
             }
+        }
+    }
+
+    /// A frame goes out of account, and the packet that it is a part of is told of once.
+    fn give_up(&mut self, sequence: u64) {
+        self.settle(sequence, sequence + 1);
+        self.given_up += 1;
+        let number = self.frame(sequence).packet;
+        if self.last_given_up.replace(number) != Some(number) {
+            let packet = &self.packets[(number - self.packets_done) as usize];
+            self.events.push(|| Event::GivenUp(packet.clone()));
         }
     }
 
@@ -400,7 +417,8 @@ impl Sender {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
         let Self { flags, given_up, attempts, reordering, .. } = *self;
-        *self = Self { flags, given_up, attempts, reordering, ..Self::new(self.window as u32) };
+        let events = core::mem::take(&mut self.events);
+        *self = Self { flags, given_up, attempts, reordering, events, ..Self::new(self.window as u32) };
         if let Some(packet) = pending {
             self.offer(packet);
         }

@@ -83,6 +83,7 @@ pub(super) struct Told {
     pub(super) sent: Option<TrailerMark>,
     pub(super) received: Option<TrailerMark>,
     taken_for_lost: Vec<u16>,
+    given_up: Vec<Packet>,
 }
 
 #[derive(Debug)]
@@ -387,11 +388,11 @@ impl LinkEnd {
         self.counters.bits[kind as usize] += u64::from(bits);
     }
 
-    /// Logs which frames the endpoint has just taken for lost.
+    /// Logs which frames the endpoint has just taken for lost, and which packets it has given up.
     pub(super) fn note_flags(&self, now: Instant, told: Told) {
-        if let Some(probe) = &self.probe
-            && !told.taken_for_lost.is_empty()
-        {
+        let Some(probe) = &self.probe else { return };
+        told.given_up.iter().for_each(|packet| probe.packet(now, PacketStep::Lost, packet));
+        if !told.taken_for_lost.is_empty() {
             let flagged = FramesFlagged { frames: told.taken_for_lost.into(), trailer: told.received };
             probe.note(now, What::FramesFlagged(flagged));
         }
@@ -450,6 +451,7 @@ impl Told {
                 Event::Sent(header) => told.sent = mark(header),
                 Event::Received(header) => told.received = mark(header),
                 Event::TakenForLost(frames) => told.taken_for_lost.extend(frames),
+                Event::GivenUp(packet) => told.given_up.push(packet),
             }
         }
         told

@@ -143,7 +143,7 @@ pub enum PacketStep {
     Dropped,
     /// It left the queue for the link's endpoint, or for the line where there is none.
     Taken,
-    /// The line lost it. Of links with an endpoint only frames are lost.
+    /// The line lost it; of links with an endpoint, which lose frames: the sending endpoint has given it up.
     Lost,
     /// It came out at the other end.
     Delivered,

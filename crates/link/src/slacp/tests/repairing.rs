@@ -160,3 +160,19 @@ fn a_peer_that_starts_afresh_is_understood() {
     let fresh: Vec<u32> = numbers(&arrived).into_iter().filter(|number| *number >= 100).collect();
     assert_eq!(fresh, (100..150).collect::<Vec<_>>());
 }
+
+/// An observer hears of each packet that is given up, once, and that it was the link that lost it.
+#[test]
+fn packets_that_are_given_up_are_told_of() {
+    let mut pair = pair(config("fec-ratio = 0"), 5);
+    pair.ends[0].observe();
+    // Packets of two frames: both of the second are lost twice, and one of the fourth.
+    let lost = [2, 3, 6].map(|frame| [(frame, 1), (frame, 2)]).concat();
+    let arrived = pair.carry((0..20).map(|number| packet(1, number, 100)), 300, &mut losing(&lost));
+    assert_eq!(numbers(&arrived), all_but(&[1, 3], 20));
+    let told = core::iter::from_fn(|| pair.ends[0].poll_event()).map(|event| match event {
+        Event::GivenUp(packet) => flow_and_number(&packet).1,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [1, 3]);
+}
