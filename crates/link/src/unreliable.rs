@@ -28,6 +28,11 @@ impl Sender {
         self.pending.is_some()
     }
 
+    /// Bytes of payload of the next frame, which may have `room`.
+    pub(crate) fn next_len(&self, room: usize) -> usize {
+        self.pending.as_ref().map_or(0, |packet| (packet.len() - self.cut).min(room))
+    }
+
     /// Takes the next packet; none may be pending.
     pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");

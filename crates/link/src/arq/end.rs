@@ -26,8 +26,11 @@ pub(crate) struct Core {
     pub(crate) receiver: Receiver,
     unreliable_sender: unreliable::Sender,
     unreliable_receiver: unreliable::Receiver<SPACE>,
-    /// Frames of class 010 that went without one of class 001 between.
-    unreliable_run: u32,
+    /// Bytes of class 010 that went without a frame of class 001 between.
+    unreliable_run: usize,
+    /// Bytes of the last frame of class 001: between two of them class 010 has as many, so that it gets half of the line if it needs that, however
+    /// short its packets are.
+    turn: usize,
     pub(crate) news: News,
     pub(crate) ready: Ready,
     counters: Counters,
@@ -86,6 +89,7 @@ impl Core {
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             unreliable_run: 0,
+            turn: 0,
             news: News { frames: 0, worth: 1, alarm: Alarm::Off },
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
@@ -133,19 +137,20 @@ impl Core {
     /// A frame of class 010, if there is one and it is its turn. It counts in no order: its mark may take it past others.
     pub(crate) fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let longest_run = match (self.sender.is_urgent(), self.sender.has_outstanding()) {
-            (true, _) => 1,
-            (false, true) => unreliable::LONGEST_RUN,
-            (false, false) => u32::MAX,
+            (true, _) => self.turn,
+            (false, true) => self.turn * unreliable::LONGEST_RUN as usize,
+            (false, false) => usize::MAX,
         };
         let start = out.len();
-        let cut = (self.unreliable_run < longest_run)
+        let run = self.unreliable_run + self.unreliable_sender.next_len(self.room) + TRAILER_LEN;
+        let cut = (self.unreliable_run == 0 || run <= longest_run)
             .then(|| self.unreliable_sender.poll(self.room, out))
             .flatten();
         let Some(cut) = cut else {
             self.unreliable_run = 0;
             return None;
         };
-        self.unreliable_run = self.unreliable_run.saturating_add(1);
+        self.unreliable_run = run;
         self.counters.unreliable += 1;
         let fields = Fields {
             class: Class::Unreliable,
@@ -183,6 +188,7 @@ impl Core {
             extras,
         };
         self.complete(now, &fields, start, out);
+        self.turn = out.len() - start;
         Some(whole(chosen.kind, chosen.marks))
     }
 
