@@ -8,7 +8,7 @@
 //! others stay in the IP queue.
 //!
 //! What the paper leaves open, and what is ours:
-//! - Frames and reports are those of wide COTMLL ([`arq`]): a frame is lost if it is missing and a later sending has come.
+//! - Frames and reports are those of wide COTMLL ([`crate::arq`]): a frame is lost if it is missing and a later sending has come.
 //!   Frames that redundancy protects are judged once that has been sent.
 //! - An acknowledgement that is repeated says for how long nothing has come, less its timer. The sender knows when the last frame that came
 //!   was sent, so it knows which of its frames should have come since.
