@@ -20,7 +20,11 @@ fuzz_target!(|bytes: &[u8]| {
     let window = Some((u32::from(window) + 8).try_into().expect("in range"));
     let protocol = if setting & 0x40 != 0 {
         let max_retransmissions = u32::from(setting >> 3 & 3).try_into().expect("in range");
-        Protocol::Slacp(slacp::Config { ordered, window, max_retransmissions, ..slacp::Config::default() })
+        // Of all packets here.
+        let marks = if setting & 0x20 == 0 { vec![] } else { vec![0x45 >> 2] };
+        let protect_dscp = marks.try_into().expect("a DSCP");
+        let config = slacp::Config { ordered, window, max_retransmissions, protect_dscp, ..Default::default() };
+        Protocol::Slacp(config)
     } else {
         Protocol::Wide(wide::Config { ordered, window, ..wide::Config::default() })
     };

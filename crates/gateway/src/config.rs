@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 use base::{Duration, Rate};
-use link::{Edge, LineLimits, OnceDscp, Protocol, queue};
+use link::{DscpSet, Edge, LineLimits, Protocol, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -119,8 +119,8 @@ pub struct Link {
     pub round_trip: Option<Duration>,
     /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; none unless told.
     /// Each end decides about what it sends.
-    #[serde(default, skip_serializing_if = "OnceDscp::is_empty")]
-    pub once_dscp: OnceDscp,
+    #[serde(default, skip_serializing_if = "DscpSet::is_empty")]
+    pub once_dscp: DscpSet,
     /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always. A
     /// protocol that recovers losses needs some, lest the last frames' loss never show.
     #[serde(default = "default_fillers")]

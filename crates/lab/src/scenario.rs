@@ -118,8 +118,8 @@ pub struct Link {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dama: Option<dama::Config>,
     /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
-    #[serde(default, skip_serializing_if = "link::OnceDscp::is_empty")]
-    pub once_dscp: link::OnceDscp,
+    #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
+    pub once_dscp: link::DscpSet,
 }
 
 /// What frames cost on each line of a link.

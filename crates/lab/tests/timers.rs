@@ -9,7 +9,7 @@ use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
 use lab::node::{FrameCost, Link, LinkEnd};
-use link::{Entry, LineLimits, OnceDscp, queue};
+use link::{DscpSet, Entry, LineLimits, queue};
 use longhaul_lab as lab;
 use repeater::Repeater;
 use things::{Thing, packet};
@@ -33,7 +33,7 @@ fn line() -> Line {
 fn end(once: &[u32]) -> LinkEnd {
     let limits = LineLimits::new(125, Some(RATE));
     let endpoint = Box::new(Repeater::new(limits, DELAY * 2, HOLD));
-    let marks = OnceDscp::try_from(once.to_vec()).unwrap();
+    let marks = DscpSet::try_from(once.to_vec()).unwrap();
     let capabilities = link::Endpoint::capabilities(&*endpoint);
     let site = queue::Site { rate: Some(RATE), seed: 1, name: "sat/down" };
     let entry = Entry::new(&queue::Config::default(), &site, marks, capabilities);

@@ -6,18 +6,17 @@
 //! such packets apart from the others ([`Treatment::ONCE`]).
 
 use base::{Instant, Packet};
-use serde::{Deserialize, Serialize};
 
 use crate::capabilities::Capabilities;
+use crate::dscp::DscpSet;
 use crate::endpoint::Endpoint;
-use crate::flow;
 use crate::queue::{self, Queue, Refusal};
 use crate::treatment::Treatment;
 
 /// The queues in front of an endpoint.
 #[derive(Debug)]
 pub struct Entry {
-    marks: OnceDscp,
+    marks: DscpSet,
     queue: Box<dyn Queue>,
     /// Where packets wait that are sent once; `None` if none are.
     once: Option<Box<dyn Queue>>,
@@ -30,7 +29,7 @@ impl Entry {
     pub fn new(
         queue: &queue::Config,
         site: &queue::Site<'_>,
-        marks: OnceDscp,
+        marks: DscpSet,
         capabilities: Capabilities,
     ) -> Self {
         let apart = capabilities.recovers_losses && !marks.is_empty();
@@ -43,7 +42,7 @@ impl Entry {
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
     /// protocol sends everything once anyway.
-    pub fn reconfigure(&mut self, queue: &queue::Config, site: &queue::Site<'_>, marks: OnceDscp) {
+    pub fn reconfigure(&mut self, queue: &queue::Config, site: &queue::Site<'_>, marks: DscpSet) {
         self.marks = marks;
         self.queue.set_limits(queue, site);
         if let Some(once) = &mut self.once {
@@ -57,7 +56,7 @@ impl Entry {
     /// Hands back the packet that is dropped for it, this one or one that waited, with the reason; it is counted.
     pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
         match &mut self.once {
-            Some(once) if self.marks.treatment_of(&packet).is_once() => once.push(now, packet),
+            Some(once) if self.marks.holds(&packet) => once.push(now, packet),
             _ => self.queue.push(now, packet),
         }
     }
@@ -107,48 +106,6 @@ impl Entry {
     }
 }
 
-/// The DSCPs of packets that are sent once: `once-dscp = [46]`; none unless told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
-pub struct OnceDscp(u64);
-
-impl OnceDscp {
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0 == 0
-    }
-
-    /// What a packet asks for. What is not a single IP packet is sent until it has come: a super-segment is too much to
-    /// lose.
-    #[must_use]
-    pub fn treatment_of(self, packet: &[u8]) -> Treatment {
-        match flow::dscp(packet) {
-            Some(dscp) if self.0 >> dscp & 1 == 1 => Treatment::ONCE,
-            _ => Treatment::UNTIL_DELIVERED,
-        }
-    }
-}
-
-/// A number that is no DSCP, which has 6 bits (RFC 2474, 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a DSCP; allowed are 0 to 63, such as 46 for telephony")]
-pub struct NotADscp(u32);
-
-impl TryFrom<Vec<u32>> for OnceDscp {
-    type Error = NotADscp;
-    fn try_from(marks: Vec<u32>) -> Result<Self, NotADscp> {
-        let with = |all, mark| if mark < u64::BITS { Ok(all | 1_u64 << mark) } else { Err(NotADscp(mark)) };
-        marks.into_iter().try_fold(0, with).map(Self)
-    }
-}
-
-impl From<OnceDscp> for Vec<u32> {
-    fn from(marks: OnceDscp) -> Self {
-        (0..u64::BITS).filter(|mark| marks.0 >> mark & 1 == 1).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +115,7 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    fn marks(marks: &[u32]) -> OnceDscp {
+    fn marks(marks: &[u32]) -> DscpSet {
         marks.to_vec().try_into().unwrap()
     }
 
@@ -166,46 +123,17 @@ mod tests {
         Packet::from_slice(&[&[0x45, dscp << 2 | 1], [0; 18].as_slice()].concat())
     }
 
-    fn ipv6(dscp: u8) -> Packet {
-        Packet::from_slice(&[&[0x60 | dscp >> 2, dscp << 6 | 0x1f], [0; 38].as_slice()].concat())
-    }
-
     fn cotmll() -> Protocol {
         Protocol::Cotmll(crate::cotmll::Config::default())
     }
 
-    fn entry(queue: &queue::Config, marks: OnceDscp, protocol: &Protocol) -> Entry {
+    fn entry(queue: &queue::Config, marks: DscpSet, protocol: &Protocol) -> Entry {
         let site = queue::Site { rate: None, seed: 1, name: "l" };
         Entry::new(queue, &site, marks, protocol.capabilities())
     }
 
     fn build(protocol: &Protocol) -> Box<dyn Endpoint> {
         protocol.build(&LineLimits::default())
-    }
-
-    #[test]
-    fn a_packet_is_sent_once_if_its_mark_is_listed() {
-        let telephony = marks(&[46, 0, 63]);
-        for dscp in 0..64 {
-            let treatment =
-                if [46, 0, 63].contains(&dscp) { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
-            assert_eq!(
-                (telephony.treatment_of(&ipv4(dscp)), telephony.treatment_of(&ipv6(dscp))),
-                (treatment, treatment)
-            );
-            assert_eq!(OnceDscp::default().treatment_of(&ipv4(dscp)), Treatment::UNTIL_DELIVERED);
-        }
-        let super_segment = [&[0, 1, 2, 3, 4, 5, 6, 7], &*ipv4(46)].concat();
-        for other in [super_segment.as_slice(), &[0x1f, 0xff], &[0x45], &[0x6b], &[]] {
-            assert_eq!(telephony.treatment_of(other), Treatment::UNTIL_DELIVERED, "{other:?}");
-        }
-    }
-
-    #[test]
-    fn marks_have_six_bits_and_write_back() {
-        assert_eq!(Vec::from(marks(&[46, 8, 46])), [8, 46]);
-        assert_eq!(OnceDscp::try_from(vec![46, 64]), Err(NotADscp(64)));
-        assert_eq!(OnceDscp::try_from(vec![u32::MAX]), Err(NotADscp(u32::MAX)));
     }
 
     #[test]
@@ -230,7 +158,7 @@ mod tests {
     /// Packets keep their order where each is sent once anyway.
     #[test]
     fn without_marks_or_repetitions_there_is_one_queue() {
-        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (OnceDscp::default(), cotmll())] {
+        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (DscpSet::default(), cotmll())] {
             let (mut entry, endpoint) =
                 (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
             entry.push(NOW, ipv4(0)).unwrap();

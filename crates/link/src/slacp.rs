@@ -31,7 +31,7 @@ use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
 use crate::line::LineLimits;
 use crate::marks::Marks;
-use crate::treatment::Treatment;
+use crate::treatment::{Coding, Treatment};
 
 mod block;
 mod config;
@@ -57,6 +57,8 @@ pub struct Slacp {
     silence: Silence,
     question: Question,
     departures: Departures,
+    /// Whether the packet that is being cut has redundancy from its first sending on.
+    protects_new: bool,
     /// The floor has risen, and no frame has told so.
     floor_is_news: bool,
     counters: Counters,
@@ -108,6 +110,7 @@ impl Slacp {
             silence: Silence { since: Instant::ZERO, repeated: 0, alarm: Alarm::Off },
             question: Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION },
             departures: Departures::default(),
+            protects_new: false,
             floor_is_news: false,
             counters: Counters::default(),
         };
@@ -139,13 +142,14 @@ impl Slacp {
         Extras { place, floor: (floor > self.core.sender.base()).then(|| on_air(floor)) }
     }
 
-    /// A frame that is sent again, if one is to be.
-    fn poll_retransmission(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        if !self.core.sender.has_flagged() {
+    /// A frame that is sent again, or a new one. What is sent again goes into a block, and so does new data whose class asks.
+    fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let is_again = self.core.sender.has_flagged();
+        if !is_again && !self.core.sender.is_urgent() {
             return None;
         }
         let extras = self.extras(None);
-        let is_protected = self.config.fec_ratio.of(1) > 0;
+        let is_protected = (is_again || self.protects_new) && self.config.fec_ratio.of(1) > 0;
         let Self { core, gathering, .. } = self;
         core.poll_reliable(
             now,
@@ -308,7 +312,12 @@ impl Endpoint for Slacp {
     }
 
     fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
-        self.core.offer(packet, treatment)
+        let asks = treatment.coding == Coding::Strongest || self.config.protect_dscp.holds(&packet);
+        self.core.offer(packet, treatment)?;
+        if !treatment.is_once() {
+            self.protects_new = asks;
+        }
+        Ok(())
     }
 
     fn has_room(&self, treatment: Treatment) -> bool {
@@ -362,17 +371,8 @@ impl Endpoint for Slacp {
             self.question.alarm = Alarm::At(now + FIRST_QUESTION);
         }
         // A block's redundancy follows its last frame: the receiver keeps few blocks.
-        let again = self.poll_repair(now, out).or_else(|| self.poll_retransmission(now, out));
-        if again.is_some() {
-            return again;
-        }
-        let extras = self.extras(None);
-        let new = if self.core.sender.is_urgent() {
-            self.core.poll_reliable(now, |_, _, _| extras, out)
-        } else {
-            None
-        };
-        Some(new.unwrap_or_else(|| self.poll_control(now, out)))
+        let data = self.poll_repair(now, out).or_else(|| self.poll_data(now, out));
+        Some(data.unwrap_or_else(|| self.poll_control(now, out)))
     }
 
     fn handle_departure(&mut self, at: Instant) {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arq::{self, FramePayload, Order, Window};
 use crate::capabilities::Capabilities;
+use crate::dscp::DscpSet;
 use crate::limit::Limit;
 use crate::line::LineLimits;
 
@@ -26,6 +27,10 @@ pub struct Config {
     /// than the time that frames take varies; 25 ms, or four frame times of the line, unless told. The paper is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_timer: Option<Duration>,
+    /// The DSCPs of packets whose frames have redundancy from their first sending on; none unless told (section 2: "other frames deserving FEC
+    /// protection").
+    #[serde(skip_serializing_if = "DscpSet::is_empty")]
+    pub protect_dscp: DscpSet,
     /// Which packets wait for which.
     pub ordered: Order,
     /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.

@@ -176,3 +176,19 @@ fn packets_that_are_given_up_are_told_of() {
     });
     assert_eq!(told.collect::<Vec<_>>(), [1, 3]);
 }
+
+/// New data has redundancy if its class asks: what is lost comes back without a retransmission.
+#[test]
+fn marked_packets_are_protected_from_the_first() {
+    let mut pair = pair(config("protect-dscp = [34]\nfec-block = 4\nfec-timer = \"20 ms\""), 5);
+    let marked = |number: u32| {
+        let mut packet = packet(1, number, 60);
+        packet[1] = if number < 8 { 34 << 2 } else { 0 };
+        packet
+    };
+    let arrived = pair.carry((0..20).map(marked), 300, &mut losing(&[(1, 1), (2, 1), (6, 1)]));
+    assert_eq!(numbers(&arrived), all_but(&[], 20));
+    assert_eq!(pair.count(1, "frames-recovered"), 3);
+    // Two blocks of four; the rest is as it was.
+    assert_eq!((pair.count(0, "frames-repair"), pair.count(0, "frames-retransmitted")), (8, 0));
+}
