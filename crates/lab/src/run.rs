@@ -318,8 +318,9 @@ fn watch_capacity(network: &mut Network) {
 fn capacity(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Capacity> {
     let of_link = |(name, node): (&String, &NodeId)| {
         let Element::Link(link) = engine.node(*node) else { return None };
-        let terminal = link.end(Port(1)).terminal().filter(|terminal| !terminal.cycles().is_empty())?;
-        Some((name.clone(), Capacity { slots: terminal.slots(), cycles: terminal.cycles().to_vec() }))
+        let terminal = link.end(Port(1)).terminal()?;
+        let cycles: Vec<_> = terminal.cycles().collect();
+        (!cycles.is_empty()).then(|| (name.clone(), Capacity { slots: terminal.slots(), cycles }))
     };
     links.iter().filter_map(of_link).collect()
 }

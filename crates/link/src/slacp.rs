@@ -129,6 +129,15 @@ impl Slacp {
             || self.fec_due().is_some_and(|due| due <= now)
     }
 
+    fn has_repairs(&self, now: Instant) -> bool {
+        !self.closed.is_empty() || self.is_complete(now)
+    }
+
+    /// Whether there are frames to be sent, new or again, or redundancy.
+    fn is_sending(&self, now: Instant) -> bool {
+        self.core.sender.is_urgent() || self.has_repairs(now)
+    }
+
     /// Completes the block that is gathering if it is time.
     fn close_block(&mut self, now: Instant) {
         if self.is_complete(now) {
@@ -355,7 +364,7 @@ impl Endpoint for Slacp {
         let has_message = self.has_message(now);
         if !has_message
             && !self.floor_is_news
-            && let Some(info) = self.core.poll_unreliable(now, out)
+            && let Some(info) = self.core.poll_unreliable(now, self.is_sending(now), out)
         {
             self.departures.hand_over(now, None);
             // Overtaken frames count as lost, and routers keep no order between different DSCPs (RFC 2983, 4.1).
@@ -392,8 +401,7 @@ impl Endpoint for Slacp {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let has_repairs = !self.closed.is_empty() || self.is_complete(now);
-        if self.core.has_fresh(now) || has_repairs || self.floor_is_news || self.has_message(now) {
+        if self.core.has_fresh(now) || self.has_repairs(now) || self.floor_is_news || self.has_message(now) {
             Demand::Fresh
         } else {
             Demand::Nothing

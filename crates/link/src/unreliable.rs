@@ -28,11 +28,6 @@ impl Sender {
         self.pending.is_some()
     }
 
-    /// Bytes of payload of the next frame, which may have `room`.
-    pub(crate) fn next_len(&self, room: usize) -> usize {
-        self.pending.as_ref().map_or(0, |packet| (packet.len() - self.cut).min(room))
-    }
-
     /// Takes the next packet; none may be pending.
     pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
@@ -71,6 +66,51 @@ pub(crate) struct Cut {
     pub(crate) last: bool,
     pub(crate) number: u64,
     pub(crate) marks: Marks,
+}
+
+/// Whose turn it is. Where class 001 has something to send too, each has half of the line, by bytes: frame by frame in turn, a call's short
+/// packets would fall behind a file's long ones, and acknowledgements behind a film's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turns {
+    /// Bytes by which class 010 is behind class 001; below zero if it is ahead.
+    behind: i64,
+    /// Frames of class 010 in a row.
+    run: u32,
+}
+
+/// What class 001 has to do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    /// Something waits to be sent, new or again.
+    Sending,
+    /// Frames are unacknowledged.
+    Waiting,
+    Nothing,
+}
+
+impl Turns {
+    /// Whether a frame of class 010 may go.
+    pub(crate) fn is_here(self, meanwhile: Meanwhile) -> bool {
+        match meanwhile {
+            Meanwhile::Sending => self.behind >= 0,
+            Meanwhile::Waiting => self.run < LONGEST_RUN,
+            Meanwhile::Nothing => true,
+        }
+    }
+
+    /// A frame of class 010 went.
+    pub(crate) fn on_frame(&mut self, len: usize, meanwhile: Meanwhile) {
+        self.run = self.run.saturating_add(1);
+        if meanwhile == Meanwhile::Sending {
+            self.behind -= len as i64;
+        }
+    }
+
+    /// Another frame went, with so many bytes of class 001. A class that has nothing to send saves up no more than a frame.
+    pub(crate) fn on_other(&mut self, len: usize) {
+        self.run = 0;
+        self.behind = (self.behind + len as i64).min((len as i64).max(self.behind));
+    }
 }
 
 /// Puts the frames together as they come. On the air there are `SPACE` different numbers.

@@ -78,6 +78,8 @@ struct Account {
     subscription: Subscription,
     /// The rate request that is effective, and until when it is.
     rate: Option<(u32, Instant)>,
+    /// Slots of constant rate that superframes had no room for, because others were rounded up in the same one.
+    owed: u32,
     grant: Grant,
 }
 
@@ -98,7 +100,7 @@ impl Control {
 
     /// A further terminal, before the first plan.
     pub fn join(&mut self, subscription: Subscription) -> TerminalId {
-        self.terminals.push(Account { subscription, rate: None, grant: Grant::default() });
+        self.terminals.push(Account { subscription, rate: None, owed: 0, grant: Grant::default() });
         TerminalId(self.terminals.len() - 1)
     }
 
@@ -132,7 +134,9 @@ impl Control {
         self.hear_until(made_at);
         let mut left = self.capacity.count(superframe);
         for account in &mut self.terminals {
-            let cra = account.slots_at(account.subscription.cra, superframe).min(left);
+            let due = account.slots_at(account.subscription.cra, superframe) + account.owed;
+            let cra = due.min(account.subscription.slots.count(superframe)).min(left);
+            account.owed = due - cra;
             account.grant = Grant { cra, ..Grant::default() };
             left -= cra;
         }
@@ -251,6 +255,22 @@ mod tests {
     fn grants(control: &mut Control, superframe: u64, terminals: &[TerminalId]) -> Vec<(u32, u32, u32)> {
         let grant = |&id| control.grant(superframe, id);
         terminals.iter().map(grant).map(|grant| (grant.cra, grant.rbdc, grant.vbdc)).collect()
+    }
+
+    /// Eight rates of 3.125 slots a superframe are all rounded up in the same one, to more than there are.
+    #[test]
+    fn constant_rates_are_kept_whatever_they_are_rounded_to() {
+        let mut control = control(100, SUPERFRAME);
+        let all: Vec<TerminalId> = (0..8)
+            .map(|_| control.join(Subscription { cra: Rate::from_bps(12_500), ..terminal(0, 0) }))
+            .collect();
+        let mut sums = vec![0; all.len()];
+        for superframe in 0..800 {
+            let granted = grants(&mut control, superframe, &all);
+            assert!(granted.iter().map(|grant| grant.0).sum::<u32>() <= 25);
+            sums.iter_mut().zip(granted).for_each(|(sum, grant)| *sum += grant.0);
+        }
+        assert!(sums.iter().all(|sum| (2499..=2501).contains(sum)), "{sums:?}");
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Demand {
         self.owed > 0 || self.rate.is_some()
     }
 
+    /// Slots a superframe by the last request for a rate, as of the last opportunity.
+    pub(super) fn rate_in_effect(&self) -> u32 {
+        self.rate.map_or(0, |(rate, _)| rate)
+    }
+
     /// A superframe began without an opportunity being used: what came so far is for no later rate request.
     pub(super) const fn skip(&mut self) {
         self.arrived = 0;

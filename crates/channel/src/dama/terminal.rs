@@ -35,6 +35,8 @@ pub struct Cycle {
     pub start: Instant,
     /// Slots a superframe that were asked for at its start, where a rate was.
     pub asked_rate: Option<u32>,
+    /// The same by the last request for a rate that has not timed out, as the terminal reckons.
+    pub rate: u32,
     /// Slots that were asked for at its start.
     pub asked_volume: u32,
     /// Slots that it granted.
@@ -68,6 +70,8 @@ pub struct Terminal<T> {
     control: Rc<RefCell<Control>>,
     id: TerminalId,
     slots: Slots,
+    /// To the control centre.
+    delay: Duration,
     /// Frames of which something has no slot yet, the first perhaps in part.
     waiting: VecDeque<Waiting<T>>,
     /// Bytes that have no slot yet.
@@ -147,6 +151,7 @@ impl<T> Terminal<T> {
             control,
             id,
             slots,
+            delay,
             waiting: VecDeque::new(),
             unplaced: 0,
             placed: 0,
@@ -164,10 +169,11 @@ impl<T> Terminal<T> {
         self.cycles.get_or_insert_default();
     }
 
-    /// What happened in each superframe in which the terminal was awake, if that is kept.
-    #[must_use]
-    pub fn cycles(&self) -> &[Cycle] {
-        self.cycles.as_deref().unwrap_or_default()
+    /// What happened in each superframe in which the terminal was awake, the current one included, if that is kept.
+    pub fn cycles(&self) -> impl Iterator<Item = Cycle> {
+        let current = self.superframe.as_ref().map(|superframe| superframe.cycle);
+        let kept = self.cycles.as_ref().map(|ended| ended.iter().copied().chain(current));
+        kept.into_iter().flatten()
     }
 
     /// Its carrier's slots.
@@ -194,10 +200,14 @@ impl<T> Terminal<T> {
         self.encapsulation.air_bits(len)
     }
 
-    /// Whether a frame as long as the longest so far has room.
+    /// Whether a frame as long as the longest so far has room, or the buffer is empty.
     #[must_use]
     pub const fn has_room(&self) -> bool {
-        self.buffered() + self.longest <= self.config.mac_buffer.0
+        self.would_have_room(self.buffered())
+    }
+
+    const fn would_have_room(&self, buffered: u64) -> bool {
+        buffered == 0 || buffered + self.longest <= self.config.mac_buffer.0
     }
 
     /// Bytes in the buffer, as of the last call of [`Terminal::advance`].
@@ -257,13 +267,13 @@ impl<T> Terminal<T> {
         (self.unplaced > 0 || self.demand.is_open()).then(|| self.slots.start_of(superframe.number + 1))
     }
 
-    /// When there will be room for the longest frame so far, as far as slots are known.
+    /// When there will be room, as far as slots are known.
     #[must_use]
     pub fn room_at(&self) -> Option<Instant> {
-        let mut buffered = self.buffered() + self.longest;
+        let mut buffered = self.buffered();
         self.leaving.iter().find_map(|(at, bytes)| {
             buffered -= bytes;
-            (buffered <= self.config.mac_buffer.0).then_some(*at)
+            self.would_have_room(buffered).then_some(*at)
         })
     }
 
@@ -294,6 +304,7 @@ impl<T> Terminal<T> {
             cycle: Cycle {
                 start,
                 asked_rate: request.rate,
+                rate: self.demand.rate_in_effect(),
                 asked_volume: request.volume,
                 grant,
                 used: 0,
@@ -304,7 +315,8 @@ impl<T> Terminal<T> {
 
     /// What the opportunity at the start of a superframe finds.
     fn opportunity(&self, superframe: u64) -> Opportunity {
-        let ahead = self.control.borrow().lead() + self.slots.superframe();
+        // The first plan that heeds the request is made after it has been heard, and a lead before its superframe.
+        let ahead = self.control.borrow().lead() + self.delay;
         let superframes = ahead.as_nanos().div_ceil(self.slots.superframe().as_nanos());
         let constant = self.superframe.as_ref().map_or(0, |superframe| superframe.cycle.grant.cra);
         Opportunity { superframe, waiting: self.unplaced, coming: u64::from(constant) * superframes }

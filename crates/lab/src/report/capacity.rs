@@ -10,9 +10,9 @@ use crate::scenario::Scenario;
 /// What is drawn of a cycle, in slots.
 type Curve = (&'static str, fn(&channel::dama::Cycle) -> u32);
 
-/// What was asked for is what a rate request says, or the volume that was asked for at the superframe's start.
+/// What was asked for is the rate request that is in effect, and the volume that was asked for at the superframe's start.
 const CURVES: [Curve; 3] = [
-    ("asked for", |cycle| cycle.asked_rate.unwrap_or(0) + cycle.asked_volume),
+    ("asked for", |cycle| cycle.rate + cycle.asked_volume),
     ("granted", |cycle| cycle.grant.total()),
     ("used", |cycle| cycle.used),
 ];

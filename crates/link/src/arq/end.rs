@@ -7,7 +7,7 @@ use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
-use crate::unreliable;
+use crate::unreliable::{self, Meanwhile, Turns};
 
 use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
 use super::sender::Chosen;
@@ -26,11 +26,7 @@ pub(crate) struct Core {
     pub(crate) receiver: Receiver,
     unreliable_sender: unreliable::Sender,
     unreliable_receiver: unreliable::Receiver<SPACE>,
-    /// Bytes of class 010 that went without a frame of class 001 between.
-    unreliable_run: usize,
-    /// Bytes of the last frame of class 001: between two of them class 010 has as many, so that it gets half of the line if it needs that, however
-    /// short its packets are.
-    turn: usize,
+    turns: Turns,
     pub(crate) news: News,
     pub(crate) ready: Ready,
     counters: Counters,
@@ -88,8 +84,7 @@ impl Core {
             receiver: Receiver::new(order),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
-            unreliable_run: 0,
-            turn: 0,
+            turns: Turns::default(),
             news: News { frames: 0, worth: 1, alarm: Alarm::Off },
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
@@ -134,23 +129,24 @@ impl Core {
         self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.news.alarm.is_due(now)
     }
 
-    /// A frame of class 010, if there is one and it is its turn. It counts in no order: its mark may take it past others.
-    pub(crate) fn poll_unreliable(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let longest_run = match (self.sender.is_urgent(), self.sender.has_outstanding()) {
-            (true, _) => self.turn,
-            (false, true) => self.turn * unreliable::LONGEST_RUN as usize,
-            (false, false) => usize::MAX,
+    /// A frame of class 010, if there is one and it is its turn; `is_sending` if there is class 001 to send. It counts in no order: its mark may take
+    /// it past others.
+    pub(crate) fn poll_unreliable(
+        &mut self,
+        now: Instant,
+        is_sending: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<FrameInfo> {
+        let meanwhile = match (is_sending, self.sender.has_outstanding()) {
+            (true, _) => Meanwhile::Sending,
+            (false, true) => Meanwhile::Waiting,
+            (false, false) => Meanwhile::Nothing,
         };
         let start = out.len();
-        let run = self.unreliable_run + self.unreliable_sender.next_len(self.room) + TRAILER_LEN;
-        let cut = (self.unreliable_run == 0 || run <= longest_run)
-            .then(|| self.unreliable_sender.poll(self.room, out))
-            .flatten();
-        let Some(cut) = cut else {
-            self.unreliable_run = 0;
+        if !self.turns.is_here(meanwhile) {
             return None;
-        };
-        self.unreliable_run = run;
+        }
+        let cut = self.unreliable_sender.poll(self.room, out)?;
         self.counters.unreliable += 1;
         let fields = Fields {
             class: Class::Unreliable,
@@ -160,6 +156,7 @@ impl Core {
             ..Fields::control(self.serial)
         };
         self.complete(now, &fields, start, out);
+        self.turns.on_frame(out.len() - start, meanwhile);
         Some(whole(FrameKind::New, cut.marks))
     }
 
@@ -188,7 +185,6 @@ impl Core {
             extras,
         };
         self.complete(now, &fields, start, out);
-        self.turn = out.len() - start;
         Some(whole(chosen.kind, chosen.marks))
     }
 
@@ -209,6 +205,11 @@ impl Core {
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);
+        match fields.class {
+            Class::Unreliable => {}
+            Class::Control => self.turns.on_other(0),
+            Class::Reliable | Class::Repair => self.turns.on_other(out.len() - start),
+        }
     }
 
     /// Takes a frame apart.
@@ -265,7 +266,7 @@ impl Core {
         self.receiver.reset();
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
-        self.unreliable_run = 0;
+        self.turns = Turns::default();
         self.serial = 0;
         self.news.frames = 0;
         self.news.alarm = Alarm::Off;

@@ -109,7 +109,7 @@ impl Endpoint for Wide {
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         self.tail = Alarm::At(now + self.tail_pause);
         let core = &mut self.core;
-        if let Some(info) = core.poll_unreliable(now, out) {
+        if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
         core.serial += 1;

@@ -6,6 +6,7 @@ use super::*;
 use crate::dama::RateRequest;
 
 const SUPERFRAME: Duration = Duration::from_millis(250);
+const PROCESSING: Duration = Duration::from_millis(250);
 const HOP: Duration = Duration::from_millis(250);
 
 fn rate() -> Rate {
@@ -25,8 +26,16 @@ impl Bench {
     }
 
     fn with(encapsulation: Encapsulation, change: impl FnOnce(&mut Config)) -> Self {
-        let slots = Slots::new(rate(), encapsulation.cell_bits(), SUPERFRAME);
-        let control = Rc::new(RefCell::new(Control::new(slots, SUPERFRAME)));
+        Self::in_superframes(SUPERFRAME, encapsulation, change)
+    }
+
+    fn in_superframes(
+        superframe: Duration,
+        encapsulation: Encapsulation,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let slots = Slots::new(rate(), encapsulation.cell_bits(), superframe);
+        let control = Rc::new(RefCell::new(Control::new(slots, PROCESSING)));
         let mut config = Config { flow_control: false, ..Config::default() };
         change(&mut config);
         let mut terminal = Terminal::join(control, config, encapsulation, slots, HOP);
@@ -86,7 +95,7 @@ fn volume_waits_for_the_next_opportunity_two_hops_and_processing() {
     bench.until(3000);
     // Asked for at 250 ms, heard at 500, planned for 500 + 250 + 250; 30 slots in one piece.
     assert_eq!(bench.departures(), [(1000, 1120)]);
-    let asked: Vec<u32> = bench.terminal.cycles().iter().map(|cycle| cycle.asked_volume).collect();
+    let asked: Vec<u32> = bench.terminal.cycles().map(|cycle| cycle.asked_volume).collect();
     assert_eq!(asked.iter().sum::<u32>(), 30);
     assert_eq!(bench.terminal.counters().requests, 1);
     assert_eq!(bench.terminal.poll_timeout(), None);
@@ -117,7 +126,7 @@ fn a_slot_that_was_granted_carries_what_came_later() {
     bench.push(1, 88);
     bench.until(4000);
     assert_eq!(bench.left.len(), 2);
-    let cycle = bench.terminal.cycles().iter().find(|cycle| cycle.grant.rbdc > 0).copied().expect("a grant");
+    let cycle = bench.terminal.cycles().find(|cycle| cycle.grant.rbdc > 0).expect("a grant");
     assert_eq!((cycle.start, cycle.grant.rbdc), (Instant::ZERO + Duration::from_secs(1), 8));
     assert!(bench.left[0].on_air.end <= bench.left[1].on_air.start);
 }
@@ -190,4 +199,41 @@ fn every_byte_that_was_granted_a_slot_leaves_the_buffer() {
     let counters = bench.terminal.counters();
     assert!(counters.used <= counters.granted, "{counters:?}");
     assert!(counters.most_buffered <= 14_400);
+}
+
+/// What constant rate carries until a plan can heed a request is not asked for, whatever the superframe: hop, processing and hop take
+/// 0.75 s, fifteen superframes of 50 ms or one of a second.
+#[test]
+fn volume_is_asked_for_beyond_what_constant_rate_carries_meanwhile() {
+    for (superframe, ahead) in [(50, 15), (250, 3), (300, 3), (1000, 1)] {
+        let superframe = Duration::from_millis(superframe);
+        let mut bench = Bench::in_superframes(superframe, Encapsulation::Aal5, |config| {
+            by_volume(config);
+            config.cra = Rate::from_bps(53_000);
+        });
+        bench.push(1, 1432);
+        let granted = bench.terminal.cycles().next().expect("it is awake").grant.cra;
+        assert!(granted > 0);
+        assert_eq!(bench.terminal.opportunity(1).coming, ahead * u64::from(granted), "{superframe}");
+    }
+}
+
+/// A frame that is longer than the buffer goes alone, so that nothing waits for ever.
+#[test]
+fn a_frame_longer_than_the_buffer_goes_when_that_is_empty() {
+    let mut bench = Bench::new(|config| {
+        by_volume(config);
+        config.flow_control = true;
+        config.mac_buffer = base::units::Size(1440);
+    });
+    bench.until(10);
+    bench.push(1, 3000);
+    assert!(!bench.terminal.has_room());
+    bench.until(999);
+    assert_eq!(bench.terminal.room_at(), None);
+    bench.until(1000);
+    let room_at = bench.terminal.room_at().expect("all of it has slots");
+    assert_eq!(room_at, bench.left[0].on_air.end);
+    bench.until(2000);
+    assert!(bench.terminal.has_room());
 }

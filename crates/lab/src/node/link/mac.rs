@@ -58,9 +58,10 @@ impl LinkEnd {
                 break;
             }
             let Some(frame) = self.board(now, &mac) else { break };
-            let len = frame.bytes.len();
-            if let Err(frame) = mac.push(frame, len) {
-                self.drop_frame(now, &mut mac, &frame);
+            let (len, kind, bits) = (frame.bytes.len(), frame.kind, frame.bits);
+            match mac.push(frame, len) {
+                Ok(()) => self.count(kind, bits),
+                Err(frame) => self.drop_frame(now, &mut mac, &frame),
             }
             mac.advance(now, &mut self.line);
             self.take_departures(cx, &mut mac);
@@ -76,14 +77,13 @@ impl LinkEnd {
             self.endpoint.seal_frame(now, &mut bytes);
         }
         let bits = mac.air_bits(bytes.len()) as u32;
-        self.count(info.kind, bits);
         let mut trailer = None;
         if self.probe.is_some() {
             let told = Told::by(&mut *self.endpoint);
             trailer = told.sent;
             self.note_flags(now, told);
         }
-        let (number, kind) = (self.counters.frames, info.kind);
+        let (number, kind) = (self.counters.frames + 1, info.kind);
         Some(Buffered { number, kind, bits, trailer, dropped_behind: 0, bytes })
     }
 
@@ -94,7 +94,7 @@ impl LinkEnd {
             None => self.endpoint.handle_departure(now),
         }
         if let Some(probe) = &self.probe {
-            probe.note(now, What::FrameDropped { number: frame.number, bits: frame.bits });
+            probe.note(now, What::FrameDropped { bits: frame.bits });
         }
     }
 

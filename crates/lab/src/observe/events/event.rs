@@ -34,8 +34,6 @@ pub enum What {
     FrameStarted(FrameStarted),
     /// The MAC buffer had no room for a frame, which is gone.
     FrameDropped {
-        /// Its number among the frames of this direction.
-        number: u64,
         /// Bits that it would have taken on the line.
         bits: u32,
     },

@@ -174,24 +174,29 @@ fn packets_that_are_sent_once_are_not_repeated_and_let_others_through() {
     assert!(of(1).len() < voice as usize * 3 / 4, "some are gone for good");
 }
 
-/// A call's short packets beside a file's long ones: frame by frame in turn it would have a fifth of the line and fall behind without end.
+/// Each class has half of the line, whichever has the longer packets.
 #[test]
-fn short_packets_that_are_sent_once_get_half_of_the_line() {
-    let mut end = Wide::new(Config::default(), &LineLimits::new(1500, LINE.rate()));
-    let (mut once, mut bulk, mut now) = (0, 0, Instant::ZERO);
-    for number in 0..200 {
-        for (len, treatment) in [(200, Treatment::ONCE), (1300, Treatment::UNTIL_DELIVERED)] {
-            if end.has_room(treatment) {
-                end.offer(now, packet(1, number, len), treatment).unwrap();
+fn what_is_sent_once_and_the_rest_share_by_bytes() {
+    for (once_len, bulk_len) in [(200, 1300), (1300, 200), (1000, 1000)] {
+        let mut end = Wide::new(Config::default(), &LineLimits::new(1500, LINE.rate()));
+        let (mut once, mut bulk, mut now) = (0, 0, Instant::ZERO);
+        for number in 0..400 {
+            for (len, treatment) in [(once_len, Treatment::ONCE), (bulk_len, Treatment::UNTIL_DELIVERED)] {
+                if end.has_room(treatment) {
+                    end.offer(now, packet(1, number, len), treatment).unwrap();
+                }
             }
+            let mut frame = Vec::new();
+            end.poll_frame(now, &mut frame).expect("there is always something to say");
+            match Frame::parse(&frame).expect("it is well-formed").class {
+                Class::Unreliable => once += frame.len(),
+                _ => bulk += frame.len(),
+            }
+            now += MS;
         }
-        let mut frame = Vec::new();
-        end.poll_frame(now, &mut frame).expect("there is always something to say");
-        *(if frame.len() < 1000 { &mut once } else { &mut bulk }) += frame.len();
-        now += MS;
+        let share = f64::from(once as u32) / f64::from((once + bulk) as u32);
+        assert!((0.45..0.55).contains(&share), "{once_len} beside {bulk_len}: {once} and {bulk} bytes");
     }
-    let share = f64::from(once as u32) / f64::from((once + bulk) as u32);
-    assert!((0.4..0.55).contains(&share), "{once} and {bulk} bytes");
 }
 
 /// Numbers on the air wrap while frames are lost.
