@@ -196,7 +196,7 @@ impl<'a> Direction<'a> {
         let (line, direction) = if forward {
             (link.channel.down(), "down")
         } else {
-            (channel::line::Config { rate: link.most_granted(), ..link.channel.up() }, "up")
+            (channel::line::Config { rate: setting.scenario.most_granted(link), ..link.channel.up() }, "up")
         };
         let streams = link.channel.streams(setting.seed, name, direction);
         let efficiency = |(packet, payload): (usize, usize)| {

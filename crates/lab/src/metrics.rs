@@ -93,8 +93,12 @@ pub fn channel_periods(scenario: &Scenario, seconds: f64) -> Option<f64> {
 }
 
 fn line(scenario: &Scenario, name: &str, backward: bool) -> line::Config {
-    let channel = &scenario.link[name].channel;
-    if backward { channel.up() } else { channel.down() }
+    let link = &scenario.link[name];
+    if backward {
+        line::Config { rate: scenario.most_granted(link), ..link.channel.up() }
+    } else {
+        link.channel.down()
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,10 @@ impl Scenario {
                 );
                 return nonsense("superframe", message);
             }
+            if network.capacity.is_some_and(|capacity| capacity.as_bps() == 0) {
+                let message = format!("network \"{name}\" has no capacity; allowed are 1 bit/s and more");
+                return nonsense("capacity", message);
+            }
             if self.members(name).next().is_none() {
                 return nonsense(name, format!("no link's dama names network \"{name}\""));
             }
@@ -74,6 +78,12 @@ impl Scenario {
             return nonsense("dama", message);
         }
         let rate = link.up_rate();
+        if rate.as_bps() == 0 {
+            let message = format!(
+                "link \"{name}\" has dama and a rate from the terminal of zero; allowed are 1 bit/s and more"
+            );
+            return nonsense("rate", message);
+        }
         for (key, value) in [("rbdc", dama.rbdc), ("cra", dama.cra)] {
             if value > rate {
                 let message =
@@ -82,7 +92,8 @@ impl Scenario {
             }
         }
         let cell = link.terminal_encapsulation();
-        let longest = cell.payload_for(LONGEST_PACKET);
+        let packet = self.tcp.mss.map_or(0, |mss| usize::from(mss) + TCP_IP_HEADERS);
+        let longest = cell.payload_for(LONGEST_PACKET.max(packet) + LONGEST_TRAILER);
         if dama.mac_buffer.0 < longest {
             let message = format!(
                 "link \"{name}\" has a mac-buffer of {}; allowed are {longest} B, for a long packet, and more",
@@ -117,6 +128,15 @@ impl Scenario {
         links.filter(move |(_, dama)| dama.network.as_deref() == Some(network))
     }
 
+    /// The most that a link's terminal can be granted; without bandwidth on demand its line's rate.
+    pub(crate) fn most_granted(&self, link: &Link) -> Rate {
+        let Some(dama) = &link.dama else { return link.up_rate() };
+        let network = dama.network.as_deref().and_then(|name| Some((name, self.dama.get(name)?)));
+        let shared = network.map_or(Rate::from_bps(u64::MAX), |(name, network)| self.capacity(name, network));
+        let asked = if dama.vbdc { u64::MAX } else { dama.cra.as_bps().saturating_add(dama.rbdc.as_bps()) };
+        link.up_rate().min(shared).min(Rate::from_bps(asked))
+    }
+
     fn capacity(&self, name: &str, network: &dama::NetworkConfig) -> Rate {
         let lines = || self.members(name).map(|(link, _)| link.up_rate().as_bps()).sum();
         network.capacity.unwrap_or_else(|| Rate::from_bps(lines()))
@@ -128,17 +148,6 @@ impl Link {
     pub(crate) fn frame_cost(&self, protocol: &Protocol, towards: bool) -> FrameCost {
         let framing = FrameCost::Framing(protocol.framing_bits());
         self.encapsulation(towards).map_or(framing, FrameCost::Encapsulated)
-    }
-
-    /// The most that the terminal can be granted.
-    pub(crate) fn most_granted(&self) -> Rate {
-        match &self.dama {
-            Some(dama) if !dama.vbdc => {
-                let bps = dama.cra.as_bps().saturating_add(dama.rbdc.as_bps());
-                self.up_rate().min(Rate::from_bps(bps))
-            }
-            _ => self.up_rate(),
-        }
     }
 
     fn up_rate(&self) -> Rate {
@@ -190,5 +199,8 @@ impl<'a> Networks<'a> {
 const SHORTEST_SUPERFRAME: Duration = Duration::from_millis(1);
 const LONGEST_SUPERFRAME: Duration = Duration::from_secs(60);
 
-/// Bytes. Ours: what any buffer must hold, since a frame that it has no room for even when empty would wait for ever.
+/// Bytes. Ours: what any buffer must hold, since without flow control a frame that it has no room for even when empty never leaves.
 const LONGEST_PACKET: usize = 1500;
+const TCP_IP_HEADERS: usize = 60;
+/// What a protocol adds to a packet in a frame. Ours: more than any does when it has little to report.
+const LONGEST_TRAILER: usize = 100;

@@ -60,7 +60,8 @@ pub(super) fn agreements(cells: &[Cell], side_by_side: &BTreeMap<&str, &[String]
     let printed = |cells: &[&Cell]| cells.iter().filter(|cell| cell.paper.is_some()).count();
     let many = |table: &str| groups.get(&(table, None)).is_some_and(|cells| printed(cells) >= FEWEST);
     let agreement = |(&(table, group), cells): (&Group<'_>, &Vec<&Cell>)| {
-        let off = |cell: &&Cell| Some((cell.ours? / cell.paper? - 1.0).abs());
+        // What is printed and was not measured is as far off as can be.
+        let off = |cell: &&Cell| Some((cell.ours.unwrap_or(f64::INFINITY) / cell.paper? - 1.0).abs());
         let offs: Vec<f64> = cells.iter().filter_map(off).collect();
         let axes = side_by_side.get(table).copied().unwrap_or_default();
         let is_side = |(axis, _): Place<'_>| axes.iter().any(|side| side == axis);

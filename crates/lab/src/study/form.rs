@@ -347,4 +347,6 @@ pub(super) struct TableForm {
     pub(super) bound: Option<String>,
     /// What the paper prints: an expression over the axes, or a CSV file of the study with the axes as columns.
     pub(super) paper: Option<String>,
+    /// Its quartiles, from columns of such files.
+    pub(super) paper_quartiles: Option<[String; 2]>,
 }

@@ -177,8 +177,11 @@ type Column = (&'static str, fn(&Cell) -> Option<String>);
 
 /// The tables. What no cell has gets no column.
 fn cells(cells: &[Cell]) -> String {
-    const COLUMNS: [Column; 6] = [
+    const COLUMNS: [Column; 7] = [
         ("paper", |cell| cell.paper.map(number)),
+        ("its quartiles", |cell| {
+            cell.paper_quartiles.map(|[low, high]| format!("{} to {}", number(low), number(high)))
+        }),
         ("ours", |cell| cell.ours.map(number)),
         ("95 %", |cell| cell.interval.map(|[low, high]| format!("{} to {}", number(low), number(high)))),
         ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),

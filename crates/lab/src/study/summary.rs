@@ -20,6 +20,9 @@ pub struct Cell {
     pub row: BTreeMap<String, String>,
     /// What the paper prints there, if it prints a number.
     pub paper: Option<f64>,
+    /// Its quartiles over the paper's replications.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper_quartiles: Option<[f64; 2]>,
     /// Our mean over the seeds, or the median where the table shows that.
     pub ours: Option<f64>,
     /// Its 95 % interval.
@@ -43,6 +46,7 @@ impl Cell {
             table: table.to_owned(),
             row,
             paper: None,
+            paper_quartiles: None,
             ours: None,
             interval: None,
             p25: None,

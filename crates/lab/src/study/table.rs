@@ -50,8 +50,8 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
             let text = spelled_out(experiment, expression);
             verify(&text, &words).map_err(complain)?;
         }
-        if form.paper.as_ref().is_some_and(|paper| paper.contains(".csv")) {
-            printed(&study.files, form).map_err(complain)?;
+        for column in form.paper.iter().chain(form.paper_quartiles.iter().flatten()) {
+            printed(&study.files, column).map_err(complain)?;
         }
     }
     Ok(())
@@ -78,7 +78,9 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
         None => Ok(outcome.plan.places(axis)),
     });
     let columns = columns(form)?;
-    let printed = printed(&study.files, form)?;
+    let of_csv = |column: &String| printed(&study.files, column);
+    let medians = form.paper.as_ref().map(of_csv).transpose()?.unwrap_or_default();
+    let quartiles = form.paper_quartiles.iter().flatten().map(of_csv).collect::<Result<Vec<_>, _>>()?;
     let mut cells = Vec::new();
     for coordinates in product(&places.collect::<Result<Vec<_>, String>>()?) {
         let scope = experiment.scope(study, reading, &coordinates)?;
@@ -111,8 +113,12 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
             }
             let paper = match &form.paper {
                 None => None,
-                Some(_) if !printed.is_empty() => lookup(&printed, &row),
+                Some(_) if !medians.is_empty() => lookup(&medians, &row),
                 Some(expression) => value(expression)?.as_number(),
+            };
+            let paper_quartiles = match quartiles.as_slice() {
+                [low, high] => lookup(low, &row).zip(lookup(high, &row)),
+                _ => None,
             };
             let sample = value(expression)?;
             let shown = match form.center {
@@ -123,7 +129,9 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
             };
             let cell = cell(&form.id, row, &sample, shown.as_ref());
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
-            cells.extend(Some(Cell { paper, bound, calibrated, ..cell }).filter(|cell| cell.ours.is_some()));
+            let paper_quartiles = paper_quartiles.map(|(low, high)| [low, high]);
+            let cell = Cell { paper, paper_quartiles, bound, calibrated, ..cell };
+            cells.extend(Some(cell).filter(|cell| cell.ours.is_some()));
         }
     }
     Ok(cells)
@@ -150,13 +158,12 @@ fn cell(table: &str, row: BTreeMap<String, String>, value: &Value, shown: Option
     }
 }
 
-/// The rows of a CSV file, each field by its column's name. `paper` names the file and the column: `table1.csv seconds`.
+/// The rows of a CSV file, each field by its column's name, with the number in one column.
 type Printed = Vec<(BTreeMap<String, String>, f64)>;
 
-fn printed(files: &Files, form: &TableForm) -> Result<Printed, String> {
-    let Some((file, column)) = form.paper.as_deref().and_then(|paper| paper.split_once(".csv ")) else {
-        return Ok(Vec::new());
-    };
+/// What `place` says, a file and a column as in `table1.csv seconds`; nothing where it is an expression.
+fn printed(files: &Files, place: &str) -> Result<Printed, String> {
+    let Some((file, column)) = place.split_once(".csv ") else { return Ok(Vec::new()) };
     let (path, text) = files.read(&format!("{file}.csv")).map_err(|error| error.to_string())?;
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let fields = |line: &str| line.split(',').map(|field| field.trim().to_owned()).collect::<Vec<_>>();

@@ -69,26 +69,23 @@ fn passage(observed: &Observed<'_>) -> (Option<f64>, Option<f64>) {
     (share, longest.map(Duration::as_secs_f64))
 }
 
-/// The median round trip of segments, sent once, that found the MAC buffer empty.
+/// The median round trip of segments, sent once, that found the MAC buffer empty. Without SLACP, where a packet is a frame.
 fn rtt_idle(observed: &Observed<'_>) -> Option<f64> {
     let flow = observed.flows.first()?;
+    let log = &observed.run.log;
+    let taken = log.packets(LINK, LinkDirection::Up).filter(|(_, mark)| mark.step == PacketStep::Taken);
+    let taken = taken.filter(|(at, _)| !observed.mac_drops.contains(at));
+    let frames = log.frames(LINK, LinkDirection::Up);
     let mut trips = Vec::new();
-    let mut frames = observed.frames.iter().peekable();
-    let mut empty_from = observed.start;
-    for (at, mark) in observed.steps(PacketStep::Taken) {
-        // Frames leave in order: those that started before have left the buffer when the last of them has.
-        while let Some(frame) = frames.next_if(|frame| frame.on_air.start < at) {
-            empty_from = empty_from.max(frame.on_air.end);
-        }
+    let mut empty_from = Instant::ZERO;
+    // Frames leave in the order of their packets.
+    for ((at, mark), frame) in taken.zip(&frames) {
         let is_empty = empty_from <= at;
+        empty_from = frame.on_air.end;
         let sent: Vec<_> = flow.segments.iter().filter(|segment| segment.offset == mark.seq).collect();
-        if is_empty && sent.len() == 1 && mark.to == flow.ports.1 {
+        if is_empty && mark.len > 0 && sent.len() == 1 && mark.to == flow.ports.1 {
             let acked = acked_at(flow, mark.seq + u64::from(mark.len));
             trips.extend(acked.map(|acked| acked.saturating_since(sent[0].at).as_secs_f64()));
-        }
-        // Its own frame is in the buffer from now on.
-        if let Some(own) = frames.peek() {
-            empty_from = empty_from.max(own.on_air.end);
         }
     }
     trips.sort_by(f64::total_cmp);

@@ -19,7 +19,7 @@ use crate::study::probe::{Method, Probe, Trial};
 /// 50,000 bytes are acknowledged; `X(name)`: what the claims name.
 pub(super) const TRANSFER: Probe = Probe {
     name: "kojo-transfer",
-    version: 1,
+    version: 2,
     quantities: &["M", "M50", "X"],
     series: &[],
     method: Method::Run { watch, read: measure },
