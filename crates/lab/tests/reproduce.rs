@@ -96,6 +96,40 @@ fn every_claim_of_faulkner_is_decided_and_every_figure_drawn() {
     assert!(differ.is_empty() && drawn.len() == kept.len(), "drawn otherwise from what was kept: {differ:?}");
 }
 
+/// Goal: every claim of Kojo et al. is decided; what depends on no luck holds; tables 2 to 4 are whole, beside what the paper prints.
+#[test]
+fn every_claim_of_kojo_is_decided_and_every_cell_filled() {
+    let study = study("kojo");
+    let outcome = run(&study, Plan { default_reading_only: true, ..plan(None, None) });
+    let ids: Vec<_> = outcome.judgement.judged.iter().map(|judged| judged.claim).collect();
+    assert_eq!(ids, (0..52).collect::<Vec<_>>());
+    let exact = ["kojo-fig3-overshoot-timeline", "kojo-vbdc-rtt", "kojo-burst-footprint"];
+    for judged in &outcome.judgement.judged {
+        let id = study.claims[judged.claim].id.as_str();
+        assert!(!judged.decision.comparisons.is_empty(), "{id} compares nothing");
+        if exact.contains(&id) {
+            assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}");
+        }
+    }
+    let summary = Summary::new(&outcome, None).unwrap();
+    let of = |table: &str| summary.cells.iter().filter(|cell| cell.table == table).collect::<Vec<_>>();
+    let printed = |table: &str| of(table).iter().filter(|cell| cell.paper.is_some()).count();
+    assert_eq!(
+        ["2", "3", "4"].map(|table| (of(table).len(), printed(table))),
+        [(144, 140), (16, 16), (24, 24)]
+    );
+    // What the paper prints for the error-free row alone decided the calibration.
+    let fitted: Vec<_> = of("2").into_iter().filter(|cell| cell.calibrated).collect();
+    assert_eq!(fitted.len(), 8);
+    for cell in fitted {
+        let off = (cell.ours.unwrap() / cell.paper.unwrap() - 1.0).abs();
+        assert!(off < 0.04 && cell.paper_quartiles.is_some(), "{cell:?}");
+    }
+    let whole =
+        summary.agreements.iter().find(|agreement| agreement.table == "2" && agreement.group.is_none());
+    assert_eq!(whole.unwrap().cells, 140);
+}
+
 /// The SVG files of a directory. Clipping paths have numbers that count all drawings of a process: they are left out.
 fn drawings(directory: &Path) -> BTreeMap<String, String> {
     let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
