@@ -2,13 +2,11 @@
 
 mod exchanges;
 mod sources;
+mod watching;
 
-use core::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 
 use base::Instant;
 use channel::dama::{Cycle, Slots};
@@ -18,13 +16,13 @@ use serde::Serialize;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::events::{LinkDirection, Recorder, SenderWatch};
-use crate::observe::{Capture, EventLog, Flow, FlowTrace, WindowTrace};
+use crate::observe::{EventLog, Flow, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
 use crate::{bound, metrics};
 use sources::Observed;
+use watching::Watched;
 
 pub use exchanges::TransactionsResult;
 pub use sources::SourceResult;
@@ -169,35 +167,7 @@ pub struct Watch {
 /// does not go on.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
-    let traces = if watch.flows { watch_senders(&mut network) } else { Vec::new() };
-    if watch.windows {
-        watch_windows(&mut network);
-    }
-    let recorder = match (watch.events || watch.host_events, &watch.log) {
-        (false, None) => None,
-        (keeps, path) => Some(record_hosts(&mut network, keeps, path.as_deref())?),
-    };
-    if let Some(recorder) = recorder.as_ref().filter(|_| watch.events || watch.log.is_some()) {
-        record_links(&mut network, recorder);
-    }
-    if watch.progress {
-        watch_progress(&mut network);
-    }
-    if watch.capacity {
-        watch_capacity(&mut network);
-    }
-    let capture = match &watch.capture {
-        None => None,
-        Some((name, path)) => {
-            let node = *network.nodes.get(name).ok_or_else(|| {
-                let known = network.nodes.keys().cloned().collect::<Vec<_>>().join(", ");
-                io::Error::other(format!("no node \"{name}\" to capture at; there are {known}"))
-            })?;
-            let capture = Rc::new(RefCell::new(Capture::new(BufWriter::new(File::create(path)?))?));
-            network.engine.observe(node, Rc::clone(&capture));
-            Some(capture)
-        }
-    };
+    let watched = Watched::begin(&mut network, watch)?;
     let end = Instant::ZERO + scenario.duration;
     let goals = if network.is_endless() { 0 } else { network.goals() };
     network.engine.try_run(end, goals).map_err(|stuck| {
@@ -206,17 +176,11 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     })?;
     let ended = if goals == 0 { end } else { network.engine.now() };
     settle(&mut network, ended);
-    if let Some(capture) = capture {
-        capture.borrow_mut().finish()?;
-    }
-    let flows = traces.iter().flat_map(|trace| trace.borrow().flows().to_vec()).collect();
-    let mut run = summarize(scheme, scenario, seed, &network, flows);
+    let mut run = summarize(scheme, scenario, seed, &network, watched.flows());
     if watch.latencies {
         run.latencies = latencies(&network);
     }
-    if let Some(recorder) = recorder {
-        run.log = recorder.borrow_mut().finish(ended)?;
-    }
+    run.log = watched.finish(ended)?;
     Ok(run)
 }
 
@@ -225,55 +189,6 @@ fn settle(network: &mut Network, now: Instant) {
     for &node in network.links.values() {
         if let Element::Link(link) = network.engine.node_mut(node) {
             link.settle(now);
-        }
-    }
-}
-
-/// Has every host report to a recorder.
-fn record_hosts(
-    network: &mut Network,
-    keeps: bool,
-    path: Option<&Path>,
-) -> io::Result<Rc<RefCell<Recorder>>> {
-    let out: Option<Box<dyn Write>> = match path {
-        None => None,
-        Some(path) => Some(Box::new(BufWriter::new(File::create(path)?))),
-    };
-    let recorder = Rc::new(RefCell::new(Recorder::new(keeps, out)));
-    for (name, &node) in &network.nodes {
-        if let Element::Host(host) = network.engine.node_mut(node) {
-            let probe = Recorder::probe(&recorder, name);
-            host.watch_senders(SenderWatch::new(probe.clone()));
-            network.engine.observe(node, probe);
-        }
-    }
-    Ok(recorder)
-}
-
-/// Has every link report to a recorder as well.
-fn record_links(network: &mut Network, recorder: &Rc<RefCell<Recorder>>) {
-    for (name, &node) in &network.links {
-        let probe = |direction: LinkDirection| Recorder::probe(recorder, &direction.of(name));
-        let probes = [probe(LinkDirection::Down), probe(LinkDirection::Up)];
-        match network.engine.node_mut(node) {
-            Element::Wire(wire) => wire.log_events(probes),
-            Element::Link(link) => link.log_events(probes),
-            Element::Host(_) | Element::Router(_) => {}
-        }
-    }
-}
-
-/// The hosts that send.
-fn senders(network: &Network) -> BTreeSet<NodeId> {
-    let of_transfers = network.transfers.iter().map(|transfer| transfer.from);
-    let of_sources = network.sources.iter().map(|source| source.from);
-    of_transfers.chain(of_sources).chain(network.exchanges.iter().map(|exchanges| exchanges.from)).collect()
-}
-
-fn watch_progress(network: &mut Network) {
-    for &node in network.nodes.values() {
-        if let Element::Host(host) = network.engine.node_mut(node) {
-            host.watch_progress();
         }
     }
 }
@@ -306,14 +221,6 @@ fn progress(network: &Network) -> Vec<Received> {
     of_transfers.chain(of_sources).collect()
 }
 
-fn watch_capacity(network: &mut Network) {
-    for &link in network.links.values() {
-        if let Element::Link(link) = network.engine.node_mut(link) {
-            link.keep_cycles();
-        }
-    }
-}
-
 /// What terminals asked for and were granted, as far as that was watched.
 fn capacity(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Capacity> {
     let of_link = |(name, node): (&String, &NodeId)| {
@@ -323,30 +230,6 @@ fn capacity(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTree
         (!cycles.is_empty()).then(|| (name.clone(), Capacity { slots: terminal.slots(), cycles }))
     };
     links.iter().filter_map(of_link).collect()
-}
-
-fn watch_windows(network: &mut Network) {
-    for node in senders(network) {
-        if let Element::Host(host) = network.engine.node_mut(node) {
-            host.watch_windows();
-        }
-    }
-    for &link in network.links.values() {
-        if let Element::Wire(wire) = network.engine.node_mut(link) {
-            wire.watch_drops();
-        }
-    }
-}
-
-/// Watches each sending host once.
-fn watch_senders(network: &mut Network) -> Vec<Rc<RefCell<FlowTrace>>> {
-    let senders = senders(network);
-    let watch = |node| {
-        let trace = Rc::new(RefCell::new(FlowTrace::default()));
-        network.engine.observe(node, Rc::clone(&trace));
-        trace
-    };
-    senders.into_iter().map(watch).collect()
 }
 
 pub(crate) fn receiver<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkReceiver {
@@ -478,7 +361,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
         links: link_counters(engine, &network.links),
         nodes: node_counters(engine, &network.nodes),
         flows,
-        windows: senders(network)
+        windows: watching::senders(network)
             .into_iter()
             .filter_map(|node| host(engine, node).windows().cloned())
             .collect(),
