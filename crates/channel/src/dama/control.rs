@@ -344,6 +344,14 @@ mod tests {
         assert_eq!(grants(&mut control, 4, &all), [(5, 0, 5), (0, 0, 0)]);
     }
 
+    #[test]
+    fn a_rate_has_what_constant_rate_leaves_of_the_carrier() {
+        let mut control = control(200, Duration::ZERO);
+        let all = [control.join(terminal(60, 100))];
+        control.request(at(0), all[0], Request { rate: Some(25), volume: 0 });
+        assert_eq!(grants(&mut control, 2, &all), [(15, 10, 0)]);
+    }
+
     /// What the superframes grant is what was asked for, whatever is asked when and however many terminals there are.
     #[test]
     fn every_slot_asked_for_is_granted_once() {
@@ -368,6 +376,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(asked, granted);
+            prop_assert!(control.volumes.is_empty());
         });
     }
 }

@@ -178,16 +178,27 @@ mod tests {
         assert!(!demand.is_open());
     }
 
+    /// What came while the terminal slept came over an unknown time.
+    #[test]
+    fn arrivals_before_a_skipped_opportunity_are_no_rate() {
+        let mut demand = by_rate(RateRequest::Arrivals, 2);
+        demand.on_arrival(960);
+        demand.skip();
+        assert_eq!(rate(&mut demand, 1, 96, 1056), Some(2));
+    }
+
     #[test]
     fn the_rate_of_a_backlog_empties_it_while_it_is_effective() {
         let mut demand = by_rate(RateRequest::Backlog, 4);
         assert_eq!(rate(&mut demand, 0, 960, 960), Some(5));
         assert_eq!(rate(&mut demand, 1, 0, 960), Some(5));
+        assert_eq!(demand.rate_in_effect(), 5);
         assert_eq!(rate(&mut demand, 2, 0, 49), Some(1));
         assert_eq!(rate(&mut demand, 3, 0, 0), None);
         assert!(demand.is_open());
         assert_eq!(rate(&mut demand, 6, 0, 0), None);
         assert!(!demand.is_open());
+        assert_eq!(demand.rate_in_effect(), 0);
     }
 
     #[test]
