@@ -88,6 +88,19 @@ fn constant_rate_leaves_at_once_in_slots_that_are_spread() {
 }
 
 #[test]
+fn a_slot_is_used_once() {
+    let mut bench = Bench::new(|config| config.cra = Rate::from_bps(53_000));
+    bench.until(100);
+    bench.push(1, 88);
+    bench.push(1, 88);
+    assert_eq!(bench.departures(), [(100, 112), (116, 128)]);
+    bench.until(300);
+    let counters = bench.terminal.counters();
+    assert_eq!((counters.used, counters.requests), (4, 0));
+    assert_eq!(bench.terminal.cycles().map(|cycle| cycle.used).collect::<Vec<_>>(), [4, 0]);
+}
+
+#[test]
 fn volume_waits_for_the_next_opportunity_two_hops_and_processing() {
     let mut bench = Bench::new(by_volume);
     bench.until(10);
