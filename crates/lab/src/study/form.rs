@@ -347,6 +347,8 @@ pub(super) struct TableForm {
     pub(super) bound: Option<String>,
     /// What the paper prints: an expression over the axes, or a CSV file of the study with the axes as columns.
     pub(super) paper: Option<String>,
+    /// What a cell says whose value is infinite; without this it is left out.
+    pub(super) never: Option<String>,
     /// Its quartiles, from columns of such files.
     pub(super) paper_quartiles: Option<[String; 2]>,
 }

@@ -178,11 +178,11 @@ type Column = (&'static str, fn(&Cell) -> Option<String>);
 /// The tables. What no cell has gets no column.
 fn cells(cells: &[Cell]) -> String {
     const COLUMNS: [Column; 7] = [
-        ("paper", |cell| cell.paper.map(number)),
+        ("paper", |cell| cell.paper.map(number).or_else(|| cell.paper_text.as_deref().map(escape))),
         ("its quartiles", |cell| {
             cell.paper_quartiles.map(|[low, high]| format!("{} to {}", number(low), number(high)))
         }),
-        ("ours", |cell| cell.ours.map(number)),
+        ("ours", |cell| cell.ours.map(number).or_else(|| cell.ours_text.as_deref().map(escape))),
         ("95 %", |cell| cell.interval.map(|[low, high]| format!("{} to {}", number(low), number(high)))),
         ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),
         ("seeds", |cell| (cell.n > 0).then(|| cell.n.to_string())),

@@ -20,11 +20,17 @@ pub struct Cell {
     pub row: BTreeMap<String, String>,
     /// What the paper prints there, if it prints a number.
     pub paper: Option<f64>,
+    /// What it says there instead of a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper_text: Option<String>,
     /// Its quartiles over the paper's replications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper_quartiles: Option<[f64; 2]>,
     /// Our mean over the seeds, or the median where the table shows that.
     pub ours: Option<f64>,
+    /// What stands there if that is infinite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours_text: Option<String>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
     /// Our lower quartile.
@@ -46,8 +52,10 @@ impl Cell {
             table: table.to_owned(),
             row,
             paper: None,
+            paper_text: None,
             paper_quartiles: None,
             ours: None,
+            ours_text: None,
             interval: None,
             p25: None,
             p75: None,

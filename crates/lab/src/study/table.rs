@@ -113,11 +113,13 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
             }
             let paper = match &form.paper {
                 None => None,
-                Some(_) if !medians.is_empty() => lookup(&medians, &row),
+                Some(_) if !medians.is_empty() => lookup(&medians, &row).and_then(|field| field.parse().ok()),
                 Some(expression) => value(expression)?.as_number(),
             };
+            let paper_text = lookup(&medians, &row).filter(|field| field.parse::<f64>().is_err());
+            let number = |of: &Printed| lookup(of, &row).and_then(|field| field.parse().ok());
             let paper_quartiles = match quartiles.as_slice() {
-                [low, high] => lookup(low, &row).zip(lookup(high, &row)),
+                [low, high] => number(low).zip(number(high)),
                 _ => None,
             };
             let sample = value(expression)?;
@@ -127,14 +129,25 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
                     Some(evaluate(&format!("median({})", spelled_out(experiment, expression)), &view)?)
                 }
             };
+            let is_endless = is_infinite(shown.as_ref().unwrap_or(&sample));
+            let ours_text = form.never.clone().filter(|_| is_endless);
             let cell = cell(&form.id, row, &sample, shown.as_ref());
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
             let paper_quartiles = paper_quartiles.map(|(low, high)| [low, high]);
-            let cell = Cell { paper, paper_quartiles, bound, calibrated, ..cell };
-            cells.extend(Some(cell).filter(|cell| cell.ours.is_some()));
+            let cell = Cell { paper, paper_text, paper_quartiles, ours_text, bound, calibrated, ..cell };
+            cells.extend(Some(cell).filter(|cell| cell.ours.is_some() || cell.ours_text.is_some()));
         }
     }
     Ok(cells)
+}
+
+fn is_infinite(value: &Value) -> bool {
+    let number = match value {
+        Value::Sample(sample) => return is_infinite(&sample.mean_value()),
+        Value::Estimate(estimate) => Some(estimate.point),
+        other => other.as_number(),
+    };
+    number == Some(f64::INFINITY)
 }
 
 /// A cell of what was measured, with what of it is shown instead of its mean.
@@ -158,8 +171,8 @@ fn cell(table: &str, row: BTreeMap<String, String>, value: &Value, shown: Option
     }
 }
 
-/// The rows of a CSV file, each field by its column's name, with the number in one column.
-type Printed = Vec<(BTreeMap<String, String>, f64)>;
+/// The rows of a CSV file, each field by its column's name, with what one column says.
+type Printed = Vec<(BTreeMap<String, String>, String)>;
 
 /// What `place` says, a file and a column as in `table1.csv seconds`; nothing where it is an expression.
 fn printed(files: &Files, place: &str) -> Result<Printed, String> {
@@ -174,7 +187,7 @@ fn printed(files: &Files, place: &str) -> Result<Printed, String> {
     let mut rows = Vec::new();
     for line in lines {
         let fields = fields(line);
-        let value = fields.get(place).and_then(|field| field.parse::<f64>().ok());
+        let value = fields.get(place).filter(|field| !field.is_empty()).cloned();
         let row = names.iter().cloned().zip(fields).collect();
         rows.extend(value.map(|value| (row, value)));
     }
@@ -182,15 +195,15 @@ fn printed(files: &Files, place: &str) -> Result<Printed, String> {
 }
 
 /// The printed value of the row that has the same value in every column that both have.
-fn lookup(printed: &Printed, row: &BTreeMap<String, String>) -> Option<f64> {
+fn lookup(printed: &Printed, row: &BTreeMap<String, String>) -> Option<String> {
     let is_same = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) => a == b,
         _ => a == b,
     };
-    let matches = |(fields, _): &&(BTreeMap<String, String>, f64)| {
+    let matches = |(fields, _): &&(BTreeMap<String, String>, String)| {
         row.iter().all(|(name, value)| fields.get(name).is_none_or(|field| is_same(field, value)))
     };
     let mut found = printed.iter().filter(matches);
     let (_, value) = found.next()?;
-    found.next().is_none().then_some(*value)
+    found.next().is_none().then(|| value.clone())
 }
