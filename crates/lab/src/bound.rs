@@ -193,11 +193,8 @@ struct Direction<'a> {
 impl<'a> Direction<'a> {
     fn new(setting: &Setting<'a>, name: &'a str, forward: bool) -> Self {
         let link = &setting.scenario.link[name];
-        let (line, direction) = if forward {
-            (link.channel.down(), "down")
-        } else {
-            (channel::line::Config { rate: setting.scenario.most_granted(link), ..link.channel.up() }, "up")
-        };
+        let line = setting.scenario.line(link, forward);
+        let direction = if forward { "down" } else { "up" };
         let streams = link.channel.streams(setting.seed, name, direction);
         let efficiency = |(packet, payload): (usize, usize)| {
             let bits = link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| {

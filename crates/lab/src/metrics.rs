@@ -93,12 +93,7 @@ pub fn channel_periods(scenario: &Scenario, seconds: f64) -> Option<f64> {
 }
 
 fn line(scenario: &Scenario, name: &str, backward: bool) -> line::Config {
-    let link = &scenario.link[name];
-    if backward {
-        line::Config { rate: scenario.most_granted(link), ..link.channel.up() }
-    } else {
-        link.channel.down()
-    }
+    scenario.line(&scenario.link[name], !backward)
 }
 
 #[cfg(test)]

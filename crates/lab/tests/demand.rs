@@ -10,53 +10,34 @@ const BEAM: &str = r#"
 name = "beam"
 duration = "20 min"
 
-[link.a]
-ends = ["hub", "a"]
-protocol = "plain"
-channel = { rate = "512 kbit/s", up-rate = "128 kbit/s", delay = "250 ms" }
-dama = { network = "beam", vbdc = true }
-encapsulation = { down = "mpe", up = "aal5" }
-
-[link.b]
-ends = ["hub", "b"]
-protocol = "plain"
-channel = { rate = "512 kbit/s", up-rate = "128 kbit/s", delay = "250 ms" }
-dama = { network = "beam", vbdc = true }
-encapsulation = { down = "mpe", up = "aal5" }
-
-[link.c]
-ends = ["hub", "c"]
-protocol = "plain"
-channel = { rate = "512 kbit/s", up-rate = "128 kbit/s", delay = "250 ms" }
-dama = { network = "beam", vbdc = true }
-encapsulation = { down = "mpe", up = "aal5" }
-
 [link.lan]
 ends = ["hub", "server"]
 channel = { rate = "100 Mbit/s", delay = "1 ms" }
 
 [dama.beam]
 capacity = "128 kbit/s"
+"#;
 
-[traffic.from-a.bulk]
-from = "a"
-to = "server"
-size = "300 kB"
+/// One of the terminals.
+const TERMINAL: &str = r#"
+[link.X]
+ends = ["hub", "X"]
+protocol = "plain"
+channel = { rate = "512 kbit/s", up-rate = "128 kbit/s", delay = "250 ms" }
+dama = { network = "beam", vbdc = true }
+encapsulation = { down = "mpe", up = "aal5" }
 
-[traffic.from-b.bulk]
-from = "b"
-to = "server"
-size = "300 kB"
-
-[traffic.from-c.bulk]
-from = "c"
+[traffic.from-X.bulk]
+from = "X"
 to = "server"
 size = "300 kB"
 "#;
 
 fn suite(changes: &[&str]) -> Result<Suite, String> {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
-    Suite::parse("beam.toml", BEAM, Path::new(""), &changes).map_err(|error| error.to_string())
+    let beam = ["a", "b", "c"].map(|name| TERMINAL.replace('X', name)).concat();
+    Suite::parse("beam.toml", &[BEAM, &beam].concat(), Path::new(""), &changes)
+        .map_err(|error| error.to_string())
 }
 
 fn run(changes: &[&str]) -> Run {

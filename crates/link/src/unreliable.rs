@@ -109,7 +109,8 @@ impl Turns {
     /// Another frame went, with so many bytes of class 001. A class that has nothing to send saves up no more than a frame.
     pub(crate) fn on_other(&mut self, len: usize) {
         self.run = 0;
-        self.behind = (self.behind + len as i64).min((len as i64).max(self.behind));
+        let len = len as i64;
+        self.behind = (self.behind + len).min(self.behind.max(len));
     }
 }
 

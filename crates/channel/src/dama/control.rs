@@ -135,8 +135,10 @@ impl Control {
         let mut left = self.capacity.count(superframe);
         for account in &mut self.terminals {
             let due = account.slots_at(account.subscription.cra, superframe) + account.owed;
-            let cra = due.min(account.subscription.slots.count(superframe)).min(left);
-            account.owed = due - cra;
+            let carrier = account.subscription.slots.count(superframe);
+            let cra = due.min(carrier).min(left);
+            // No more than a superframe's, should constant rates ever be more than there is.
+            account.owed = (due - cra).min(carrier);
             account.grant = Grant { cra, ..Grant::default() };
             left -= cra;
         }

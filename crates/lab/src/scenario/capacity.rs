@@ -7,6 +7,7 @@ use std::rc::Rc;
 use base::{Duration, Rate};
 use channel::Encapsulation;
 use channel::dama::{self, Control, Slots};
+use channel::line;
 use link::Protocol;
 
 use super::check::{Nonsense, nonsense};
@@ -128,8 +129,17 @@ impl Scenario {
         links.filter(move |(_, dama)| dama.network.as_deref() == Some(network))
     }
 
+    /// A link's line towards the terminal, or from it with the most that the terminal can be granted.
+    pub(crate) fn line(&self, link: &Link, towards: bool) -> line::Config {
+        if towards {
+            link.channel.down()
+        } else {
+            line::Config { rate: self.most_granted(link), ..link.channel.up() }
+        }
+    }
+
     /// The most that a link's terminal can be granted; without bandwidth on demand its line's rate.
-    pub(crate) fn most_granted(&self, link: &Link) -> Rate {
+    fn most_granted(&self, link: &Link) -> Rate {
         let Some(dama) = &link.dama else { return link.up_rate() };
         let network = dama.network.as_deref().and_then(|name| Some((name, self.dama.get(name)?)));
         let shared = network.map_or(Rate::from_bps(u64::MAX), |(name, network)| self.capacity(name, network));

@@ -84,7 +84,9 @@ fn sets(cells: &[&Cell], axes: &[String]) -> Vec<Set> {
     for cell in cells {
         let others = cell.row.iter().filter(|(axis, _)| !axes.contains(axis));
         let key = others.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
-        sets.entry(key).or_default().push(cell.paper.zip(cell.ours));
+        sets.entry(key)
+            .or_default()
+            .push(cell.paper.map(|paper| (paper, cell.ours.unwrap_or(f64::INFINITY))));
     }
     sets.into_values().filter_map(|set| set.into_iter().collect()).collect()
 }
@@ -132,6 +134,21 @@ mod tests {
     fn cell(row: &[(&str, &str)], paper: Option<f64>, ours: f64) -> Cell {
         let row = row.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect();
         Cell { paper, ours: Some(ours), ..Cell::empty("t", row) }
+    }
+
+    /// What never ended is a miss, in size and in order, and not out of account.
+    #[test]
+    fn what_is_printed_and_never_ended_counts() {
+        let mut cells: Vec<Cell> =
+            (0..12).map(|a| cell(&[("a", &a.to_string()), ("b", "1")], Some(1.0), 1.0)).collect();
+        for a in 0..12 {
+            let endless = Cell { ours: None, ..cell(&[("a", &a.to_string()), ("b", "2")], Some(0.5), 0.0) };
+            cells.push(endless);
+        }
+        let axes = ["b".to_owned()];
+        let all = agreements(&cells, &BTreeMap::from([("t", axes.as_slice())]));
+        assert_eq!((all[0].cells, all[0].within), (24, [12, 12, 12]));
+        assert_eq!(all[0].order, Some(Order { sets: 12, sets_kept: 0, pairs: 12, pairs_kept: 0 }));
     }
 
     #[test]
