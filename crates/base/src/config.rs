@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-pub use dialect::{Dialect, Settings, read};
+pub use dialect::{Dialect, Settings, read, read_or};
 
 /// Why a file cannot be used. Its text is one line: `file:line: key = value: what is wrong and what is allowed`.
 #[derive(Clone, Debug, PartialEq, Eq)]

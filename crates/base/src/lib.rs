@@ -8,6 +8,7 @@
 pub mod config;
 pub mod content;
 pub mod packet;
+pub mod prefix;
 pub mod random;
 pub mod rate;
 pub mod seq;
@@ -16,6 +17,7 @@ pub mod units;
 pub mod wire;
 
 pub use packet::Packet;
+pub use prefix::Prefix;
 pub use random::Rng;
 pub use rate::{Rate, Serializer};
 pub use seq::SeqNum;

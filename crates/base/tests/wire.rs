@@ -32,8 +32,7 @@ fn options() -> impl Strategy<Value = Options> {
     )
         .prop_map(|(mss, window_scale, sack_permitted, stamps, blocks)| {
             let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
-            let mut options =
-                Options { mss, window_scale, sack_permitted, timestamps, sack: SackBlocks::default() };
+            let mut options = Options { mss, window_scale, sack_permitted, timestamps, ..Options::default() };
             for block in blocks {
                 options.sack.push(block);
             }
@@ -170,6 +169,7 @@ fn options_are_laid_out_as_common_stacks_do() {
         sack_permitted: true,
         timestamps: Some(Timestamps { value: 0x0102_0304, echo: 0 }),
         sack: SackBlocks::default(),
+        ..Options::default()
     };
     assert_eq!(options.len(), 20);
     let repr = tcp::Repr {

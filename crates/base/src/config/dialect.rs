@@ -39,10 +39,22 @@ pub trait Settings: Serialize + Sized {
 /// # Errors
 /// A key, a value or a preset that is not allowed.
 pub fn read<'de, T: Settings, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    read_or(deserializer, None)
+}
+
+/// The same; what a table lacks that names no preset comes from the one called `otherwise`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_or<'de, T: Settings, D: Deserializer<'de>>(
+    deserializer: D,
+    otherwise: Option<&str>,
+) -> Result<T, D::Error> {
     let dialect = T::DIALECT;
     let mut said = Said::default();
     let own = T::read_plain(Written { deserializer, dialect, said: &mut said })?;
-    let Some(mut table) = said.preset else { return Ok(own) };
+    let otherwise = || otherwise.and_then(|name| dialect.preset(name));
+    let Some(mut table) = said.preset.or_else(otherwise) else { return Ok(own) };
     // What the table says was read, so it is well-formed; laid over the preset it is read once more.
     let mut over = Table::try_from(&own).map_err(de::Error::custom)?;
     over.retain(|key, value| {

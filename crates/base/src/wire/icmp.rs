@@ -1,16 +1,18 @@
-//! The one message of ICMP that a transport must hear: a packet was too big for a link (RFC 1191, 4; RFC 4443, 3.2).
+//! What routers say of packets that they could not forward, as far as a transport must hear it (RFC 792; RFC 1191, 4; RFC 4443, 3.1
+//! and 3.2).
 
 use core::net::IpAddr;
 
 use super::checksum::Sum;
 use super::ip::{self, Protocol};
 use super::{Malformed, be16, be32, require};
+use crate::seq::SeqNum;
 
 /// What a router says of a packet that it could not forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooBig<'a> {
-    /// Bytes of the largest packet that the next link takes; zero from a router that does not say (RFC 1191, 5).
-    pub mtu: u32,
+pub struct Report<'a> {
+    /// Why.
+    pub cause: Cause,
     /// Who had sent the packet.
     pub src: IpAddr,
     /// Whom it was for.
@@ -23,7 +25,16 @@ pub struct TooBig<'a> {
     pub start: &'a [u8],
 }
 
-impl<'a> TooBig<'a> {
+/// Why a packet could not be forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It was too big for the next link, which takes so many bytes; zero from a router that does not say (RFC 1191, 5).
+    TooBig(u32),
+    /// There was no way to whom it was for, or nobody there.
+    Unreachable,
+}
+
+impl<'a> Report<'a> {
     /// Reads the message in this packet; none if it is another one.
     ///
     /// # Errors
@@ -44,14 +55,18 @@ impl<'a> TooBig<'a> {
         let quoted = &bytes[HEADER_LEN..];
         match (packet, bytes[0], bytes[1]) {
             (ip::View::V4(_), UNREACHABLE, FRAGMENTATION_NEEDED) => {
-                Self::quoting_v4(u32::from(be16(bytes, 6)), quoted).map(Some)
+                Self::quoting_v4(Cause::TooBig(u32::from(be16(bytes, 6))), quoted).map(Some)
             }
-            (ip::View::V6(_), PACKET_TOO_BIG, _) => Self::quoting_v6(be32(bytes, 4), quoted).map(Some),
+            (ip::View::V4(_), UNREACHABLE, _) => Self::quoting_v4(Cause::Unreachable, quoted).map(Some),
+            (ip::View::V6(_), PACKET_TOO_BIG, _) => {
+                Self::quoting_v6(Cause::TooBig(be32(bytes, 4)), quoted).map(Some)
+            }
+            (ip::View::V6(_), UNREACHABLE_V6, _) => Self::quoting_v6(Cause::Unreachable, quoted).map(Some),
             _ => Ok(None),
         }
     }
 
-    fn quoting_v4(mtu: u32, quoted: &'a [u8]) -> Result<Self, Malformed> {
+    fn quoting_v4(cause: Cause, quoted: &'a [u8]) -> Result<Self, Malformed> {
         require(quoted, 1)?;
         if quoted[0] >> 4 != 4 {
             return Err(Malformed::Version(quoted[0] >> 4));
@@ -61,7 +76,7 @@ impl<'a> TooBig<'a> {
         let address = |at: usize| IpAddr::from([quoted[at], quoted[at + 1], quoted[at + 2], quoted[at + 3]]);
         let (protocol, len) = (Protocol(quoted[9]), usize::from(be16(quoted, 2)));
         Ok(Self {
-            mtu,
+            cause,
             src: address(12),
             dst: address(16),
             protocol,
@@ -70,7 +85,7 @@ impl<'a> TooBig<'a> {
         })
     }
 
-    fn quoting_v6(mtu: u32, quoted: &'a [u8]) -> Result<Self, Malformed> {
+    fn quoting_v6(cause: Cause, quoted: &'a [u8]) -> Result<Self, Malformed> {
         require(quoted, 40 + QUOTED_LEN)?;
         if quoted[0] >> 4 != 6 {
             return Err(Malformed::Version(quoted[0] >> 4));
@@ -81,7 +96,7 @@ impl<'a> TooBig<'a> {
         };
         let len = 40 + usize::from(be16(quoted, 4));
         let (src, dst) = (address(8), address(24));
-        Ok(Self { mtu, src, dst, protocol: Protocol(quoted[6]), len, start: &quoted[40..] })
+        Ok(Self { cause, src, dst, protocol: Protocol(quoted[6]), len, start: &quoted[40..] })
     }
 }
 
@@ -95,6 +110,32 @@ const UNREACHABLE: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
 /// RFC 4443 (3.2).
 const PACKET_TOO_BIG: u8 = 2;
+/// RFC 4443 (3.1).
+const UNREACHABLE_V6: u8 = 1;
+
+/// Gives the TCP segment that is quoted in the ICMP message of a whole IP packet another sequence number, and the message its
+/// checksum; false if there is none.
+pub fn renumber_quoted(packet: &mut [u8], seq: SeqNum) -> bool {
+    let Ok(view) = ip::View::parse(packet) else { return false };
+    let Ok(Some(Report { start, protocol: Protocol::TCP, .. })) = Report::parse(&view) else { return false };
+    let (src, dst, protocol) = (view.src(), view.dst(), view.protocol());
+    let (payload, quoted) = (view.payload().len(), start.len());
+    // Anything behind the packet is no part of it.
+    let header = ip::header_len(&view);
+    let message = &mut packet[header..header + payload];
+    let at = payload - quoted + SEQUENCE_AT;
+    message[at..at + 4].copy_from_slice(&seq.0.to_be_bytes());
+    message[2..4].fill(0);
+    let sum = match protocol {
+        Protocol::ICMPV6 => Sum::pseudo_header(src, dst, protocol.0, payload).and(Sum::of(message)),
+        _ => Sum::of(message),
+    };
+    message[2..4].copy_from_slice(&sum.finish().to_be_bytes());
+    true
+}
+
+/// Where a TCP header has its sequence number.
+const SEQUENCE_AT: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -132,10 +173,25 @@ mod tests {
         for (v6, len) in [(false, 1460), (true, 1480)] {
             let packet = message(v6, 1280);
             let view = ip::View::parse(&packet).unwrap();
-            let message = TooBig::parse(&view).unwrap().unwrap();
-            assert_eq!((message.mtu, message.len, message.protocol), (1280, len, Protocol::TCP));
+            let message = Report::parse(&view).unwrap().unwrap();
+            assert_eq!(
+                (message.cause, message.len, message.protocol),
+                (Cause::TooBig(1280), len, Protocol::TCP)
+            );
             assert_eq!((message.src, message.start), (view.dst(), &[7; 8][..]));
         }
+    }
+
+    #[test]
+    fn a_quoted_segment_can_be_renumbered() {
+        for v6 in [false, true] {
+            let mut packet = message(v6, 1280);
+            assert!(renumber_quoted(&mut packet, SeqNum(0x0102_0304)));
+            let view = ip::View::parse(&packet).unwrap();
+            let report = Report::parse(&view).unwrap().unwrap();
+            assert_eq!(report.start, [7, 7, 7, 7, 1, 2, 3, 4]);
+        }
+        assert!(!renumber_quoted(&mut [0x45; 60], SeqNum(1)));
     }
 
     #[test]
@@ -145,7 +201,7 @@ mod tests {
             let mut damaged = packet.clone();
             *damaged.last_mut().unwrap() ^= 1;
             let view = ip::View::parse(&damaged).unwrap();
-            assert_eq!(TooBig::parse(&view), Err(Malformed::Checksum));
+            assert_eq!(Report::parse(&view), Err(Malformed::Checksum));
         }
     }
 }

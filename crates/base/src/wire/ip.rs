@@ -192,6 +192,15 @@ impl Repr {
         }
     }
 
+    /// The same header with a differentiated services code point, 6 bits.
+    #[must_use]
+    pub const fn with_dscp(mut self, code: u8) -> Self {
+        match &mut self {
+            Self::V4(ipv4::Repr { dscp, .. }) | Self::V6(ipv6::Repr { dscp, .. }) => *dscp = code,
+        }
+        self
+    }
+
     /// Bytes of the header.
     #[must_use]
     pub const fn header_len(&self) -> usize {
@@ -207,6 +216,15 @@ impl Repr {
             Self::V4(repr) => repr.emit(buffer),
             Self::V6(repr) => repr.emit(buffer),
         }
+    }
+}
+
+/// Bytes of the IP header of a packet, options included.
+#[must_use]
+pub fn header_len(packet: &View<'_>) -> usize {
+    match packet {
+        View::V4(view) => view.header_len(),
+        View::V6(_) => ipv6::HEADER_LEN,
     }
 }
 

@@ -141,6 +141,11 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// On SYN segments between two proxies of ours: bytes of the longest segment that the sender takes from one.
+    pub proxy_mss: Option<u16>,
+    /// On a SYN: its connection is authenticated (RFC 2385, RFC 5925), which nobody between the ends can do for them. Never
+    /// emitted.
+    pub authenticated: bool,
 }
 
 const END: u8 = 0;
@@ -150,6 +155,11 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+/// RFC 2385 and RFC 5925.
+const AUTHENTICATION: [u8; 2] = [19, 29];
+/// RFC 6994: a kind for experiments, and the identifier that tells ours from others (not registered).
+const EXPERIMENT: u8 = 254;
+const PROXY: u16 = 0x4c48;
 
 impl Options {
     /// Reads an option list. Like common stacks, it ignores unknown kinds and stops at the first malformed one.
@@ -194,6 +204,8 @@ impl Options {
                     self.sack.push(SackBlock { start: SeqNum(be32(block, 0)), end: SeqNum(be32(block, 4)) });
                 }
             }
+            (EXPERIMENT, 4) if be16(body, 0) == PROXY => self.proxy_mss = Some(be16(body, 2)),
+            (kind, _) if AUTHENTICATION.contains(&kind) => self.authenticated = true,
             _ => {}
         }
     }
@@ -210,6 +222,7 @@ impl Options {
             (false, false) => 0,
         };
         len += if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.as_slice().len() };
+        len += if self.proxy_mss.is_some() { 8 } else { 0 };
         len
     }
 
@@ -243,6 +256,11 @@ impl Options {
         }
         if let Some(shift) = self.window_scale {
             put(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if let Some(mss) = self.proxy_mss {
+            put(&[NOP, NOP, EXPERIMENT, 6]);
+            put(&PROXY.to_be_bytes());
+            put(&mss.to_be_bytes());
         }
         if !self.sack.is_empty() {
             put(&[NOP, NOP, SACK, 2 + 8 * self.sack.len]);
@@ -283,6 +301,24 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn dst_port(&self) -> u16 {
         be16(self.0, 2)
+    }
+
+    /// Sequence number.
+    #[must_use]
+    pub fn seq(&self) -> SeqNum {
+        SeqNum(be32(self.0, 4))
+    }
+
+    /// Control bits.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        Flags(self.0[13])
+    }
+
+    /// Options.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options::parse(&self.0[HEADER_LEN..self.header_len()])
     }
 
     /// Bytes of the header, options included.
@@ -335,17 +371,23 @@ impl Repr {
         if !view.checksum_ok(src, dst) {
             return Err(Malformed::Checksum);
         }
+        Ok(Self::parse_verified(view))
+    }
+
+    /// Reads a header whose checksum holds.
+    #[must_use]
+    pub fn parse_verified(view: &View<'_>) -> Self {
         let bytes = view.0;
-        Ok(Self {
+        Self {
             src_port: view.src_port(),
             dst_port: view.dst_port(),
-            seq: SeqNum(be32(bytes, 4)),
+            seq: view.seq(),
             ack: SeqNum(be32(bytes, 8)),
-            flags: Flags(bytes[13]),
+            flags: view.flags(),
             window: be16(bytes, 14),
             urgent: be16(bytes, 18),
-            options: Options::parse(&bytes[HEADER_LEN..view.header_len()]),
-        })
+            options: view.options(),
+        }
     }
 
     /// Bytes of the header, options included.
@@ -356,6 +398,19 @@ impl Repr {
 
     /// Writes the header to the start of `segment`, whose rest is the payload, checksum included.
     pub fn emit(&self, segment: &mut [u8], src: IpAddr, dst: IpAddr) {
+        self.emit_header(segment);
+        let checksum =
+            Sum::pseudo_header(src, dst, Protocol::TCP.0, segment.len()).and(Sum::of(segment)).finish();
+        put16(segment, 16, checksum);
+    }
+
+    /// The same with a checksum of the pseudo-header alone, not complemented, which a device completes.
+    pub fn emit_partially(&self, segment: &mut [u8], src: IpAddr, dst: IpAddr) {
+        self.emit_header(segment);
+        put16(segment, 16, !Sum::pseudo_header(src, dst, Protocol::TCP.0, segment.len()).finish());
+    }
+
+    fn emit_header(&self, segment: &mut [u8]) {
         let header_len = self.header_len();
         debug_assert!(header_len <= MAX_HEADER_LEN, "options overflow: {:?}", self.options);
         put16(segment, 0, self.src_port);
@@ -368,8 +423,5 @@ impl Repr {
         put16(segment, 16, 0);
         put16(segment, 18, self.urgent);
         self.options.emit(&mut segment[HEADER_LEN..header_len]);
-        let checksum =
-            Sum::pseudo_header(src, dst, Protocol::TCP.0, segment.len()).and(Sum::of(segment)).finish();
-        put16(segment, 16, checksum);
     }
 }
