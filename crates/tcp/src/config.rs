@@ -65,6 +65,13 @@ pub struct TcpConfig {
     pub limits: LimitsConfig,
     /// What connections to one destination share.
     pub sharing: SharingConfig,
+    /// Bytes of the longest IP packet, where that is not an Ethernet's, 576 or more; not in TOML.
+    #[serde(skip)]
+    pub mtu: Option<u16>,
+    /// Bytes of the longest segment that is taken from a proxy of ours, and leave for it to send data on its SYN (as RFC 7413
+    /// has it, without cookies: who shakes hands through a gateway's session has proved who it is); not in TOML.
+    #[serde(skip)]
+    pub proxy_mss: Option<u16>,
     /// A controller that is not of this crate, in place of `congestion`; not in TOML, and not stored.
     #[serde(skip)]
     pub controller: Option<Factory>,
@@ -89,6 +96,8 @@ impl Default for TcpConfig {
             rto: RtoConfig::default(),
             limits: LimitsConfig::default(),
             sharing: SharingConfig::default(),
+            mtu: None,
+            proxy_mss: None,
             controller: None,
             initial_sequence: None,
         }
@@ -106,7 +115,8 @@ impl TcpConfig {
     /// The MSS to announce to a peer at `remote`.
     #[must_use]
     pub fn mss_for(&self, remote: IpAddr) -> u16 {
-        self.mss.unwrap_or((ETHERNET_MTU - ip::header_len_for(remote) - tcp::HEADER_LEN) as u16)
+        let mtu = self.mtu.map_or(ETHERNET_MTU, usize::from);
+        self.mss.unwrap_or((mtu - ip::header_len_for(remote) - tcp::HEADER_LEN) as u16)
     }
 
     /// Whether overdue segments are looked for: what `fine-grained-expiry` says, or else whether Vegas, which it is a

@@ -4,6 +4,7 @@
 //! when they are sent again, is recovery's business.
 
 pub mod bbr;
+pub mod clocked;
 pub mod cubic;
 pub mod fast;
 pub mod hybla;
@@ -25,6 +26,7 @@ use crate::config::{self, TcpConfig};
 
 pub use bbr::Bbr;
 pub(crate) use bbr::max_filter::MaxFilter;
+pub use clocked::Clocked;
 pub use cubic::Cubic;
 pub use fast::Fast;
 pub use hybla::Hybla;
@@ -188,6 +190,8 @@ pub struct Start {
     pub slow_start: config::SlowStart,
     /// Whether the connection spaces out what a window lets go.
     pub paced: bool,
+    /// Whether the peer is a proxy of ours at the other end of a link.
+    pub paired: bool,
 }
 
 /// Bytes of the largest window that TCP can advertise (RFC 7323, 2.3): a controller needs no more.
@@ -247,7 +251,8 @@ pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
     }
     match config.congestion {
         config::Congestion::Reno => Box::new(Reno::new(start)),
-        config::Congestion::Cubic => Box::new(Cubic::new(start)),
+        config::Congestion::Link if start.paired => Box::new(Clocked),
+        config::Congestion::Cubic | config::Congestion::Link => Box::new(Cubic::new(start)),
         config::Congestion::Bbr => Box::new(Bbr::new(start)),
         config::Congestion::WestwoodEre => Box::new(Westwood::<westwood::EligibleRate>::new(start)),
         config::Congestion::WestwoodPlus => Box::new(Westwood::<westwood::Plus>::new(start)),

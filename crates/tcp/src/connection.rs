@@ -22,6 +22,7 @@ mod keep_alive;
 mod open;
 mod pacing;
 mod path_mtu;
+mod proxied;
 mod receive;
 mod receiver;
 mod recovering;
@@ -43,6 +44,8 @@ use crate::config::TcpConfig;
 use crate::recovery::Phase;
 use ecn::Marking;
 pub use open::Seeds;
+pub use proxied::Offer;
+use proxied::Proxied;
 use receiver::Receiver;
 use sender::Sender;
 use statistics::Statistics;
@@ -85,8 +88,13 @@ pub enum Event {
     },
     /// New data can be read.
     Readable,
+    /// A peer opens a connection to one that a [standing-in host](crate::Host::standing_in) stands in for, and waits for
+    /// the word.
+    Asked,
     /// Data can be written again after a write that took less than it was given.
     Writable,
+    /// The peer has acknowledged more, where the owner [relays](Connection::relay_acknowledgements) acknowledgements.
+    Acknowledged,
     /// The peer sends no more; what it sent before can still be read.
     PeerFinished,
     /// Both sides have finished and know it.
@@ -151,6 +159,8 @@ struct Negotiated {
     timestamps: bool,
     sack: bool,
     scaling: bool,
+    /// Both ends are proxies of ours.
+    paired: bool,
 }
 
 /// An address and a port: a `SocketAddr` without IPv6's flow label and scope, which take 12 bytes.
@@ -188,6 +198,8 @@ pub struct Connection {
     pacer: Option<Box<pacing::Pacer>>,
     /// What is known of a path that is narrower than its ends.
     path_mtu: Option<Box<path_mtu::PathMtu>>,
+    /// What its owner, a proxy, has to do with it.
+    proxied: Proxied,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     /// A RST with this sequence number is to be sent.
@@ -273,7 +285,7 @@ impl Connection {
     /// How often the retransmission time-out is doubled.
     #[must_use]
     pub const fn backoff(&self) -> u32 {
-        self.sender.backoff
+        self.sender.backoff as u32
     }
 
     /// Bytes sent and not cumulatively acknowledged (RFC 5681, 2).
@@ -332,8 +344,8 @@ impl Connection {
 
     /// Bytes that a write would take.
     #[must_use]
-    pub const fn writable(&self) -> usize {
-        if self.accepts_data() { self.sender.buffer.room() } else { 0 }
+    pub fn writable(&self) -> usize {
+        if self.accepts_data() { self.room() } else { 0 }
     }
 
     /// Bytes written and not yet acknowledged.
@@ -357,13 +369,19 @@ impl Connection {
         self.sender.set_allowance(bytes);
     }
 
+    /// Whether this side has finished.
+    #[must_use]
+    pub const fn has_finished(&self) -> bool {
+        self.sender.fin_queued
+    }
+
     /// Whether the peer has finished and everything that it sent was received in order.
     #[must_use]
     pub const fn peer_finished(&self) -> bool {
         self.receiver.finished
     }
 
-    /// The number of a byte of ours on the wire, for traces: 0 is the SYN, 1 the first byte.
+    /// The number of a byte of ours on the wire: 0 is the SYN, 1 the first byte.
     #[must_use]
     pub fn sequence_number(&self, position: u64) -> SeqNum {
         self.sender.space.number(position)
@@ -383,7 +401,7 @@ impl Connection {
     /// The connection failed, or this side has finished.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write(data);
+        let taken = self.sender.buffer.write(&data[..data.len().min(self.room())]);
         self.write_blocked |= taken < data.len();
         Ok(taken)
     }
@@ -394,7 +412,7 @@ impl Connection {
     /// The connection failed, or this side has finished.
     pub fn write_with(&mut self, len: usize, fill: impl FnMut(&mut [u8])) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write_with(len, fill);
+        let taken = self.sender.buffer.write_with(len.min(self.room()), fill);
         self.write_blocked |= taken < len;
         Ok(taken)
     }
@@ -411,7 +429,7 @@ impl Connection {
         len: usize,
     ) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write_from(source, offset, len);
+        let taken = self.sender.buffer.write_from(source, offset, len.min(self.room()));
         self.write_blocked |= taken < len;
         Ok(taken)
     }
@@ -446,6 +464,10 @@ impl Connection {
     pub fn consume(&mut self, count: usize) {
         let count = count.min(self.readable());
         self.receiver.reassembly.consume(count);
+        if self.proxied.is(proxied::KEEPS_UNREAD) {
+            // A proxy has many connections, most of them idle.
+            self.receiver.reassembly.release_if_empty();
+        }
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.on_read();
         }
@@ -457,8 +479,10 @@ impl Connection {
         Some(match event {
             Events::CONNECTED if self.passive => Event::Accepted { local_port: self.local.port },
             Events::CONNECTED => Event::Connected,
+            Events::ASKED => Event::Asked,
             Events::READABLE => Event::Readable,
             Events::WRITABLE => Event::Writable,
+            Events::ACKNOWLEDGED => Event::Acknowledged,
             Events::PEER_FINISHED => Event::PeerFinished,
             Events::CLOSED => Event::Closed,
             _ => Event::Failed(self.failure.unwrap_or(Failure::Aborted)),
@@ -472,7 +496,11 @@ impl Connection {
 
     /// Whether the host can let it go.
     pub(crate) const fn is_gone(&self) -> bool {
-        matches!(self.state, State::Closed) && !self.timers.is_lingering() && self.reset_due.is_none()
+        let owes = self.proxied.is(proxied::KEEPS_UNREAD) && self.receiver.reassembly.unread() > 0;
+        matches!(self.state, State::Closed)
+            && !self.timers.is_lingering()
+            && self.reset_due.is_none()
+            && !owes
     }
 }
 
@@ -493,11 +521,13 @@ struct Events(u8);
 
 impl Events {
     const CONNECTED: Self = Self(1);
-    const READABLE: Self = Self(2);
-    const WRITABLE: Self = Self(4);
-    const PEER_FINISHED: Self = Self(8);
-    const CLOSED: Self = Self(16);
-    const FAILED: Self = Self(32);
+    const ASKED: Self = Self(2);
+    const READABLE: Self = Self(4);
+    const WRITABLE: Self = Self(8);
+    const ACKNOWLEDGED: Self = Self(16);
+    const PEER_FINISHED: Self = Self(32);
+    const CLOSED: Self = Self(64);
+    const FAILED: Self = Self(128);
 
     const fn raise(&mut self, event: Self) {
         self.0 |= event.0;

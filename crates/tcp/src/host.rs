@@ -1,11 +1,13 @@
 //! A host: one address, its listening ports, and its connections.
 
 mod budget;
+mod commands;
 mod cookies;
 mod error;
 mod icmp;
 mod listener;
 mod ports;
+mod standing_in;
 mod timers;
 mod turns;
 
@@ -17,7 +19,6 @@ use base::wire::tcp::{self, Flags};
 use base::wire::{Malformed, ip};
 use base::{Instant, Packet, Rng, SeqNum};
 
-use crate::buffer::send::Source;
 use crate::config::TcpConfig;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
@@ -61,7 +62,8 @@ struct Slot {
 /// One address, its listening ports, and its connections.
 #[derive(Debug)]
 pub struct Host {
-    address: IpAddr,
+    /// None if it stands in for all addresses.
+    address: Option<IpAddr>,
     /// Keys the initial sequence numbers (RFC 6528), and what else strangers must not foresee.
     secret: u64,
     rng: Rng,
@@ -88,7 +90,11 @@ pub struct Host {
 impl Host {
     /// A host with this address; `rng` is for port numbers and initial sequence numbers.
     #[must_use]
-    pub fn new(address: IpAddr, mut rng: Rng) -> Self {
+    pub fn new(address: IpAddr, rng: Rng) -> Self {
+        Self::at(Some(address), rng)
+    }
+
+    fn at(address: Option<IpAddr>, mut rng: Rng) -> Self {
         let secret = rng.bits();
         Self {
             address,
@@ -109,10 +115,8 @@ impl Host {
         }
     }
 
-    /// Its address.
-    #[must_use]
-    pub const fn address(&self) -> IpAddr {
-        self.address
+    fn owns(&self, address: IpAddr) -> bool {
+        self.address.is_none_or(|own| own == address)
     }
 
     /// Lets its connections take at most `bytes` of memory together, but for the little that each needs to go on; by default as
@@ -125,6 +129,18 @@ impl Host {
     #[must_use]
     pub const fn memory(&self) -> usize {
         self.budget.used()
+    }
+
+    /// Bytes of memory that its connections really hold now; [`Host::memory`] counts what each always gets.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.connections().map(|(_, connection)| connection.memory()).sum()
+    }
+
+    /// Whether there is memory for one more connection.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.budget.has_room()
     }
 
     /// How many SYNs were answered without keeping state (RFC 4987, 3.6), and what came of them.
@@ -152,18 +168,17 @@ impl Host {
         remote: SocketAddr,
         config: &TcpConfig,
     ) -> Result<ConnectionId, ConnectError> {
-        if remote.is_ipv4() != self.address.is_ipv4() {
-            return Err(ConnectError::Family(remote.ip()));
-        }
+        let address = self.address.filter(|address| address.is_ipv4() == remote.is_ipv4());
+        let address = address.ok_or(ConnectError::Family(remote.ip()))?;
         if !self.budget.has_room() {
             return Err(ConnectError::Memory(remote));
         }
         let slots = &self.slots;
         let may_be_reopened =
             |slot| slots[slot as usize].connection.as_deref().is_none_or(|it| it.may_be_reopened(now));
-        let port = self.ports.ephemeral(remote, &mut self.rng, may_be_reopened);
+        let port = self.ports.ephemeral(address, remote, &mut self.rng, may_be_reopened);
         let port = port.ok_or(ConnectError::PortsExhausted(remote))?;
-        let local = SocketAddr::new(self.address, port);
+        let local = SocketAddr::new(address, port);
         let seeds = self.seeds(now, local, remote);
         let mut connection = Connection::connect(self.shared(config), local, remote, seeds);
         connection.join(now, &mut self.ensemble);
@@ -191,7 +206,7 @@ impl Host {
     }
 
     fn insert(&mut self, mut connection: Connection) -> u32 {
-        let key = Key::new(connection.local().port(), connection.remote());
+        let key = Key::new(connection.local(), connection.remote());
         connection.set_allowance(self.budget.allowance(0));
         let connection = Some(Box::new(connection));
         let slot = match self.free.pop() {
@@ -240,6 +255,24 @@ impl Host {
         slot.connection.as_deref().filter(|_| slot.generation == id.generation)
     }
 
+    /// Connections, those that have ended and can still be asked included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether [`Host::poll_transmit`] may have something.
+    #[must_use]
+    pub fn may_transmit(&self) -> bool {
+        !self.answers.is_empty() || self.turns.is_someones()
+    }
+
     /// All connections, in the order of their slots.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
         self.slots.iter().enumerate().filter_map(|(slot, entry)| {
@@ -259,6 +292,23 @@ impl Host {
     /// # Errors
     /// [`Discard`] says why the packet was of no use; an answer to it may be due all the same.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), Discard> {
+        self.handle(now, packet, tcp::Repr::parse)
+    }
+
+    /// The same for a packet whose TCP checksum somebody else has verified, or vouches for.
+    ///
+    /// # Errors
+    /// As [`Host::handle_packet`].
+    pub fn handle_verified_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), Discard> {
+        self.handle(now, packet, |view, _, _| Ok(tcp::Repr::parse_verified(view)))
+    }
+
+    fn handle(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        parse: impl Fn(&tcp::View<'_>, IpAddr, IpAddr) -> Result<tcp::Repr, Malformed>,
+    ) -> Result<(), Discard> {
         let view = ip::View::parse(packet)?;
         if let ip::View::V4(v4) = &view {
             if v4.is_fragment() {
@@ -269,7 +319,7 @@ impl Host {
             }
         }
         let (src, dst) = (view.src(), view.dst());
-        if dst != self.address {
+        if !self.owns(dst) {
             return Err(Discard::NotForUs(dst));
         }
         match view.protocol() {
@@ -278,12 +328,13 @@ impl Host {
             other => return Err(Discard::NotTcp(other.0)),
         }
         let tcp_view = tcp::View::parse(view.payload())?;
-        let segment = tcp::Repr::parse(&tcp_view, src, dst)?;
+        let segment = parse(&tcp_view, src, dst)?;
         let remote = SocketAddr::new(src, segment.src_port);
-        let key = Key::new(segment.dst_port, remote);
+        let local = SocketAddr::new(dst, segment.dst_port);
+        let key = Key::new(local, remote);
         let slot = self.ports.find(key).filter(|&slot| !self.gives_way(now, slot, &segment));
         let Some(slot) = slot else {
-            return self.handle_stranger(now, view.ecn(), remote, &segment, tcp_view.payload());
+            return self.handle_stranger(now, view.ecn(), (local, remote), &segment, tcp_view.payload());
         };
         let entry = &mut self.slots[slot as usize];
         let Some(connection) = entry.connection.as_deref_mut() else {
@@ -307,10 +358,10 @@ impl Host {
         match connection.state() {
             State::Closed => true,
             State::TimeWait => {
-                let remote = connection.remote();
+                let ends = (connection.local(), connection.remote());
                 let syn = match segment.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0 {
                     kind if kind == Flags::ACK.0 => {
-                        self.recall_syn(now, remote, segment).and_then(|(_, syn)| syn)
+                        self.recall_syn(now, ends, segment).and_then(|(_, syn)| syn)
                     }
                     _ => self.ports.listener(segment.dst_port).map(|_| *segment),
                 };
@@ -370,8 +421,14 @@ impl Host {
 
     /// The next packet to send. Connections take turns.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        self.poll_transmit_train(now, 0).map(|(packet, _)| packet)
+    }
+
+    /// The same, where full segments in a row may come in one packet of up to `most` bytes of data, as
+    /// [`Connection::poll_transmit_train`] has it: then with the bytes of each segment.
+    pub fn poll_transmit_train(&mut self, now: Instant, most: u32) -> Option<(Packet, Option<u16>)> {
         if let Some(answer) = self.answers.pop_front() {
-            return Some(answer);
+            return Some((answer, None));
         }
         while let Some(slot) = self.turns.current() {
             let entry = &mut self.slots[slot as usize];
@@ -382,15 +439,20 @@ impl Host {
                     if is_limited {
                         connection.set_allowance(self.budget.allowance(entry.memory));
                     }
-                    let filled = connection.poll_transmit(now, &mut packet);
+                    let segments = connection.poll_transmit_train(now, &mut packet, most);
                     self.timers.schedule(slot, connection.next_deadline());
-                    if filled {
+                    if segments > 0 {
+                        let segment = (segments > 1).then(|| connection.mss() as u16);
                         if is_limited {
                             // What is in flight is noted.
                             entry.memory = self.budget.count(entry.memory, connection);
                         }
                         self.turns.note_sent(packet.len());
-                        return Some(packet);
+                        if !entry.eventful && connection.has_event() {
+                            entry.eventful = true;
+                            self.eventful.push_back(slot);
+                        }
+                        return Some((packet, segment));
                     }
                     self.spare = Some(packet);
                 }
@@ -421,140 +483,5 @@ impl Host {
             }
         }
         None
-    }
-
-    /// Gives bytes to send; the number taken. If it is less than given, [`Event::Writable`] follows.
-    ///
-    /// # Errors
-    /// The connection is unknown, failed, or finished on this side.
-    pub fn write(&mut self, _now: Instant, id: ConnectionId, data: &[u8]) -> Result<usize, ConnectionError> {
-        let taken = self.live_mut(id)?.write(data)?;
-        self.touch(id.slot);
-        Ok(taken)
-    }
-
-    /// Like [`Host::write`] for up to `len` bytes that `fill` puts in place, in one or two pieces.
-    ///
-    /// # Errors
-    /// The connection is unknown, failed, or finished on this side.
-    pub fn write_with(
-        &mut self,
-        _now: Instant,
-        id: ConnectionId,
-        len: usize,
-        fill: impl FnMut(&mut [u8]),
-    ) -> Result<usize, ConnectionError> {
-        let taken = self.live_mut(id)?.write_with(len, fill)?;
-        self.touch(id.slot);
-        Ok(taken)
-    }
-
-    /// Like [`Host::write`] for up to `len` bytes of `source` from `offset` on, which no buffer keeps: they are had again
-    /// from the source when they are sent.
-    ///
-    /// # Errors
-    /// The connection is unknown, failed, or finished on this side.
-    pub fn write_from(
-        &mut self,
-        _now: Instant,
-        id: ConnectionId,
-        source: &Arc<dyn Source>,
-        offset: u64,
-        len: usize,
-    ) -> Result<usize, ConnectionError> {
-        let taken = self.live_mut(id)?.write_from(source, offset, len)?;
-        self.touch(id.slot);
-        Ok(taken)
-    }
-
-    /// Copies received bytes to `out`; the number copied. Zero means that there are none yet, or that the peer has
-    /// finished, which [`Connection::peer_finished`] tells.
-    ///
-    /// # Errors
-    /// The connection is unknown, or failed and nothing is left to read.
-    pub fn read(
-        &mut self,
-        _now: Instant,
-        id: ConnectionId,
-        out: &mut [u8],
-    ) -> Result<usize, ConnectionError> {
-        let connection = self.live_mut(id)?;
-        let count = connection.read(out);
-        let failure = connection.failure().filter(|_| count == 0);
-        self.touch(id.slot);
-        failure.map_or(Ok(count), |failure| Err(failure.into()))
-    }
-
-    /// The bytes that can be read, in two pieces where the buffer wraps.
-    ///
-    /// # Errors
-    /// The connection is unknown.
-    pub fn peek(&self, id: ConnectionId) -> Result<(&[u8], &[u8]), ConnectionError> {
-        self.live(id).map(Connection::peek)
-    }
-
-    /// Drops `count` bytes that were read in place.
-    ///
-    /// # Errors
-    /// The connection is unknown.
-    pub fn consume(&mut self, _now: Instant, id: ConnectionId, count: usize) -> Result<(), ConnectionError> {
-        self.live_mut(id)?.consume(count);
-        self.touch(id.slot);
-        Ok(())
-    }
-
-    /// Hands all bytes that can be read to `sink`, in one or two pieces, and drops them; their number.
-    ///
-    /// # Errors
-    /// The connection is unknown, or failed and nothing is left to read.
-    pub fn read_with(
-        &mut self,
-        _now: Instant,
-        id: ConnectionId,
-        mut sink: impl FnMut(&[u8]),
-    ) -> Result<usize, ConnectionError> {
-        let connection = self.live_mut(id)?;
-        let (first, second) = connection.peek();
-        let count = first.len() + second.len();
-        for part in [first, second] {
-            if !part.is_empty() {
-                sink(part);
-            }
-        }
-        connection.consume(count);
-        let failure = connection.failure().filter(|_| count == 0);
-        self.touch(id.slot);
-        failure.map_or(Ok(count), |failure| Err(failure.into()))
-    }
-
-    /// No more data from this side; what was written is still sent. The peer may go on.
-    ///
-    /// # Errors
-    /// The connection is unknown.
-    pub fn finish(&mut self, _now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
-        self.live_mut(id)?.finish();
-        self.touch(id.slot);
-        Ok(())
-    }
-
-    /// The application is done with the connection: what was written is still sent, for as long as the peer takes it, and
-    /// nothing more is read. If data were not read, or if more come, the peer gets a reset.
-    ///
-    /// # Errors
-    /// The connection is unknown.
-    pub fn close(&mut self, now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
-        self.live_mut(id)?.close(now);
-        self.touch(id.slot);
-        Ok(())
-    }
-
-    /// Ends the connection at once, with a reset to the peer; unsent and unread data are lost.
-    ///
-    /// # Errors
-    /// The connection is unknown.
-    pub fn abort(&mut self, now: Instant, id: ConnectionId) -> Result<(), ConnectionError> {
-        self.live_mut(id)?.abort(now);
-        self.touch(id.slot);
-        Ok(())
     }
 }

@@ -30,6 +30,6 @@ pub use config::{
     SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::statistics::Statistics;
-pub use connection::{Connection, Discard, Event, Failure, State};
+pub use connection::{Connection, Discard, Event, Failure, Offer, State};
 pub use ensemble::{FloorAcks, Sharing, SharingConfig};
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

@@ -5,7 +5,7 @@ use longhaul_tcp::config::DIALECT;
 use toml::{Table, Value};
 
 const DOCUMENT: &str = include_str!("../../../docs/tcp.md");
-/// The columns of the table of presets; the other presets differ from `enhanced` in a key each.
+/// The columns of the table of presets; the other presets differ from `enhanced` in a key each, or are a proxy's.
 const COLUMNS: [&str; 5] = ["reference", "enhanced", "linux-2.4", "linux", "rfc"];
 /// Controllers that have parameters.
 const CONTROLLERS: [&str; 3] = ["congestion.vegas", "congestion.fast", "congestion.hybla"];

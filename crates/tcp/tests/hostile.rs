@@ -4,7 +4,7 @@ mod script;
 
 use base::units::Size;
 use base::wire::tcp::Flags;
-use longhaul_tcp::State;
+use longhaul_tcp::{Recovery, State};
 use proptest::prelude::*;
 use script::*;
 
@@ -74,5 +74,26 @@ it.limits.time_wait = base::Duration::from_secs(9000);
         }
         prop_assert_eq!(script.connection().state(), State::Established);
         script.read(100);
+    }
+}
+
+/// A peer that acknowledges everything selectively first (RFC 2018, 8, lets it), and then cumulatively, which brings no new bytes:
+/// recovery is over all the same, and the FIN goes out once.
+#[test]
+fn what_was_acknowledged_selectively_ends_recovery_too() {
+    for scheme in [Recovery::Sack, Recovery::Fack, Recovery::Rack] {
+        let config = plain().with(|it| it.recovery.scheme = scheme);
+        let mut script = Script::with_window(&config, 8);
+        script.write(8000);
+        script.at(200);
+        for end in [3001, 5001, 8001] {
+            script.inject(ack(1, 1).sack(&[(1001, end)]));
+        }
+        script.inject(ack(1, 1).sack(&[(1, 8001)]));
+        script.take_count();
+        script.inject(ack(1, 8001));
+        script.finish();
+        assert!(!script.connection().recovering(), "{scheme:?}");
+        assert_eq!(script.take_count(), 1, "{scheme:?}");
     }
 }

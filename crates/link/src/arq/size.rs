@@ -23,7 +23,8 @@ pub(crate) fn frame_payload(line: &LineLimits, told: Option<FramePayload>) -> us
 /// Frames that may be in flight on this line: what it carries in 8 s, unless `told`.
 pub(crate) fn window(line: &LineLimits, frame_payload: usize, told: Option<Window>) -> u32 {
     let for_rate = |rate: Rate| {
-        let frame_bits = frame_payload as u64 * 8;
+        // Where frames could be longer, packets seldom are.
+        let frame_bits = frame_payload.min(USUAL_PACKET) as u64 * 8;
         (rate.bits_in(WINDOW_TIME) / frame_bits).clamp(LEAST_WINDOW, MAX_WINDOW.into()) as u32
     };
     told.map_or_else(|| line.rate().map_or(MAX_WINDOW, for_rate), Limit::get)
@@ -36,6 +37,9 @@ const LEAST_EXTENSION: usize = 19;
 /// How much of the line's time may be unacknowledged. Ours, and nearly the thesis's: 512 frames take 7.6 s at 262 kbit/s. Where a
 /// fifth of all frames is lost, the last of a thousand needs five round trips.
 const WINDOW_TIME: Duration = Duration::from_secs(8);
+
+/// Bytes of an Ethernet's packet.
+const USUAL_PACKET: usize = 1500;
 
 /// Frames, however slow the line.
 const LEAST_WINDOW: u64 = 1024;

@@ -143,6 +143,13 @@ impl Reassembly {
         self.ring.slices(0, self.unread)
     }
 
+    /// Gives all memory back if there is nothing in it.
+    pub(crate) fn release_if_empty(&mut self) {
+        if self.unread == 0 && self.waiting.is_empty() {
+            self.ring.release();
+        }
+    }
+
     /// Drops `count` bytes that were read.
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.unread, "read more than there is");

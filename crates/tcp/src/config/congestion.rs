@@ -28,6 +28,8 @@ pub enum Congestion {
     Fast(FastConfig),
     /// Hybla (Caini and Firrincieli, 2004).
     Hybla(HyblaConfig),
+    /// None between two proxies, where the link below says when to send; CUBIC to anybody else.
+    Link,
 }
 
 /// A controller's name alone.
@@ -42,6 +44,7 @@ enum Name {
     Vegas,
     Fast,
     Hybla,
+    Link,
 }
 
 /// A controller's name and parameters.
@@ -78,6 +81,7 @@ impl<'de> Visitor<'de> for NameOrTable {
             Name::Vegas => Congestion::Vegas(VegasConfig::default()),
             Name::Fast => Congestion::Fast(FastConfig::default()),
             Name::Hybla => Congestion::Hybla(HyblaConfig::default()),
+            Name::Link => Congestion::Link,
         })
     }
 

@@ -34,6 +34,9 @@ pub struct WindowConfig {
     /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
     pub send_buffer: Size,
+    /// Bytes of it that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT` of Linux); by default all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsent_limit: Option<Size>,
 }
 
 impl Default for WindowConfig {
@@ -48,6 +51,7 @@ impl Default for WindowConfig {
             receive_buffer: Size(256 * 1024),
             autotuning: false,
             send_buffer: Size(512 * 1024),
+            unsent_limit: None,
         }
     }
 }

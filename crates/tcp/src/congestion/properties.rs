@@ -109,6 +109,7 @@ fn beginning() -> impl Strategy<Value = ([config::Congestion; 8], Start)> {
                 HyblaConfig { rtt0: Duration::from_millis(rtt0) },
             );
             let start = Start {
+                paired: false,
                 mss,
                 initial_window: mss * segments,
                 byte_counting_limit: limit,

@@ -18,6 +18,7 @@ pub(crate) const fn start(segments: u64) -> Start {
         srtt: None,
         slow_start: SlowStart::Standard,
         paced: false,
+        paired: false,
     }
 }
 

@@ -4,6 +4,7 @@
 use base::wire::tcp::{self, SackBlock};
 use base::{Duration, Instant};
 
+use super::proxied::KEEPS_UNREAD;
 use super::recovering::Before;
 use super::{Connection, Discard, Events};
 use crate::congestion::AckSample;
@@ -59,8 +60,10 @@ impl Connection {
             dsack,
             prior_in_flight,
         };
-        if seen.duplicate || news.bytes > 0 || dsack.is_some() || sender.recovery.is_probe_pending() {
-            self.statistics.duplicate_acks += u64::from(seen.duplicate);
+        // What was acknowledged selectively before brings no bytes, and may end a recovery all the same.
+        let is_news = news.bytes > 0 || news.acked > 0;
+        if seen.duplicate || is_news || dsack.is_some() || sender.recovery.is_probe_pending() {
+            self.statistics.duplicate_acks += u32::from(seen.duplicate);
             self.learn(now, segment, &news, &seen, &before);
         }
         if self.sender.persisting {
@@ -83,10 +86,14 @@ impl Connection {
         // A FIN is acknowledged like a byte and is not in the buffer.
         let data = (news.acked as usize).min(sender.buffer.len());
         sender.buffer.acknowledge(data);
+        if self.proxied.is(KEEPS_UNREAD) && sender.buffer.len() == 0 {
+            sender.buffer.release();
+        }
         sender.una = ack;
         sender.retries = 0;
         self.statistics.bytes_acked += data as u64;
         self.timers.note_progress(now);
+        self.note_acknowledged();
     }
 
     /// Before an acknowledgement is taken in: what to compare with, where a scheme asks.
@@ -209,11 +216,23 @@ impl Connection {
         news.sacked > 0 && self.sender.board.first().is_some_and(left_before)
     }
 
-    /// The application hears of room once there is an eighth of the buffer, or nothing left to send.
-    fn check_writable_again(&mut self) {
-        let buffer = &self.sender.buffer;
+    /// Bytes that the buffer and the limit of what waits to be sent have room for.
+    pub(super) fn room(&self) -> usize {
+        let unsent = self.sender.unsent();
+        self.sender.buffer.room().min(self.unsent_limit().saturating_sub(unsent))
+    }
+
+    fn unsent_limit(&self) -> usize {
+        self.config.window.unsent_limit.map_or(usize::MAX, |limit| limit.0 as usize)
+    }
+
+    /// The application hears of room once there is enough: an eighth of the buffer, half of what may wait, or any if nothing
+    /// is left to send.
+    pub(super) fn check_writable_again(&mut self) {
+        let enough = (self.sender.buffer.limit() / 8).min(self.unsent_limit() / 2).max(1);
         let starved = self.sender.unsent() < self.sender.mss as usize;
-        if self.accepts_data() && (buffer.room() >= buffer.limit() / 8 || (starved && buffer.room() > 0)) {
+        let room = self.room();
+        if self.accepts_data() && (room >= enough || (starved && room > 0)) {
             self.write_blocked = false;
             self.events.raise(Events::WRITABLE);
         }

@@ -2,6 +2,7 @@
 
 use base::Instant;
 
+use super::proxied::KEEPS_UNREAD;
 use super::{Connection, Events, Failure, State};
 
 impl Connection {
@@ -47,6 +48,7 @@ impl Connection {
             State::SynSent | State::TimeWait => {}
             _ => self.reset_due = Some(self.sender.space.number(self.sender.nxt)),
         }
+        self.proxied.clear(KEEPS_UNREAD);
         self.fail(now, Failure::Aborted);
     }
 

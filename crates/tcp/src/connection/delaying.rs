@@ -74,6 +74,10 @@ impl Connection {
     /// `len` bytes came in order, before which the next expected was `before`: the acknowledgement goes at once, or
     /// waits for a second segment or the timer.
     pub(super) fn schedule_ack(&mut self, now: Instant, before: u64) {
+        if self.receiver.withholds() {
+            // It would say again what was said.
+            return;
+        }
         self.receiver.ack_now |= match self.config.acknowledgements.delay {
             DelayedAcks::Off => true,
             DelayedAcks::On => false,

@@ -52,6 +52,11 @@ impl Marking {
         self.sends
     }
 
+    /// Whether the next new data have to tell that the window went down.
+    pub(super) const fn has_news(&self) -> bool {
+        self.cwr_due
+    }
+
     /// What every segment with an acknowledgement says.
     pub(super) const fn echo_flag(&self) -> Flags {
         if self.echo { Flags::ECE } else { Flags(0) }

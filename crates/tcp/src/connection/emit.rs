@@ -17,6 +17,8 @@ pub(super) struct Outgoing {
     /// Bytes of data.
     pub(super) len: u32,
     pub(super) ecn: Ecn,
+    /// Segments that a device is to make of it.
+    pub(super) segments: u32,
 }
 
 impl Connection {
@@ -32,7 +34,7 @@ impl Connection {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq: self.sender.space.number(segment.start),
-            ack: self.receiver.space.number(self.receiver.nxt()),
+            ack: self.receiver.space.number(self.receiver.acknowledged()),
             flags: segment.flags | Flags::ACK | self.marking.echo_flag(),
             window,
             urgent: 0,
@@ -40,12 +42,17 @@ impl Connection {
         };
         let at = segment.start.saturating_sub(self.sender.una) as usize;
         let (buffer, len) = (&self.sender.buffer, segment.len as usize);
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), segment.ecn, len, |out| {
-            if len > 0 {
-                buffer.copy_to(at, len, out);
-            }
-        });
-        self.statistics.segments_sent += 1;
+        let ends = (self.local.ip, self.remote.ip);
+        let header = start_packet(out, &repr, ends, (self.proxied.dscp, segment.ecn), len);
+        if len > 0 {
+            buffer.copy_to(at, len, out);
+        }
+        if segment.segments > 1 {
+            repr.emit_partially(&mut out[header..], ends.0, ends.1);
+        } else {
+            repr.emit(&mut out[header..], ends.0, ends.1);
+        }
+        self.statistics.segments_sent += u64::from(segment.segments);
     }
 
     /// SACK blocks that fit beside `len` bytes of data: a full segment has room for none.
@@ -61,11 +68,13 @@ impl Connection {
         self.receiver.sack_blocks((room.saturating_sub(4) / 8).min(MAX_SACK_BLOCKS))
     }
 
-    /// Writes a SYN or SYN-ACK to `out`.
-    pub(super) fn emit_syn(&mut self, now: Instant, out: &mut Packet, mut options: Options) {
-        let answers = self.state == State::SynReceived;
-        // RFC 7323 (2.2): the window of a SYN is not scaled.
-        let window = self.receiver.window_field(0);
+    /// Writes a SYN or SYN-ACK to `out`, with the first `len` bytes of data.
+    pub(super) fn emit_syn(&mut self, now: Instant, out: &mut Packet, mut options: Options, len: usize) {
+        // Either may be sent again when the connection is established.
+        let answers = self.state != State::SynSent;
+        // RFC 7323 (2.2): the window of a SYN is not scaled. A peer that is no proxy takes one that is for a smaller one.
+        let shift = if options.proxy_mss.is_some() { self.receiver.window_shift } else { 0 };
+        let window = self.receiver.window_field(shift);
         if self.negotiated.timestamps {
             let echo = if answers { self.receiver.ts_recent } else { 0 };
             options.timestamps = Some(Timestamps { value: self.timestamp(now), echo });
@@ -75,13 +84,25 @@ impl Connection {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq: self.sender.space.number(crate::sequence::ORIGIN),
-            ack: if answers { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
+            ack: if answers { self.receiver.space.number(self.receiver.acknowledged()) } else { SeqNum(0) },
             flags: flags | self.syn_ecn_flags(),
             window,
             urgent: 0,
             options,
         };
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, 0, |_| {});
+        let buffer = &self.sender.buffer;
+        write_packet(
+            out,
+            &repr,
+            (self.local.ip, self.remote.ip),
+            (self.proxied.dscp, Ecn::NotEct),
+            len,
+            |out| {
+                if len > 0 {
+                    buffer.copy_to(0, len, out);
+                }
+            },
+        );
         self.statistics.segments_sent += 1;
     }
 
@@ -98,7 +119,14 @@ impl Connection {
             urgent: 0,
             options: Options::default(),
         };
-        write_packet(out, &repr, (self.local.ip, self.remote.ip), Ecn::NotEct, 0, |_| {});
+        write_packet(
+            out,
+            &repr,
+            (self.local.ip, self.remote.ip),
+            (self.proxied.dscp, Ecn::NotEct),
+            0,
+            |_| {},
+        );
         self.statistics.segments_sent += 1;
     }
 
@@ -117,21 +145,38 @@ impl Connection {
 /// Bytes of the timestamps option and its padding.
 pub(super) const TIMESTAMPS_LEN: usize = 12;
 
-/// Writes a whole IP packet to `out`, whose former content goes; `append` adds the `len` bytes of its data.
+/// Writes a whole IP packet with a code point and an ECN field to `out`, whose former content goes; `append` adds the `len`
+/// bytes of its data.
 pub(crate) fn write_packet(
     out: &mut Packet,
     repr: &tcp::Repr,
     (src, dst): (IpAddr, IpAddr),
-    ecn: Ecn,
+    marks: (u8, Ecn),
     len: usize,
     append: impl FnOnce(&mut Packet),
 ) {
+    let header = start_packet(out, repr, (src, dst), marks, len);
+    append(out);
+    repr.emit(&mut out[header..], src, dst);
+}
+
+/// Makes `out` a packet of an IP header and room for a TCP header, to which `len` bytes of data are to be appended; where the
+/// TCP header is.
+fn start_packet(
+    out: &mut Packet,
+    repr: &tcp::Repr,
+    (src, dst): (IpAddr, IpAddr),
+    (dscp, ecn): (u8, Ecn),
+    len: usize,
+) -> usize {
     let tcp_header = repr.header_len();
-    let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, tcp_header + len);
+    let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, tcp_header + len).with_dscp(dscp);
     let ip_header = header.header_len();
+    if out.capacity() < ip_header + tcp_header + len {
+        *out = Packet::with_capacity(ip_header + tcp_header + len);
+    }
     out.clear();
     out.resize(ip_header + tcp_header);
-    append(out);
     header.emit(out);
-    repr.emit(&mut out[ip_header..], src, dst);
+    ip_header
 }

@@ -8,11 +8,12 @@ use base::{Duration, Instant, Packet, SeqNum};
 
 use super::ecn::Marking;
 use super::emit::TIMESTAMPS_LEN;
+use super::proxied::RESEMBLES;
 use super::receiver::{MAX_SHIFT, Receiver};
 use super::sender::Sender;
 use super::statistics::Statistics;
 use super::timers::Timers;
-use super::{Address, Connection, Discard, Events, Failure, Negotiated, State};
+use super::{Address, Connection, Discard, Events, Failure, Negotiated, Proxied, State};
 use crate::config::TcpConfig;
 use crate::ensemble::Ensemble;
 use crate::sequence::{ORIGIN, SeqSpace};
@@ -49,12 +50,14 @@ impl Connection {
                 timestamps: config.timestamps,
                 sack: config.recovery.scheme.uses_sack(),
                 scaling: config.window.scaling,
+                paired: config.proxy_mss.is_some(),
             },
             marking: Marking::new(),
             sender,
             timers: Timers::new(),
             pacer: None,
             path_mtu: None,
+            proxied: Proxied::default(),
             syn_due: true,
             reset_due: None,
             orphaned: false,
@@ -131,10 +134,11 @@ impl Connection {
         self.negotiated.sack &= options.sack_permitted;
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
+        self.negotiated.paired &= options.proxy_mss.is_some();
         if self.negotiated.scaling {
             let shift = options.window_scale.unwrap_or(0);
             self.sender.window_shift = shift.min(MAX_SHIFT);
-            self.statistics.excessive_scales += u32::from(shift > MAX_SHIFT);
+            self.statistics.excessive_scales += u16::from(shift > MAX_SHIFT);
         } else {
             self.receiver.window_shift = 0;
         }
@@ -142,16 +146,16 @@ impl Connection {
             (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
         }
         // Options take from the payload (RFC 6691).
-        let mss = options
-            .mss
-            .unwrap_or(Self::default_mss(self.remote.ip))
-            .min(self.config.mss_for(self.remote.ip))
-            .max(64);
+        let usual =
+            options.mss.unwrap_or(Self::default_mss(self.remote.ip)).min(self.config.mss_for(self.remote.ip));
+        let paired = options.proxy_mss.min(self.config.proxy_mss).filter(|_| self.negotiated.paired);
+        let mss = paired.unwrap_or(usual).max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
-        // A SYN's window is not scaled (RFC 7323, 2.2).
+        // A SYN's window is not scaled (RFC 7323, 2.2), but between proxies.
+        let shift = if self.negotiated.paired { self.sender.window_shift } else { 0 };
         let seq = self.receiver.space.offset(syn.seq, ORIGIN);
-        self.sender.update_window(seq, self.sender.una, u64::from(syn.window));
+        self.sender.update_window(seq, self.sender.una, u64::from(syn.window) << shift);
     }
 
     /// Sends the SYN or SYN-ACK that is due.
@@ -164,9 +168,19 @@ impl Connection {
             mss: Some(self.receiver.mss),
             window_scale: self.negotiated.scaling.then_some(self.receiver.window_shift),
             sack_permitted: self.negotiated.sack,
+            proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired),
             ..Options::default()
         };
-        self.emit_syn(now, out, options);
+        let early = self.early_data();
+        self.emit_syn(now, out, options, early);
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            // The peer has asked again for what it had not received.
+            return true;
+        }
+        if self.passive && self.negotiated.paired && !self.proxied.is(RESEMBLES) {
+            self.establish_unconfirmed(now);
+            return true;
+        }
         if self.sender.retries == 0 {
             self.sender.last_sent_at = now;
             self.timers.note_progress(now);
@@ -179,8 +193,8 @@ impl Connection {
     /// A segment for a connection in SYN-SENT.
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, segment: &tcp::Repr) -> Result<(), Discard> {
         let acks = segment.flags.has(Flags::ACK);
-        let ours = self.sender.space.number(ORIGIN + 1);
-        if acks && segment.ack != ours {
+        let taken = segment.ack.distance(self.sender.space.number(ORIGIN + 1));
+        if acks && !(0..=i64::from(self.proxied.sent_early)).contains(&i64::from(taken)) {
             if !segment.flags.has(Flags::RST) {
                 self.reset_due = Some(segment.ack);
             }
@@ -199,7 +213,8 @@ impl Connection {
         self.take_syn(now, segment);
         if acks {
             self.establish(now, segment);
-            self.receiver.ack_now = true;
+            self.skip_early_data(taken as usize);
+            self.acknowledge_syn();
         } else {
             // Both opened at once: answer as if we had listened (RFC 9293, figure 8).
             self.state = State::SynReceived;
@@ -247,7 +262,8 @@ impl Connection {
             self.sender.rtt.on_sample(rtt, 0, bounds);
         }
         self.sender.last_sent_at = self.sender.last_sent_at.min(now);
-        self.sender.on_established(now, &self.config, self.negotiated.sack, syn_lost);
+        let Negotiated { sack, paired, .. } = self.negotiated;
+        self.sender.on_established(now, &self.config, sack, paired, syn_lost);
         self.syn_due = false;
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);

@@ -229,7 +229,7 @@ const PLATEAUS: [u32; 9] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 2
 /// RFC 1191 (6.3): no sooner is a larger size tried after a report. Linux, `tcp_probe_interval`.
 const PROBE_INTERVAL: Duration = Duration::from_secs(600);
 /// Consecutive time-outs before this one: the threshold R1 (RFC 4821, 7.7), at least 3 retransmissions (RFC 1122, 4.2.3.5).
-const BLACK_HOLE_RETRIES: u32 = 3;
+const BLACK_HOLE_RETRIES: u16 = 3;
 /// Factor: RFC 4821 (7.6.3).
 const TIMEOUT_PATIENCE: u64 = 5;
 /// Payload bytes after a black hole, if the floor is not above: RFC 4821 (7.2); Linux, `tcp_base_mss`.

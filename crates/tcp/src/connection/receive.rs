@@ -5,6 +5,7 @@ use base::wire::ip::Ecn;
 use base::wire::tcp::{self, Flags};
 
 use super::delaying::MOST_QUICK_ACKS;
+use super::proxied::UNCONFIRMED;
 use super::{Connection, Discard, Events, Failure, State};
 use crate::buffer::reassembly::Placed;
 use crate::sequence::ORIGIN;
@@ -43,11 +44,12 @@ impl Connection {
     ) -> Result<(), Discard> {
         let mut flags = segment.flags;
         let mut start = self.receiver.space.offset(segment.seq, self.receiver.nxt());
-        if self.state == State::SynReceived && flags.has(Flags::SYN) && start == ORIGIN {
+        let is_answered = self.state == State::SynReceived || self.proxied.is(UNCONFIRMED);
+        if is_answered && flags.has(Flags::SYN) && start == ORIGIN {
             if !flags.has(Flags::ACK) {
-                // The peer sends its SYN again: our answer was lost.
+                // The peer sends its SYN again: our answer was lost, or is not given yet.
                 self.take_repeated_syn_ecn_flags(flags);
-                self.syn_due = true;
+                self.syn_due = !self.is_held();
                 return Ok(());
             }
             // Both opened at once, and this is the other's answer: only its acknowledgement is new.
@@ -71,6 +73,9 @@ impl Connection {
             return Err(Discard::NoAck);
         }
         if self.state == State::SynReceived {
+            if self.is_held() {
+                return Err(Discard::BadAck(segment.ack));
+            }
             if segment.ack != self.sender.space.number(ORIGIN + 1) {
                 self.reset_due = Some(segment.ack);
                 return Err(Discard::BadAck(segment.ack));
@@ -78,6 +83,7 @@ impl Connection {
             self.establish(now, segment);
         }
         self.handle_ack(now, segment, start, len == 0)?;
+        self.proxied.clear(UNCONFIRMED);
         if len > 0 {
             if !payload.is_empty() {
                 self.note_mark(flags, ecn);

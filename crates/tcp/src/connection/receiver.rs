@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, the advertised window, and when to acknowledge.
 
-use base::wire::tcp::SackBlocks;
+use base::wire::tcp::{SackBlock, SackBlocks};
 use base::{Instant, SeqNum};
 
 use super::autotuning::Autotuning;
@@ -20,14 +20,16 @@ pub(super) struct Receiver {
     pub(super) autotuning: Option<Box<Autotuning>>,
     /// Rcv.Wind.Shift.
     pub(super) window_shift: u8,
+    /// Nothing beyond this is acknowledged.
+    ceiling: u64,
     /// The right edge that the peer knows: it never moves left but by the rounding of the window scale.
     right_edge: u64,
     /// The MSS that was announced.
     pub(super) mss: u16,
     /// The peer's FIN came in order.
     pub(super) finished: bool,
-    /// The offset of a FIN that came beyond a gap.
-    fin_at: Option<u64>,
+    /// The offset of the peer's FIN; the largest before it came.
+    fin_at: u64,
     /// TS.Recent (RFC 7323, 4.3) and when it was taken.
     pub(super) ts_recent: u32,
     pub(super) ts_recent_at: Instant,
@@ -63,10 +65,11 @@ impl Receiver {
             reassembly: Reassembly::new(ORIGIN, buffer as usize),
             autotuning,
             window_shift,
+            ceiling: u64::MAX,
             right_edge: ORIGIN,
             mss,
             finished: false,
-            fin_at: None,
+            fin_at: u64::MAX,
             ts_recent: 0,
             ts_recent_at: Instant::ZERO,
             last_ack: ORIGIN,
@@ -92,6 +95,29 @@ impl Receiver {
         self.reassembly.next() + self.finished as u64
     }
 
+    /// What is acknowledged: RCV.NXT, unless the owner withholds some of it.
+    pub(super) const fn acknowledged(&self) -> u64 {
+        let nxt = self.nxt();
+        if nxt < self.ceiling { nxt } else { self.ceiling }
+    }
+
+    /// Whether more has come in order than may be acknowledged.
+    pub(super) const fn withholds(&self) -> bool {
+        self.ceiling < self.nxt()
+    }
+
+    /// Everything below this may be acknowledged.
+    pub(super) fn set_ceiling(&mut self, ceiling: u64) {
+        let before = self.acknowledged();
+        self.ceiling = if self.ceiling == u64::MAX { ceiling } else { self.ceiling.max(ceiling) };
+        self.ack_now |= self.acknowledged() > before;
+    }
+
+    /// Takes data before any window was told.
+    pub(super) fn open_early(&mut self) {
+        self.right_edge = self.offered_edge();
+    }
+
     /// RCV.WND as the peer knows it.
     pub(super) const fn window(&self) -> u64 {
         self.right_edge.saturating_sub(self.nxt())
@@ -113,10 +139,10 @@ impl Receiver {
         let edge = self.nxt() + self.window();
         let whole_end = start + payload.len() as u64;
         if fin && !self.finished && whole_end <= edge {
-            self.fin_at = Some(whole_end);
+            self.fin_at = whole_end;
         }
         // Beyond the window, and beyond a FIN, nothing counts.
-        let end = whole_end.min(edge).min(self.fin_at.unwrap_or(u64::MAX));
+        let end = whole_end.min(edge).min(self.fin_at);
         let mut placed = None;
         if !payload.is_empty() {
             self.note_duplicate(start, whole_end);
@@ -133,11 +159,11 @@ impl Receiver {
         } else if !payload.is_empty() || fin {
             self.duplicates_due = self.duplicates_due.saturating_add(u16::from(!fin || start != self.nxt()));
         }
-        let peer_finished = !self.finished && self.fin_at == Some(self.reassembly.next());
+        let peer_finished = !self.finished && self.fin_at == self.reassembly.next();
         if peer_finished {
             self.finished = true;
             self.right_edge = self.right_edge.max(self.nxt());
-            self.ack_now = true;
+            self.ack_now |= !self.withholds();
         }
         Intake { placed, peer_finished }
     }
@@ -148,6 +174,7 @@ impl Receiver {
             Placed::InOrder { gap_filled } => {
                 // A super-segment counts as the segments that it was made of.
                 let segments = if len >= 2 * usize::from(self.mss) { 2 } else { 1 };
+                let segments = if self.withholds() { 0 } else { segments };
                 self.unacked_segments = self.unacked_segments.saturating_add(segments);
                 self.ack_now |= gap_filled || self.unacked_segments >= 2;
                 if gap_filled {
@@ -166,7 +193,9 @@ impl Receiver {
 
     /// `start..end` has come; what of it had come before is to be reported.
     pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
+        // Beyond what is acknowledged a report would pass for a selective acknowledgement (RFC 2883, 4).
         if self.dsack
+            && !self.withholds()
             && let Some(span) = self.reassembly.held(Span { start, end })
         {
             self.reports.note_duplicate(span);
@@ -176,7 +205,14 @@ impl Receiver {
 
     /// SACK blocks for an acknowledgement that is sent now.
     pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
-        self.reports.blocks(&self.reassembly, self.space, most)
+        let mut blocks = self.reports.blocks(&self.reassembly, self.space, most);
+        // What came and is not acknowledged yet is not to look like a part of the gap; a block beside the acknowledgement
+        // would be none.
+        let held = Span { start: self.acknowledged() + u64::from(self.mss), end: self.nxt() };
+        if held.start < held.end && !blocks.is_empty() && blocks.as_slice().len() < most {
+            blocks.push(SackBlock { start: self.space.number(held.start), end: self.space.number(held.end) });
+        }
+        blocks
     }
 
     /// The largest window that this side can advertise.
@@ -197,7 +233,7 @@ impl Receiver {
     fn offered_edge(&self) -> u64 {
         let widest = u64::from(u16::MAX) << self.window_shift;
         let most = self.autotuning.as_ref().map_or(widest, |it| it.window.min(widest));
-        let edge = self.nxt() + (self.reassembly.room() as u64).min(most);
+        let edge = (self.nxt() + self.reassembly.room() as u64).min(self.acknowledged() + most);
         let step = (self.reassembly.limit() as u64 / 2).min(u64::from(self.mss));
         if edge >= self.right_edge + step { edge } else { self.right_edge }
     }
@@ -212,16 +248,16 @@ impl Receiver {
 
     /// The window field of a segment that is sent now; it and the acknowledgement are then what the peer knows.
     pub(super) fn window_field(&mut self, shift: u8) -> u16 {
-        let nxt = self.nxt();
+        let acknowledged = self.acknowledged();
         let edge = self.offered_edge();
         let unit = 1_u64 << shift;
-        let want = edge.saturating_sub(nxt);
+        let want = edge.saturating_sub(acknowledged);
         // Up, so as not to take back what was offered; but no further than one unit past the buffer.
         let up = want.div_ceil(unit);
-        let most = self.reassembly.room() as u64 + unit;
+        let most = (self.nxt() + self.reassembly.room() as u64).saturating_sub(acknowledged) + unit;
         let field = if up * unit <= most { up } else { want >> shift }.min(u64::from(u16::MAX));
-        self.right_edge = self.right_edge.max(nxt + (field << shift));
-        self.last_ack = nxt;
+        self.right_edge = self.right_edge.max(acknowledged + (field << shift));
+        self.last_ack = acknowledged;
         self.duplicates_due = self.duplicates_due.saturating_sub(1);
         self.ack_now = false;
         self.unacked_segments = 0;

@@ -59,9 +59,9 @@ pub(super) struct Sender {
     /// When data were last sent.
     pub(super) last_sent_at: Instant,
     /// Doublings of the time-out.
-    pub(super) backoff: u32,
+    pub(super) backoff: u16,
     /// Consecutive expirations without an answer.
-    pub(super) retries: u32,
+    pub(super) retries: u16,
     /// SND.UNA at the last time-out: another one there leaves `ssthresh` alone (RFC 5681, 3.1).
     pub(super) timeout_at: u64,
     /// A probe of the peer's window is to be sent.
@@ -154,10 +154,11 @@ impl Sender {
         now: Instant,
         config: &Arc<TcpConfig>,
         sack: bool,
+        paired: bool,
         syn_lost: bool,
     ) {
         self.recovery = Machine::new(config, sack, ORIGIN + 1);
-        let start = start(config, self.mss, syn_lost, self.rtt.srtt());
+        let start = Start { paired, ..start(config, self.mss, syn_lost, self.rtt.srtt()) };
         self.controller = match &mut self.membership {
             Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
             None => congestion::build(config, &start),
@@ -170,7 +171,13 @@ impl Sender {
 
     /// The retransmission time-out, back-off included.
     pub(super) fn rto(&self) -> Duration {
-        self.rtt.backed_off(self.backoff)
+        self.rtt.backed_off(self.backoff.into())
+    }
+
+    /// A time-out has expired without an answer.
+    pub(super) const fn count_retry(&mut self) {
+        self.retries = self.retries.saturating_add(1);
+        self.backoff = self.backoff.saturating_add(1);
     }
 
     /// The peer's window as an acceptable segment tells it (RFC 9293, 3.10.7.4, fifth); whether it changed.
@@ -287,5 +294,6 @@ fn start(config: &TcpConfig, mss: u32, syn_lost: bool, srtt: Option<Duration>) -
         srtt,
         slow_start: config.window.slow_start,
         paced: config.pacing,
+        paired: false,
     }
 }

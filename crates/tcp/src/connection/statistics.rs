@@ -30,7 +30,7 @@ pub struct Statistics {
     /// Times that the peer's echo of a mark lowered the window.
     pub mark_reductions: u32,
     /// Duplicate acknowledgements received.
-    pub duplicate_acks: u64,
+    pub duplicate_acks: u32,
     /// Bytes of data that the peer acknowledged.
     pub bytes_acked: u64,
     /// Bytes of data received in order.
@@ -46,9 +46,9 @@ pub struct Statistics {
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
     /// Window scales above 14 in the peer's SYN, which count as 14 (RFC 7323, 2.3).
-    pub excessive_scales: u32,
+    pub excessive_scales: u16,
     /// Probes of a closed window.
     pub window_probes: u32,
     /// SYNs and SYN-ACKs sent again.
-    pub syn_retransmissions: u32,
+    pub syn_retransmissions: u16,
 }

@@ -2,6 +2,7 @@
 
 use base::{Duration, Instant};
 
+use super::proxied::KNOWN;
 use super::{Connection, Events, Failure, State};
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::scoreboard::Delivered;
@@ -169,7 +170,7 @@ impl Connection {
     }
 
     fn user_timed_out(&self, now: Instant) -> bool {
-        self.sender.retries >= self.config.limits.data_retries || self.is_progress_overdue(now)
+        u32::from(self.sender.retries) >= self.config.limits.data_retries || self.is_progress_overdue(now)
     }
 
     fn is_progress_overdue(&self, now: Instant) -> bool {
@@ -178,11 +179,10 @@ impl Connection {
     }
 
     fn on_handshake_timer(&mut self, now: Instant) {
-        if self.sender.retries >= self.config.limits.syn_retries || self.is_progress_overdue(now) {
+        if u32::from(self.sender.retries) >= self.config.limits.syn_retries || self.is_progress_overdue(now) {
             return self.fail(now, Failure::TimedOut);
         }
-        self.sender.retries += 1;
-        self.sender.backoff += 1;
+        self.sender.count_retry();
         self.syn_due = true;
         self.statistics.syn_retransmissions += 1;
     }
@@ -195,8 +195,7 @@ impl Connection {
         }
         sender.persisting = true;
         sender.probe_due = true;
-        sender.retries += 1;
-        sender.backoff += 1;
+        sender.count_retry();
         let wait = sender.rto();
         self.restart_retransmit(now, wait);
     }
@@ -232,8 +231,7 @@ impl Connection {
                 resent: lost.resent,
             });
         }
-        sender.retries += 1;
-        sender.backoff += 1;
+        sender.count_retry();
         let wait = sender.rto();
         self.statistics.timeouts += 1;
         self.restart_retransmit(now, wait);
@@ -241,7 +239,7 @@ impl Connection {
 
     /// Ends the connection early and tells the application.
     pub(super) fn fail(&mut self, now: Instant, failure: Failure) {
-        let unheard_of = self.passive && self.state == State::SynReceived;
+        let unheard_of = self.passive && self.state == State::SynReceived && !self.proxied.is(KNOWN);
         self.close_down(now);
         if unheard_of {
             // RFC 9293 (3.10.7.4, second): as if the SYN had never come.

@@ -14,26 +14,38 @@ use crate::recovery::Next;
 impl Connection {
     /// Writes the next packet to `out`; false if there is none.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Packet) -> bool {
+        self.poll_transmit_train(now, out, 0) > 0
+    }
+
+    /// The same, where full segments of new data in a row may come in one packet, for whoever has it cut up by a device: the
+    /// number of segments in it. A packet of several has up to `most` bytes of data, and its TCP checksum covers the
+    /// pseudo-header alone.
+    pub fn poll_transmit_train(&mut self, now: Instant, out: &mut Packet, most: u32) -> u32 {
         if let Some(seq) = self.reset_due.take() {
             self.emit_reset(out, seq);
-            return true;
+            return 1;
         }
         match self.state {
-            State::Closed => return false,
-            State::SynSent | State::SynReceived => return self.poll_handshake(now, out),
+            State::Closed => return 0,
+            State::SynSent | State::SynReceived => return self.poll_handshake(now, out).into(),
+            _ if self.syn_due => return self.poll_handshake(now, out).into(),
+            _ if self.is_silent() => return 0,
             _ => {}
         }
         // The peer counts duplicates, and one that carries data is none.
-        if self.receiver.duplicates_due == 0 && self.has_work() && self.poll_data(now, out) {
-            return true;
+        if self.receiver.duplicates_due == 0 && self.has_work() {
+            let sent = self.poll_data(now, out, most);
+            if sent > 0 {
+                return sent;
+            }
         }
         if self.receiver.ack_due() {
             let keep_alive = core::mem::take(&mut self.timers.keep_alive_due);
             let start = self.sender.nxt - u64::from(keep_alive);
-            self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct });
-            return true;
+            self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct, segments: 1 });
+            return 1;
         }
-        false
+        0
     }
 
     /// Whether [`Connection::poll_transmit`] may have something; cheap.
@@ -47,25 +59,26 @@ impl Connection {
         sender.unsent() > 0 || sender.fin_waits() || sender.probe_due || sender.recovery.is_busy()
     }
 
-    fn poll_data(&mut self, now: Instant, out: &mut Packet) -> bool {
+    /// Segments sent.
+    fn poll_data(&mut self, now: Instant, out: &mut Packet, most: u32) -> u32 {
         self.stop_pacing_wait();
         if self.sender.probe_due {
             self.sender.probe_due = false;
-            return self.send_probe(now, out);
+            return self.send_probe(now, out).into();
         }
         if self.sender.persisting {
             // An acknowledgement of the probe may have stopped the timer and left the window closed.
             self.wait_for_window(now);
-            return false;
+            return 0;
         }
         if self.sender.recovery.is_probe_due() {
-            return self.send_tail_probe(now, out);
+            return self.send_tail_probe(now, out).into();
         }
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
         match (next, new) {
             (Next::Retransmit(index) | Next::Rescue(index), _) if self.cuts_before_resending(now, index) => {
-                self.poll_data(now, out)
+                self.poll_data(now, out, most)
             }
             (Next::Retransmit(index) | Next::Rescue(index), _) => {
                 let len = u64::from(self.sender.board.record(index).data_len());
@@ -73,23 +86,29 @@ impl Connection {
                 let forced = self.sender.recovery.forced() && matches!(next, Next::Retransmit(_));
                 // With nothing in the network the first segment goes, whatever the window (RFC 6298, 5.4).
                 if !forced && pipe > 0 && pipe + len > self.sender.allowed() {
-                    return false;
+                    return 0;
                 }
                 if !self.may_pace(now) {
-                    return false;
+                    return 0;
                 }
                 self.resend(now, out, index, next);
-                true
+                1
             }
-            (Next::New, Some((len, fin))) => self.send_new_within_window(now, out, len, fin),
+            (Next::New, Some((len, fin))) => self.send_new_within_window(now, out, (len, fin), most),
             _ => {
                 self.wait_for_window(now);
-                false
+                0
             }
         }
     }
 
-    fn send_new_within_window(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) -> bool {
+    fn send_new_within_window(
+        &mut self,
+        now: Instant,
+        out: &mut Packet,
+        (len, fin): (u32, bool),
+        most: u32,
+    ) -> u32 {
         if self.sender.board.is_empty() {
             self.resume(now);
         }
@@ -98,56 +117,79 @@ impl Connection {
         let forced = sender.recovery.lets_new_out();
         // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
         if !forced && sender.board.pipe() + u64::from(sender.mss.max(len)) > sender.allowed() {
-            return false;
+            return 0;
         }
         if !self.may_pace(now) {
-            return false;
+            return 0;
         }
+        let mut segments = 1;
         let (len, fin) = match self.search_size(now) {
             Some(size) => {
                 self.note_search(size);
                 (size, false)
             }
-            None => (len, fin),
+            None => {
+                segments = self.train(len, most);
+                (len, fin && segments == 1)
+            }
         };
-        self.send_new(now, out, len, fin);
+        self.send_train(now, out, (len, fin), segments);
         let sender = &mut self.sender;
         let limited = sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed();
         if limited {
             sender.meter.on_app_limited(sender.board.pipe());
         }
         self.note_use(now, limited);
-        true
+        segments
+    }
+
+    /// Segments that may go out together in at most `most` bytes, the first of which has `len`.
+    fn train(&self, len: u32, most: u32) -> u32 {
+        let sender = &self.sender;
+        let is_special =
+            len < sender.mss || self.pacer.is_some() || self.marking.has_news() || sender.recovery.doubts();
+        if most < 2 * len || is_special {
+            return 1;
+        }
+        let window = sender.allowed().saturating_sub(sender.board.pipe()).min(sender.usable_window());
+        let bytes = window.min(sender.unsent() as u64).min(most.into());
+        ((bytes / u64::from(len)) as u32).max(1)
     }
 
     /// Sends `len` bytes that were never sent.
     pub(super) fn send_new(&mut self, now: Instant, out: &mut Packet, len: u32, fin: bool) {
+        self.send_train(now, out, (len, fin), 1);
+    }
+
+    /// Sends so many segments of `len` bytes each that were never sent, in one packet.
+    fn send_train(&mut self, now: Instant, out: &mut Packet, (len, fin): (u32, bool), segments: u32) {
         let sender = &mut self.sender;
-        let start = sender.nxt;
-        let last = sender.unsent() == len as usize;
-        let snapshot = sender.meter.snapshot(now, sender.board.is_empty());
-        let space = len + u32::from(fin);
-        if sender.board.is_empty() {
-            self.timers.note_progress(now);
-        }
-        sender.board.make_room(sender.allowance());
-        sender.board.push(start, space, fin, now, snapshot);
-        sender.last_sent_at = now;
-        let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
-        let flags = if fin { push | Flags::FIN } else { push };
+        let (start, whole) = (sender.nxt, len * segments);
+        let last = sender.unsent() == whole as usize;
         // A probe is beyond the window.
         let (ecn, told) = if len > 0 && u64::from(len) <= sender.usable_window() {
             self.marking.take_for_new_data()
         } else {
             (Ecn::NotEct, Flags(0))
         };
-        self.emit(now, out, Outgoing { start, flags: flags | told, len, ecn });
-        let sender = &mut self.sender;
-        sender.nxt += u64::from(space);
-        sender.recovery.on_sent(Next::New, now, 0);
-        sender.note_sent(u64::from(space));
-        self.note_paced(now, len);
-        self.statistics.data_segments_sent += 1;
+        if sender.board.is_empty() {
+            self.timers.note_progress(now);
+        }
+        let space = len + u32::from(fin);
+        for _ in 0..segments {
+            let snapshot = sender.meter.snapshot(now, sender.board.is_empty());
+            sender.board.make_room(sender.allowance());
+            sender.board.push(sender.nxt, space, fin, now, snapshot);
+            sender.nxt += u64::from(space);
+            sender.recovery.on_sent(Next::New, now, 0);
+            sender.note_sent(u64::from(space));
+        }
+        sender.last_sent_at = now;
+        let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
+        let flags = if fin { push | Flags::FIN } else { push };
+        self.emit(now, out, Outgoing { start, flags: flags | told, len: whole, ecn, segments });
+        self.note_paced(now, whole);
+        self.statistics.data_segments_sent += u64::from(segments);
         if self.timers.is_retransmit_off() {
             let wait = self.sender.rto();
             self.restart_retransmit(now, wait); // RFC 6298 (5.1).
@@ -156,6 +198,9 @@ impl Connection {
         if fin {
             self.sender.fin_sent = true;
             self.on_fin_sent();
+        }
+        if self.write_blocked {
+            self.check_writable_again();
         }
     }
 
@@ -177,7 +222,7 @@ impl Connection {
         sender.last_sent_at = now;
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
-        self.emit(now, out, Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct });
+        self.emit(now, out, Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1 });
         self.note_paced(now, len);
         self.statistics.retransmissions += 1;
         self.statistics.bytes_retransmitted += u64::from(len);

@@ -24,6 +24,9 @@ pub enum ConnectError {
     /// Every ephemeral port to this peer is in use.
     #[error("no free port to {0}")]
     PortsExhausted(SocketAddr),
+    /// There is one between the same two ends.
+    #[error("a connection to {0} exists")]
+    Taken(SocketAddr),
     /// The host's memory is in use.
     #[error("no memory for a connection to {0}")]
     Memory(SocketAddr),

@@ -20,8 +20,8 @@ use crate::connection::{Connection, Seeds, State};
 /// A port that accepts connections.
 #[derive(Debug)]
 pub(super) struct Listener {
-    config: Arc<TcpConfig>,
-    half_open: u32,
+    pub(super) config: Arc<TcpConfig>,
+    pub(super) half_open: u32,
     /// When the cookies that it gave out are good no more.
     cookies_until: Instant,
 }
@@ -57,28 +57,40 @@ impl Host {
         &mut self,
         now: Instant,
         ecn: Ecn,
-        remote: SocketAddr,
+        ends: (SocketAddr, SocketAddr),
         segment: &tcp::Repr,
         payload: &[u8],
     ) -> Result<(), Discard> {
         let port = segment.dst_port;
         let kind = segment.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0;
+        if self.stands_in() {
+            // What is not its own goes on to whom it is for, who answers it.
+            return match kind == Flags::SYN.0 {
+                true => self.open_held(now, ends, segment, payload),
+                false => Err(Discard::NoConnection(port)),
+            };
+        }
         if kind == Flags::SYN.0 && self.ports.listener(port).is_some() {
-            return self.open_passively(now, remote, segment);
+            return self.open_passively(now, ends, segment);
         }
         if kind == Flags::ACK.0
-            && let Some(result) = self.accept_cookie(now, ecn, remote, segment, payload)
+            && let Some(result) = self.accept_cookie(now, ecn, ends, segment, payload)
         {
             return result;
         }
         if !segment.flags.has(Flags::RST) && self.answers.len() < MAX_ANSWERS {
-            self.answers.push_back(self.reset_for(remote, segment, payload.len()));
+            self.answers.push_back(reset_for(ends, segment, payload.len()));
         }
         Err(Discard::NoConnection(port))
     }
 
     /// A SYN for a listener.
-    fn open_passively(&mut self, now: Instant, remote: SocketAddr, syn: &tcp::Repr) -> Result<(), Discard> {
+    fn open_passively(
+        &mut self,
+        now: Instant,
+        (local, remote): (SocketAddr, SocketAddr),
+        syn: &tcp::Repr,
+    ) -> Result<(), Discard> {
         let port = syn.dst_port;
         let Some(listener) = self.ports.listener(port) else { return Err(Discard::NoConnection(port)) };
         if !self.budget.has_room() {
@@ -89,7 +101,6 @@ impl Host {
             return Err(Discard::BacklogFull(port));
         }
         let config = Arc::clone(&listener.config);
-        let local = SocketAddr::new(self.address, port);
         let seeds = self.seeds(now, local, remote);
         if half_open {
             let slot = self.insert(Connection::accept(now, config, local, remote, seeds, syn));
@@ -99,7 +110,7 @@ impl Host {
         }
         let mss = syn.options.mss.unwrap_or(Connection::default_mss(remote.ip()));
         let asked = (mss, config.timestamps);
-        let (seeds, syn) = self.cookies.bake(now, Key::new(port, remote), syn, asked, seeds);
+        let (seeds, syn) = self.cookies.bake(now, Key::new(local, remote), syn, asked, seeds);
         // It lives as long as it takes to write the answer.
         let mut connection = Connection::accept(now, config, local, remote, seeds, &syn);
         connection.set_allowance(self.budget.allowance(0));
@@ -116,13 +127,13 @@ impl Host {
     pub(super) fn recall_syn(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        (local, remote): (SocketAddr, SocketAddr),
         segment: &tcp::Repr,
     ) -> Option<(Arc<TcpConfig>, Option<tcp::Repr>)> {
         let port = segment.dst_port;
         let listener = self.ports.listener(port).filter(|it| now < it.cookies_until)?;
         let config = Arc::clone(&listener.config);
-        let syn = self.cookies.recall(now, Key::new(port, remote), segment, config.timestamps);
+        let syn = self.cookies.recall(now, Key::new(local, remote), segment, config.timestamps);
         Some((config, syn))
     }
 
@@ -131,12 +142,12 @@ impl Host {
         &mut self,
         now: Instant,
         ecn: Ecn,
-        remote: SocketAddr,
+        (local, remote): (SocketAddr, SocketAddr),
         segment: &tcp::Repr,
         payload: &[u8],
     ) -> Option<Result<(), Discard>> {
         let port = segment.dst_port;
-        let (config, syn) = self.recall_syn(now, remote, segment)?;
+        let (config, syn) = self.recall_syn(now, (local, remote), segment)?;
         let Some(syn) = syn else {
             self.cookies.statistics.refused += 1;
             return None;
@@ -144,7 +155,6 @@ impl Host {
         if !self.budget.has_room() {
             return Some(Err(Discard::NoMemory(port)));
         }
-        let local = SocketAddr::new(self.address, port);
         let seeds = Seeds {
             initial_sequence: SeqNum(segment.ack.0.wrapping_sub(1)),
             ..self.seeds(now, local, remote)
@@ -161,27 +171,27 @@ impl Host {
         self.touch(slot);
         Some(result.map_err(Discard::from))
     }
+}
 
-    fn reset_for(&self, remote: SocketAddr, segment: &tcp::Repr, len: usize) -> Packet {
-        let flags = segment.flags;
-        let occupied = len as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
-        let (seq, ack, flags) = if flags.has(Flags::ACK) {
-            (segment.ack, SeqNum(0), Flags::RST)
-        } else {
-            (SeqNum(0), segment.seq + occupied, Flags::RST | Flags::ACK)
-        };
-        let repr = tcp::Repr {
-            src_port: segment.dst_port,
-            dst_port: remote.port(),
-            seq,
-            ack,
-            flags,
-            window: 0,
-            urgent: 0,
-            options: tcp::Options::default(),
-        };
-        let mut packet = Packet::default();
-        write_packet(&mut packet, &repr, (self.address, remote.ip()), Ecn::NotEct, 0, |_| {});
-        packet
-    }
+fn reset_for((local, remote): (SocketAddr, SocketAddr), segment: &tcp::Repr, len: usize) -> Packet {
+    let flags = segment.flags;
+    let occupied = len as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
+    let (seq, ack, flags) = if flags.has(Flags::ACK) {
+        (segment.ack, SeqNum(0), Flags::RST)
+    } else {
+        (SeqNum(0), segment.seq + occupied, Flags::RST | Flags::ACK)
+    };
+    let repr = tcp::Repr {
+        src_port: local.port(),
+        dst_port: remote.port(),
+        seq,
+        ack,
+        flags,
+        window: 0,
+        urgent: 0,
+        options: tcp::Options::default(),
+    };
+    let mut packet = Packet::default();
+    write_packet(&mut packet, &repr, (local.ip(), remote.ip()), (0, Ecn::NotEct), 0, |_| {});
+    packet
 }

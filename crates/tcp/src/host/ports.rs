@@ -14,28 +14,36 @@ use super::listener::Listener;
 /// What tells the connections of one host apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
+    local: u128,
     remote: u128,
     ports: u32,
+    /// A host that stands in for others has connections of both families.
+    is_v6: bool,
 }
 
 impl Key {
-    pub(super) fn new(local_port: u16, remote: SocketAddr) -> Self {
-        // A host's peers are of one family: the mapping need not tell them apart.
-        let address = match remote.ip() {
-            IpAddr::V4(v4) => u128::from(u32::from(v4)),
-            IpAddr::V6(v6) => u128::from(v6),
-        };
-        Self { remote: address, ports: u32::from(local_port) << 16 | u32::from(remote.port()) }
+    pub(super) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        Self {
+            local: number(local.ip()),
+            remote: number(remote.ip()),
+            ports: u32::from(local.port()) << 16 | u32::from(remote.port()),
+            is_v6: remote.is_ipv6(),
+        }
     }
-}
 
-impl Key {
-    /// The same on every machine.
+    /// What tells connections of one address apart, the same on every machine.
     pub(super) fn bytes(self) -> [u8; 20] {
         let mut bytes = [0; 20];
         bytes[..16].copy_from_slice(&self.remote.to_be_bytes());
         bytes[16..].copy_from_slice(&self.ports.to_be_bytes());
         bytes
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => u128::from(v6),
     }
 }
 
@@ -71,6 +79,8 @@ pub(super) struct Ports {
     connections: HashMap<Key, u32, Secret>,
     /// Ports that the owner of the host chose: nothing to key.
     listeners: FxHashMap<u16, Listener>,
+    /// Who listens at all ports that nobody else does.
+    everywhere: Option<Listener>,
     /// The last connection found: segments come in runs.
     last: Option<(Key, u32)>,
 }
@@ -83,7 +93,7 @@ const EPHEMERAL_COUNT: u16 = u16::MAX - EPHEMERAL_FIRST + 1;
 impl Ports {
     pub(super) fn new(secret: Secret) -> Self {
         let connections = HashMap::with_hasher(secret);
-        Self { connections, listeners: FxHashMap::default(), last: None }
+        Self { connections, listeners: FxHashMap::default(), everywhere: None, last: None }
     }
 
     /// The slot that `key` is bound to.
@@ -111,9 +121,10 @@ impl Ports {
         self.last = None;
     }
 
-    /// A free port to `remote`, chosen at random (RFC 6056, 3.3.1); if there is none, one whose slot `may_be_reopened`.
+    /// A free port of `local` to `remote`, chosen at random (RFC 6056, 3.3.1); if there is none, one whose slot `may_be_reopened`.
     pub(super) fn ephemeral(
         &self,
+        local: IpAddr,
         remote: SocketAddr,
         rng: &mut Rng,
         may_be_reopened: impl Fn(u32) -> bool,
@@ -125,7 +136,7 @@ impl Ports {
             if self.listeners.contains_key(&port) {
                 continue;
             }
-            match self.connections.get(&Key::new(port, remote)) {
+            match self.connections.get(&Key::new(SocketAddr::new(local, port), remote)) {
                 None => return Some(port),
                 Some(&slot) if second_best.is_none() && may_be_reopened(slot) => second_best = Some(port),
                 Some(_) => {}
@@ -143,13 +154,18 @@ impl Ports {
         free
     }
 
+    /// Registers who listens at all ports that nobody else does.
+    pub(super) fn listen_everywhere(&mut self, listener: Listener) {
+        self.everywhere = Some(listener);
+    }
+
     pub(super) fn listener(&mut self, port: u16) -> Option<&mut Listener> {
-        self.listeners.get_mut(&port)
+        self.listeners.get_mut(&port).or(self.everywhere.as_mut())
     }
 
     /// Gives back a place in a listener's backlog.
     pub(super) fn discharge(&mut self, port: u16) {
-        if let Some(listener) = self.listeners.get_mut(&port) {
+        if let Some(listener) = self.listener(port) {
             listener.discharge();
         }
     }
@@ -171,7 +187,9 @@ mod tests {
         let ports = |at: u64| (u128::from(at), at as u16);
         let places = |secret, peer: &dyn Fn(u64) -> (u128, u16)| -> Vec<u64> {
             let secret = Secret::named(secret, "connections");
-            let key = |(address, port)| Key::new(80, SocketAddr::new(Ipv6Addr::from(address).into(), port));
+            let local = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), 80);
+            let key =
+                |(address, port)| Key::new(local, SocketAddr::new(Ipv6Addr::from(address).into(), port));
             (0..16_000).map(|at| secret.hash_one(key(peer(at))) >> 50).collect()
         };
         for peer in [&halves as &dyn Fn(u64) -> (u128, u16), &ports] {

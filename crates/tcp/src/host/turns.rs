@@ -1,7 +1,8 @@
 //! Turns of a host's connections: deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round
 //! Robin", 1995), so that none sends its whole window while others wait.
 //!
-//! A packet costs a constant number of steps, however many connections wait.
+//! A packet costs a constant number of steps, however many connections wait. Where newcomers go first, one that had nothing
+//! to send has a turn before those that always have (RFC 8290, 4.2): sparse flows do not wait behind bulk.
 
 use std::collections::VecDeque;
 
@@ -9,6 +10,9 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     queue: VecDeque<u32>,
+    /// Those that have just begun, where newcomers go first.
+    newcomers: VecDeque<u32>,
+    newcomers_first: bool,
     /// By slot: what is left of its turn, below zero if its last packet was longer; [`ABSENT`] if it does not wait.
     credit: Vec<i32>,
 }
@@ -26,12 +30,32 @@ impl Turns {
         }
         if self.credit[at] == ABSENT {
             self.credit[at] = QUANTUM;
-            self.queue.push_back(slot);
+            let queue = if self.newcomers_first { &mut self.newcomers } else { &mut self.queue };
+            queue.push_back(slot);
         }
+    }
+
+    /// Whether anybody waits.
+    pub(super) fn is_someones(&self) -> bool {
+        self.front().is_some()
+    }
+
+    /// Who begins has its first turn before all others.
+    pub(super) const fn let_newcomers_first(&mut self) {
+        self.newcomers_first = true;
     }
 
     /// Whose turn it is.
     pub(super) fn current(&mut self) -> Option<u32> {
+        while let Some(&slot) = self.newcomers.front() {
+            let credit = &mut self.credit[slot as usize];
+            if *credit > 0 {
+                return Some(slot);
+            }
+            *credit += QUANTUM;
+            self.newcomers.pop_front();
+            self.queue.push_back(slot);
+        }
         loop {
             let &slot = self.queue.front()?;
             let credit = &mut self.credit[slot as usize];
@@ -45,16 +69,27 @@ impl Turns {
 
     /// The current one sent a packet of `len` bytes.
     pub(super) fn note_sent(&mut self, len: usize) {
-        if let Some(&slot) = self.queue.front() {
+        if let Some(&slot) = self.front() {
             self.credit[slot as usize] -= len as i32;
         }
     }
 
     /// The current one has nothing more to send.
     pub(super) fn leave(&mut self) {
-        if let Some(slot) = self.queue.pop_front() {
+        if let Some(slot) = self.newcomers.pop_front() {
+            if self.queue.is_empty() {
+                self.credit[slot as usize] = ABSENT;
+            } else {
+                // RFC 8290 (4.2): through the others' round first, lest it come back as a newcomer at once.
+                self.queue.push_back(slot);
+            }
+        } else if let Some(slot) = self.queue.pop_front() {
             self.credit[slot as usize] = ABSENT;
         }
+    }
+
+    fn front(&self) -> Option<&u32> {
+        self.newcomers.front().or(self.queue.front())
     }
 }
 

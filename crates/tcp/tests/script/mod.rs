@@ -277,6 +277,7 @@ impl Script {
                 sack_permitted: seg.sack_permitted,
                 timestamps: seg.timestamps.map(|(value, echo)| Timestamps { value, echo }),
                 sack,
+                ..Options::default()
             },
         };
         let payload: Vec<u8> = (0..seg.len as i64).map(|at| byte_at(seg.seq + at)).collect();
