@@ -1,0 +1,192 @@
+//! What may be said about a proxy.
+//!
+//! ```toml
+//! ack = "local"                   # or "end-to-end": acknowledges only what the far host has acknowledged
+//! answer = "known"                # a SYN before the far end has: to "known" servers, "always" or "never"
+//! connections = 10000             # further ones pass as they are
+//! half-open = 4096                # the same of those that are being opened, each way
+//! memory = "256 MiB"              # for both sides together
+//! backlog = "256 KiB"             # that may wait for the link, of each connection
+//! keep-alive = "2 h"              # silence after which an end is asked whether it is still there
+//!
+//! [[rule]]                        # the first that fits decides; what fits none is split
+//! action = "pass"
+//! ports = [22, "5000-5010"]       # of the end that is called
+//! networks = ["10.3.0.0/16"]      # of either end
+//!
+//! [link]                          # as in `[tcp]`; the preset is "proxy-link"
+//! congestion = "link"
+//!
+//! [lan]                           # the preset is "proxy-lan"
+//! ```
+
+use base::Duration;
+use base::config::read_or;
+use base::units::Size;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use tcp::TcpConfig;
+
+use crate::rules::Rule;
+
+/// How a proxy behaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Config {
+    /// When what a host sends is acknowledged to it.
+    pub ack: Acknowledgement,
+    /// When a SYN is answered.
+    pub answer: Answer,
+    /// Connections at once, at least 1; further ones pass as they are.
+    #[serde(deserialize_with = "at_least_one")]
+    pub connections: u32,
+    /// Connections of each side that are being opened, at least 1; further ones pass as they are.
+    #[serde(deserialize_with = "at_least_one")]
+    pub half_open: u32,
+    /// Memory of all connections together.
+    pub memory: Size,
+    /// What may wait for its turn on a connection to the link; the rest stays in the windows of those who send it.
+    pub backlog: Size,
+    /// Silence after which an end is asked whether it is still there.
+    pub keep_alive: Duration,
+    /// What is split and what is not; the first rule that fits decides, and what fits none is split.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rule: Vec<Rule>,
+    /// TCP towards the link.
+    #[serde(deserialize_with = "link")]
+    pub link: TcpConfig,
+    /// TCP towards the LAN.
+    #[serde(deserialize_with = "lan")]
+    pub lan: TcpConfig,
+}
+
+/// When what a host sends is acknowledged to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledgement {
+    /// When the proxy has it (Casoni and Luppi 2005, II). If the proxy dies, it is lost, and the connection with it.
+    #[default]
+    Local,
+    /// When the far host has acknowledged it. If the proxy dies, the two hosts go on without it.
+    EndToEnd,
+}
+
+/// When a SYN from the LAN is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// When the far end has answered, so that a refusal is one.
+    Never,
+    /// At once if the called end has taken a connection in the last ten minutes; if it refuses one after all, the caller sees
+    /// a reset instead of a refusal.
+    #[default]
+    Known,
+    /// At once.
+    Always,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let preset = |name| {
+            TcpConfig::preset(name).unwrap_or_else(|| unreachable!("{name} is a preset of this project"))
+        };
+        Self {
+            ack: Acknowledgement::default(),
+            answer: Answer::default(),
+            connections: 10_000,
+            half_open: 4096,
+            memory: Size(256 << 20),
+            backlog: Size(256 << 10),
+            keep_alive: Duration::from_secs(7200),
+            rule: Vec::new(),
+            link: preset(LINK),
+            lan: preset(LAN),
+        }
+    }
+}
+
+const LINK: &str = "proxy-link";
+const LAN: &str = "proxy-lan";
+
+impl Config {
+    /// The TCP towards the link, as far as the proxy does not leave it to the user.
+    pub(crate) fn link_tcp(&self) -> TcpConfig {
+        let backlog = Some(self.backlog);
+        self.completed(&self.link).with(|it| {
+            it.window.unsent_limit = it.window.unsent_limit.or(backlog);
+            it.proxy_mss = Some(it.mss.unwrap_or(ETHERNET_MSS));
+        })
+    }
+
+    /// The same towards the LAN.
+    pub(crate) fn lan_tcp(&self) -> TcpConfig {
+        self.completed(&self.lan)
+    }
+
+    fn completed(&self, tcp: &TcpConfig) -> TcpConfig {
+        tcp.clone().with(|it| {
+            it.limits.backlog = self.half_open;
+            it.limits.keep_alive = it.limits.keep_alive.or(Some(self.keep_alive));
+            // Clocks cannot be handed on.
+            it.timestamps &= self.ack == Acknowledgement::Local;
+            if self.ack == Acknowledgement::EndToEnd {
+                // What is not acknowledged yet counts too: the window is for the whole round trip.
+                it.window.autotuning = false;
+                it.window.receive_buffer = it.window.receive_buffer.max(self.link.window.receive_buffer);
+            }
+        })
+    }
+}
+
+/// Bytes of a segment that fits an Ethernet frame with the longer header of IP.
+const ETHERNET_MSS: u16 = 1440;
+
+fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
+    read_or(deserializer, Some(LINK))
+}
+
+fn lan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
+    read_or(deserializer, Some(LAN))
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),
+        count => Ok(count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::config::parse;
+    use tcp::Congestion;
+
+    #[test]
+    fn what_is_not_said_comes_from_the_presets() {
+        let config: Config = parse("t", "").unwrap();
+        assert_eq!(config, Config::default());
+        assert_eq!((config.link.congestion, config.lan.congestion), (Congestion::Link, Congestion::Cubic));
+        let config: Config =
+            parse("t", "ack = \"end-to-end\"\n[link]\ncongestion = \"bbr\"\nwindow.initial = 4").unwrap();
+        assert_eq!(config.link.congestion, Congestion::Bbr);
+        assert_eq!(config.link.window.receive_buffer, Config::default().link.window.receive_buffer);
+        assert!(!config.lan_tcp().timestamps && Config::default().lan_tcp().timestamps);
+        let stored = toml::to_string(&config).unwrap();
+        assert_eq!(parse::<Config>("t", &stored), Ok(config));
+    }
+
+    #[test]
+    fn complaints_have_their_place() {
+        for (text, complaint) in [
+            ("connections = 0", "t:1: connections = 0: 0 is too few; allowed are 1 and more"),
+            ("\n[link]\nmss = 10", "t:3: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
+            (
+                "[[rule]]\naction = \"pass\"\nports = [\"9-3\"]",
+                "t:3: ports = [\"9-3\"]: \"9-3\" is no port or range of ports; allowed are 1 to 65535, as in 22 or \
+                 \"5000-5010\"",
+            ),
+        ] {
+            assert_eq!(parse::<Config>("t", text).unwrap_err().to_string(), complaint);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which connections are split.
+
+use core::net::SocketAddr;
+use core::ops::RangeInclusive;
+
+use base::Prefix;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Says of some connections what becomes of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What becomes of those that the rule fits.
+    pub action: Action,
+    /// Ports of the end that is called; none are all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<Ports>,
+    /// Networks that one of the ends is in; none are all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Prefix>,
+}
+
+/// What becomes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// The proxy takes it up.
+    Split,
+    /// Its packets pass as they are.
+    Pass,
+}
+
+impl Rule {
+    fn fits(&self, caller: SocketAddr, called: SocketAddr) -> bool {
+        let port = self.ports.is_empty() || self.ports.iter().any(|ports| ports.0.contains(&called.port()));
+        let is_in = |network: &Prefix| network.contains(caller.ip()) || network.contains(called.ip());
+        port && (self.networks.is_empty() || self.networks.iter().any(is_in))
+    }
+}
+
+/// What `rules` say of a connection that `caller` opens to `called`.
+pub(crate) fn decide(rules: &[Rule], caller: SocketAddr, called: SocketAddr) -> Action {
+    rules.iter().find(|rule| rule.fits(caller, called)).map_or(Action::Split, |rule| rule.action)
+}
+
+/// One port, or several in a row: `22`, `"5000-5010"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports(RangeInclusive<u16>);
+
+impl Serialize for Ports {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (first, last) = (self.0.start(), self.0.end());
+        if first == last {
+            serializer.serialize_u16(*first)
+        } else {
+            serializer.collect_str(&format_args!("{first}-{last}"))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            One(i64),
+            Range(String),
+        }
+        let text = match Written::deserialize(deserializer)? {
+            Written::One(port) => port.to_string(),
+            Written::Range(text) => text,
+        };
+        let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+        let range =
+            first.parse().ok().zip(last.parse().ok()).filter(|&(first, last)| 0 < first && first <= last);
+        let wrong = || {
+            de::Error::custom(format!(
+                "\"{text}\" is no port or range of ports; allowed are 1 to 65535, as in 22 or \"5000-5010\""
+            ))
+        };
+        range.map(|(first, last)| Self(first..=last)).ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn the_first_rule_that_fits_decides() {
+        let text = "[[rule]]\naction = \"split\"\nports = [22]\nnetworks = [\"10.1.0.0/16\"]\n\
+                    [[rule]]\naction = \"pass\"\nports = [22, \"5000-5010\"]\n\
+                    [[rule]]\naction = \"pass\"\nnetworks = [\"fd00::/8\", \"192.0.2.0/24\"]";
+        let config: Config = base::config::parse("t", text).unwrap();
+        let of = |caller: &str, called: &str| {
+            decide(&config.rule, caller.parse().unwrap(), called.parse().unwrap())
+        };
+        assert_eq!(of("10.1.0.9:40000", "10.2.0.1:22"), Action::Split);
+        assert_eq!(of("10.3.0.9:40000", "10.2.0.1:22"), Action::Pass);
+        assert_eq!(of("10.3.0.9:22", "10.2.0.1:80"), Action::Split, "the port of the end that is called");
+        for (port, action) in
+            [(4999, Action::Split), (5000, Action::Pass), (5010, Action::Pass), (5011, Action::Split)]
+        {
+            assert_eq!(of("10.3.0.9:1", &format!("10.2.0.1:{port}")), action, "{port}");
+        }
+        assert_eq!(of("[fd01::1]:9", "[2001:db8::1]:80"), Action::Pass);
+        assert_eq!(of("10.3.0.9:1", "192.0.2.7:80"), Action::Pass);
+    }
+}

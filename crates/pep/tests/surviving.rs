@@ -1,0 +1,90 @@
+//! A gateway dies and comes back: what the hosts see of it, in each mode.
+
+mod chain;
+
+use base::{Duration, Instant, Rng};
+use chain::{Chain, Setup, stream};
+use longhaul_pep::{Acknowledgement, Config, Proxy};
+use tcp::Failure;
+
+fn setup(ack: Acknowledgement) -> Setup {
+    let config = Config { ack, ..Config::default() };
+    Setup { near: Some(config.clone()), far: Some(config), loss: 0.005, ..Setup::default() }
+}
+
+/// Replaces the proxy of gateway `which`; the other one hears of it.
+fn kill(chain: &mut Chain, which: usize, setup: &Setup) {
+    let config = [&setup.near, &setup.far][which].clone().unwrap();
+    chain.proxies[which] = Some(Proxy::new(config, &mut Rng::named(99, "reborn")));
+    let now = chain.now;
+    if let Some(other) = &mut chain.proxies[1 - which] {
+        other.on_peer_restarted(now);
+    }
+    chain.settle();
+}
+
+/// So many bytes up or down, through the death of a gateway after 2 s.
+fn through_a_death(
+    ack: Acknowledgement,
+    which: usize,
+    up: bool,
+    len: usize,
+) -> (Chain, tcp::ConnectionId, Vec<u8>) {
+    let setup = setup(ack);
+    let mut chain = Chain::new(&setup);
+    chain.listen(80, &setup.host);
+    let id = chain.connect(80, &setup.host);
+    chain.run(Duration::from_secs(20), |chain| chain.server_saw().connected_at.is_some());
+    let at_server = chain.server_saw().id.unwrap();
+    let data = stream(7, len);
+    let (mut sent, mut dead) = (0, false);
+    let begun = chain.now.saturating_since(Instant::ZERO).as_millis();
+    for ms in (begun..900_000).step_by(10) {
+        if sent < data.len() {
+            let now = chain.now;
+            let sender = if up { (&mut chain.client, id) } else { (&mut chain.server, at_server) };
+            sent += sender.0.write(now, sender.1, &data[sent..]).unwrap_or(0);
+            if sent == data.len() {
+                let _ = sender.0.finish(now, sender.1);
+            }
+        }
+        if ms >= begun + 2000 && !dead {
+            dead = true;
+            kill(&mut chain, which, &setup);
+        }
+        chain.run(Duration::from_millis(ms), |_| false);
+        let (client, server) = (chain.saw(id), chain.server_saw());
+        let receiver = if up { &server } else { &client };
+        if receiver.finished || (client.failed.is_some() && server.failed.is_some()) {
+            break;
+        }
+    }
+    (chain, id, data)
+}
+
+/// What was acknowledged end to end needs no gateway: the hosts go on by themselves, through the new gateway or past it.
+#[test]
+fn end_to_end_connections_survive_their_gateways() {
+    for (which, up) in [(0, true), (0, false), (1, true), (1, false)] {
+        let (chain, id, data) = through_a_death(Acknowledgement::EndToEnd, which, up, 3_000_000);
+        let receiver = if up { chain.server_saw() } else { chain.saw(id) };
+        assert_eq!((receiver.read.len(), receiver.finished), (data.len(), true), "gateway {which}, up {up}");
+        assert!(receiver.read == data && receiver.failed.is_none());
+        assert!(chain.now < Instant::ZERO + Duration::from_secs(120), "{:?}", chain.now);
+    }
+}
+
+/// What was acknowledged by a gateway dies with it, and the connection too: nobody takes a part for the whole. Who still sends is told.
+#[test]
+fn locally_acknowledged_connections_break_and_say_so() {
+    for (which, up) in [(0, true), (0, false), (1, true), (1, false)] {
+        let (mut chain, id, data) = through_a_death(Acknowledgement::Local, which, up, 60_000_000);
+        let receiver = if up { chain.server_saw() } else { chain.saw(id) };
+        let lost = if up { chain.saw(id).failed } else { chain.server_saw().failed };
+        assert!(!receiver.finished && receiver.read.len() < data.len(), "gateway {which}, up {up}");
+        assert!(data.starts_with(&receiver.read));
+        assert_eq!(lost, Some(Failure::Reset), "gateway {which}, up {up}");
+        chain.run(Duration::from_secs(20_000), |_| false);
+        chain.expect_no_connections();
+    }
+}
