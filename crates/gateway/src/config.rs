@@ -33,6 +33,9 @@
 //! [session]
 //! key-file = "site.key"           # or key = "…", as `longhaul keygen` prints it
 //!
+//! [pep]                           # optional: splits TCP connections; `docs/pep.md` has all keys
+//! ack = "local"
+//!
 //! [status]                        # optional
 //! file = "/run/longhaul/status.json"
 //! interval = "1 s"
@@ -48,14 +51,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
-use base::{Duration, Rate};
+use base::{Duration, Prefix, Rate};
 use link::{DscpSet, Edge, LineLimits, Protocol, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
 use crate::key::PresharedKey;
-use crate::tun::netlink::Prefix;
 pub use carrier::{Carrier, Serial, Udp};
 pub use destination::{Destination, HostName};
 pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
@@ -75,6 +77,9 @@ pub struct Config {
     pub link: Link,
     /// Who may be the peer.
     pub session: SessionKey,
+    /// The split-connection proxy; none unless told.
+    #[serde(default)]
+    pub pep: Option<pep::Config>,
     /// Where the daemon says how it is.
     #[serde(default)]
     pub status: Option<Status>,

@@ -12,6 +12,7 @@ mod notice;
 mod outbound;
 mod peer;
 mod reload;
+mod splitting;
 mod status;
 mod survey;
 
@@ -41,6 +42,7 @@ use crate::tun::netlink::Watch;
 use complaints::Complaints;
 use congestion::Congestion;
 use peer::NamedPeer;
+use splitting::Splitting;
 
 pub use notice::Notice;
 pub use status::{Status, read_status, replace};
@@ -58,6 +60,7 @@ pub struct Gateway {
     named: Option<NamedPeer>,
     endpoint: Box<dyn Endpoint>,
     entry: Entry,
+    splitting: Option<Box<Splitting>>,
     pacer: Pacer,
     batch: Batch,
     /// Whether the carrier's buffer is full, and the batch waits.
@@ -196,6 +199,7 @@ impl Gateway {
             session,
             named: NamedPeer::of(&config.carrier),
             entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
+            splitting: Splitting::of(&config),
             endpoint,
             pacer: Pacer::new(rate, link.fillers),
             survey: survey::of(&config),
@@ -347,6 +351,7 @@ impl Gateway {
             control,
             self.retry_at,
             self.endpoint.poll_timeout(),
+            self.splitting.as_ref().and_then(|it| it.poll_timeout()),
             self.session.poll_timeout(),
             self.named.as_ref().and_then(|named| named.poll_timeout(self.session.is_heard(now))),
             self.carrier.poll_timeout(),

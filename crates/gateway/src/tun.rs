@@ -170,6 +170,15 @@ impl Tun {
             },
             _ => return Written::Refused,
         };
+        self.write_with_header(header, body)
+    }
+
+    /// Writes a packet that the kernel is to cut up.
+    pub fn write_super_segment(&mut self, metadata: Metadata, packet: &[u8]) -> Written {
+        self.write_with_header(metadata.to_vnet_header(), packet)
+    }
+
+    fn write_with_header(&mut self, mut header: [u8; VNET_HEADER_LEN], body: &[u8]) -> Written {
         let parts = [
             libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: VNET_HEADER_LEN },
             libc::iovec { iov_base: body.as_ptr().cast_mut().cast(), iov_len: body.len() },

@@ -1,13 +1,9 @@
 //! Values with a range or a form of their own.
 
 use core::ops::RangeInclusive;
-use core::str::FromStr;
-use std::net::IpAddr;
 
 use base::Rate;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use crate::tun::netlink::Prefix;
 
 /// A rate above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,26 +113,5 @@ impl TryFrom<String> for InterfaceName {
         Err(format!(
             "\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space, slash or %"
         ))
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "\"{text}\" is not an address with a prefix length, as in \"10.77.0.1/30\" or \"fd77::1/64\""
-            )
-        };
-        let (address, len) = text.split_once('/').ok_or_else(wrong)?;
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let len: u8 = len.parse().map_err(|_| wrong())?;
-        if len > if address.is_ipv4() { 32 } else { 128 } { Err(wrong()) } else { Ok(Self { address, len }) }
-    }
-}
-
-impl<'de> Deserialize<'de> for Prefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }

@@ -4,19 +4,26 @@ use std::io;
 
 use base::Instant;
 use link::{Discard, Endpoint};
+use pep::Side;
 
 use super::congestion::Congestion;
+use super::splitting::{Splitting, write};
 use super::{Gateway, TURN, Traffic};
 use crate::session::{Arrival, Event, Kind, Rejection, Session};
 use crate::survey::Survey;
-use crate::tun::{Tun, Written};
+use crate::tun::Tun;
 
 impl Gateway {
     /// Lets time-outs of the endpoint happen, and delivers what they release.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
-            self.endpoint.handle_timeout(now);
-            deliver(self.endpoint.as_mut(), &mut self.congestion, &mut self.tun, &mut self.traffic);
+        let Self { endpoint, congestion, splitting, tun, traffic, .. } = self;
+        if endpoint.poll_timeout().is_some_and(|due| due <= now) {
+            endpoint.handle_timeout(now);
+            deliver(now, endpoint.as_mut(), congestion, splitting, tun, traffic);
+        }
+        if let Some(splitting) = splitting {
+            splitting.handle_timeout(now);
+            splitting.flush(now, tun, traffic);
         }
     }
 
@@ -26,6 +33,7 @@ impl Gateway {
             carrier,
             session,
             endpoint,
+            splitting,
             tun,
             traffic,
             congestion,
@@ -40,7 +48,7 @@ impl Gateway {
         for _ in 0..TURN {
             let received = carrier.receive(now, |from, ecn, datagram| {
                 let result = session.handle_datagram(now, from, datagram);
-                take_events(session, endpoint.as_mut(), survey, events);
+                take_events(now, session, endpoint.as_mut(), splitting, survey, events);
                 if matches!(result, Ok(Some(_))) {
                     survey.reports.on_received(datagram.len() as u64);
                 }
@@ -67,8 +75,11 @@ impl Gateway {
                     Ok(()) => congestion.on_frame(ecn, frame.len()),
                     Err(discard) => discarded.increment(name(discard)),
                 }
-                deliver(endpoint.as_mut(), congestion, tun, traffic);
+                deliver(now, endpoint.as_mut(), congestion, splitting, tun, traffic);
             })?;
+            if let Some(splitting) = splitting {
+                splitting.flush(now, tun, traffic);
+            }
             if received == 0 {
                 break;
             }
@@ -80,8 +91,10 @@ impl Gateway {
 
 /// A peer in a new life knows nothing of what was said: the endpoint forgets it too, before it hears the new one.
 fn take_events(
+    now: Instant,
     session: &mut Session,
     endpoint: &mut dyn Endpoint,
+    splitting: &mut Option<Box<Splitting>>,
     survey: &mut Survey,
     events: &mut Vec<Event>,
 ) {
@@ -90,22 +103,28 @@ fn take_events(
             survey.on_established(restarted);
             if restarted {
                 endpoint.reset();
+                if let Some(splitting) = splitting {
+                    splitting.on_peer_restarted(now);
+                }
             }
         }
         events.push(event);
     }
 }
 
-fn deliver(endpoint: &mut dyn Endpoint, congestion: &mut Congestion, tun: &mut Tun, traffic: &mut Traffic) {
+fn deliver(
+    now: Instant,
+    endpoint: &mut dyn Endpoint,
+    congestion: &mut Congestion,
+    splitting: &mut Option<Box<Splitting>>,
+    tun: &mut Tun,
+    traffic: &mut Traffic,
+) {
     while let Some(mut packet) = endpoint.poll_packet() {
         let is_marked = congestion.mark(&mut packet);
-        match tun.write(&packet) {
-            Written::Yes => {
-                traffic.tun_packets_written.increment();
-                traffic.ecn_marked.add(is_marked.into());
-            }
-            Written::Full => traffic.tun_dropped_full.increment(),
-            Written::Refused => traffic.tun_dropped_refused.increment(),
+        let is_split = splitting.as_mut().is_some_and(|it| it.takes(now, Side::Link, &mut packet));
+        if !is_split && write(tun, traffic, &packet) {
+            traffic.ecn_marked.add(is_marked.into());
         }
     }
 }

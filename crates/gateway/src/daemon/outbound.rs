@@ -2,8 +2,9 @@
 
 use std::io;
 
-use base::{Duration, Instant};
-use link::{Demand, Full, Marks};
+use base::{Duration, Instant, Packet};
+use link::{Demand, Full, Marks, Treatment};
+use pep::Side;
 
 use super::{Gateway, TURN};
 use crate::carrier::{Path, Sent};
@@ -29,21 +30,33 @@ impl Gateway {
             if turn > 0 && !self.wants_packets() {
                 break;
             }
-            let Some(packet) = self.tun.read()? else { break };
+            let Some(mut packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
-            // What does not fit is dropped, and counted by the queue.
-            let _ = self.entry.push(now, packet);
+            if !self.splitting.as_mut().is_some_and(|it| it.takes(now, Side::Lan, &mut packet)) {
+                // What does not fit is dropped, and counted by the queue.
+                let _ = self.entry.push(now, packet);
+            }
             if self.pacer.is_limited() {
                 self.fill_endpoint(now);
             } else {
                 self.append_frames(now);
             }
         }
+        if let Some(splitting) = &mut self.splitting {
+            splitting.flush(now, &mut self.tun, &mut self.traffic);
+        }
         Ok(())
     }
 
+    fn next_packet(&mut self, now: Instant) -> Option<(Packet, Treatment)> {
+        match &mut self.splitting {
+            Some(splitting) => splitting.next(now, &mut self.entry, &*self.endpoint),
+            None => self.entry.pop_for(now, &*self.endpoint),
+        }
+    }
+
     fn fill_endpoint(&mut self, now: Instant) {
-        while let Some((packet, treatment)) = self.entry.pop_for(now, &*self.endpoint) {
+        while let Some((packet, treatment)) = self.next_packet(now) {
             if let Err(Full(_)) = self.endpoint.offer(now, packet, treatment) {
                 unreachable!("the endpoint said that it has room");
             }

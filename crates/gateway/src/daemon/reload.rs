@@ -53,6 +53,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         ("[carrier]", differs(&old.carrier, &new.carrier)),
         ("protocol", old.link.protocol != new.link.protocol),
         ("overhead", old.link.overhead != new.link.overhead),
+        ("[pep]", old.pep != new.pep),
         ("clean", old.link.clean != new.link.clean),
         // Whether there is a queue of their own for them is decided at the start.
         ("once-dscp", old.link.once_dscp.is_empty() && !new.link.once_dscp.is_empty()),

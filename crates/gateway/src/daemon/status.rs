@@ -35,6 +35,7 @@ impl Gateway {
             "discarded": self.discarded,
             "link": named(self.endpoint.counters()),
             "queue": named(self.entry.counters()),
+            "pep": self.splitting.as_ref().map(|it| it.status()),
             "once_queue": self.entry.once_counters().map(named),
         })
     }

@@ -6,33 +6,9 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use base::Prefix;
+
 use super::check;
-
-/// An address and the length of its network's prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    /// The device's own address.
-    pub address: IpAddr,
-    /// Bits of the network part.
-    pub len: u8,
-}
-
-impl Prefix {
-    /// The network's address: all bits behind the prefix are zero.
-    #[must_use]
-    pub fn masked(self) -> IpAddr {
-        match self.address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.len)).unwrap_or(0);
-                IpAddr::V4((address.to_bits() & mask).into())
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.len)).unwrap_or(0);
-                IpAddr::V6((address.to_bits() & mask).into())
-            }
-        }
-    }
-}
 
 /// What a device is set to.
 #[derive(Clone, Debug)]

@@ -95,6 +95,26 @@ impl Metadata {
         metadata.fits(len).then_some(metadata)
     }
 
+    /// The metadata of an IP packet with TCP segments of `size` bytes in a row, and a partial checksum; `None` if it is no such
+    /// packet.
+    #[must_use]
+    pub fn of_train(packet: &[u8], size: u16) -> Option<Self> {
+        let (gso_type, start) = match packet.first()? >> 4 {
+            4 => (GSO_TCPV4, usize::from(packet[0] & 0xf) * 4),
+            6 => (GSO_TCPV6, 40),
+            _ => return None,
+        };
+        let metadata = Self {
+            gso_type,
+            ecn: false,
+            gso_size: size,
+            header_len: (start + usize::from(*packet.get(start + 12)? >> 4) * 4) as u16,
+            checksum_start: start as u16,
+            checksum_offset: 16,
+        };
+        metadata.fits(packet.len()).then_some(metadata)
+    }
+
     /// The header that hands the packet to the kernel.
     #[must_use]
     pub fn to_vnet_header(self) -> [u8; VNET_HEADER_LEN] {

@@ -1,0 +1,112 @@
+//! The split-connection proxy between the TUN device and the link.
+
+use base::{Instant, Packet, Rng};
+use link::{Endpoint, Entry, Treatment};
+use pep::{Proxy, Side};
+use serde_json::{Value, json};
+
+use super::Traffic;
+use crate::config::Config;
+use crate::random::Random;
+use crate::splitting;
+use crate::tun::{Tun, Written};
+
+/// The proxy.
+#[derive(Debug)]
+pub(super) struct Splitting {
+    proxy: Proxy,
+}
+
+impl Splitting {
+    /// The proxy that `config` asks for, if it asks for one.
+    pub(super) fn of(config: &Config) -> Option<Box<Self>> {
+        let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
+        let mut proxy = Proxy::new(config.pep.clone()?, &mut rng);
+        proxy.set_mtu(config.tun.mtu.0 as u16);
+        // A segment between the two proxies is a packet that the link carries whole.
+        let packet = config.super_segment().unwrap_or(config.tun.mtu.0);
+        proxy.set_link_mss((packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16);
+        Some(Box::new(Self { proxy }))
+    }
+
+    /// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
+    pub(super) fn takes(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> bool {
+        splitting::takes(&mut self.proxy, now, from, packet)
+    }
+
+    /// Hands what the proxy has for the LAN to the device.
+    pub(super) fn flush(&mut self, now: Instant, tun: &mut Tun, traffic: &mut Traffic) {
+        splitting::write_trains(&mut self.proxy, now, Side::Lan, tun, |written| {
+            count(written, traffic);
+        });
+    }
+
+    /// The next packet that `endpoint` has room for, from the proxy or from `entry`.
+    pub(super) fn next(
+        &mut self,
+        now: Instant,
+        entry: &mut Entry,
+        endpoint: &dyn Endpoint,
+    ) -> Option<(Packet, Treatment)> {
+        while let Some(packet) = self.proxy.poll_queued(now) {
+            // What does not fit is dropped, and counted by the queue.
+            let _ = entry.push(now, packet);
+        }
+        if endpoint.has_room(Treatment::UNTIL_DELIVERED)
+            && let Some(packet) = self.proxy.poll_turn(now, !entry.is_empty())
+        {
+            return Some((packet, Treatment::UNTIL_DELIVERED));
+        }
+        let (packet, treatment) = entry.pop_for(now, endpoint)?;
+        self.proxy.note_passed(packet.len());
+        Some((packet, treatment))
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.proxy.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.proxy.poll_timeout()
+    }
+
+    /// The other gateway has started afresh, and its proxy knows of no connection.
+    pub(super) fn on_peer_restarted(&mut self, now: Instant) {
+        self.proxy.on_peer_restarted(now);
+    }
+
+    /// What the status says of it.
+    pub(super) fn status(&self) -> Value {
+        let connections = |side| self.proxy.host(side).len();
+        let mut status = json!({
+            "connections": { "lan": connections(Side::Lan), "link": connections(Side::Link) },
+            "memory": Side::ALL.map(|side| self.proxy.host(side).held()).iter().sum::<usize>(),
+        });
+        for (name, count) in self.proxy.counters().named() {
+            status[name] = count.into();
+        }
+        status
+    }
+}
+
+/// Writes a packet to the device; whether the kernel took it.
+pub(super) fn write(tun: &mut Tun, traffic: &mut Traffic, packet: &[u8]) -> bool {
+    count(tun.write(packet), traffic)
+}
+
+fn count(written: Written, traffic: &mut Traffic) -> bool {
+    match written {
+        Written::Yes => {
+            traffic.tun_packets_written.increment();
+            return true;
+        }
+        Written::Full => traffic.tun_dropped_full.increment(),
+        Written::Refused => traffic.tun_dropped_refused.increment(),
+    }
+    false
+}
+
+/// Bytes of the headers of IPv6 and TCP.
+const MOST_HEADERS: usize = 60;
