@@ -84,8 +84,8 @@ impl<'a> Flow<'a> {
         match traffic {
             Traffic::Bulk(bulk) => {
                 let start = earliest_start(scenario, bulk);
-                let connections = u64::from(bulk.connections);
-                let bits = bulk.size.map(|size| size.0.saturating_mul(8).saturating_mul(connections));
+                let sizes = (0..bulk.connections).map(|number| bulk.size_of(number));
+                let bits = sizes.sum::<Option<u64>>().map(|bytes| bytes.saturating_mul(8));
                 Self { start, last_leaves: start, bits, ends: bits.is_some(), path }
             }
             Traffic::Rate(source) => {

@@ -9,6 +9,7 @@ use base::Rng;
 use channel::{Channel, Line};
 use link::queue::Site;
 use link::{Entry, LineLimits};
+use pep::Proxy;
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
@@ -109,7 +110,7 @@ impl Network {
                 Some(address) => {
                     let tcp = tcp::Host::new(address, Rng::named(seed, &format!("host {name}")));
                     let mut host = Host::new(address, tcp, applications);
-                    host.listen(&scenario.tcp);
+                    host.listen(scenario.tcp_of(name));
                     host.take_turns(turns);
                     Element::Host(Box::new(host))
                 }
@@ -188,7 +189,8 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
                 let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());
-                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"));
+                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"))
+                    .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {
                     Framing::Ideal if direction == "up" => networks.join(link, end),
                     Framing::Ideal => end,
@@ -207,5 +209,11 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
 fn wire_end(name: &str, link: &scenario::Link, seed: u64, line: Line, direction: &str) -> WireEnd {
     let name = format!("{name}/{direction}");
     let site = Site { rate: Some(line.rate()), seed, name: &name };
-    WireEnd::new(link.queue.build(&site, "queue"), line)
+    WireEnd::new(link.queue.build(&site, "queue"), proxy(&name, link, seed, direction), line)
+}
+
+/// The proxy at the end that sends in this direction, if there is one.
+fn proxy(name: &str, link: &scenario::Link, seed: u64, direction: &str) -> Option<Proxy> {
+    let config = link.pep(direction == "down")?.clone();
+    Some(Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy"))))
 }

@@ -6,6 +6,7 @@
 mod host;
 mod link;
 mod router;
+mod splitter;
 mod wire;
 
 use base::Instant;
@@ -62,7 +63,7 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 }
 
 /// Counters with their full names.
-fn named(prefix: &str, counters: &[(&'static str, u64)]) -> impl Iterator<Item = (String, u64)> {
+fn named(prefix: &str, counters: &[(&'static str, u64)]) -> impl Iterator<Item = (String, u64)> + use<> {
     let named = |(name, count): &(&str, u64)| (format!("{prefix}{name}"), *count);
     counters.iter().map(named).collect::<Vec<_>>().into_iter()
 }

@@ -1,6 +1,7 @@
 //! The papers that are reproduced: each is a study under `scenarios/`, and has here only the probes that the instrument
 //! does not have.
 
+mod casoni;
 mod faulkner;
 mod kojo;
 mod peng;
@@ -64,6 +65,12 @@ pub const ALL: &[Paper] = &[
         files: files!("kojo": "experiments.toml", "claims.toml", "base.toml", "table2.csv", "table3.csv", "table4.csv",
                   "beyond.toml"),
         probes: kojo::PROBES,
+    },
+    Paper {
+        name: "casoni",
+        folder: "scenarios/casoni",
+        files: files!("casoni": "experiments.toml", "claims.toml", "base.toml", "beyond.toml", "tables.csv"),
+        probes: casoni::PROBES,
     },
 ];
 

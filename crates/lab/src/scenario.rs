@@ -52,6 +52,9 @@ pub struct Scenario {
     /// The TCP of every host.
     #[serde(default)]
     pub tcp: TcpConfig,
+    /// Hosts that differ from the others, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host: BTreeMap<String, HostConfig>,
     /// The links, by name.
     pub link: BTreeMap<String, Link>,
     /// What terminals with bandwidth on demand share, by name.
@@ -70,6 +73,22 @@ const fn default_seed() -> u64 {
 
 const fn default_seeds() -> u32 {
     1
+}
+
+/// What is special about a host.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostConfig {
+    /// Its TCP, instead of that of all hosts.
+    pub tcp: TcpConfig,
+}
+
+impl Scenario {
+    /// The TCP of a host.
+    #[must_use]
+    pub fn tcp_of(&self, host: &str) -> &TcpConfig {
+        self.host.get(host).map_or(&self.tcp, |host| &host.tcp)
+    }
 }
 
 /// The version of IP.
@@ -117,9 +136,34 @@ pub struct Link {
     /// Bandwidth on demand from the terminal, which has the line for itself without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dama: Option<dama::Config>,
+    /// A split-connection proxy at its ends; none unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pep: Option<pep::Config>,
+    /// At which of its ends there is one.
+    #[serde(default, skip_serializing_if = "ProxiesAt::is_default")]
+    pub pep_at: ProxiesAt,
     /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
     #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
     pub once_dscp: link::DscpSet,
+}
+
+/// At which ends of a link there is a proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxiesAt {
+    /// At each.
+    #[default]
+    Both,
+    /// At the first.
+    First,
+    /// At the second, the terminal.
+    Second,
+}
+
+impl ProxiesAt {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What frames cost on each line of a link.
@@ -141,6 +185,13 @@ impl Encapsulations {
 }
 
 impl Link {
+    /// What the proxy at the first end, or the second, is to be like, if there is one.
+    #[must_use]
+    pub fn pep(&self, first: bool) -> Option<&pep::Config> {
+        let other = if first { ProxiesAt::Second } else { ProxiesAt::First };
+        self.pep.as_ref().filter(|_| self.pep_at != other)
+    }
+
     /// What frames cost on the line towards the terminal, or from it.
     #[must_use]
     pub fn encapsulation(&self, towards: bool) -> Option<Encapsulation> {

@@ -38,7 +38,7 @@ fn plain(line: Line) -> LinkEnd {
 
 fn wire_end(line: Line) -> WireEnd {
     let site = Site { rate: Some(RATE), seed: 1, name: "l" };
-    WireEnd::new(queue::Config::default().build(&site, "queue"), line)
+    WireEnd::new(queue::Config::default().build(&site, "queue"), None, line)
 }
 
 /// Attaches a host to each end, with its packets, and runs: what each heard, in ms.

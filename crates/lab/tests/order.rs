@@ -66,7 +66,7 @@ fn connections_in_turn_follow_each_other() {
     for opener in ["receiver", "sender"] {
         let text = SCENARIO.replace(
             "connections = 2",
-            &format!("connections = 4\nin-turn = true\nstagger = \"200 ms\"\nopened-by = \"{opener}\""),
+            &format!("connections = 4\nat-once = 1\nstagger = \"200 ms\"\nopened-by = \"{opener}\""),
         );
         let text = text.replace("jitter = \"100 ms\"", &format!("opened-by = \"{opener}\""));
         let run = run(&text, 1);
@@ -100,7 +100,7 @@ fn an_order_that_cannot_be_is_refused_with_its_place() {
         ("size = \"30 kB\"", "", "waits for one that never ends; give that a size"),
         ("jitter", "after = \"a-second\"\njitter", "waits, in the end, for itself"),
         ("after = \"first\"", "after = \"a-second\"", "waits, in the end, for itself"),
-        ("size = \"20 kB\"", "in-turn = true", "has connections in turn that never end; give it a size"),
+        ("size = \"20 kB\"", "at-once = 1", "has connections in turn that never end; give it a size"),
         ("\"100 ms\"", "\"100 s\"", "opens after the run's end"),
     ] {
         let complaint = suite(&SCENARIO.replace(from, to)).unwrap_err();

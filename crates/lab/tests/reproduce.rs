@@ -130,6 +130,27 @@ fn every_claim_of_kojo_is_decided_and_every_cell_filled() {
     assert_eq!(whole.unwrap().cells, 140);
 }
 
+/// Goal: every claim of Casoni and Luppi is decided; what a window alone decides holds; tables I to IV are whole, beside what the paper
+/// prints.
+#[test]
+fn every_claim_of_casoni_is_decided_and_every_cell_filled() {
+    let study = study("casoni");
+    let outcome = run(&study, Plan { default_reading_only: true, ..plan(None, None) });
+    let ids: Vec<_> = outcome.judgement.judged.iter().map(|judged| judged.claim).collect();
+    assert_eq!(ids, (0..30).collect::<Vec<_>>());
+    for judged in &outcome.judgement.judged {
+        let id = study.claims[judged.claim].id.as_str();
+        assert!(!judged.decision.comparisons.is_empty(), "{id} compares nothing");
+        if ["casoni-64k-ceiling", "casoni-spoofing-hides-the-delay"].contains(&id) {
+            assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}");
+        }
+    }
+    let summary = Summary::new(&outcome, None).unwrap();
+    let printed = summary.cells.iter().filter(|cell| cell.paper.is_some()).count();
+    assert_eq!(printed, 48, "four tables of twelve");
+    assert!(summary.cells.iter().all(|cell| cell.ours.is_some()));
+}
+
 /// The SVG files of a directory. Clipping paths have numbers that count all drawings of a process: they are left out.
 fn drawings(directory: &Path) -> BTreeMap<String, String> {
     let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());

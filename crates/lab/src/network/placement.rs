@@ -26,7 +26,8 @@ pub(super) struct Placement<'a> {
     topology: &'a Topology<'a>,
     /// By node; routers have none.
     addresses: &'a [Option<IpAddr>],
-    config: Arc<TcpConfig>,
+    /// By node.
+    configs: Vec<Arc<TcpConfig>>,
     /// By node.
     pub(super) applications: Vec<Vec<Application>>,
     /// By node: who opens a connection only when others have ended.
@@ -52,7 +53,7 @@ impl<'a> Placement<'a> {
             scenario,
             topology,
             addresses,
-            config: Arc::new(scenario.tcp.clone()),
+            configs: configs(scenario, topology),
             applications: core::iter::repeat_with(Vec::new).take(nodes).collect(),
             turns: core::iter::repeat_with(Vec::new).take(nodes).collect(),
             transfers: Vec::new(),
@@ -79,7 +80,7 @@ impl<'a> Placement<'a> {
             let (stream, port) = self.next_stream();
             let delay = bulk.opens_after(connection).saturating_add(jitter(&mut rng, bulk.jitter));
             let (sender, receiver) = self.roles(bulk.opened_by, [from, to], delay, port);
-            let size = bulk.size.map(|size| size.0);
+            let size = bulk.size_of(connection);
             let stream_size = size.unwrap_or(u64::MAX);
             let sender = BulkSender::new(sender, &self.content, stream, stream_size);
             let receiver = BulkReceiver::new(receiver, Arc::clone(&self.content), stream, stream_size);
@@ -142,7 +143,7 @@ impl<'a> Placement<'a> {
         };
         let server = Application::Server(Box::new(Server::new(port, exchange.clone())));
         let server = self.add(from, server);
-        let config = Arc::clone(&self.config);
+        let config = Arc::clone(&self.configs[to.0 as usize]);
         let client = Client::new(self.address(from, port), config, exchange, pace, rng);
         let client = self.add(to, Application::Client(Box::new(client)));
         let (name, count) = (name.to_owned(), transactions.count);
@@ -174,13 +175,14 @@ impl<'a> Placement<'a> {
 
     /// How the sender and the receiver of a connection come by it.
     fn roles(&self, opener: Opener, [from, to]: [NodeId; 2], delay: Duration, port: u16) -> (Role, Role) {
-        let opens = |peer| {
-            let opening = Opening::new(self.address(peer, port), Arc::clone(&self.config), delay);
+        let opens = |own: NodeId, peer| {
+            let config = Arc::clone(&self.configs[own.0 as usize]);
+            let opening = Opening::new(self.address(peer, port), config, delay);
             Role::Opens(Box::new(opening))
         };
         match opener {
-            Opener::Receiver => (Role::Listens(port), opens(from)),
-            Opener::Sender => (opens(to), Role::Listens(port)),
+            Opener::Receiver => (Role::Listens(port), opens(to, from)),
+            Opener::Sender => (opens(from, to), Role::Listens(port)),
         }
     }
 
@@ -201,8 +203,9 @@ impl<'a> Placement<'a> {
                 group.iter().map(place).collect()
             };
             let own = places(own);
-            // In turn, only the first waits for the group before.
-            let (first, others) = own.split_at(if bulk.in_turn { 1 } else { own.len() });
+            // Of those that take turns, only the first wait for the group before.
+            let at_once = bulk.at_once.map_or(own.len(), |most| (most.get() as usize).min(own.len()));
+            let (first, others) = own.split_at(at_once);
             let before = bulk.after.as_deref().and_then(|after| groups.get(after));
             let turns = &mut self.turns[host.0 as usize];
             if let Some(before) = before {
@@ -213,6 +216,16 @@ impl<'a> Placement<'a> {
             }
         }
     }
+}
+
+/// By node: its TCP, shared by all that have the same.
+fn configs(scenario: &Scenario, topology: &Topology<'_>) -> Vec<Arc<TcpConfig>> {
+    let usual = Arc::new(scenario.tcp.clone());
+    let of = |name: &&str| {
+        let special = scenario.host.get(*name).map(|host| Arc::new(host.tcp.clone()));
+        special.unwrap_or_else(|| Arc::clone(&usual))
+    };
+    topology.names().iter().map(of).collect()
 }
 
 fn jitter(rng: &mut Rng, most: Duration) -> Duration {

@@ -16,7 +16,7 @@ mod medium;
 mod stream;
 
 use base::Instant;
-use link::Endpoint;
+use pep::Side;
 
 use super::earlier;
 use crate::engine::{Context, Input, Node, Port};
@@ -108,7 +108,7 @@ impl Link {
         let heard_from = end.heard_from;
         if let Ok([receiver, sender]) = self.ends.get_disjoint_mut([at, heard_from]) {
             let probe = sender.probe.as_deref();
-            sender.counters.delivered += take_packets(cx, &mut *receiver.endpoint, probe, Port(at as u16));
+            sender.counters.delivered += take_packets(cx, receiver, probe, Port(at as u16));
         }
     }
 
@@ -131,7 +131,10 @@ impl Node for Link {
                 self.wake_up(cx.now());
                 let end = &mut self.ends[usize::from(port.0)];
                 end.accept(cx.now(), packet);
+                end.splitter.serve(cx, port);
                 end.clock(cx);
+                // What has left may have made room for what waits at the node.
+                end.splitter.serve(cx, port);
             }
             Input::Wake => {
                 for from in 0..self.ends.len() {
@@ -139,7 +142,9 @@ impl Node for Link {
                 }
                 for at in 0..self.ends.len() {
                     self.handle_timeout(cx, at);
+                    self.ends[at].splitter.serve(cx, Port(at as u16));
                     self.ends[at].clock(cx);
+                    self.ends[at].splitter.serve(cx, Port(at as u16));
                 }
                 let now = cx.now();
                 self.asleep = self.may_sleep && self.ends.iter().all(|end| end.is_idle(now));
@@ -178,7 +183,7 @@ fn hand_over(
             probe.note(now, What::FrameArrived(FrameArrived { number, discarded, trailer }));
             receiver.note_flags(now, told);
         }
-        counters.delivered += take_packets(cx, &mut *receiver.endpoint, probe, port);
+        counters.delivered += take_packets(cx, receiver, probe, port);
     };
     match &mut sender.stream {
         None => handle(Some(frame.number), &frame.bytes),
@@ -187,14 +192,16 @@ fn hand_over(
 }
 
 /// Takes the packets that are ready at an endpoint and sends them out at its port; how many.
-fn take_packets(cx: &mut Context<'_>, endpoint: &mut dyn Endpoint, probe: Option<&Probe>, port: Port) -> u64 {
-    let mut count = 0;
-    while let Some(packet) = endpoint.poll_packet() {
+fn take_packets(cx: &mut Context<'_>, end: &mut LinkEnd, probe: Option<&Probe>, port: Port) -> u64 {
+    let (mut count, now) = (0, cx.now());
+    while let Some(packet) = end.endpoint.poll_packet() {
         count += 1;
         if let Some(probe) = probe {
-            probe.packet(cx.now(), PacketStep::Delivered, &packet);
+            probe.packet(now, PacketStep::Delivered, &packet);
         }
-        cx.send(port, packet);
+        if !end.splitter.takes(now, Side::Link, &packet) {
+            cx.send(port, packet);
+        }
     }
     count
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use base::{Instant, Packet};
 use channel::{Fate, Grant, Line};
 use link::Queue;
+use pep::{Proxy, Side};
 
 use super::named;
+use super::splitter::Splitter;
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
 
@@ -20,6 +22,7 @@ pub struct Wire {
 #[derive(Debug)]
 pub struct WireEnd {
     queue: Box<dyn Queue>,
+    splitter: Splitter,
     /// Whether the queue holds a packet, so that the idle case need not ask it.
     backlogged: bool,
     line: Line,
@@ -76,11 +79,12 @@ impl Wire {
 }
 
 impl WireEnd {
-    /// An end that sends on `line` what `queue` holds.
+    /// An end that sends on `line` what `queue` holds, perhaps with a proxy.
     #[must_use]
-    pub const fn new(queue: Box<dyn Queue>, line: Line) -> Self {
+    pub fn new(queue: Box<dyn Queue>, proxy: Option<Proxy>, line: Line) -> Self {
         Self {
             queue,
+            splitter: proxy.into(),
             backlogged: false,
             line,
             ask_at: Instant::ZERO,
@@ -90,6 +94,12 @@ impl WireEnd {
             dropped: None,
             probe: None,
         }
+    }
+
+    /// The proxy, if there is one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.splitter.proxy()
     }
 
     /// What passed in this direction.
@@ -103,7 +113,10 @@ impl WireEnd {
     pub fn report(&self) -> BTreeMap<String, u64> {
         let Counters { sent, delivered, lost } = self.counters;
         let line = [("packets-sent", sent), ("packets-delivered", delivered), ("packets-lost", lost)];
-        named("", &line).chain(named("queue-", &self.queue.counters())).collect()
+        named("", &line)
+            .chain(named("queue-", &self.queue.counters()))
+            .chain(self.splitter.report())
+            .collect()
     }
 
     /// When its queue dropped a packet, if that is watched.
@@ -118,7 +131,42 @@ impl WireEnd {
         &*self.queue
     }
 
-    fn accept(&mut self, now: Instant, packet: Packet) {
+    /// Takes a packet from the node at the end.
+    fn accept(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        let now = cx.now();
+        if !self.splitter.takes(now, Side::Lan, &packet) {
+            self.enqueue(now, packet);
+        }
+        self.serve_proxy(cx, port);
+    }
+
+    /// Takes a packet from the line.
+    fn deliver(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if self.splitter.takes(cx.now(), Side::Link, &packet) {
+            self.serve_proxy(cx, port);
+        } else {
+            cx.send(port, packet);
+        }
+    }
+
+    /// Lets the proxy's time-outs happen, and sends what it has: to the node at the end, out at its port, and to the line.
+    fn serve_proxy(&mut self, cx: &mut Context<'_>, port: Port) {
+        if self.splitter.proxy().is_none() {
+            return;
+        }
+        let now = cx.now();
+        self.splitter.serve(cx, port);
+        while let Some(packet) = self.splitter.poll_queued(now) {
+            self.enqueue(now, packet);
+        }
+        self.backlogged |= self.splitter.waits_for_turn();
+        self.serve(now);
+        self.note_due();
+        // Room that this has made may be the node's.
+        self.splitter.serve(cx, port);
+    }
+
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
         if !self.backlogged && self.ask(now, packet.len() as u64) {
             self.transmit(now, packet);
         } else {
@@ -161,10 +209,15 @@ impl WireEnd {
             if !self.ask(now, backlog) {
                 return;
             }
-            if let Some(packet) = self.queue.pop(now) {
+            let others_wait = !self.queue.is_empty();
+            let own = self.splitter.poll_turn(now, others_wait);
+            if let Some(packet) = own {
+                self.transmit(now, packet);
+            } else if let Some(packet) = self.queue.pop(now) {
+                self.splitter.note_passed(packet.len());
                 self.transmit(now, packet);
             }
-            self.backlogged = !self.queue.is_empty();
+            self.backlogged = !self.queue.is_empty() || self.splitter.waits_for_turn();
         }
     }
 
@@ -183,34 +236,43 @@ impl WireEnd {
         }
     }
 
-    fn wake(&mut self, cx: &mut Context<'_>, towards: Port) {
-        let now = cx.now();
-        while let Some((_, packet)) = self.in_flight.pop_front_if(|(due, _)| *due <= now) {
-            self.counters.delivered += 1;
-            if let Some(probe) = &self.probe {
-                probe.packet(now, PacketStep::Delivered, &packet);
-            }
-            cx.send(towards, packet);
+    /// The next packet that has reached the other end.
+    fn poll_arrival(&mut self, now: Instant) -> Option<Packet> {
+        let (_, packet) = self.in_flight.pop_front_if(|(due, _)| *due <= now)?;
+        self.counters.delivered += 1;
+        if let Some(probe) = &self.probe {
+            probe.packet(now, PacketStep::Delivered, &packet);
         }
-        self.serve(now);
-        self.note_due();
+        Some(packet)
     }
 
     fn note_due(&mut self) {
         let delivery = self.in_flight.front().map_or(Instant::MAX, |(due, _)| *due);
         let departure = if self.backlogged { self.ask_at } else { Instant::MAX };
-        self.due = delivery.min(departure);
+        let proxy = self.splitter.poll_timeout().unwrap_or(Instant::MAX);
+        self.due = delivery.min(departure).min(proxy);
     }
 }
 
 impl Node for Wire {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         match input {
-            Input::Arrival(port, packet) => self.ends[usize::from(port.0)].accept(cx.now(), packet),
+            Input::Arrival(port, packet) => self.ends[usize::from(port.0)].accept(cx, port, packet),
             Input::Wake => {
-                for (end, towards) in self.ends.iter_mut().zip([Port(1), Port(0)]) {
-                    if end.due <= cx.now() {
-                        end.wake(cx, towards);
+                let now = cx.now();
+                for (from, to) in [(0, 1), (1, 0)] {
+                    if self.ends[from].due > now {
+                        continue;
+                    }
+                    while let Some(packet) = self.ends[from].poll_arrival(now) {
+                        self.ends[to].deliver(cx, Port(to as u16), packet);
+                    }
+                    let end = &mut self.ends[from];
+                    if end.splitter.proxy().is_some() {
+                        end.serve_proxy(cx, Port(from as u16));
+                    } else {
+                        end.serve(now);
+                        end.note_due();
                     }
                 }
             }

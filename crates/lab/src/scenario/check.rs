@@ -47,6 +47,7 @@ impl Scenario {
         if self.traffic.is_empty() {
             return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
         }
+        self.check_special_hosts()?;
         self.check_connections()?;
         self.check_order()?;
         self.check_hosts()
@@ -83,6 +84,15 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    fn check_special_hosts(&self) -> Result<(), Nonsense> {
+        let hosts: BTreeSet<&str> = self.traffic.values().flat_map(Traffic::hosts).collect();
+        let unknown = self.host.keys().find(|name| !hosts.contains(name.as_str()));
+        unknown.map_or(Ok(()), |name| {
+            let allowed = hosts.into_iter().collect::<Vec<_>>().join(", ");
+            nonsense(name, format!("no traffic starts or ends at host \"{name}\"; allowed are {allowed}"))
+        })
     }
 
     fn check_connections(&self) -> Result<(), Nonsense> {
@@ -147,8 +157,14 @@ impl Scenario {
             let Traffic::Bulk(bulk) = traffic else { continue };
             let complain =
                 |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
-            if bulk.in_turn && bulk.size.is_none() {
+            if bulk.at_once.is_some() && bulk.size.is_none() {
                 return complain("", "has connections in turn that never end; give it a size");
+            }
+            if bulk.largest.is_some_and(|largest| bulk.size.is_none_or(|size| largest < size)) {
+                return complain(
+                    "",
+                    "has a largest connection below its size; allowed is a larger one, and a size",
+                );
             }
             let Some(after) = &bulk.after else { continue };
             let Some(Traffic::Bulk(before)) = self.traffic.get(after) else {

@@ -1,5 +1,7 @@
 //! The traffic models of a scenario (Faulkner 2004, section 3.3): bulk transfers, rate-controlled sources, transactions.
 
+use core::num::NonZeroU32;
+
 use base::units::Size;
 use base::wire::record;
 use base::{Duration, Rate};
@@ -31,6 +33,9 @@ pub struct Bulk {
     /// Bytes; without a size the transfer goes on until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
+    /// Bytes of the connection that carries most, where they differ: then sizes are spread evenly from `size` to this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Size>,
     /// Connections, each with the whole size.
     #[serde(default = "one")]
     pub connections: u32,
@@ -43,9 +48,10 @@ pub struct Bulk {
     /// Time between the openings of consecutive connections.
     #[serde(default)]
     pub stagger: Duration,
-    /// Whether each connection opens only when the one before it has ended, and `stagger` after that.
-    #[serde(default)]
-    pub in_turn: bool,
+    /// Connections under way at once, all unless told; each further one opens when that has ended which is so many before it, and
+    /// `stagger` after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<NonZeroU32>,
     /// Each connection opens at random up to this much later; the seed says how much.
     #[serde(default)]
     pub jitter: Duration,
@@ -64,9 +70,29 @@ impl Bulk {
     #[must_use]
     pub const fn opens_after(&self, connection: u32) -> Duration {
         match connection {
-            1.. if self.in_turn => self.stagger,
+            later if self.waits_its_turn(later) => self.stagger,
             _ => self.start.saturating_add(self.stagger.saturating_mul(connection as u64)),
         }
+    }
+
+    /// Whether the connection with this number opens only when another one has ended.
+    #[must_use]
+    pub const fn waits_its_turn(&self, connection: u32) -> bool {
+        match self.at_once {
+            Some(most) => connection >= most.get(),
+            None => false,
+        }
+    }
+
+    /// Bytes of the connection with this number. Small and large ones alternate.
+    #[must_use]
+    pub fn size_of(&self, connection: u32) -> Option<u64> {
+        let (size, count) = (self.size?.0, u64::from(self.connections));
+        let Some(largest) = self.largest.filter(|_| count > 1) else { return Some(size) };
+        let is_stride = |stride: &u64| gcd(*stride, count) == 1;
+        let stride = (count * 3 / 8..).find(is_stride).unwrap_or(1);
+        let place = u64::from(connection) * stride % count;
+        Some(size + largest.0.saturating_sub(size) * place / (count - 1))
     }
 
     /// The host that opens its connections.
@@ -77,6 +103,10 @@ impl Bulk {
             Opener::Sender => &self.from,
         }
     }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The side that opens a connection.

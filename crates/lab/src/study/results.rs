@@ -297,10 +297,15 @@ impl<'a> Words<'a> {
 
 impl Vocabulary for Words<'_> {
     fn name(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
+        if self.names.iter().any(|known| known == name)
             || self.study.reading_value(&self.study.default_reading(), name).is_some()
             || find_axis(self.study, self.experiments, name).is_some()
-            || find(self.study, self.experiments, name).is_some()
+        {
+            return true;
+        }
+        let measured = find(self.study, self.experiments, name);
+        self.used.borrow_mut().extend(measured.map(|(place, _)| place));
+        measured.is_some()
     }
 
     fn call(&self, name: &str, arguments: &[Option<Value>]) -> Result<(), String> {

@@ -294,11 +294,11 @@ fn stamp(study: &Study, experiment: &Experiment) -> io::Result<u64> {
     Ok(base::random::fnv1a(text.as_bytes()))
 }
 
-/// What tells scenarios with different machines apart: the settings of TCP and of the links' protocols and queues.
+/// What tells scenarios with different machines apart: the settings of TCP, and of the links' protocols, queues and proxies.
 fn shape(scenario: &Scenario) -> String {
     let links: Vec<_> =
-        scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing)).collect();
-    format!("{:?} {links:?}", scenario.tcp)
+        scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing, &link.pep)).collect();
+    format!("{:?} {:?} {links:?}", scenario.tcp, scenario.host)
 }
 
 /// The trace of a run with most of the machines in it, for what is calculated without a scenario.

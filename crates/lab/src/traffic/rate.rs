@@ -132,7 +132,7 @@ impl RateSender {
                 self.work(now, host);
             }
             Event::Writable => self.work(now, host),
-            Event::Readable | Event::PeerFinished => {}
+            Event::Readable | Event::PeerFinished | Event::Asked | Event::Acknowledged => {}
         }
         Progress::Going
     }

@@ -259,7 +259,7 @@ impl Client {
                 let _ = host.finish(now, id);
             }
             Event::Closed | Event::Failed(_) => self.failed += 1,
-            Event::Accepted { .. } => return Progress::Going,
+            Event::Accepted { .. } | Event::Asked | Event::Acknowledged => return Progress::Going,
         }
         self.end(now, id)
     }

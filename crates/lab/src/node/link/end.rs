@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use base::{Instant, Packet};
 use channel::dama::Terminal;
 use channel::{Encapsulation, Fate, Grant, Line};
-use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
+use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, Treatment, efl};
+use pep::{Proxy, Side};
 
 use super::{Buffered, Stream};
 use crate::engine::Context;
+use crate::node::splitter::Splitter;
 use crate::node::{earlier, named};
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
@@ -19,6 +21,7 @@ use crate::observe::events::{
 #[derive(Debug)]
 pub struct LinkEnd {
     entry: Entry,
+    pub(super) splitter: Splitter,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) line: Line,
     cost: FrameCost,
@@ -126,6 +129,7 @@ impl LinkEnd {
     pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
         Self {
             entry,
+            splitter: Splitter::default(),
             ask_at: Instant::ZERO,
             heard_from: usize::MAX,
             wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
@@ -151,6 +155,12 @@ impl LinkEnd {
     pub fn with_stream(self, stream: Stream) -> Self {
         assert!(!self.line.is_shared(), "a stream has its line for itself");
         Self { stream: Some(Box::new(stream)), ..self }
+    }
+
+    /// The same end, with a proxy.
+    #[must_use]
+    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
+        Self { splitter: proxy.into(), ..self }
     }
 
     pub(super) const fn has_stream(&self) -> bool {
@@ -202,6 +212,7 @@ impl LinkEnd {
         named("", &line)
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
+            .chain(self.splitter.report())
             .chain(named("queue-", &self.entry.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
@@ -227,6 +238,13 @@ impl LinkEnd {
     }
 
     pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
+        if !self.splitter.takes(now, Side::Lan, &packet) {
+            self.enqueue(now, packet);
+        }
+        self.feed(now);
+    }
+
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
         if let Some(probe) = &self.probe {
             probe.packet(now, PacketStep::Queued, &packet);
         }
@@ -236,12 +254,27 @@ impl LinkEnd {
         {
             probe.packet(now, PacketStep::Dropped, &packet);
         }
-        self.feed(now);
+    }
+
+    /// The next packet that the endpoint has room for, from the proxy or from the queues.
+    fn next_packet(&mut self, now: Instant) -> Option<(Packet, Treatment)> {
+        while let Some(packet) = self.splitter.poll_queued(now) {
+            self.enqueue(now, packet);
+        }
+        let others_wait = !self.entry.is_empty();
+        if self.endpoint.has_room(Treatment::UNTIL_DELIVERED)
+            && let Some(packet) = self.splitter.poll_turn(now, others_wait)
+        {
+            return Some((packet, Treatment::UNTIL_DELIVERED));
+        }
+        let (packet, treatment) = self.entry.pop_for(now, &*self.endpoint)?;
+        self.splitter.note_passed(packet.len());
+        Some((packet, treatment))
     }
 
     /// Moves packets from the queues to the endpoint while it has room.
     pub(super) fn feed(&mut self, now: Instant) {
-        while let Some((packet, treatment)) = self.entry.pop_for(now, &*self.endpoint) {
+        while let Some((packet, treatment)) = self.next_packet(now) {
             if let Some(probe) = &self.probe {
                 probe.packet(now, PacketStep::Taken, &packet);
             }
@@ -406,6 +439,7 @@ impl LinkEnd {
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
             && self.entry.is_empty()
+            && self.splitter.poll_timeout().is_none()
             && self.endpoint.poll_timeout().is_none()
             && self.endpoint.is_at_rest(now)
     }
@@ -438,7 +472,7 @@ impl LinkEnd {
             None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
             None => self.fill_at(),
         };
-        earlier(earlier(delivery, line), self.endpoint.poll_timeout())
+        earlier(earlier(earlier(delivery, line), self.endpoint.poll_timeout()), self.splitter.poll_timeout())
     }
 }
 

@@ -1,0 +1,72 @@
+//! What may split connections at the end of a wire or a link.
+
+use base::{Instant, Packet};
+use pep::{Proxy, Side, Verdict};
+
+use super::named;
+use crate::engine::{Context, Port};
+
+/// Between the node at an end and the line: a split-connection proxy, or nothing.
+#[derive(Debug, Default)]
+pub(super) struct Splitter(Option<Box<Proxy>>);
+
+impl Splitter {
+    pub(super) fn proxy(&self) -> Option<&Proxy> {
+        self.0.as_deref()
+    }
+
+    /// Whether a packet from one side was the proxy's.
+    pub(super) fn takes(&mut self, now: Instant, from: Side, packet: &Packet) -> bool {
+        self.0.as_mut().is_some_and(|proxy| proxy.handle_packet(now, from, packet) == Verdict::Taken)
+    }
+
+    /// Lets the proxy's time-outs happen, and sends what it has for the node at the end out at its port.
+    pub(super) fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
+        let Some(proxy) = &mut self.0 else { return };
+        let now = cx.now();
+        if proxy.poll_timeout().is_some_and(|due| due <= now) {
+            proxy.handle_timeout(now);
+        }
+        while let Some(packet) = proxy.poll_transmit(now, Side::Lan) {
+            cx.send(port, packet);
+        }
+    }
+
+    /// The next packet for the queue in front of the line.
+    pub(super) fn poll_queued(&mut self, now: Instant) -> Option<Packet> {
+        self.0.as_mut()?.poll_queued(now)
+    }
+
+    /// The next packet that goes past the queue, if it is the proxy's turn.
+    pub(super) fn poll_turn(&mut self, now: Instant, others_wait: bool) -> Option<Packet> {
+        self.0.as_mut()?.poll_turn(now, others_wait)
+    }
+
+    /// Whether the proxy waits to be asked for a packet.
+    pub(super) fn waits_for_turn(&self) -> bool {
+        self.proxy().is_some_and(|proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link))
+    }
+
+    /// A packet of `len` bytes has left the queue.
+    pub(super) const fn note_passed(&mut self, len: usize) {
+        if let Some(proxy) = &mut self.0 {
+            proxy.note_passed(len);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.proxy()?.poll_timeout()
+    }
+
+    /// The proxy's counters by name.
+    pub(super) fn report(&self) -> impl Iterator<Item = (String, u64)> + use<> {
+        let counters = self.proxy().map(|proxy| named("pep-", &proxy.counters().named()));
+        counters.into_iter().flatten()
+    }
+}
+
+impl From<Option<Proxy>> for Splitter {
+    fn from(proxy: Option<Proxy>) -> Self {
+        Self(proxy.map(Box::new))
+    }
+}

@@ -1,0 +1,69 @@
+//! Split connections in the lab: many at once, and pages.
+
+use std::path::Path;
+
+use longhaul_lab::run::{self, Run, Watch};
+use longhaul_lab::scenario::Suite;
+
+fn runs(text: &str, overrides: &[&str]) -> Vec<(String, Run)> {
+    let overrides: Vec<_> = overrides.iter().map(|set| set.parse().unwrap()).collect();
+    let suite = Suite::parse("s.toml", text, Path::new(""), &overrides).unwrap();
+    let run = |(name, scenario): &(String, _)| {
+        (name.clone(), run::run(name, scenario, 1, &Watch::default()).unwrap())
+    };
+    suite.schemes.iter().map(run).collect()
+}
+
+/// 10,000 connections at once, byte-exact, none of which waits much longer than the others.
+#[test]
+fn ten_thousand_connections_at_once() {
+    let text = r#"
+name = "many"
+duration = "120 s"
+tcp.preset = "linux"
+link.lan = { ends = ["server", "hub"], channel = { rate = "1 Gbit/s", delay = "1 ms" }, queue = { drop-tail = { packets = 200000 } } }
+link.home = { ends = ["terminal", "client"], channel = { rate = "1 Gbit/s", delay = "1 ms" }, queue = { drop-tail = { packets = 200000 } } }
+[link.satellite]
+ends = ["hub", "terminal"]
+protocol = { cotmll = { sequence = "wide" } }
+channel = { rate = "100 Mbit/s", delay = "300 ms", errors = { erasure = { probability = 0.01 } } }
+pep = { connections = 20000, half-open = 20000, memory = "1 GiB" }
+[traffic.files.bulk]
+from = "server"
+to = "client"
+size = "10 kB"
+connections = 10000
+"#;
+    let (_, run) = runs(text, &[]).remove(0);
+    assert!(run.complete && run.intact);
+    for end in ["satellite/down", "satellite/up"] {
+        assert_eq!(run.links[end]["pep-split"], 10_000, "{end}");
+    }
+    let mut seconds: Vec<f64> = run.transfers.iter().map(|it| it.seconds.unwrap()).collect();
+    seconds.sort_by(f64::total_cmp);
+    let (median, last) = (seconds[5000], seconds[9999]);
+    assert!(last < 2.0 * median, "the last took {last:.1} s, the median {median:.1} s");
+}
+
+/// A page of 40 objects loads in at most 0.6 of the time with proxies, with and without losses.
+#[test]
+fn pages_load_faster() {
+    let text = include_str!("../../../scenarios/demo/page.toml");
+    for errors in ["none", "{ erasure = { probability = 0.01 } }"] {
+        let set =
+            format!("link.satellite.channel.errors={}", if errors == "none" { "\"none\"" } else { errors });
+        let runs = runs(text, &[&set]);
+        let seconds = |scheme: &str| {
+            let run = &runs.iter().find(|(name, _)| name == scheme).unwrap().1;
+            assert!(run.complete && run.intact, "{scheme}");
+            run.seconds
+        };
+        let (plain, repaired, split) =
+            (seconds("TCP"), seconds("TCP over COTMLL"), seconds("split, over COTMLL"));
+        assert!(split < 0.6 * plain, "{errors}: {split:.1} s split, {plain:.1} s without");
+        assert!(
+            split < 0.6 * repaired,
+            "{errors}: {split:.1} s split, {repaired:.1} s over the same link without"
+        );
+    }
+}
