@@ -5,6 +5,7 @@ mod bench_channels;
 mod bench_code;
 mod bench_faulkner;
 mod bench_gateway;
+mod bench_pages;
 mod bench_scale;
 mod bench_tcp;
 mod demo;
@@ -12,8 +13,10 @@ mod emulate;
 mod gateway;
 mod keygen;
 mod outcome;
+mod proxy;
 mod reproduce;
 mod run;
+mod scheme;
 mod studies;
 mod suite;
 mod sweep;
@@ -45,6 +48,7 @@ enum Command {
     Reproduce(reproduce::Arguments),
     Bench(bench::Arguments),
     Gateway(gateway::Arguments),
+    Proxy(proxy::Arguments),
     Keygen(keygen::Arguments),
     Emulate(emulate::Arguments),
     Testbed(testbed::Arguments),
@@ -60,6 +64,7 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Reproduce(arguments) => reproduce::execute(arguments),
         Command::Bench(arguments) => bench::execute(arguments),
         Command::Gateway(arguments) => gateway::execute(arguments),
+        Command::Proxy(arguments) => proxy::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),
         Command::Emulate(arguments) => emulate::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),

@@ -161,7 +161,10 @@ fn reproduce_prints_cells_and_verdicts() {
 fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
     let paper = longhaul(&["reproduce", "nobody"]);
     assert_eq!(paper.status.code(), Some(2));
-    assert_eq!(text(&paper.stderr), "longhaul: no paper \"nobody\"; there are peng, faulkner, kojo\n");
+    assert_eq!(
+        text(&paper.stderr),
+        "longhaul: no paper \"nobody\"; there are peng, faulkner, kojo, casoni\n"
+    );
     let figure = longhaul(&["reproduce", "peng", "--figure", "9"]);
     assert_eq!(figure.status.code(), Some(2));
     assert!(

@@ -1,6 +1,7 @@
 //! The gateway on real packets: namespaces, kernel TCP, stock programs.
 //!
-//! These tests need root, network namespaces, `ip`, `curl` and `python3`. Where something is missing they say so and
+//! These tests need root, network namespaces, `ip`, `curl`, `python3`, `iperf3` and
+//! `sshd`. Where something is missing they say so and
 //! pass, unless `LONGHAUL_REQUIRE_ROOT=1`, as in CI: then they fail.
 //!
 //! Links run at 1 Mbit/s rather than the 256 kbit/s of the papers, so that a transfer takes a quarter of a minute.
@@ -13,6 +14,7 @@ mod testbed {
     pub(crate) mod marks;
     pub(crate) mod name;
     pub(crate) mod serial;
+    mod splitting;
     pub(crate) mod traffic;
 }
 

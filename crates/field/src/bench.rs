@@ -43,6 +43,10 @@ pub enum Scheme {
     Plain,
     /// Our gateways with `cotmll`.
     Cotmll,
+    /// The same with `plain` and the split-connection proxy.
+    PlainPep,
+    /// The same with `cotmll`.
+    CotmllPep,
     /// wireguard-go.
     WireguardGo,
 }
@@ -54,6 +58,8 @@ impl Scheme {
         match self {
             Self::Plain => "plain",
             Self::Cotmll => "cotmll",
+            Self::PlainPep => "plain-pep",
+            Self::CotmllPep => "cotmll-pep",
             Self::WireguardGo => "wireguard-go",
         }
     }
@@ -118,7 +124,7 @@ pub fn run(
     check_requirements()?;
     let mut schemes = options.schemes.clone();
     if schemes.is_empty() {
-        schemes = vec![Scheme::Plain, Scheme::Cotmll];
+        schemes = vec![Scheme::Plain, Scheme::Cotmll, Scheme::PlainPep, Scheme::CotmllPep];
         if wireguard::program().is_some() {
             schemes.push(Scheme::WireguardGo);
         }
@@ -214,13 +220,15 @@ impl Site {
             Scheme::WireguardGo => {
                 wireguard::start(&self.namespaces, &self.directory, &mut self.processes)?;
             }
-            Scheme::Cotmll => self.start_gateways("\"cotmll\"")?,
-            Scheme::Plain => self.start_gateways("\"plain\"")?,
+            Scheme::Cotmll => self.start_gateways("\"cotmll\"", "")?,
+            Scheme::Plain => self.start_gateways("\"plain\"", "")?,
+            Scheme::CotmllPep => self.start_gateways("\"cotmll\"", "[pep]\n")?,
+            Scheme::PlainPep => self.start_gateways("\"plain\"", "[pep]\n")?,
         }
         Ok(self)
     }
 
-    fn start_gateways(&mut self, protocol: &str) -> Result<(), TestbedError> {
+    fn start_gateways(&mut self, protocol: &str, pep: &str) -> Result<(), TestbedError> {
         let (program, key) = (this_program()?, PresharedKey::generate().to_base64());
         let mut statuses = Vec::new();
         for side in 0..2 {
@@ -231,7 +239,7 @@ impl Site {
                 "[tun]\nname = \"sat0\"\naddresses = [\"{}/30\"]\nmtu = {TUNNEL_MTU}\n\
                  [carrier.udp]\nlisten = \"{}:51900\"\n{peer}\n\
                  [link]\nprotocol = {protocol}\nclean = true\n\
-                 [session]\nkey = \"{key}\"\n\
+                 {pep}[session]\nkey = \"{key}\"\n\
                  [status]\nfile = {status:?}\ninterval = \"200 ms\"\n",
                 TUNNEL[side],
                 WIRE[side],

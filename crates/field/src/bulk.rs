@@ -29,6 +29,8 @@ use gateway::signals::Signals;
 pub struct Case {
     /// The gateways' link; `None` for no gateways, so that the hosts meet the channel itself.
     pub link: Option<Link>,
+    /// The gateways' split-connection proxy, if they have one.
+    pub pep: Option<pep::Config>,
     /// The channel's rate towards the terminal.
     pub rate: Rate,
     /// Arguments of `emulate` that describe its channel, all but `errors`.
@@ -128,6 +130,7 @@ impl<'a> Testbed<'a> {
         let testbed = testbed::Options {
             name,
             link: case.link,
+            pep: case.pep.clone(),
             channel,
             mtu: options.mtu,
             carrier_mtu: options.carrier_mtu,

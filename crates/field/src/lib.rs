@@ -11,6 +11,7 @@ pub mod bench;
 pub mod bulk;
 pub mod comparison;
 pub mod emulator;
+pub mod pages;
 pub mod stack;
 pub mod testbed;
 pub mod traffic;

@@ -12,13 +12,13 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 
-use base::{Duration, Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Prefix, Rng};
 use tcp::{ConnectionId, Event};
 
 use gateway::clock::Clock;
 use gateway::counters::Counter;
 use gateway::readiness::{Interest, wait, wake_exactly};
-use gateway::tun::netlink::{self, Prefix};
+use gateway::tun::netlink;
 use gateway::tun::{Tun, Written};
 use path::{Impairments, Path};
 

@@ -7,7 +7,7 @@ use base::{Duration, Rate};
 use field::bulk::{self, Case, Options, Run};
 use field::comparison::configuration::{Configuration, Controller};
 use field::testbed::{self, TestbedError};
-use gateway::config::{Link, PositiveRate};
+use gateway::config::PositiveRate;
 use gateway::signals::Signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::statistics::Spread;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::bench::percent;
 use super::outcome::failure;
+use super::scheme::Scheme;
 
 /// Downloads by the kernel's CUBIC and BBR over gateways with each protocol, and over none, in real time. Needs root.
 ///
@@ -38,8 +39,8 @@ pub(crate) struct Arguments {
     /// Junk initiations a second by which a stranger floods the hub's gateway.
     #[arg(long = "flood", value_name = "DATAGRAMS", default_values_t = [0], value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     floods: Vec<u32>,
-    /// What is between the hosts: none, plain, thesis, wide or slacp.
-    #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::ALL)]
+    /// What is between the hosts: nothing, gateways with a link protocol, or such that split connections too (pep).
+    #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::USUAL)]
     schemes: Vec<Scheme>,
     /// The hosts' congestion control.
     #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
@@ -59,41 +60,6 @@ pub(crate) struct Arguments {
     /// Print one JSON object with every run instead of a table.
     #[arg(long)]
     json: bool,
-}
-
-/// What is between the hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Scheme {
-    None,
-    Plain,
-    Thesis,
-    Wide,
-    Slacp,
-}
-
-impl Scheme {
-    const ALL: [Self; 5] = [Self::None, Self::Plain, Self::Thesis, Self::Wide, Self::Slacp];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Plain => "plain",
-            Self::Thesis => "thesis",
-            Self::Wide => "wide",
-            Self::Slacp => "slacp",
-        }
-    }
-
-    /// The `[link]` of both gateways.
-    const fn link(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Plain => Some("protocol = \"plain\"\n"),
-            Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
-            Self::Wide => Some("protocol = { cotmll = { sequence = \"wide\" } }\n"),
-            Self::Slacp => Some("protocol = \"slacp\"\n"),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -133,8 +99,7 @@ impl Place {
     fn case(self, scheme: Scheme, seed: u64) -> Result<Case, ConfigError> {
         let rate = Rate::from_bps(self.rate * 1_000_000);
         let positive = PositiveRate::new(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
-        let link = scheme.link().map(|text| Link::parse("the gateways' link", text)).transpose()?;
-        let link = link.map(|config| testbed::Link { config, up: positive, down: positive });
+        let link = scheme.link(positive)?;
         let packet_bits = u64::from(testbed::ETHERNET_MTU) * 8;
         let queue = rate.bits_in(Duration::from_millis(self.round_trip)).div_ceil(packet_bits).max(10);
         let channel = [
@@ -148,7 +113,7 @@ impl Place {
             loss => format!("erasure={{probability={}}}", loss / 100.0),
         };
         let channel = channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
-        Ok(Case { link, rate, channel, errors, flood: self.flood })
+        Ok(Case { link, pep: scheme.pep(), rate, channel, errors, flood: self.flood })
     }
 }
 

@@ -153,6 +153,7 @@ fn transfer(case: &real_time::Case) -> Result<Case, ConfigError> {
         ("--overhead", OVERHEAD.to_string()),
     ];
     Ok(Case {
+        pep: None,
         link: Some(testbed::Link { config: link, up: rate, down: rate }),
         rate: RATE,
         channel: channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect(),

@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
 enum SchemeName {
     Plain,
     Cotmll,
+    PlainPep,
+    CotmllPep,
     WireguardGo,
 }
 
@@ -38,6 +40,8 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     let scheme = |name: &SchemeName| match name {
         SchemeName::Plain => Scheme::Plain,
         SchemeName::Cotmll => Scheme::Cotmll,
+        SchemeName::PlainPep => Scheme::PlainPep,
+        SchemeName::CotmllPep => Scheme::CotmllPep,
         SchemeName::WireguardGo => Scheme::WireguardGo,
     };
     let options = Options {

@@ -49,6 +49,12 @@ struct Up {
     /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     link_config: Option<PathBuf>,
+    /// The gateways split TCP connections.
+    #[arg(long, conflicts_with = "no_gateway")]
+    pep: bool,
+    /// The same, with the keys of the pep table of a gateway from a TOML file.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
+    pep_config: Option<PathBuf>,
     /// No gateways: the emulator bridges the two TUN devices.
     #[arg(long)]
     no_gateway: bool,
@@ -157,6 +163,7 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let options = Options {
         name: name.clone(),
         link,
+        pep: pep(up)?,
         channel: up.channel.to_arguments(),
         mtu: up.mtu,
         carrier_mtu: testbed::ETHERNET_MTU,
@@ -196,6 +203,14 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
     }
     config.overhead = up.channel.overhead;
     Ok(config)
+}
+
+/// The gateways' proxy, if there is to be one.
+fn pep(up: &Up) -> Result<Option<pep::Config>, ConfigError> {
+    let Some(path) = &up.pep_config else { return Ok(up.pep.then(pep::Config::default)) };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+    base::config::parse(&file, &text).map(Some)
 }
 
 fn enter(exec: &Exec) -> Result<(), Wrong> {

@@ -40,9 +40,11 @@ pub(crate) fn missing(test: &str) -> bool {
     let reason = match check_namespaces(&probe) {
         Err(error) => Some(error.to_string()),
         Ok(()) => {
-            let found =
-                |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
-            ["curl", "python3"]
+            let found = |tool: &str| {
+                let mut command = Command::new(tool);
+                command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+            };
+            ["curl", "python3", "iperf3", "/usr/sbin/sshd"]
                 .iter()
                 .find(|tool| !found(tool))
                 .map(|tool| format!("a testbed test needs {tool}"))
@@ -321,6 +323,19 @@ impl Transfer {
         }
         assert!(status.success(), "curl: {complaint}");
         assert!(fs::read(&self.file).unwrap() == self.content, "the file arrived changed");
+    }
+
+    /// Waits until it has failed: what `curl` says, and the bytes that had arrived, which are the first.
+    pub(crate) fn fail(mut self) -> (String, usize) {
+        let status = self.child.wait().unwrap();
+        let mut complaint = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            stderr.read_to_string(&mut complaint).unwrap();
+        }
+        assert!(!status.success(), "the transfer went on");
+        let arrived = fs::read(&self.file).unwrap();
+        assert!(self.content.starts_with(&arrived), "the file arrived changed");
+        (complaint, arrived.len())
     }
 }
 

@@ -187,7 +187,7 @@ impl Application for Exchange {
         match event {
             Event::Connected | Event::Accepted { .. } | Event::Writable => self.write(now, host, id),
             Event::Readable | Event::PeerFinished if self.reads_at.is_none() => self.read(now, host, id),
-            Event::Readable | Event::PeerFinished => {}
+            Event::Readable | Event::PeerFinished | Event::Asked | Event::Acknowledged => {}
             Event::Closed | Event::Failed(_) => {
                 // What came before the end is still there.
                 self.plan.pace = None;

@@ -48,8 +48,10 @@ impl Link {
 
 /// A part of a gateway's configuration file.
 #[derive(Serialize)]
-struct Site {
+struct Site<'a> {
     link: config::Link,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pep: Option<&'a pep::Config>,
 }
 
 /// Devices and addresses, all but the TUN devices.
@@ -140,7 +142,8 @@ pub(super) fn write_configurations(
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
         let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
-        let site = Site { link: config::Link { rate: Some(rate), ..link.config } };
+        let link = config::Link { rate: Some(rate), ..link.config };
+        let site = Site { link, pep: options.pep.as_ref() };
         let site = toml::to_string(&site).map_err(io::Error::other)?;
         let status = directory.join(format!("{}.status", room.name()));
         let text = format!(

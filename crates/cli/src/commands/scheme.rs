@@ -1,0 +1,67 @@
+//! What may be between the hosts of a testbed that a benchmark builds.
+
+use base::config::ConfigError;
+use field::testbed;
+use gateway::config::{Link, PositiveRate};
+
+/// What is between the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Scheme {
+    None,
+    Plain,
+    Thesis,
+    Wide,
+    Slacp,
+    PlainPep,
+    WidePep,
+    SlacpPep,
+    WidePepEndToEnd,
+}
+
+impl Scheme {
+    pub(crate) const USUAL: [Self; 6] =
+        [Self::None, Self::Plain, Self::Thesis, Self::Wide, Self::Slacp, Self::WidePep];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Plain => "plain",
+            Self::Thesis => "thesis",
+            Self::Wide => "wide",
+            Self::Slacp => "slacp",
+            Self::PlainPep => "plain-pep",
+            Self::WidePep => "wide-pep",
+            Self::SlacpPep => "slacp-pep",
+            Self::WidePepEndToEnd => "wide-pep-end-to-end",
+        }
+    }
+
+    /// The `[pep]` of both gateways.
+    pub(crate) fn pep(self) -> Option<pep::Config> {
+        let ack = match self {
+            Self::None | Self::Plain | Self::Thesis | Self::Wide | Self::Slacp => return None,
+            Self::PlainPep | Self::WidePep | Self::SlacpPep => pep::Acknowledgement::Local,
+            Self::WidePepEndToEnd => pep::Acknowledgement::EndToEnd,
+        };
+        Some(pep::Config { ack, ..pep::Config::default() })
+    }
+
+    /// The `[link]` of both gateways.
+    const fn link_table(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Plain | Self::PlainPep => Some("protocol = \"plain\"\n"),
+            Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
+            Self::Wide | Self::WidePep | Self::WidePepEndToEnd => {
+                Some("protocol = { cotmll = { sequence = \"wide\" } }\n")
+            }
+            Self::Slacp | Self::SlacpPep => Some("protocol = \"slacp\"\n"),
+        }
+    }
+
+    /// The gateways' link at this rate both ways; `None` without gateways.
+    pub(crate) fn link(self, rate: PositiveRate) -> Result<Option<testbed::Link>, ConfigError> {
+        let config = self.link_table().map(|text| Link::parse("the gateways' link", text)).transpose()?;
+        Ok(config.map(|config| testbed::Link { config, up: rate, down: rate }))
+    }
+}
