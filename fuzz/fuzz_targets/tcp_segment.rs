@@ -17,7 +17,9 @@ fuzz_target!(|bytes: &[u8]| {
     let sum = Sum::pseudo_header(src, dst, 6, segment.len()).and(Sum::of(&segment)).finish();
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
     let view = View::parse(&segment).expect("only the checksum changed");
-    let repr = Repr::parse(&view, src, dst).expect("the checksum was mended");
+    let mut repr = Repr::parse(&view, src, dst).expect("the checksum was mended");
+    // Seen, but never written: only the ends can authenticate.
+    repr.options.authenticated = false;
     if repr.options.len() <= 40 && repr.options != Options::default() {
         let mut emitted = vec![0; repr.header_len()];
         emitted.extend_from_slice(view.payload());
