@@ -8,7 +8,7 @@ use base::wire::checksum::Sum;
 use base::wire::ip::{Ecn, Protocol, Repr as IpRepr};
 use base::{Duration, Instant, Rng};
 use libfuzzer_sys::fuzz_target;
-use pep::{Acknowledgement, Answer, Config, Proxy, Side};
+use pep::{Acknowledgement, Answer, Config, Peer, Proxy, Side};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
@@ -21,6 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         ..Config::default()
     };
     let mut proxy = Proxy::new(config, &mut Rng::named(1, "fuzz"));
+    proxy.set_peer([Peer::Known, Peer::Possible, Peer::Nobody][usize::from(kind >> 3 & 3).min(2)], 1440);
     let mut now = Instant::ZERO;
     for chunk in bytes.chunks(48) {
         let Some((&control, rest)) = chunk.split_first() else { return };
@@ -44,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut packet = vec![0; ip.header_len()];
         ip.emit(&mut packet);
         packet.extend_from_slice(&segment);
-        let _ = proxy.handle_packet(now, side, &packet);
+        let _ = proxy.handle_packet(now, side, &mut packet);
         if proxy.poll_timeout().is_some_and(|due| due <= now) {
             proxy.handle_timeout(now);
         }

@@ -10,6 +10,7 @@ mod device;
 mod inbound;
 mod notice;
 mod outbound;
+mod pairing;
 mod peer;
 mod reload;
 mod splitting;
@@ -345,10 +346,11 @@ impl Gateway {
             (_, link::Demand::Fresh) => Some(self.pacer.free_at()),
             (_, link::Demand::Filler) => Some(self.pacer.filler_at()),
         };
-        let control = if self.session.is_heard(now) { self.survey.poll_timeout() } else { None };
+        let pairing = self.splitting.as_ref().and_then(|it| it.pairing_timeout());
+        let control = [self.survey.poll_timeout(), pairing].into_iter().flatten().min();
         [
             transmit,
-            control,
+            control.filter(|_| self.session.is_heard(now)),
             self.retry_at,
             self.endpoint.poll_timeout(),
             self.splitting.as_ref().and_then(|it| it.poll_timeout()),

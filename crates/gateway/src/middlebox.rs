@@ -100,7 +100,6 @@ impl Middlebox {
         let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
         let mut proxy = Proxy::new(config.pep.clone(), &mut rng);
         proxy.set_mtu(config.mtu.0.min(u32::from(u16::MAX)) as u16);
-        proxy.stay_alone();
         Ok(Self { proxy, clock: Clock::start(), devices, dropped: 0 })
     }
 
@@ -149,7 +148,8 @@ impl Middlebox {
 
     /// Sends what the proxy has. To the kernel it makes no difference which device a packet comes from, but for filters.
     fn transmit(&mut self, now: Instant) {
-        for side in Side::ALL {
+        // What leaves for the link makes room, of which senders on the LAN are to hear.
+        for side in [Side::Link, Side::Lan] {
             let device = &mut self.devices[side.other() as usize];
             splitting::write_trains(&mut self.proxy, now, side, device, |written| {
                 self.dropped += u64::from(written != Written::Yes);

@@ -9,7 +9,7 @@ use base::Rng;
 use channel::{Channel, Line};
 use link::queue::Site;
 use link::{Entry, LineLimits};
-use pep::Proxy;
+use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
 use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
@@ -215,5 +215,8 @@ fn wire_end(name: &str, link: &scenario::Link, seed: u64, line: Line, direction:
 /// The proxy at the end that sends in this direction, if there is one.
 fn proxy(name: &str, link: &scenario::Link, seed: u64, direction: &str) -> Option<Proxy> {
     let config = link.pep(direction == "down")?.clone();
-    Some(Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy"))))
+    let mut proxy = Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy")));
+    let is_pair = [true, false].into_iter().all(|down| link.pep(down).is_some());
+    proxy.set_peer(if is_pair { Peer::Known } else { Peer::Nobody }, pep::ETHERNET_MSS);
+    Some(proxy)
 }

@@ -113,7 +113,6 @@ impl Config {
         let backlog = Some(self.backlog);
         self.completed(&self.link).with(|it| {
             it.window.unsent_limit = it.window.unsent_limit.or(backlog);
-            it.proxy_mss = Some(it.mss.unwrap_or(ETHERNET_MSS));
         })
     }
 
@@ -138,7 +137,7 @@ impl Config {
 }
 
 /// Bytes of a segment that fits an Ethernet frame with the longer header of IP.
-const ETHERNET_MSS: u16 = 1440;
+pub const ETHERNET_MSS: u16 = 1440;
 
 fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
     read_or(deserializer, Some(LINK))

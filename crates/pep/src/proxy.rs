@@ -41,6 +41,18 @@ impl Side {
     }
 }
 
+/// Whether there is a proxy of ours beyond the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Peer {
+    /// There is none: SYNs say nothing of proxies.
+    #[default]
+    Nobody,
+    /// There may be one: this one says in its SYNs what it is, and believes nobody else who does.
+    Possible,
+    /// There is one, as its owner has proved.
+    Known,
+}
+
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -55,6 +67,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Proxy {
     config: Config,
+    peer: Peer,
     /// By side: the TCP there.
     tcp: [TcpConfig; 2],
     hosts: [Host; 2],
@@ -99,6 +112,7 @@ impl Proxy {
         let tcp = [config.lan_tcp(), config.link_tcp()];
         let mut proxy = Self {
             config,
+            peer: Peer::default(),
             tcp,
             hosts,
             halves: [Vec::new(), Vec::new()],
@@ -121,17 +135,19 @@ impl Proxy {
         self.listen();
     }
 
-    /// The link takes segments of up to `bytes` from one proxy to the other, from the next connection on.
-    pub fn set_link_mss(&mut self, bytes: u16) {
+    /// Whether there is a proxy of ours beyond the link, from the next connection on, and how long the segments are that the
+    /// link carries whole between the two. At first there is nobody.
+    pub fn set_peer(&mut self, peer: Peer, longest_segment: u16) {
+        self.peer = peer;
         let tcp = &mut self.tcp[Side::Link as usize];
-        tcp.proxy_mss = Some(tcp.mss.unwrap_or(bytes));
+        tcp.proxy_mss = (peer != Peer::Nobody).then(|| tcp.mss.unwrap_or(longest_segment));
         self.listen();
     }
 
-    /// There is no proxy beyond the link: whoever says to be one is a stranger, and is not believed.
-    pub fn stay_alone(&mut self) {
-        self.tcp[Side::Link as usize].proxy_mss = None;
-        self.listen();
+    /// Whether there is a proxy of ours beyond the link.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.peer
     }
 
     fn listen(&mut self) {
@@ -164,14 +180,31 @@ impl Proxy {
         matches!(self.config.ack, Acknowledgement::EndToEnd)
     }
 
-    /// Takes a whole IP packet that came from one side, if it is the proxy's.
-    pub fn handle_packet(&mut self, now: Instant, from: Side, packet: &[u8]) -> Verdict {
+    /// Takes a whole IP packet that came from one side, if it is the proxy's. A packet that passes has lost what it falsely
+    /// said of being a proxy's.
+    pub fn handle_packet(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> Verdict {
+        self.unmask(from, packet);
         self.handle(now, from, packet, Host::handle_packet)
     }
 
     /// The same for a packet whose TCP checksum somebody else has verified, or vouches for.
-    pub fn handle_verified_packet(&mut self, now: Instant, from: Side, packet: &[u8]) -> Verdict {
+    pub fn handle_verified_packet(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> Verdict {
+        self.unmask(from, packet);
         self.handle(now, from, packet, Host::handle_verified_packet)
+    }
+
+    /// Nobody on the LAN is a proxy, and beyond the link only the one that has been announced: he believes what comes from
+    /// here, as this one believes him.
+    fn unmask(&self, from: Side, packet: &mut [u8]) {
+        if from == Side::Link && self.peer == Peer::Known {
+            return;
+        }
+        let Ok(view) = ip::View::parse(packet) else { return };
+        let Ok(tcp) = segment::View::parse(view.payload()) else { return };
+        if view.protocol() == ip::Protocol::TCP && tcp.flags().has(Flags::SYN) {
+            let header_len = ip::header_len(&view);
+            segment::hide_proxy(&mut packet[header_len..]);
+        }
     }
 
     fn handle(
@@ -197,8 +230,9 @@ impl Proxy {
         let local = SocketAddr::new(view.dst(), tcp.dst_port());
         let flags = tcp.flags();
         let kind = flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0;
-        let host = &mut self.hosts[from as usize];
-        match host.find(local, remote) {
+        // A SYN may begin a new connection between the ends of one that is over.
+        let found = self.hosts[from as usize].find(local, remote);
+        match found.filter(|&id| kind != Flags::SYN.0 || !self.is_over(from, id)) {
             Some(id) => {
                 self.note_dscp(from, id, view.dscp(), &tcp);
                 self.hand_on_keep_alive(now, from, id, &tcp);
@@ -221,6 +255,11 @@ impl Proxy {
         };
         self.work(now);
         taken
+    }
+
+    fn is_over(&self, side: Side, id: ConnectionId) -> bool {
+        let state = self.hosts[side as usize].connection(id).map(tcp::Connection::state);
+        matches!(state, None | Some(State::Closed | State::TimeWait))
     }
 
     /// Whether the proxy takes up a connection that begins with this SYN.

@@ -4,52 +4,15 @@ mod chain;
 
 use base::wire::icmp::{Cause, Report};
 use base::wire::ip::{self, Ecn, Protocol};
-use base::wire::tcp::{Flags, Options, Repr, View};
-use base::{Duration, Instant, Packet, Rng, SeqNum};
-use chain::{CLIENT, Chain, SERVER, Setup, address, stream};
+use base::wire::tcp::{Flags, Options, View};
+use base::{Duration, Instant, Rng};
+use chain::packets::{NOW, packet, plain_syn, sent, syn};
+use chain::{CLIENT, Chain, Setup, address, stream};
 use longhaul_pep::{Acknowledgement, Config, Proxy, Side, Verdict};
 use tcp::{Failure, TcpConfig};
 
-const NOW: Instant = Instant::ZERO;
-
 fn proxy(config: Config) -> Proxy {
     Proxy::new(config, &mut Rng::named(1, "proxy"))
-}
-
-fn packet(protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let header = ip::Repr::new(address(CLIENT), address(SERVER), protocol, Ecn::NotEct, payload.len());
-    let mut packet = vec![0; header.header_len()];
-    header.emit(&mut packet);
-    packet.extend_from_slice(payload);
-    packet
-}
-
-/// A SYN from `port` of the client, or of another host, to port 80 of the server.
-fn syn(from: &str, port: u16, options: Options) -> Vec<u8> {
-    let (src, dst) = (address(from), address(if from.contains(':') { "2001:db8::7" } else { SERVER }));
-    let repr = Repr {
-        src_port: port,
-        dst_port: 80,
-        seq: SeqNum(1000),
-        ack: SeqNum(0),
-        flags: Flags::SYN,
-        window: 65_535,
-        urgent: 0,
-        options,
-    };
-    let header = ip::Repr::new(src, dst, Protocol::TCP, Ecn::NotEct, repr.header_len());
-    let mut packet = vec![0; header.header_len() + repr.header_len()];
-    header.emit(&mut packet);
-    repr.emit(&mut packet[header.header_len()..], src, dst);
-    packet
-}
-
-fn plain_syn(port: u16) -> Vec<u8> {
-    syn(CLIENT, port, Options { mss: Some(1460), ..Options::default() })
-}
-
-fn sent(proxy: &mut Proxy, to: Side) -> Vec<Packet> {
-    core::iter::from_fn(|| proxy.poll_transmit(NOW, to)).collect()
 }
 
 #[test]
@@ -69,7 +32,7 @@ fn what_is_no_tcp_passes() {
     ];
     for side in Side::ALL {
         for other in &others {
-            assert_eq!(proxy.handle_packet(NOW, side, other), Verdict::Pass, "{other:?}");
+            assert_eq!(proxy.handle_packet(NOW, side, &mut other.clone()), Verdict::Pass, "{other:?}");
             assert!(sent(&mut proxy, side).is_empty() && sent(&mut proxy, side.other()).is_empty());
         }
     }
@@ -84,7 +47,7 @@ fn connections_that_it_does_not_know_pass() {
     {
         let mut packet = plain_syn(7);
         packet[20 + 13] = flags.0;
-        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &packet), Verdict::Pass, "{flags:?}");
+        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut packet), Verdict::Pass, "{flags:?}");
     }
     assert!(sent(&mut proxy, Side::Lan).is_empty() && proxy.host(Side::Lan).is_empty());
 }
@@ -99,7 +62,7 @@ fn authenticated_connections_pass() {
         // In place of the window scale: an option of that kind and no value.
         packet[44..48].copy_from_slice(&[kind, 2, 1, 1]);
         assert!(View::parse(&packet[20..]).unwrap().options().authenticated);
-        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &packet), Verdict::Pass);
+        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut packet), Verdict::Pass);
     }
     assert_eq!(proxy.counters().passed_by_rule, 2);
 }
@@ -113,10 +76,10 @@ fn rules_and_limits_let_pass() {
     .unwrap();
     let mut proxy = proxy(config);
     let other = syn("10.9.0.1", 5, Options::default());
-    assert_eq!(proxy.handle_packet(NOW, Side::Lan, &other), Verdict::Pass);
+    assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut other.clone()), Verdict::Pass);
     // A flood of SYNs holds three places and nothing else.
     let verdicts: Vec<Verdict> =
-        (1..=1000).map(|port| proxy.handle_packet(NOW, Side::Lan, &plain_syn(port))).collect();
+        (1..=1000).map(|port| proxy.handle_packet(NOW, Side::Lan, &mut plain_syn(port))).collect();
     assert!(verdicts[..3].iter().all(|it| *it == Verdict::Taken));
     assert!(verdicts[3..].iter().all(|it| *it == Verdict::Pass));
     assert_eq!(proxy.counters().passed_for_want_of_room, 997);
@@ -132,7 +95,7 @@ fn rules_and_limits_let_pass() {
         }
     }
     assert_eq!((proxy.memory(), proxy.host(Side::Lan).len()), (0, 0));
-    assert_eq!(proxy.handle_packet(now, Side::Lan, &plain_syn(5000)), Verdict::Taken);
+    assert_eq!(proxy.handle_packet(now, Side::Lan, &mut plain_syn(5000)), Verdict::Taken);
 }
 
 #[test]
@@ -181,7 +144,7 @@ fn addresses_and_marks_are_kept() {
             let sum = base::wire::checksum::Sum::of(&packet[..20]).finish();
             packet[10..12].copy_from_slice(&sum.to_be_bytes());
         }
-        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &packet), Verdict::Taken);
+        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut packet), Verdict::Taken);
         let out = sent(&mut proxy, Side::Link);
         let (before, after) = (ip::View::parse(&packet).unwrap(), ip::View::parse(&out[0]).unwrap());
         assert_eq!((before.src(), before.dst()), (after.src(), after.dst()));
@@ -197,9 +160,9 @@ fn addresses_and_marks_are_kept() {
 fn who_waits_is_told_that_there_is_no_way() {
     let (mut near, mut far) = (proxy(Config::default()), proxy(Config::default()));
     let call = plain_syn(4000);
-    assert_eq!(near.handle_packet(NOW, Side::Lan, &call), Verdict::Taken);
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut call.clone()), Verdict::Taken);
     let over = sent(&mut near, Side::Link);
-    assert_eq!(far.handle_packet(NOW, Side::Link, &over[0]), Verdict::Taken);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut over[0].clone()), Verdict::Taken);
     let out = sent(&mut far, Side::Lan);
     assert_ne!(out[0][24..28], call[24..28], "a number of the proxy's own");
     // Host unreachable, quoting the header and 8 bytes.
@@ -212,9 +175,9 @@ fn who_waits_is_told_that_there_is_no_way() {
     let mut report = vec![0; 20];
     header.emit(&mut report);
     report.extend(message);
-    assert_eq!(far.handle_packet(NOW, Side::Lan, &report), Verdict::Taken);
+    assert_eq!(far.handle_packet(NOW, Side::Lan, &mut report), Verdict::Taken);
     let back = sent(&mut far, Side::Link);
-    assert_eq!(near.handle_packet(NOW, Side::Link, &back[0]), Verdict::Taken);
+    assert_eq!(near.handle_packet(NOW, Side::Link, &mut back[0].clone()), Verdict::Taken);
     let told = sent(&mut near, Side::Lan);
     let view = ip::View::parse(&told[0]).unwrap();
     let told = Report::parse(&view).unwrap().unwrap();
@@ -225,7 +188,7 @@ fn who_waits_is_told_that_there_is_no_way() {
     other[22..24].fill(0);
     let sum = base::wire::checksum::Sum::of(&other[20..]).finish();
     other[22..24].copy_from_slice(&sum.to_be_bytes());
-    assert_eq!(far.handle_packet(NOW, Side::Lan, &other), Verdict::Pass);
+    assert_eq!(far.handle_packet(NOW, Side::Lan, &mut other.clone()), Verdict::Pass);
 }
 
 /// A client asks by keep-alives whether a silent server is still there; when it is not, the client learns it.

@@ -2,10 +2,13 @@
 
 mod chain;
 
-use base::{Duration, Instant};
-use chain::{Chain, Setup, stream};
-use longhaul_pep::{Acknowledgement, Config};
-use tcp::{Failure, TcpConfig};
+use base::wire::ip;
+use base::wire::tcp::Flags;
+use base::{Duration, Instant, SeqNum};
+use chain::packets::{header, segment};
+use chain::{CLIENT, Chain, SERVER, Setup, stream};
+use longhaul_pep::{Acknowledgement, Config, Side, Verdict};
+use tcp::{Failure, State, TcpConfig};
 
 fn end_to_end() -> Setup {
     let config = Config { ack: Acknowledgement::EndToEnd, ..Config::default() };
@@ -190,4 +193,67 @@ fn hosts_of_all_kinds_are_served() {
             both_ways(&Setup { host: host.clone(), loss: 0.01, ..setup }, 100_000);
         }
     }
+}
+
+/// End to end: a caller that has died and come back answers with what was acknowledged to it, which is less than has come.
+#[test]
+fn a_reset_at_what_was_acknowledged_is_one() {
+    let setup = end_to_end();
+    let mut chain = Chain::new(&setup);
+    chain.listen(80, &setup.host);
+    let id = chain.connect(80, &setup.host);
+    chain.run(Duration::from_secs(5), |chain| chain.server_saw().connected_at.is_some());
+    chain.lose(1.0);
+    chain.client.write(chain.now, id, &stream(1, 5000)).unwrap();
+    chain.run(Duration::from_secs(6), |_| false);
+    let now = chain.now;
+    let near = chain.proxies[0].as_mut().unwrap();
+    let (_, caller) = near.host(Side::Lan).connections().next().unwrap();
+    assert_eq!((caller.readable(), caller.state()), (0, State::Established));
+    assert_eq!(caller.statistics().bytes_received, 5000);
+    let (first, port) = (caller.offer().unwrap().initial_sequence, caller.remote().port());
+    for (seq, state) in
+        [(first, State::Established), (first + 2, State::Established), (first + 1, State::Closed)]
+    {
+        let mut reset = segment((CLIENT, SERVER), &header((port, 80), seq, SeqNum(0), Flags::RST), &[]);
+        let _ = near.handle_packet(now, Side::Lan, &mut reset);
+        let (_, caller) = near.host(Side::Lan).connections().next().unwrap();
+        assert_eq!(caller.state(), state, "{seq:?}");
+    }
+    // What it had said arrives, and then the reset.
+    chain.lose(0.0);
+    chain.run(Duration::from_secs(120), |chain| chain.server_saw().failed.is_some());
+    assert_eq!((chain.server_saw().failed, chain.server_saw().read.len()), (Some(Failure::Reset), 5000));
+}
+
+/// A SYN between the ends of a connection that is over is a new caller's, with a mark and a room of its own.
+#[test]
+fn ports_are_used_again() {
+    let setup = Setup {
+        near: Some(Config { answer: longhaul_pep::Answer::Never, ..Config::default() }),
+        ..Setup::default()
+    };
+    let mut chain = Chain::new(&setup);
+    chain.listen(80, &setup.host);
+    let id = chain.connect(80, &setup.host);
+    chain.run(Duration::from_secs(5), |chain| chain.saw(id).connected_at.is_some());
+    let at_server = chain.server_saw().id.unwrap();
+    chain.server.finish(chain.now, at_server).unwrap();
+    chain.run(Duration::from_secs(7), |chain| chain.saw(id).finished);
+    chain.client.finish(chain.now, id).unwrap();
+    chain.run(Duration::from_secs(9), |_| false);
+    let now = chain.now;
+    let near = chain.proxies[0].as_mut().unwrap();
+    let (_, over) = near.host(Side::Lan).connections().next().unwrap();
+    assert_eq!(over.state(), State::TimeWait);
+    let (seq, port) = (over.offer().unwrap().initial_sequence + 1_000_000, over.remote().port());
+    let mut call = segment((CLIENT, SERVER), &header((port, 80), seq, SeqNum(0), Flags::SYN), &[]);
+    call[1] = 46 << 2;
+    let sum =
+        base::wire::checksum::update(u16::from_be_bytes([call[10], call[11]]), 0x4500, 0x4500 + (46 << 2));
+    call[10..12].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(near.handle_packet(now, Side::Lan, &mut call), Verdict::Taken);
+    let out = near.poll_transmit(now, Side::Link).unwrap();
+    assert_eq!(ip::View::parse(&out).unwrap().dscp(), 46);
+    assert_eq!(near.counters().split, 2);
 }

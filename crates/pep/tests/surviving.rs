@@ -4,7 +4,7 @@ mod chain;
 
 use base::{Duration, Instant, Rng};
 use chain::{Chain, Setup, stream};
-use longhaul_pep::{Acknowledgement, Config, Proxy};
+use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy};
 use tcp::Failure;
 
 fn setup(ack: Acknowledgement) -> Setup {
@@ -15,7 +15,9 @@ fn setup(ack: Acknowledgement) -> Setup {
 /// Replaces the proxy of gateway `which`; the other one hears of it.
 fn kill(chain: &mut Chain, which: usize, setup: &Setup) {
     let config = [&setup.near, &setup.far][which].clone().unwrap();
-    chain.proxies[which] = Some(Proxy::new(config, &mut Rng::named(99, "reborn")));
+    let mut reborn = Proxy::new(config, &mut Rng::named(99, "reborn"));
+    reborn.set_peer(Peer::Known, ETHERNET_MSS);
+    chain.proxies[which] = Some(reborn);
     let now = chain.now;
     if let Some(other) = &mut chain.proxies[1 - which] {
         other.on_peer_restarted(now);
@@ -87,4 +89,58 @@ fn locally_acknowledged_connections_break_and_say_so() {
         chain.run(Duration::from_secs(20_000), |_| false);
         chain.expect_no_connections();
     }
+}
+
+/// A link that is dark for a while breaks nothing that would not break without a proxy.
+#[test]
+fn connections_outlast_a_dark_link() {
+    for (ack, up) in
+        [(Acknowledgement::Local, true), (Acknowledgement::Local, false), (Acknowledgement::EndToEnd, true)]
+    {
+        let setup = setup(ack);
+        let mut chain = Chain::new(&setup);
+        chain.listen(80, &setup.host);
+        let id = chain.connect(80, &setup.host);
+        chain.run(Duration::from_secs(20), |chain| chain.server_saw().connected_at.is_some());
+        let (data, at_server) = (stream(7, 200_000), chain.server_saw().id.unwrap());
+        let now = chain.now;
+        let (sender, at) = if up { (&mut chain.client, id) } else { (&mut chain.server, at_server) };
+        assert_eq!(sender.write(now, at, &data), Ok(data.len()));
+        let _ = sender.finish(now, at);
+        let begun = now.saturating_since(Instant::ZERO);
+        chain.run(begun + Duration::from_millis(700), |_| false);
+        chain.lose(1.0);
+        chain.run(begun + Duration::from_secs(120), |_| false);
+        chain.lose(0.0);
+        chain.run(begun + Duration::from_secs(400), |_| false);
+        let receiver = if up { chain.server_saw() } else { chain.saw(id) };
+        assert!(
+            receiver.read == data && receiver.finished,
+            "{ack:?}, up {up}: {} bytes",
+            receiver.read.len()
+        );
+    }
+}
+
+/// A gateway that dies and stays dead: who sends is told when the proxy near him gives up, about when he would have himself.
+#[test]
+fn who_sends_to_a_dead_gateway_is_told() {
+    let mut told = Vec::new();
+    for split in [false, true] {
+        let mut setup = setup(Acknowledgement::Local);
+        if !split {
+            (setup.near, setup.far) = (None, None);
+        }
+        let mut chain = Chain::new(&setup);
+        chain.listen(80, &setup.host);
+        let id = chain.connect(80, &setup.host);
+        chain.run(Duration::from_secs(20), |chain| chain.server_saw().connected_at.is_some());
+        chain.lose(1.0);
+        let start = chain.now;
+        assert_eq!(chain.client.write(chain.now, id, &stream(7, 1000)), Ok(1000));
+        chain.run(Duration::from_secs(5000), |chain| chain.saw(id).failed.is_some());
+        assert_eq!(chain.saw(id).failed, Some(if split { Failure::Reset } else { Failure::TimedOut }));
+        told.push(chain.now.saturating_since(start).as_millis() / 1000);
+    }
+    assert!(told[1] <= told[0] && told[1] > 100, "{told:?} s without and with proxies");
 }

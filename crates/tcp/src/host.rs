@@ -381,7 +381,7 @@ impl Host {
             entry.eventful = true;
             self.eventful.push_back(slot);
         }
-        if entry.half_open && connection.state() != State::SynReceived {
+        if entry.half_open && !connection.is_half_open() {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }

@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::IpAddr;
 use core::ops::BitOr;
 
-use super::checksum::Sum;
+use super::checksum::{self, Sum};
 use super::ip::Protocol;
 use super::{Malformed, be16, be32, put16, put32, require};
 use crate::seq::SeqNum;
@@ -271,6 +271,39 @@ impl Options {
         }
     }
 }
+
+/// Replaces what a proxy says of itself in the options of `segment`, the payload of an IP packet, by NOPs. Any checksum stays as
+/// right as it was; bytes that are no TCP segment stay as they are.
+pub fn hide_proxy(segment: &mut [u8]) {
+    let Ok(view) = View::parse(segment) else { return };
+    let mut at = HEADER_LEN;
+    let end = view.header_len();
+    while at + 1 < end {
+        let (kind, len) = (segment[at], usize::from(segment[at + 1]));
+        match kind {
+            END => return,
+            NOP => at += 1,
+            _ if len < 2 || at + len > end => return,
+            EXPERIMENT if len >= 4 && be16(segment, at + 2) == PROXY => {
+                (at..at + len).for_each(|at| replace(segment, at, NOP));
+                at += len;
+            }
+            _ => at += len,
+        }
+    }
+}
+
+/// Changes a byte of a header, and the checksum with it.
+fn replace(segment: &mut [u8], at: usize, byte: u8) {
+    let word = at & !1;
+    let old = be16(segment, word);
+    segment[at] = byte;
+    let sum = checksum::update(be16(segment, CHECKSUM), old, be16(segment, word));
+    put16(segment, CHECKSUM, sum);
+}
+
+/// Where a header has its checksum.
+const CHECKSUM: usize = 16;
 
 /// A checked TCP segment: the header fits the bytes. The checksum is not verified here.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use pep::Side;
 
 use super::congestion::Congestion;
 use super::splitting::{Splitting, write};
-use super::{Gateway, TURN, Traffic};
+use super::{Gateway, TURN, Traffic, pairing};
 use crate::session::{Arrival, Event, Kind, Rejection, Session};
 use crate::survey::Survey;
 use crate::tun::Tun;
@@ -53,6 +53,12 @@ impl Gateway {
                     survey.reports.on_received(datagram.len() as u64);
                 }
                 let arrival = match result {
+                    Ok(Some(Arrival { kind: Kind::Control(pairing::KIND), payload, .. })) => {
+                        if let Some(splitting) = splitting {
+                            splitting.handle_pairing(now, &datagram[payload]);
+                        }
+                        return;
+                    }
                     Ok(Some(Arrival { kind: Kind::Control(kind), payload, .. })) => {
                         if !survey.handle_control(now, kind, &datagram[payload]) {
                             rejected.increment(Rejection::UnknownControl.counter());

@@ -6,7 +6,7 @@ use base::{Duration, Instant, Packet};
 use link::{Demand, Full, Marks, Treatment};
 use pep::Side;
 
-use super::{Gateway, TURN};
+use super::{Gateway, TURN, pairing};
 use crate::carrier::{Path, Sent};
 use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 
@@ -69,6 +69,9 @@ impl Gateway {
             while let Some((kind, body)) = self.survey.poll_control(now) {
                 self.session.send_control(now, kind, &body);
             }
+            if let Some(body) = self.splitting.as_mut().and_then(|it| it.poll_pairing(now)) {
+                self.session.send_control(now, pairing::KIND, &body);
+            }
         }
         while let Some((to, datagram)) = self.session.poll_transmit() {
             self.count_sent(1, datagram.len());
@@ -86,6 +89,10 @@ impl Gateway {
             && !self.blocked
         {
             self.flush(now, to);
+        }
+        // What has left has made room, of which senders on the LAN are to hear.
+        if let Some(splitting) = &mut self.splitting {
+            splitting.flush(now, &mut self.tun, &mut self.traffic);
         }
     }
 

@@ -2,10 +2,11 @@
 
 use base::{Instant, Packet, Rng};
 use link::{Endpoint, Entry, Treatment};
-use pep::{Proxy, Side};
+use pep::{Peer, Proxy, Side};
 use serde_json::{Value, json};
 
 use super::Traffic;
+use super::pairing::Pairing;
 use crate::config::Config;
 use crate::random::Random;
 use crate::splitting;
@@ -15,6 +16,9 @@ use crate::tun::{Tun, Written};
 #[derive(Debug)]
 pub(super) struct Splitting {
     proxy: Proxy,
+    pairing: Pairing,
+    /// Bytes of the longest segment between two proxies: a packet that the link carries whole.
+    longest_segment: u16,
 }
 
 impl Splitting {
@@ -23,10 +27,37 @@ impl Splitting {
         let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
         let mut proxy = Proxy::new(config.pep.clone()?, &mut rng);
         proxy.set_mtu(config.tun.mtu.0 as u16);
-        // A segment between the two proxies is a packet that the link carries whole.
         let packet = config.super_segment().unwrap_or(config.tun.mtu.0);
-        proxy.set_link_mss((packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16);
-        Some(Box::new(Self { proxy }))
+        let longest_segment = (packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16;
+        let mut splitting = Self { proxy, pairing: Pairing::new(), longest_segment };
+        splitting.tell_proxy();
+        Some(Box::new(splitting))
+    }
+
+    /// Tells the proxy who is at the other end of the link.
+    fn tell_proxy(&mut self) {
+        let peer = self.pairing.peer();
+        if peer != self.proxy.peer() {
+            self.proxy.set_peer(peer, self.longest_segment);
+        }
+    }
+
+    /// Takes what the other gateway says of its proxy.
+    pub(super) fn handle_pairing(&mut self, now: Instant, body: &[u8]) {
+        self.pairing.handle(now, body);
+        self.tell_proxy();
+    }
+
+    /// What there is to say to the other gateway of this proxy.
+    pub(super) fn poll_pairing(&mut self, now: Instant) -> Option<[u8; 1]> {
+        let says = self.pairing.poll(now);
+        self.tell_proxy();
+        says
+    }
+
+    /// When [`Splitting::poll_pairing`] wants to be called, if the other gateway is there.
+    pub(super) const fn pairing_timeout(&self) -> Option<Instant> {
+        self.pairing.poll_timeout()
     }
 
     /// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
@@ -36,6 +67,9 @@ impl Splitting {
 
     /// Hands what the proxy has for the LAN to the device.
     pub(super) fn flush(&mut self, now: Instant, tun: &mut Tun, traffic: &mut Traffic) {
+        if !self.proxy.may_transmit(Side::Lan) {
+            return;
+        }
         splitting::write_trains(&mut self.proxy, now, Side::Lan, tun, |written| {
             count(written, traffic);
         });
@@ -74,6 +108,8 @@ impl Splitting {
 
     /// The other gateway has started afresh, and its proxy knows of no connection.
     pub(super) fn on_peer_restarted(&mut self, now: Instant) {
+        self.pairing = Pairing::new();
+        self.tell_proxy();
         self.proxy.on_peer_restarted(now);
     }
 
@@ -82,6 +118,7 @@ impl Splitting {
         let connections = |side| self.proxy.host(side).len();
         let mut status = json!({
             "connections": { "lan": connections(Side::Lan), "link": connections(Side::Link) },
+            "peer": self.proxy.peer() == Peer::Known,
             "memory": Side::ALL.map(|side| self.proxy.host(side).held()).iter().sum::<usize>(),
         });
         for (name, count) in self.proxy.counters().named() {

@@ -194,12 +194,12 @@ fn hand_over(
 /// Takes the packets that are ready at an endpoint and sends them out at its port; how many.
 fn take_packets(cx: &mut Context<'_>, end: &mut LinkEnd, probe: Option<&Probe>, port: Port) -> u64 {
     let (mut count, now) = (0, cx.now());
-    while let Some(packet) = end.endpoint.poll_packet() {
+    while let Some(mut packet) = end.endpoint.poll_packet() {
         count += 1;
         if let Some(probe) = probe {
             probe.packet(now, PacketStep::Delivered, &packet);
         }
-        if !end.splitter.takes(now, Side::Link, &packet) {
+        if !end.splitter.takes(now, Side::Link, &mut packet) {
             cx.send(port, packet);
         }
     }

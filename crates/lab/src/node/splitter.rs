@@ -16,7 +16,7 @@ impl Splitter {
     }
 
     /// Whether a packet from one side was the proxy's.
-    pub(super) fn takes(&mut self, now: Instant, from: Side, packet: &Packet) -> bool {
+    pub(super) fn takes(&mut self, now: Instant, from: Side, packet: &mut Packet) -> bool {
         self.0.as_mut().is_some_and(|proxy| proxy.handle_packet(now, from, packet) == Verdict::Taken)
     }
 

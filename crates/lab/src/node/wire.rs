@@ -132,17 +132,17 @@ impl WireEnd {
     }
 
     /// Takes a packet from the node at the end.
-    fn accept(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+    fn accept(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
         let now = cx.now();
-        if !self.splitter.takes(now, Side::Lan, &packet) {
+        if !self.splitter.takes(now, Side::Lan, &mut packet) {
             self.enqueue(now, packet);
         }
         self.serve_proxy(cx, port);
     }
 
     /// Takes a packet from the line.
-    fn deliver(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
-        if self.splitter.takes(cx.now(), Side::Link, &packet) {
+    fn deliver(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
+        if self.splitter.takes(cx.now(), Side::Link, &mut packet) {
             self.serve_proxy(cx, port);
         } else {
             cx.send(port, packet);

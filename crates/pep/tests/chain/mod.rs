@@ -3,11 +3,13 @@
 //! The link delays, loses and shapes; it takes packets from a proxy when it is free.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod packets;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
-use longhaul_pep::{Config, Proxy, Side, Verdict};
+use longhaul_pep::{Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 use tcp::{ConnectionId, Event, Failure, Host, TcpConfig};
 
 /// Places in the chain, from the client to the server.
@@ -105,7 +107,12 @@ impl Default for Setup {
 impl Chain {
     pub fn new(setup: &Setup) -> Self {
         let mut rng = Rng::named(setup.seed, "chain");
-        let mut proxy = |config: &Option<Config>| config.clone().map(|config| Proxy::new(config, &mut rng));
+        let peer = if setup.near.is_some() && setup.far.is_some() { Peer::Known } else { Peer::Nobody };
+        let mut proxy = |config: &Option<Config>| {
+            let mut proxy = Proxy::new(config.clone()?, &mut rng);
+            proxy.set_peer(peer, ETHERNET_MSS);
+            Some(proxy)
+        };
         let proxies = [proxy(&setup.near), proxy(&setup.far)];
         let mut ways = BTreeMap::new();
         let places = [Place::Client, Place::Near, Place::Far, Place::Server];
@@ -222,7 +229,7 @@ impl Chain {
         self.settle();
     }
 
-    fn arrive(&mut self, from: Place, to: Place, packet: Packet) {
+    fn arrive(&mut self, from: Place, to: Place, mut packet: Packet) {
         self.packets += 1;
         let now = self.now;
         let (index, side) = match (from, to) {
@@ -241,7 +248,7 @@ impl Chain {
         };
         let verdict = self.proxies[index]
             .as_mut()
-            .map_or(Verdict::Pass, |proxy| proxy.handle_packet(now, side, &packet));
+            .map_or(Verdict::Pass, |proxy| proxy.handle_packet(now, side, &mut packet));
         if verdict == Verdict::Pass {
             let next = match (from, to) {
                 (Place::Client, _) => Place::Far,

@@ -120,6 +120,11 @@ impl Connection {
             && segment.ack == self.sender.space.number(ORIGIN + 1)
     }
 
+    /// Whether nobody has answered the first SYNs.
+    fn is_unheard(&self) -> bool {
+        self.state == State::SynSent && self.sender.retries >= 2
+    }
+
     /// Takes part in what a host's connections share; before its handshake is over.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
         self.sender.join(now, &self.config, self.remote.ip, ensemble);
@@ -168,7 +173,8 @@ impl Connection {
             mss: Some(self.receiver.mss),
             window_scale: self.negotiated.scaling.then_some(self.receiver.window_shift),
             sack_permitted: self.negotiated.sack,
-            proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired),
+            // Somebody between may drop what it does not know.
+            proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
             ..Options::default()
         };
         let early = self.early_data();

@@ -91,6 +91,11 @@ impl Connection {
         self.proxied.is(HELD)
     }
 
+    /// Whether the peer has yet to prove that it received the answer to its SYN.
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.state == State::SynReceived || (self.proxied.is(UNCONFIRMED) && self.state != State::Closed)
+    }
+
     /// Sends with this code point from now on.
     pub const fn set_dscp(&mut self, dscp: u8) {
         self.proxied.dscp = dscp;

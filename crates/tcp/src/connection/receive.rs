@@ -63,7 +63,9 @@ impl Connection {
             return Err(Discard::SynChallenged);
         }
         self.check_timestamp(now, segment, len)?;
-        if !self.receiver.accepts(start, len) {
+        // An end that has forgotten the connection has its number from our acknowledgement, which may lie before.
+        let resets = flags.has(Flags::RST) && start == self.receiver.acknowledged();
+        if !resets && !self.receiver.accepts(start, len) {
             return self.refuse(now, segment, flags, len);
         }
         if flags.has(Flags::RST) {
@@ -140,7 +142,7 @@ impl Connection {
 
     /// RFC 5961 (3.2).
     fn handle_reset(&mut self, now: Instant, segment: &tcp::Repr, start: u64) -> Result<(), Discard> {
-        if start != self.receiver.nxt() {
+        if start != self.receiver.nxt() && start != self.receiver.acknowledged() {
             self.challenge(now);
             return Err(Discard::ResetChallenged(segment.seq));
         }

@@ -4,12 +4,14 @@ use core::fmt;
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use base::Rng;
 use rustc_hash::FxHashMap;
 use siphasher::sip::SipHasher13;
 
 use super::listener::Listener;
+use crate::config::TcpConfig;
 
 /// What tells the connections of one host apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -155,8 +157,12 @@ impl Ports {
     }
 
     /// Registers who listens at all ports that nobody else does.
-    pub(super) fn listen_everywhere(&mut self, listener: Listener) {
-        self.everywhere = Some(listener);
+    /// With other settings, those that are half open still count.
+    pub(super) fn listen_everywhere(&mut self, config: Arc<TcpConfig>) {
+        match &mut self.everywhere {
+            Some(listener) => listener.config = config,
+            None => self.everywhere = Some(Listener::new(config)),
+        }
     }
 
     pub(super) fn listener(&mut self, port: u16) -> Option<&mut Listener> {

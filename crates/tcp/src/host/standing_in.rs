@@ -32,8 +32,8 @@ impl Host {
     /// Takes up connections to any port with these settings, `limits.backlog` half-open ones at once. Each begins with
     /// [`Event::Asked`](crate::Event::Asked), and its SYN is answered when it is [admitted](Connection::admit).
     pub fn listen_everywhere(&mut self, config: &TcpConfig) {
-        let listener = Listener::new(self.shared(config));
-        self.ports.listen_everywhere(listener);
+        let config = self.shared(config);
+        self.ports.listen_everywhere(config);
     }
 
     /// A SYN for somebody: the connection waits for the owner's word.

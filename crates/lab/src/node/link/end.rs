@@ -237,8 +237,8 @@ impl LinkEnd {
         &self.entry
     }
 
-    pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
-        if !self.splitter.takes(now, Side::Lan, &packet) {
+    pub(super) fn accept(&mut self, now: Instant, mut packet: Packet) {
+        if !self.splitter.takes(now, Side::Lan, &mut packet) {
             self.enqueue(now, packet);
         }
         self.feed(now);

@@ -1,0 +1,135 @@
+//! Whom a proxy takes for a proxy.
+
+mod chain;
+
+use std::collections::BTreeMap;
+
+use base::wire::ip;
+use base::wire::tcp::{Flags, Options, Repr, View};
+use base::{Duration, Rng, SeqNum};
+use chain::packets::{NOW, header, plain_syn, segment, sent, syn};
+use chain::{CLIENT, SERVER};
+use longhaul_pep::{Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
+
+fn proxy(config: Config, peer: Peer) -> Proxy {
+    let mut proxy = Proxy::new(config, &mut Rng::named(1, "proxy"));
+    proxy.set_peer(peer, ETHERNET_MSS);
+    proxy
+}
+
+/// The options of a SYN that says to be a proxy's.
+fn masked() -> Options {
+    Options { mss: Some(1460), window_scale: Some(7), proxy_mss: Some(9000), ..Options::default() }
+}
+
+fn options(packet: &[u8]) -> Options {
+    let view = ip::View::parse(packet).unwrap();
+    let tcp = View::parse(view.payload()).unwrap();
+    assert!(tcp.checksum_ok(view.src(), view.dst()));
+    tcp.options()
+}
+
+/// A SYN with data over the link: its data count before the handshake is over if it is a proxy's, and not if a stranger's.
+#[test]
+fn only_a_known_proxy_is_believed() {
+    for (peer, believed) in [(Peer::Nobody, false), (Peer::Possible, false), (Peer::Known, true)] {
+        let mut far = proxy(Config::default(), peer);
+        let repr = Repr { options: masked(), ..header((4000, 80), SeqNum(9), SeqNum(0), Flags::SYN) };
+        let mut call = segment((CLIENT, SERVER), &repr, b"words");
+        assert_eq!(far.handle_packet(NOW, Side::Link, &mut call), Verdict::Taken);
+        let (_, caller) = far.host(Side::Link).connections().next().unwrap();
+        assert_eq!(caller.is_paired(), believed, "{peer:?}");
+        assert_eq!(caller.statistics().bytes_received, if believed { 5 } else { 0 }, "{peer:?}");
+        assert_eq!(options(&sent(&mut far, Side::Lan)[0]).proxy_mss, None, "no host is told of proxies");
+    }
+}
+
+/// A proxy that does not know says what it is; the answer counts once it knows.
+#[test]
+fn an_answer_is_believed_of_a_known_proxy() {
+    for (before, by_then, says, believed) in [
+        (Peer::Nobody, Peer::Nobody, false, false),
+        (Peer::Possible, Peer::Possible, true, false),
+        (Peer::Possible, Peer::Known, true, true),
+        (Peer::Known, Peer::Nobody, true, false),
+    ] {
+        let mut near = proxy(Config::default(), before);
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+        let call = sent(&mut near, Side::Link).remove(0);
+        assert_eq!(options(&call).proxy_mss.is_some(), says, "{before:?}");
+        near.set_peer(by_then, ETHERNET_MSS);
+        let called = View::parse(&call[20..]).unwrap().seq();
+        let repr =
+            Repr { options: masked(), ..header((80, 4000), SeqNum(77), called + 1, Flags::SYN | Flags::ACK) };
+        let mut answer = segment((SERVER, CLIENT), &repr, &[]);
+        assert_eq!(near.handle_packet(NOW, Side::Link, &mut answer), Verdict::Taken);
+        let (_, called) = near.host(Side::Link).connections().next().unwrap();
+        assert_eq!(called.is_paired(), believed, "{before:?}, then {by_then:?}");
+    }
+}
+
+/// What passes from the LAN would be believed at the other end.
+#[test]
+fn hosts_of_the_lan_cannot_pass_for_a_proxy() {
+    let rule = "[[rule]]\naction = \"pass\"\nports = [80, 4000]";
+    for peer in [Peer::Nobody, Peer::Possible, Peer::Known] {
+        let mut near = proxy(base::config::parse("t", rule).unwrap(), peer);
+        for (flags, from) in [(Flags::SYN, CLIENT), (Flags::SYN | Flags::ACK, "2001:db8::9")] {
+            let to = if from == CLIENT { SERVER } else { "2001:db8::7" };
+            let repr = Repr { options: masked(), ..header((4000, 80), SeqNum(1), SeqNum(2), flags) };
+            let mut packet = segment((from, to), &repr, b"words");
+            assert_eq!(options(&packet), masked());
+            assert_eq!(near.handle_packet(NOW, Side::Lan, &mut packet), Verdict::Pass);
+            assert_eq!(options(&packet), Options { proxy_mss: None, ..masked() });
+        }
+    }
+}
+
+/// Somebody between may drop SYNs with options that he does not know.
+#[test]
+fn the_third_syn_says_nothing_of_proxies() {
+    let mut near = proxy(Config::default(), Peer::Known);
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+    let (mut said, mut now) = (Vec::new(), NOW);
+    while said.len() < 4 {
+        near.handle_timeout(now);
+        while let Some(packet) = near.poll_transmit(now, Side::Link) {
+            said.push(options(&packet).proxy_mss.is_some());
+        }
+        now = near.poll_timeout().unwrap();
+        assert!(now < NOW + Duration::from_secs(100));
+    }
+    assert_eq!(said, [true, true, false, false]);
+}
+
+/// Callers over the link whose servers answer, and who never acknowledge that: they hold the places of half-open connections.
+#[test]
+fn an_unconfirmed_caller_is_half_open() {
+    let config = Config { half_open: 3, ..Config::default() };
+    let mut far = proxy(config, Peer::Known);
+    let (mut verdicts, mut answers) = (Vec::new(), BTreeMap::new());
+    for port in 1..=6 {
+        verdicts.push(far.handle_packet(NOW, Side::Link, &mut syn(CLIENT, port, masked())));
+        let calls = |packet: &base::Packet| View::parse(&packet[20..]).unwrap().flags() == Flags::SYN;
+        let Some(call) = sent(&mut far, Side::Lan).into_iter().find(calls) else { continue };
+        let called = View::parse(&call[20..]).unwrap().seq();
+        let repr = header((80, port), SeqNum(77), called + 1, Flags::SYN | Flags::ACK);
+        let mut answer = segment((SERVER, CLIENT), &repr, &[]);
+        assert_eq!(far.handle_packet(NOW, Side::Lan, &mut answer), Verdict::Taken);
+        let answer = sent(&mut far, Side::Link).remove(0);
+        assert_eq!(options(&answer).proxy_mss, Some(ETHERNET_MSS));
+        answers.insert(port, View::parse(&answer[20..]).unwrap().seq());
+    }
+    let taken = |verdict: &&Verdict| **verdict == Verdict::Taken;
+    assert_eq!(verdicts.iter().take_while(taken).count(), 3, "{verdicts:?}");
+    far.set_peer(Peer::Nobody, ETHERNET_MSS);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut plain_syn(9)), Verdict::Pass, "they still count");
+    // Who acknowledges frees a place.
+    let (_, caller) = far.host(Side::Link).connections().next().unwrap();
+    let (own, port) = (caller.offer().unwrap().initial_sequence, caller.remote().port());
+    assert_eq!((own, verdicts.len()), (SeqNum(1000), 6));
+    let ack = answers[&port] + 1;
+    let mut packet = segment((CLIENT, SERVER), &header((port, 80), own + 1, ack, Flags::ACK), &[]);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut packet), Verdict::Taken);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut plain_syn(9)), Verdict::Taken);
+}
