@@ -53,6 +53,8 @@ impl Case {
 pub struct Options {
     /// The settings of the kernel's TCP.
     pub configuration: Configuration,
+    /// Largest socket buffers of the hosts, in bytes; the kernel's own defaults if none.
+    pub host_buffers: Option<u64>,
     /// Connections of each transfer, 1 or more.
     pub streams: u16,
     /// MTU of the TUN devices.
@@ -101,7 +103,7 @@ pub fn run(
 ) -> Result<Vec<Run>, TestbedError> {
     check_namespaces(&format!("lhbulk{}-probe", std::process::id()))?;
     let fastest = cases.iter().map(|case| case.rate.bits_in(options.duration) / 8).max().unwrap_or(0);
-    let content = content((fastest + BUFFERS) as usize);
+    let content = content((fastest + options.host_buffers.unwrap_or(0).max(BUFFERS)) as usize);
     // One is built at a time, so that building does not keep those that are under way from their time.
     let building = Mutex::new(());
     let work = |case: &Case, number, stop: &AtomicBool| {
@@ -141,6 +143,10 @@ impl<'a> Testbed<'a> {
         for room in [Room::Host1, Room::Host2] {
             let namespace = testbed.options.name.namespace(room);
             namespace.set_parameters(&options.configuration.parameters())?;
+            if let Some(most) = options.host_buffers {
+                let (read, write) = (format!("4096 131072 {most}"), format!("4096 16384 {most}"));
+                namespace.set_parameters(&[("ipv4/tcp_rmem", &read), ("ipv4/tcp_wmem", &write)])?;
+            }
         }
         Ok(testbed)
     }

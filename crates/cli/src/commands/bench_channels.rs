@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// The hosts' congestion control.
     #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
     controllers: Vec<Congestion>,
+    /// Largest socket buffers of the hosts, in MiB, instead of the kernel's own defaults (4 to send, 6 to receive).
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    host_buffers: Option<u64>,
     /// Connections of each download.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     streams: u16,
@@ -186,6 +189,7 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
         let configuration = Configuration { controller: congestion.controller(), sack: true, scaling: true };
         let options = Options {
             configuration,
+            host_buffers: args.host_buffers.map(|mebibytes| mebibytes << 20),
             streams: args.streams,
             mtu: MTU,
             carrier_mtu: testbed::ETHERNET_MTU,

@@ -125,6 +125,7 @@ fn measure(
     let transfers = cases.iter().map(transfer).collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
     let options = Options {
         configuration: args.configuration,
+        host_buffers: None,
         streams: 1,
         mtu: MTU,
         carrier_mtu: CARRIER_MTU,

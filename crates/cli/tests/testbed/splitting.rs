@@ -233,6 +233,7 @@ fn two_thousand_connections_at_once() {
     for room in ["gw1", "gw2"] {
         let pep = &testbed.status(room)["pep"];
         assert_eq!((&pep["split"], &pep["connections"]["lan"]), (&COUNT.into(), &COUNT.into()), "{pep}");
+        assert_eq!(pep["peer"], true, "the gateways have told each other of their proxies");
         let each = pep["memory"].as_u64().unwrap() / COUNT as u64;
         assert!(each < 16 * 1024, "{each} bytes for an idle connection");
     }
