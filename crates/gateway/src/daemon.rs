@@ -312,6 +312,9 @@ impl Gateway {
             self.silence_told = SILENCE;
         }
         let silence = now.saturating_since(self.silent_since);
+        if let Some(splitting) = &mut self.splitting {
+            splitting.note_silence(now, silence);
+        }
         if silence >= self.silence_told && self.session.called().is_some() {
             self.silence_told = self.silence_told.saturating_mul(4);
             notify(Notice::Unanswered { peer: self.session.called(), silence });

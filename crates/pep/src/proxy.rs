@@ -239,6 +239,7 @@ impl Proxy {
             }
             None if kind == Flags::SYN.0 => {
                 if !self.takes_up(remote, local, &tcp) {
+                    self.make_way(from, (local, remote));
                     return Verdict::Pass;
                 }
                 self.calling_dscp = view.dscp();
@@ -249,12 +250,24 @@ impl Proxy {
             Err(tcp::host::Discard::NoConnection(_)) => Verdict::Pass,
             Err(tcp::host::Discard::BacklogFull(_) | tcp::host::Discard::NoMemory(_)) => {
                 self.counters.passed_for_want_of_room += 1;
+                self.make_way(from, (local, remote));
                 Verdict::Pass
             }
             _ => Verdict::Taken,
         };
         self.work(now);
         taken
+    }
+
+    /// A new connection between these passes: what is left of one that is over would take its packets.
+    fn make_way(&mut self, from: Side, (local, remote): (SocketAddr, SocketAddr)) {
+        for (side, ends) in [(from, (local, remote)), (from.other(), (remote, local))] {
+            if let Some(id) = self.hosts[side as usize].find(ends.0, ends.1)
+                && self.is_over(side, id)
+            {
+                self.hosts[side as usize].forget(id);
+            }
+        }
     }
 
     fn is_over(&self, side: Side, id: ConnectionId) -> bool {
@@ -270,7 +283,7 @@ impl Proxy {
         }
         // The twin needs a place too.
         let most = self.config.connections as usize;
-        if self.hosts.iter().any(|host| host.len() >= most || !host.has_room()) {
+        if self.hosts.iter().any(|host| host.live() >= most || !host.has_room()) {
             self.counters.passed_for_want_of_room += 1;
             return false;
         }
@@ -290,7 +303,7 @@ impl Proxy {
         }
     }
 
-    /// The proxy at the other end of the link has started afresh: it knows of no connection. What was acknowledged end to end
+    /// The proxy at the other end of the link has started afresh, or is taken for dead: it knows of no connection. What was acknowledged end to end
     /// the hosts can go on with by themselves; other connections have lost what it held, and break.
     pub fn on_peer_restarted(&mut self, now: Instant) {
         for side in Side::ALL {

@@ -2,9 +2,11 @@
 
 mod chain;
 
-use base::{Duration, Instant, Rng};
-use chain::{Chain, SERVER, Setup, address, stream};
-use longhaul_pep::{Answer, Config};
+use base::wire::tcp::{Flags, View};
+use base::{Duration, Instant, Rng, SeqNum};
+use chain::packets::{NOW, header, plain_syn, segment, sent};
+use chain::{CLIENT, Chain, SERVER, Setup, address, stream};
+use longhaul_pep::{Answer, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 use tcp::{ConnectionId, Failure, Host, TcpConfig};
 
 fn at_ms(ms: u64) -> Instant {
@@ -140,4 +142,42 @@ fn silence_stays_silence() {
     let proxy = chain.proxies[0].as_ref().unwrap();
     assert_eq!(proxy.memory(), 0);
     assert!(proxy.counters().unanswered >= 1);
+}
+
+/// A link that takes nothing, because its other end is not there: callers are not kept waiting for ever, and nor are their places.
+#[test]
+fn callers_of_a_link_that_takes_nothing_are_given_up() {
+    for (answer, is_reset) in [(Answer::Never, false), (Answer::Always, true)] {
+        let config = Config { answer, half_open: 1, ..Config::default() };
+        let mut near = Proxy::new(config, &mut Rng::named(1, "proxy"));
+        near.set_peer(Peer::Known, ETHERNET_MSS);
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+        if is_reset {
+            let answer = sent(&mut near, Side::Lan).remove(0);
+            let repr =
+                header((4000, 80), SeqNum(1001), View::parse(&answer[20..]).unwrap().seq() + 1, Flags::ACK);
+            let mut words = segment((CLIENT, SERVER), &repr, b"words");
+            assert_eq!(near.handle_packet(NOW, Side::Lan, &mut words), Verdict::Taken);
+        } else {
+            assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4001)), Verdict::Pass, "no place");
+        }
+        let (mut now, mut told) = (NOW, Vec::new());
+        while let Some(due) = near.poll_timeout() {
+            now = now.max(due);
+            assert!(now < NOW + Duration::from_secs(400), "{now:?}");
+            near.handle_timeout(now);
+            while let Some(packet) = near.poll_transmit(now, Side::Lan) {
+                told.push(View::parse(&packet[20..]).unwrap().flags());
+            }
+        }
+        assert!(now > NOW + Duration::from_secs(100), "{now:?}");
+        assert_eq!(
+            told.contains(&(Flags::RST | Flags::ACK)) || told.contains(&Flags::RST),
+            is_reset,
+            "{told:?}"
+        );
+        assert_eq!((near.memory(), near.counters().unanswered), (0, 1));
+        assert!(sent(&mut near, Side::Link).is_empty(), "no burst of calls that nobody waits for any more");
+        assert_eq!(near.handle_packet(now, Side::Lan, &mut plain_syn(4001)), Verdict::Taken);
+    }
 }

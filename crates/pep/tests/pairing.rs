@@ -9,7 +9,7 @@ use base::wire::tcp::{Flags, Options, Repr, View};
 use base::{Duration, Rng, SeqNum};
 use chain::packets::{NOW, header, plain_syn, segment, sent, syn};
 use chain::{CLIENT, SERVER};
-use longhaul_pep::{Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
+use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 
 fn proxy(config: Config, peer: Peer) -> Proxy {
     let mut proxy = Proxy::new(config, &mut Rng::named(1, "proxy"));
@@ -132,4 +132,63 @@ fn an_unconfirmed_caller_is_half_open() {
     let mut packet = segment((CLIENT, SERVER), &header((port, 80), own + 1, ack, Flags::ACK), &[]);
     assert_eq!(far.handle_packet(NOW, Side::Link, &mut packet), Verdict::Taken);
     assert_eq!(far.handle_packet(NOW, Side::Link, &mut plain_syn(9)), Verdict::Taken);
+}
+
+/// One that never comes, because its caller has gone: it is asked again, then given up, and its server hears of it.
+#[test]
+fn an_unconfirmed_caller_is_given_up() {
+    let mut far = proxy(Config { half_open: 1, ..Config::default() }, Peer::Known);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut syn(CLIENT, 4000, masked())), Verdict::Taken);
+    let called = View::parse(&sent(&mut far, Side::Lan)[0][20..]).unwrap().seq();
+    let repr = header((80, 4000), SeqNum(77), called + 1, Flags::SYN | Flags::ACK);
+    assert_eq!(far.handle_packet(NOW, Side::Lan, &mut segment((SERVER, CLIENT), &repr, &[])), Verdict::Taken);
+    let (mut now, mut answers, mut resets) = (NOW, 0, 0);
+    loop {
+        while let Some(packet) = far.poll_transmit(now, Side::Link) {
+            answers += u32::from(View::parse(&packet[20..]).unwrap().flags().has(Flags::SYN));
+        }
+        while let Some(packet) = far.poll_transmit(now, Side::Lan) {
+            resets += u32::from(View::parse(&packet[20..]).unwrap().flags().has(Flags::RST));
+        }
+        let Some(due) = far.poll_timeout() else { break };
+        now = now.max(due);
+        assert!(now < NOW + Duration::from_secs(400), "{now:?}");
+        far.handle_timeout(now);
+    }
+    assert!(answers > 3 && resets == 1, "{answers} answers, {resets} resets");
+    assert_eq!(far.memory(), 0);
+}
+
+/// End to end each host hears how long the other's segments may be, whatever the two proxies send to each other.
+#[test]
+fn segment_sizes_are_handed_on() {
+    let config = Config { ack: Acknowledgement::EndToEnd, ..Config::default() };
+    for far_peer in [Peer::Known, Peer::Nobody] {
+        let mut near = proxy(config.clone(), Peer::Known);
+        near.set_peer(Peer::Known, 65_000);
+        let mut far = proxy(config.clone(), far_peer);
+        far.set_peer(far_peer, 65_000);
+        let mut call = syn(CLIENT, 4000, Options { mss: Some(1300), ..Options::default() });
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut call), Verdict::Taken);
+        let mut over = sent(&mut near, Side::Link).remove(0);
+        assert_eq!(far.handle_packet(NOW, Side::Link, &mut over), Verdict::Taken);
+        let out = sent(&mut far, Side::Lan).remove(0);
+        assert_eq!(options(&out).mss, Some(1300), "{far_peer:?}");
+        let repr = Repr {
+            options: Options { mss: Some(1200), ..Options::default() },
+            ..header(
+                (80, 4000),
+                SeqNum(77),
+                View::parse(&out[20..]).unwrap().seq() + 1,
+                Flags::SYN | Flags::ACK,
+            )
+        };
+        assert_eq!(
+            far.handle_packet(NOW, Side::Lan, &mut segment((SERVER, CLIENT), &repr, &[])),
+            Verdict::Taken
+        );
+        let mut back = sent(&mut far, Side::Link).remove(0);
+        assert_eq!(near.handle_packet(NOW, Side::Link, &mut back), Verdict::Taken);
+        assert_eq!(options(&sent(&mut near, Side::Lan)[0]).mss, Some(1200), "{far_peer:?}");
+    }
 }

@@ -226,13 +226,9 @@ fn a_reset_at_what_was_acknowledged_is_one() {
     assert_eq!((chain.server_saw().failed, chain.server_saw().read.len()), (Some(Failure::Reset), 5000));
 }
 
-/// A SYN between the ends of a connection that is over is a new caller's, with a mark and a room of its own.
-#[test]
-fn ports_are_used_again() {
-    let setup = Setup {
-        near: Some(Config { answer: longhaul_pep::Answer::Never, ..Config::default() }),
-        ..Setup::default()
-    };
+/// A near proxy where the server has closed first, with the connection's ends in TIME-WAIT; a number that a new SYN may have.
+fn over(near: Config) -> (Chain, SeqNum, u16) {
+    let setup = Setup { near: Some(near), ..Setup::default() };
     let mut chain = Chain::new(&setup);
     chain.listen(80, &setup.host);
     let id = chain.connect(80, &setup.host);
@@ -242,11 +238,18 @@ fn ports_are_used_again() {
     chain.run(Duration::from_secs(7), |chain| chain.saw(id).finished);
     chain.client.finish(chain.now, id).unwrap();
     chain.run(Duration::from_secs(9), |_| false);
-    let now = chain.now;
-    let near = chain.proxies[0].as_mut().unwrap();
-    let (_, over) = near.host(Side::Lan).connections().next().unwrap();
+    let (_, over) = chain.proxies[0].as_ref().unwrap().host(Side::Lan).connections().next().unwrap();
     assert_eq!(over.state(), State::TimeWait);
     let (seq, port) = (over.offer().unwrap().initial_sequence + 1_000_000, over.remote().port());
+    (chain, seq, port)
+}
+
+/// A SYN between the ends of a connection that is over is a new caller's, with a mark and a room of its own.
+#[test]
+fn ports_are_used_again() {
+    let (mut chain, seq, port) = over(Config { answer: longhaul_pep::Answer::Never, ..Config::default() });
+    let now = chain.now;
+    let near = chain.proxies[0].as_mut().unwrap();
     let mut call = segment((CLIENT, SERVER), &header((port, 80), seq, SeqNum(0), Flags::SYN), &[]);
     call[1] = 46 << 2;
     let sum =
@@ -256,4 +259,52 @@ fn ports_are_used_again() {
     let out = near.poll_transmit(now, Side::Link).unwrap();
     assert_eq!(ip::View::parse(&out).unwrap().dscp(), 46);
     assert_eq!(near.counters().split, 2);
+}
+
+/// Where there is no room for it, it passes, and so does what follows it, both ways. What is over takes no room.
+#[test]
+fn what_is_over_does_not_stand_in_the_way() {
+    let (mut chain, seq, port) = over(Config { connections: 1, half_open: 1, ..Config::default() });
+    let now = chain.now;
+    let near = chain.proxies[0].as_mut().unwrap();
+    let mut other = segment((CLIENT, SERVER), &header((9, 80), seq, SeqNum(0), Flags::SYN), &[]);
+    assert_eq!(near.handle_packet(now, Side::Lan, &mut other), Verdict::Taken);
+    let mut send = |side, flags| {
+        let (ends, ports) = match side {
+            Side::Lan => ((CLIENT, SERVER), (port, 80)),
+            Side::Link => ((SERVER, CLIENT), (80, port)),
+        };
+        near.handle_packet(now, side, &mut segment(ends, &header(ports, seq, seq, flags), &[]))
+    };
+    assert_eq!(send(Side::Lan, Flags::SYN), Verdict::Pass);
+    assert_eq!(send(Side::Link, Flags::SYN | Flags::ACK), Verdict::Pass);
+    assert_eq!(send(Side::Lan, Flags::ACK), Verdict::Pass);
+    assert_eq!(send(Side::Link, Flags::ACK), Verdict::Pass);
+}
+
+/// End to end: a caller that half-closes, and an answer that takes longer across the link than TIME-WAIT lasts.
+#[test]
+fn the_last_acknowledgements_reach_the_sender() {
+    let setup = Setup { rate: base::Rate::from_bps(1_000_000), ..end_to_end() };
+    let mut chain = Chain::new(&setup);
+    chain.listen(80, &setup.host);
+    let id = chain.connect(80, &setup.host);
+    chain.run(Duration::from_secs(5), |chain| chain.server_saw().connected_at.is_some());
+    chain.client.finish(chain.now, id).unwrap();
+    chain.run(Duration::from_secs(8), |chain| chain.server_saw().finished);
+    let (answer, at_server) = (stream(3, 4_000_000), chain.server_saw().id.unwrap());
+    let mut sent = 0;
+    for second in 9..200 {
+        if sent < answer.len() {
+            sent += chain.server.write(chain.now, at_server, &answer[sent..]).unwrap();
+            if sent == answer.len() {
+                chain.server.finish(chain.now, at_server).unwrap();
+            }
+        }
+        chain.run(Duration::from_secs(second), |_| false);
+    }
+    assert!(chain.saw(id).read == answer && chain.saw(id).finished);
+    assert_eq!((chain.server_saw().closed, chain.server_saw().failed), (true, None));
+    chain.run(Duration::from_secs(400), |_| false);
+    chain.expect_no_connections();
 }

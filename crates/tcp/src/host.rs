@@ -55,6 +55,8 @@ struct Slot {
     eventful: bool,
     /// It stands in the listener's backlog.
     half_open: bool,
+    /// It has ended, and stays for questions.
+    ended: bool,
     /// Bytes of memory that it is counted as.
     memory: usize,
 }
@@ -69,6 +71,8 @@ pub struct Host {
     rng: Rng,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Connections that have ended.
+    ended: usize,
     ports: Ports,
     timers: Timers,
     budget: Budget,
@@ -102,6 +106,7 @@ impl Host {
             rng,
             slots: Vec::new(),
             free: Vec::new(),
+            ended: 0,
             ports: Ports::new(Secret::named(secret, "connections")),
             timers: Timers::default(),
             budget: Budget::unlimited(),
@@ -223,6 +228,7 @@ impl Host {
                     key,
                     eventful: false,
                     half_open: false,
+                    ended: false,
                     memory: 0,
                 });
                 self.slots.len() as u32 - 1
@@ -236,7 +242,7 @@ impl Host {
         ConnectionId { generation: self.slots[slot as usize].generation, slot }
     }
 
-    fn live(&self, id: ConnectionId) -> Result<&Connection, ConnectionError> {
+    fn known(&self, id: ConnectionId) -> Result<&Connection, ConnectionError> {
         self.connection(id).ok_or(ConnectionError::Unknown(id))
     }
 
@@ -259,6 +265,12 @@ impl Host {
     #[must_use]
     pub const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// Those of them that have not ended.
+    #[must_use]
+    pub const fn live(&self) -> usize {
+        self.len() - self.ended
     }
 
     /// Whether there are none.
@@ -385,6 +397,10 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        if !entry.ended && matches!(connection.state(), State::Closed | State::TimeWait) {
+            entry.ended = true;
+            self.ended += 1;
+        }
         entry.memory = self.budget.count(entry.memory, connection);
         self.timers.schedule(slot, connection.next_deadline());
     }
@@ -396,6 +412,7 @@ impl Host {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
         }
+        self.ended -= usize::from(core::mem::take(&mut entry.ended));
         self.budget.give_back(core::mem::take(&mut entry.memory));
         entry.generation = entry.generation.wrapping_add(1);
         self.ports.unbind(entry.key, slot);
@@ -408,7 +425,12 @@ impl Host {
         while let Some(slot) = self.timers.pop_due(now) {
             if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
                 connection.handle_timeout(now);
-                self.touch(slot);
+                // Nobody may ever ask for what it would have sent.
+                if connection.is_gone() && !connection.has_event() {
+                    self.remove(slot);
+                } else {
+                    self.touch(slot);
+                }
             }
         }
     }

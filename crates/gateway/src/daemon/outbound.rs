@@ -117,6 +117,8 @@ impl Gateway {
                 self.traffic.fillers_sent.increment();
             }
         }
+        // The last one may have made room, of which nobody else would tell.
+        self.fill_endpoint(now);
     }
 
     /// What the endpoint may say now, if anything.

@@ -1,6 +1,6 @@
 //! The split-connection proxy between the TUN device and the link.
 
-use base::{Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Rng};
 use link::{Endpoint, Entry, Treatment};
 use pep::{Peer, Proxy, Side};
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ pub(super) struct Splitting {
     pairing: Pairing,
     /// Bytes of the longest segment between two proxies: a packet that the link carries whole.
     longest_segment: u16,
+    /// Connections were broken because the other gateway has been silent for too long.
+    has_given_up: bool,
 }
 
 impl Splitting {
@@ -29,7 +31,7 @@ impl Splitting {
         proxy.set_mtu(config.tun.mtu.0 as u16);
         let packet = config.super_segment().unwrap_or(config.tun.mtu.0);
         let longest_segment = (packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16;
-        let mut splitting = Self { proxy, pairing: Pairing::new(), longest_segment };
+        let mut splitting = Self { proxy, pairing: Pairing::new(), longest_segment, has_given_up: false };
         splitting.tell_proxy();
         Some(Box::new(splitting))
     }
@@ -113,6 +115,15 @@ impl Splitting {
         self.proxy.on_peer_restarted(now);
     }
 
+    /// The other gateway has been silent for so long. Nobody waits for ever for a link that is dark.
+    pub(super) fn note_silence(&mut self, now: Instant, silence: Duration) {
+        let gives_up = silence >= PATIENCE;
+        if gives_up && !self.has_given_up {
+            self.proxy.on_peer_restarted(now);
+        }
+        self.has_given_up = gives_up;
+    }
+
     /// What the status says of it.
     pub(super) fn status(&self) -> Value {
         let connections = |side| self.proxy.host(side).len();
@@ -145,5 +156,7 @@ fn count(written: Written, traffic: &mut Traffic) -> bool {
     false
 }
 
+/// About what it takes Linux to give a silent peer up (`tcp_retries2`).
+const PATIENCE: Duration = Duration::from_secs(900);
 /// Bytes of the headers of IPv6 and TCP.
 const MOST_HEADERS: usize = 60;

@@ -153,6 +153,7 @@ impl Connection {
         // Options take from the payload (RFC 6691).
         let usual =
             options.mss.unwrap_or(Self::default_mss(self.remote.ip)).min(self.config.mss_for(self.remote.ip));
+        self.proxied.peer_mss = usual;
         let paired = options.proxy_mss.min(self.config.proxy_mss).filter(|_| self.negotiated.paired);
         let mss = paired.unwrap_or(usual).max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };

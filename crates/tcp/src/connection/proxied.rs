@@ -15,6 +15,8 @@ use crate::sequence::ORIGIN;
 pub(super) struct Proxied {
     /// Bytes of data that the SYN carried.
     pub(super) sent_early: u16,
+    /// Bytes of the longest segment that the peer says it takes from anybody.
+    pub(super) peer_mss: u16,
     /// Code point of what is sent.
     pub(super) dscp: u8,
     marks: u8,
@@ -73,7 +75,7 @@ impl Connection {
     pub fn offer(&self) -> Option<Offer> {
         (self.state != State::SynSent).then(|| Offer {
             initial_sequence: self.receiver.space.number(ORIGIN),
-            mss: self.sender.mss as u16,
+            mss: self.proxied.peer_mss,
             window_scale: self.negotiated.scaling.then_some(self.sender.window_shift),
             sack: self.negotiated.sack,
         })
@@ -113,6 +115,22 @@ impl Connection {
                 self.statistics.bytes_received += self.receiver.nxt() - (ORIGIN + 1);
                 self.events.raise(Events::READABLE);
             }
+        }
+    }
+
+    /// Fails in the end though its SYN may never leave: whoever owns the link may have nobody to send it to.
+    pub(crate) fn lose_patience_after(&mut self, now: Instant) {
+        let doublings = self.config.limits.syn_retries.saturating_add(1).min(16);
+        let patience = self.sender.rto().saturating_mul(1 << doublings);
+        self.timers.note_progress(now);
+        self.restart_retransmit(now, patience);
+    }
+
+    /// The peer has acknowledged the answer to its SYN.
+    pub(super) const fn confirm(&mut self) {
+        if self.proxied.is(UNCONFIRMED) {
+            self.proxied.clear(UNCONFIRMED);
+            self.sender.forget_retries();
         }
     }
 
@@ -223,6 +241,8 @@ impl Connection {
         self.proxied.set(UNCONFIRMED);
         self.sender.una = ORIGIN + 1;
         self.timers.note_progress(now);
+        let wait = self.sender.rto();
+        self.restart_retransmit(now, wait);
         self.sender.on_established(now, &self.config, self.negotiated.sack, true, false);
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);

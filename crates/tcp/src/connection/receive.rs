@@ -85,7 +85,7 @@ impl Connection {
             self.establish(now, segment);
         }
         self.handle_ack(now, segment, start, len == 0)?;
-        self.proxied.clear(UNCONFIRMED);
+        self.confirm();
         if len > 0 {
             if !payload.is_empty() {
                 self.note_mark(flags, ecn);

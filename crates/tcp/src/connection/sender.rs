@@ -163,7 +163,7 @@ impl Sender {
             Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
             None => congestion::build(config, &start),
         };
-        (self.backoff, self.retries) = (0, 0);
+        self.forget_retries();
         if syn_lost {
             self.rtt.on_lost_syn();
         }
@@ -178,6 +178,11 @@ impl Sender {
     pub(super) const fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
         self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The peer is there after all.
+    pub(super) const fn forget_retries(&mut self) {
+        (self.backoff, self.retries) = (0, 0);
     }
 
     /// The peer's window as an acceptable segment tells it (RFC 9293, 3.10.7.4, fifth); whether it changed.

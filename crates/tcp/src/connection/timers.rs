@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant};
 
-use super::proxied::KNOWN;
+use super::proxied::{KNOWN, UNCONFIRMED};
 use super::{Connection, Events, Failure, State};
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::scoreboard::Delivered;
@@ -139,7 +139,10 @@ impl Connection {
             self.timers.idle = Instant::MAX;
             match self.state {
                 State::FinWait2 if self.orphaned => self.fail(now, Failure::TimedOut),
-                State::Closed | State::TimeWait => self.state = State::Closed,
+                // The peer has yet to be told that its last bytes came; who withholds that ends it in time.
+                State::TimeWait if self.receiver.withholds() => self.linger(now),
+                // What has not left by now is not waited for.
+                State::Closed | State::TimeWait => (self.state, self.reset_due) = (State::Closed, None),
                 _ => self.on_keep_alive_timer(now),
             }
         }
@@ -163,6 +166,7 @@ impl Connection {
         match self.state {
             State::Closed | State::TimeWait => {}
             State::SynSent | State::SynReceived => self.on_handshake_timer(now),
+            _ if self.proxied.is(UNCONFIRMED) => self.on_handshake_timer(now),
             _ if self.user_timed_out(now) => self.fail(now, Failure::TimedOut),
             _ if self.sender.board.is_empty() || self.sender.window == 0 => self.on_persist_timer(now),
             _ => self.on_data_timer(now),
@@ -179,12 +183,21 @@ impl Connection {
     }
 
     fn on_handshake_timer(&mut self, now: Instant) {
-        if u32::from(self.sender.retries) >= self.config.limits.syn_retries || self.is_progress_overdue(now) {
+        let sender = &mut self.sender;
+        // One that nobody has taken yet was given all the time that there is.
+        let never_left = self.syn_due && sender.retries == 0;
+        if never_left
+            || u32::from(sender.retries) >= self.config.limits.syn_retries
+            || self.is_progress_overdue(now)
+        {
             return self.fail(now, Failure::TimedOut);
         }
         self.sender.count_retry();
         self.syn_due = true;
         self.statistics.syn_retransmissions += 1;
+        // It may have to wait for its link too.
+        let wait = self.sender.rto();
+        self.restart_retransmit(now, wait);
     }
 
     /// The peer's window is closed, or too small for a segment: see whether it still is (RFC 9293, 3.8.6.1).

@@ -76,7 +76,7 @@ impl Host {
     /// # Errors
     /// The connection is unknown.
     pub fn peek(&self, id: ConnectionId) -> Result<(&[u8], &[u8]), ConnectionError> {
-        self.live(id).map(Connection::peek)
+        self.known(id).map(Connection::peek)
     }
 
     /// Drops `count` bytes that were read in place.

@@ -91,6 +91,7 @@ impl Host {
             connection.resemble(offer);
         }
         connection.keep_unread();
+        connection.lose_patience_after(now);
         connection.join(now, &mut self.ensemble);
         let slot = self.insert(connection);
         self.touch(slot);
@@ -113,7 +114,7 @@ impl Host {
 
     /// Lets a connection go without a word to its peer. Nothing more is heard of it.
     pub fn forget(&mut self, id: ConnectionId) {
-        if self.live(id).is_ok() {
+        if self.known(id).is_ok() {
             self.remove(id.slot);
         }
     }
