@@ -285,16 +285,18 @@ fn what_is_over_does_not_stand_in_the_way() {
 /// End to end: a caller that half-closes, and an answer that takes longer across the link than TIME-WAIT lasts.
 #[test]
 fn the_last_acknowledgements_reach_the_sender() {
-    let setup = Setup { rate: base::Rate::from_bps(1_000_000), ..end_to_end() };
+    let setup = Setup { rate: base::Rate::from_bps(200_000), ..end_to_end() };
     let mut chain = Chain::new(&setup);
     chain.listen(80, &setup.host);
     let id = chain.connect(80, &setup.host);
     chain.run(Duration::from_secs(5), |chain| chain.server_saw().connected_at.is_some());
     chain.client.finish(chain.now, id).unwrap();
     chain.run(Duration::from_secs(8), |chain| chain.server_saw().finished);
-    let (answer, at_server) = (stream(3, 4_000_000), chain.server_saw().id.unwrap());
-    let mut sent = 0;
+    let (answer, at_server) = (stream(3, 1_500_000), chain.server_saw().id.unwrap());
+    let (mut sent, mut again) = (0, 0);
     for second in 9..200 {
+        let server = chain.server.connection(at_server);
+        again = server.map_or(again, |it| it.statistics().retransmissions);
         if sent < answer.len() {
             sent += chain.server.write(chain.now, at_server, &answer[sent..]).unwrap();
             if sent == answer.len() {
@@ -304,7 +306,7 @@ fn the_last_acknowledgements_reach_the_sender() {
         chain.run(Duration::from_secs(second), |_| false);
     }
     assert!(chain.saw(id).read == answer && chain.saw(id).finished);
-    assert_eq!((chain.server_saw().closed, chain.server_saw().failed), (true, None));
+    assert_eq!((chain.server_saw().closed, chain.server_saw().failed, again), (true, None, 0));
     chain.run(Duration::from_secs(400), |_| false);
     chain.expect_no_connections();
 }

@@ -27,7 +27,7 @@ pub(super) struct Timers {
     challenges: u8,
     /// Whether `recovery` is for a tail loss probe.
     probing: bool,
-    /// Keep-alives since the peer was last heard of.
+    /// Keep-alives since the peer was last heard of; in TIME-WAIT, how often that began anew.
     pub(super) keep_alives: u8,
     /// One is to be sent.
     pub(super) keep_alive_due: bool,
@@ -102,6 +102,8 @@ impl Timers {
     }
 }
 
+/// How often TIME-WAIT begins anew for an acknowledgement that is withheld: minutes.
+const LONG_WAITS: u8 = 60;
 /// RFC 5961 (7), its example.
 const CHALLENGES: u8 = 10;
 /// RFC 5961 (7), its example.
@@ -139,8 +141,11 @@ impl Connection {
             self.timers.idle = Instant::MAX;
             match self.state {
                 State::FinWait2 if self.orphaned => self.fail(now, Failure::TimedOut),
-                // The peer has yet to be told that its last bytes came; who withholds that ends it in time.
-                State::TimeWait if self.receiver.withholds() => self.linger(now),
+                // The peer has yet to be told that its last bytes came, if there is still somebody to say so.
+                State::TimeWait if self.receiver.withholds() && self.timers.keep_alives < LONG_WAITS => {
+                    self.timers.keep_alives += 1;
+                    self.linger(now);
+                }
                 // What has not left by now is not waited for.
                 State::Closed | State::TimeWait => (self.state, self.reset_due) = (State::Closed, None),
                 _ => self.on_keep_alive_timer(now),
