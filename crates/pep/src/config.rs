@@ -170,6 +170,8 @@ mod tests {
         assert_eq!(config.link.congestion, Congestion::Bbr);
         assert_eq!(config.link.window.receive_buffer, Config::default().link.window.receive_buffer);
         assert!(!config.lan_tcp().timestamps && Config::default().lan_tcp().timestamps);
+        assert!(!config.lan_tcp().window.autotuning && Config::default().lan_tcp().window.autotuning);
+        assert_eq!(config.lan_tcp().window.receive_buffer, config.link.window.receive_buffer);
         let stored = toml::to_string(&config).unwrap();
         assert_eq!(parse::<Config>("t", &stored), Ok(config));
     }
