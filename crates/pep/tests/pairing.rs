@@ -85,6 +85,25 @@ fn hosts_of_the_lan_cannot_pass_for_a_proxy() {
     }
 }
 
+/// What only looks like a SYN, in a datagram of UDP, goes on unchanged.
+#[test]
+fn nothing_else_is_touched() {
+    let mut near = proxy(Config::default(), Peer::Nobody);
+    let mut datagram = syn(CLIENT, 4000, masked());
+    datagram[9] = ip::Protocol::UDP.0;
+    let sum = base::wire::checksum::update(u16::from_be_bytes([datagram[10], datagram[11]]), 6, 17);
+    datagram[10..12].copy_from_slice(&sum.to_be_bytes());
+    let before = datagram.clone();
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut datagram), Verdict::Pass);
+    assert_eq!(datagram, before);
+    // Nor is a segment that is no SYN.
+    let repr = Repr { options: masked(), ..header((4000, 80), SeqNum(1), SeqNum(2), Flags::ACK) };
+    let before = segment((CLIENT, SERVER), &repr, &[]);
+    let mut later = before.clone();
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut later), Verdict::Pass);
+    assert_eq!(later, before);
+}
+
 /// Somebody between may drop SYNs with options that he does not know.
 #[test]
 fn the_third_syn_says_nothing_of_proxies() {

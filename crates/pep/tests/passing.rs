@@ -38,6 +38,16 @@ fn what_is_no_tcp_passes() {
     }
 }
 
+#[test]
+fn segments_fit_the_devices_packets() {
+    let mut proxy = proxy(Config::default());
+    proxy.set_mtu(1000);
+    assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut plain_syn(7)), Verdict::Taken);
+    let call = sent(&mut proxy, Side::Link).remove(0);
+    assert_eq!(View::parse(&call[20..]).unwrap().options().mss, Some(960));
+    assert!(proxy.memory() > 1000, "{}", proxy.memory());
+}
+
 /// Segments of connections that began before the proxy, and resets for nobody.
 #[test]
 fn connections_that_it_does_not_know_pass() {
