@@ -54,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
             while proxy.poll_transmit(now, side).is_some() {}
         }
         if control == 255 {
-            proxy.on_peer_restarted(now);
+            proxy.on_peer_lost(now);
         }
         assert!(proxy.memory() < 1 << 18, "{} bytes", proxy.memory());
     }

@@ -305,7 +305,7 @@ impl Proxy {
 
     /// The proxy at the other end of the link has started afresh, or is taken for dead: it knows of no connection. What was acknowledged end to end
     /// the hosts can go on with by themselves; other connections have lost what it held, and break.
-    pub fn on_peer_restarted(&mut self, now: Instant) {
+    pub fn on_peer_lost(&mut self, now: Instant) {
         for side in Side::ALL {
             let host = &mut self.hosts[side as usize];
             let all: Vec<ConnectionId> = host.connections().map(|(id, _)| id).collect();

@@ -20,7 +20,7 @@ fn kill(chain: &mut Chain, which: usize, setup: &Setup) {
     chain.proxies[which] = Some(reborn);
     let now = chain.now;
     if let Some(other) = &mut chain.proxies[1 - which] {
-        other.on_peer_restarted(now);
+        other.on_peer_lost(now);
     }
     chain.settle();
 }

@@ -112,14 +112,14 @@ impl Splitting {
     pub(super) fn on_peer_restarted(&mut self, now: Instant) {
         self.pairing = Pairing::new();
         self.tell_proxy();
-        self.proxy.on_peer_restarted(now);
+        self.proxy.on_peer_lost(now);
     }
 
     /// The other gateway has been silent for so long. Nobody waits for ever for a link that is dark.
     pub(super) fn note_silence(&mut self, now: Instant, silence: Duration) {
         let gives_up = silence >= PATIENCE;
         if gives_up && !self.has_given_up {
-            self.proxy.on_peer_restarted(now);
+            self.proxy.on_peer_lost(now);
         }
         self.has_given_up = gives_up;
     }
@@ -160,3 +160,79 @@ fn count(written: Written, traffic: &mut Traffic) -> bool {
 const PATIENCE: Duration = Duration::from_secs(900);
 /// Bytes of the headers of IPv6 and TCP.
 const MOST_HEADERS: usize = 60;
+
+#[cfg(test)]
+mod tests {
+    use base::wire::ip::{self, Ecn, Protocol};
+    use base::wire::tcp::{Flags, Options, Repr};
+    use base::{SeqNum, wire};
+
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn splitting() -> Box<Splitting> {
+        let site = "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"192.0.2.1:1\"\n[link]\nprotocol = \"plain\"\n\
+                    [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[pep]\n";
+        Splitting::of(&Config::parse("site.toml", site).unwrap()).unwrap()
+    }
+
+    /// A host on the LAN calls.
+    fn call(splitting: &mut Splitting) -> bool {
+        let (src, dst) = ([10, 0, 0, 2].into(), [192, 0, 2, 7].into());
+        let repr = Repr {
+            src_port: 4000,
+            dst_port: 80,
+            seq: SeqNum(1),
+            ack: SeqNum(0),
+            flags: Flags::SYN,
+            window: 65_535,
+            urgent: 0,
+            options: Options { mss: Some(1360), ..Options::default() },
+        };
+        let header = ip::Repr::new(src, dst, Protocol::TCP, Ecn::NotEct, repr.header_len());
+        let mut packet = vec![0; header.header_len() + repr.header_len()];
+        header.emit(&mut packet);
+        repr.emit(&mut packet[header.header_len()..], src, dst);
+        splitting.takes(NOW, Side::Lan, &mut packet)
+    }
+
+    fn says_to_be_a_proxy(splitting: &mut Splitting) -> bool {
+        let packet = splitting.proxy.poll_turn(NOW, false).unwrap();
+        let view = ip::View::parse(&packet).unwrap();
+        wire::tcp::View::parse(view.payload()).unwrap().options().proxy_mss.is_some()
+    }
+
+    #[test]
+    fn connections_outlast_a_silence_of_a_quarter_of_an_hour() {
+        let mut splitting = splitting();
+        assert!(call(&mut splitting));
+        let halves = |splitting: &Splitting| Side::ALL.map(|side| splitting.proxy.host(side).live());
+        splitting.note_silence(NOW, Duration::from_secs(899));
+        assert_eq!(halves(&splitting), [1, 1]);
+        splitting.note_silence(NOW, Duration::from_secs(900));
+        assert_eq!(halves(&splitting), [0, 0]);
+        // Who calls during the silence is not broken off again and again; TCP gives him up.
+        assert!(call(&mut splitting));
+        splitting.note_silence(NOW, Duration::from_secs(901));
+        assert_eq!(halves(&splitting), [1, 1]);
+        splitting.note_silence(NOW, Duration::ZERO);
+        splitting.note_silence(NOW, Duration::from_secs(900));
+        assert_eq!(halves(&splitting), [0, 0]);
+    }
+
+    #[test]
+    fn the_proxy_knows_its_peer_by_what_the_gateway_says() {
+        let mut splitting = splitting();
+        assert_eq!(splitting.status()["peer"], false);
+        assert!(call(&mut splitting) && says_to_be_a_proxy(&mut splitting), "there may be one");
+        splitting.handle_pairing(NOW, &[0]);
+        assert_eq!(splitting.status()["peer"], true);
+        splitting.on_peer_restarted(NOW);
+        assert_eq!(splitting.status()["peer"], false);
+        for second in 0..8 {
+            splitting.poll_pairing(NOW + Duration::from_secs(second));
+        }
+        assert!(call(&mut splitting) && !says_to_be_a_proxy(&mut splitting), "there is none");
+    }
+}
