@@ -1,10 +1,11 @@
-//! The ground floor: integer time and rates, sequence numbers, packet buffers, named random streams, test content,
+//! The ground floor: integer time and rates, sequence numbers, packet buffers, named random streams, test content, erasure codes,
 //! and the wire formats of IPv4, IPv6, TCP and UDP.
 //!
 //! Nothing here knows a protocol's behaviour; everything above is built from these values.
 
 #![forbid(unsafe_code)]
 
+pub mod code;
 pub mod config;
 pub mod content;
 pub mod packet;

@@ -8,7 +8,6 @@
 
 pub mod arq;
 pub mod capabilities;
-pub mod code;
 pub mod cotmll;
 pub mod dscp;
 pub mod edge;

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
+use base::code::reed_solomon::Plan;
 use lab::statistics::Spread;
-use link::code::reed_solomon::Plan;
 
 use super::bench::timed;
 

@@ -13,9 +13,9 @@
 use std::collections::VecDeque;
 
 use base::Instant;
+use base::code::reed_solomon::{MAX_FRAMES, Plan};
 
 use crate::arq::frame::{Part, Place};
-use crate::code::reed_solomon::{MAX_FRAMES, Plan};
 
 /// Bytes of a symbol before its payload.
 pub(super) const SYMBOL_FIELDS: usize = 9;
