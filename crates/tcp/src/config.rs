@@ -3,6 +3,7 @@
 mod acknowledgements;
 mod congestion;
 mod ecn;
+mod fec;
 mod limits;
 mod path_mtu;
 mod presets;
@@ -22,6 +23,7 @@ use crate::ensemble::{Sharing, SharingConfig};
 pub use acknowledgements::{AcknowledgementConfig, DelayedAcks};
 pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
 pub use ecn::EcnUse;
+pub use fec::{Estimator, FecConfig, RepairRule};
 pub use limits::LimitsConfig;
 pub use path_mtu::PathMtu;
 pub use presets::DIALECT;
@@ -53,6 +55,8 @@ pub struct TcpConfig {
     pub pacing: bool,
     /// Congestion controller, and its parameters.
     pub congestion: Congestion,
+    /// An erasure code across segments, and segments that get smaller with the window.
+    pub fec: FecConfig,
     /// Losses and needless time-outs.
     pub recovery: RecoveryConfig,
     /// Congestion window, receive window and buffers.
@@ -90,6 +94,7 @@ impl Default for TcpConfig {
             ecn: EcnUse::Off,
             pacing: false,
             congestion: Congestion::Reno,
+            fec: FecConfig::default(),
             recovery: RecoveryConfig::default(),
             window: WindowConfig::default(),
             acknowledgements: AcknowledgementConfig::default(),

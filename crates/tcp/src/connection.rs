@@ -14,6 +14,7 @@
 mod acknowledgement;
 mod autotuning;
 mod close;
+mod coded;
 mod delaying;
 pub(crate) mod delivery;
 mod ecn;
@@ -41,6 +42,7 @@ use base::{Duration, SeqNum};
 
 use crate::buffer::send::Source;
 use crate::config::TcpConfig;
+use crate::fec::Fec;
 use crate::recovery::Phase;
 use ecn::Marking;
 pub use open::Seeds;
@@ -161,6 +163,8 @@ struct Negotiated {
     scaling: bool,
     /// Both ends are proxies of ours.
     paired: bool,
+    /// Repairs of an erasure code are taken.
+    coded: bool,
 }
 
 /// An address and a port: a `SocketAddr` without IPv6's flow label and scope, which take 12 bytes.
@@ -198,6 +202,8 @@ pub struct Connection {
     pacer: Option<Box<pacing::Pacer>>,
     /// What is known of a path that is narrower than its ends.
     path_mtu: Option<Box<path_mtu::PathMtu>>,
+    /// Its erasure code, if it has one.
+    fec: Option<Box<Fec>>,
     /// What its owner, a proxy, has to do with it.
     proxied: Proxied,
     /// A SYN or SYN-ACK is to be sent.
@@ -296,8 +302,8 @@ impl Connection {
 
     /// Bytes estimated to be in the network: `pipe` of RFC 6675.
     #[must_use]
-    pub const fn in_flight(&self) -> u64 {
-        self.sender.board.pipe()
+    pub fn in_flight(&self) -> u64 {
+        self.pipe()
     }
 
     /// Whether fast recovery is in progress.
@@ -354,13 +360,15 @@ impl Connection {
         self.sender.buffer.len()
     }
 
-    /// Bytes of memory that it takes: itself, its buffers, and its notes of what is in flight and of gaps.
+    /// Bytes of memory that it takes: itself, its buffers, its notes of what is in flight and of gaps, and
+    /// what it keeps to compute lost segments from.
     #[must_use]
     pub fn memory(&self) -> usize {
         size_of::<Self>()
             + self.receiver.reassembly.memory()
             + self.sender.buffer.memory()
             + self.sender.board.memory()
+            + self.fec.as_ref().map_or(0, |fec| fec.incoming.memory())
     }
 
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.

@@ -18,6 +18,7 @@ pub mod config;
 pub mod congestion;
 pub mod connection;
 pub mod ensemble;
+mod fec;
 pub mod host;
 mod recovery;
 mod rtt;
@@ -25,11 +26,12 @@ mod sequence;
 
 pub use buffer::send::Source;
 pub use config::{
-    AcknowledgementConfig, Congestion, DelayedAcks, EcnUse, ExitWindow, ForwardRto, InitialWindow,
-    LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, RtoConfig, RtoEstimator,
-    SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
+    AcknowledgementConfig, Congestion, DelayedAcks, EcnUse, Estimator, ExitWindow, FecConfig, ForwardRto,
+    InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, RtoConfig,
+    RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, Offer, State};
 pub use ensemble::{FloorAcks, Sharing, SharingConfig};
+pub use fec::FecStatistics;
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

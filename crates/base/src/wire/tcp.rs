@@ -5,10 +5,13 @@ use core::fmt;
 use core::net::IpAddr;
 use core::ops::BitOr;
 
+pub mod coding;
+
 use super::checksum::{self, Sum};
 use super::ip::Protocol;
 use super::{Malformed, be16, be32, put16, put32, require};
 use crate::seq::SeqNum;
+use coding::Coding;
 
 /// Bytes of a header without options.
 pub const HEADER_LEN: usize = 20;
@@ -143,6 +146,8 @@ pub struct Options {
     pub sack: SackBlocks,
     /// On SYN segments between two proxies of ours: bytes of the longest segment that the sender takes from one.
     pub proxy_mss: Option<u16>,
+    /// Of an erasure code across segments.
+    pub coding: Coding,
     /// On a SYN: its connection is authenticated (RFC 2385, RFC 5925), which nobody between the ends can do for them. Never
     /// emitted.
     pub authenticated: bool,
@@ -205,6 +210,7 @@ impl Options {
                 }
             }
             (EXPERIMENT, 4) if be16(body, 0) == PROXY => self.proxy_mss = Some(be16(body, 2)),
+            (EXPERIMENT, _) => self.coding.read(body),
             (kind, _) if AUTHENTICATION.contains(&kind) => self.authenticated = true,
             _ => {}
         }
@@ -223,7 +229,7 @@ impl Options {
         };
         len += if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.as_slice().len() };
         len += if self.proxy_mss.is_some() { 8 } else { 0 };
-        len
+        len + self.coding.len()
     }
 
     /// Whether there are none.
@@ -262,6 +268,7 @@ impl Options {
             put(&PROXY.to_be_bytes());
             put(&mss.to_be_bytes());
         }
+        self.coding.emit(&mut put);
         if !self.sack.is_empty() {
             put(&[NOP, NOP, SACK, 2 + 8 * self.sack.len]);
             for block in self.sack.as_slice() {

@@ -154,14 +154,19 @@ impl SendBuffer {
 
     /// Appends the bytes `at..at + len` from the front to `out`.
     pub(crate) fn copy_to(&self, at: usize, len: usize, out: &mut Packet) {
+        self.read(at, len, |piece| out.extend_from_slice(piece));
+    }
+
+    /// Gives the bytes `at..at + len` from the front to `sink`, piece by piece.
+    pub(crate) fn read(&self, at: usize, len: usize, mut sink: impl FnMut(&[u8])) {
         debug_assert!(at + len <= self.len, "beyond what was written");
         match &self.held {
             Held::Bytes(ring) => {
                 let (first, second) = ring.slices(at, len);
-                out.extend_from_slice(first);
-                out.extend_from_slice(second);
+                sink(first);
+                sink(second);
             }
-            Held::Stretch(stretch) => stretch.read(at, len, |piece| out.extend_from_slice(piece)),
+            Held::Stretch(stretch) => stretch.read(at, len, sink),
         }
     }
 

@@ -15,10 +15,13 @@ pub const DIALECT: Dialect = Dialect {
         ("linux-2.4", include_str!("../../presets/linux-2.4.toml")),
         ("linux", include_str!("../../presets/linux.toml")),
         ("rfc", include_str!("../../presets/rfc.toml")),
+        ("lt-tcp", include_str!("../../presets/lt-tcp.toml")),
+        ("lt-tcp-plus", include_str!("../../presets/lt-tcp-plus.toml")),
         ("proxy-lan", include_str!("../../presets/proxy-lan.toml")),
         ("proxy-link", include_str!("../../presets/proxy-link.toml")),
     ],
     tables: &[
+        ("fec", None),
         ("recovery", Some("scheme")),
         ("window", None),
         ("acknowledgements", Some("delay")),
@@ -196,7 +199,7 @@ mod tests {
                 "preset = \"solaris\"",
                 "t:1: preset = \"solaris\": no preset \"solaris\"; allowed are \"reference\", \"enhanced\", \
                  \"enhanced-cbi\", \"enhanced-no-daass\", \"linux-2.4\", \"linux\", \"rfc\", \
-                 \"proxy-lan\", \"proxy-link\"",
+                 \"lt-tcp\", \"lt-tcp-plus\", \"proxy-lan\", \"proxy-link\"",
             ),
             ("preset = \"linux\"\nmss = 10", "t:2: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
         ] {

@@ -43,6 +43,20 @@ pub(super) fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<O
     }
 }
 
+pub(super) fn min_mss<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        mss if (u32::from(MIN_MSS)..=u32::from(MAX_MSS)).contains(&mss) => Ok(mss),
+        mss => Err(de::Error::custom(format!("{mss} bytes; allowed are {MIN_MSS} to {MAX_MSS}"))),
+    }
+}
+
+pub(super) fn granularity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        segments @ 2..=64 => Ok(segments),
+        segments => Err(de::Error::custom(format!("{segments} is out of range; allowed are 2 to 64"))),
+    }
+}
+
 pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),

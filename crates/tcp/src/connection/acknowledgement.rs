@@ -36,8 +36,8 @@ impl Connection {
             self.receiver.note_timestamp(now, timestamps.value, start);
         }
         let before = self.before_recovery();
+        let prior_in_flight = self.pipe();
         let sender = &mut self.sender;
-        let prior_in_flight = sender.board.pipe();
         let outstanding = !sender.board.is_empty();
         let blocks = segment.options.sack.as_slice();
         let dsack = if self.negotiated.sack { reported_duplicate(blocks, sender.space, ack) } else { None };
@@ -75,6 +75,7 @@ impl Connection {
             let wait = self.sender.rto();
             self.restart_retransmit(now, wait);
         }
+        self.learn_for_code(now, &segment.options.coding, &news, seen.duplicate || news.sacked > 0);
         self.schedule_recovery_timer(now, news.acked > 0);
         Ok(())
     }
@@ -85,6 +86,9 @@ impl Connection {
         sender.board.acknowledge(ack, news);
         // A FIN is acknowledged like a byte and is not in the buffer.
         let data = (news.acked as usize).min(sender.buffer.len());
+        if let Some(fec) = &mut self.fec {
+            fec.outgoing.on_acknowledged(sender.una, sender.una + data as u64, &sender.buffer);
+        }
         sender.buffer.acknowledge(data);
         if self.proxied.is(KEEPS_UNREAD) && sender.buffer.len() == 0 {
             sender.buffer.release();
@@ -121,6 +125,7 @@ impl Connection {
     fn learn(&mut self, now: Instant, segment: &tcp::Repr, news: &Delivered, seen: &Seen, before: &Before) {
         let duplicate = seen.duplicate;
         let rtt = self.sample_rtt(now, segment, news);
+        self.note_round(rtt);
         let sender = &mut self.sender;
         let arrival = Arrival {
             duplicate,
@@ -145,6 +150,7 @@ impl Connection {
         let restored = spurious && self.restores_window();
         let repairing = !self.ignores_losses()
             && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
+        let in_flight = self.pipe();
         let sender = &mut self.sender;
         let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
@@ -154,7 +160,7 @@ impl Connection {
             rtt,
             srtt: sender.rtt.srtt(),
             rtt_min: sender.rtt.min(),
-            in_flight: sender.board.pipe(),
+            in_flight,
             prior_in_flight: seen.prior_in_flight,
             delivery,
             round: sender.meter.round(),

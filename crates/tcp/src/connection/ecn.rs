@@ -8,9 +8,9 @@
 //!   one;
 //! - a window that marks lowered goes down at once, whatever `reduction` says.
 
-use base::Instant;
 use base::wire::ip;
 use base::wire::tcp::{self, Flags};
+use base::{Duration, Instant};
 
 use super::{Connection, State};
 use crate::config::EcnUse;
@@ -138,6 +138,10 @@ impl Connection {
         let flight_size = self.reduced_from(flight_size);
         let sender = &mut self.sender;
         if sender.una > self.marking.reduced_until {
+            let round = sender.meter.round();
+            if let Some(fec) = &mut self.fec {
+                fec.trust.on_mark(round);
+            }
             self.marking.on_reduced(sender.nxt, true);
             self.statistics.mark_reductions += 1;
             let event = Congestion { now, flight_size, cause: Cause::Ecn, sent_at: None, resent: false };
@@ -152,6 +156,7 @@ impl Connection {
     /// What a loss that was just found means for the window, where marks count too.
     pub(super) fn loss_response(&mut self) -> LossResponse {
         let (una, nxt) = (self.sender.una, self.sender.nxt);
+        self.judge_path();
         if self.ignores_losses() {
             LossResponse::None
         } else if self.marking.by_mark && una < self.marking.reduced_until {
@@ -164,7 +169,27 @@ impl Connection {
 
     /// Whether losses are repaired and mean nothing else.
     pub(super) fn ignores_losses(&self) -> bool {
-        self.config.ecn == EcnUse::Only && self.marking.sends
+        self.config.ecn == EcnUse::Only
+            && self.marking.sends
+            && self.fec.as_ref().is_some_and(|fec| !fec.trust.is_distrusted())
+            && (self.negotiated.coded || !self.config.fec.codes())
+    }
+
+    /// A round trip was measured.
+    pub(super) fn note_round(&mut self, rtt: Option<Duration>) {
+        if let (Some(fec), Some(rtt)) = (&mut self.fec, rtt) {
+            fec.trust.on_rtt(rtt, self.sender.meter.round());
+        }
+    }
+
+    /// A loss was found: does the path mark congestion, or is this how it shows?
+    fn judge_path(&mut self) {
+        let (round, least) = (self.sender.meter.round(), self.sender.rtt.min());
+        if let Some(fec) = self.fec.as_mut().filter(|_| self.marking.sends)
+            && fec.trust.judge(round, least)
+        {
+            fec.statistics.distrusted += 1;
+        }
     }
 }
 

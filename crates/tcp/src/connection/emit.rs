@@ -3,6 +3,7 @@
 use core::net::IpAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
+use base::wire::tcp::coding::Place;
 use base::wire::tcp::{self, Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
 use base::{Instant, Packet, SeqNum};
 
@@ -19,14 +20,20 @@ pub(super) struct Outgoing {
     pub(super) ecn: Ecn,
     /// Segments that a device is to make of it.
     pub(super) segments: u32,
+    /// Where it is in a block of the connection's code.
+    pub(super) place: Option<Place>,
 }
 
 impl Connection {
     /// Writes a segment with an acknowledgement to `out`.
     pub(super) fn emit(&mut self, now: Instant, out: &mut Packet, segment: Outgoing) {
         let shift = self.receiver.window_shift;
-        let sack =
-            if self.negotiated.sack { self.sack_blocks_beside(segment.len) } else { SackBlocks::default() };
+        let coding = self.coding_beside(segment.place);
+        let sack = if self.negotiated.sack && !self.hides_gaps() {
+            self.sack_blocks_beside(segment.len, coding.len())
+        } else {
+            SackBlocks::default()
+        };
         self.note_ack_sent(now, segment.len);
         let window = self.receiver.window_field(shift);
         self.timers.stop_delayed_ack();
@@ -38,7 +45,7 @@ impl Connection {
             flags: segment.flags | Flags::ACK | self.marking.echo_flag(),
             window,
             urgent: 0,
-            options: Options { timestamps: self.timestamps(now), sack, ..Options::default() },
+            options: Options { timestamps: self.timestamps(now), sack, coding, ..Options::default() },
         };
         let at = segment.start.saturating_sub(self.sender.una) as usize;
         let (buffer, len) = (&self.sender.buffer, segment.len as usize);
@@ -55,12 +62,12 @@ impl Connection {
         self.statistics.segments_sent += u64::from(segment.segments);
     }
 
-    /// SACK blocks that fit beside `len` bytes of data: a full segment has room for none.
-    fn sack_blocks_beside(&mut self, len: u32) -> SackBlocks {
+    /// SACK blocks that fit beside `len` bytes of data and `coding` bytes of the code's options: a full segment has room for none.
+    fn sack_blocks_beside(&mut self, len: u32, coding: usize) -> SackBlocks {
         if self.receiver.reports.is_empty(&self.receiver.reassembly) {
             return SackBlocks::default();
         }
-        let fixed = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let fixed = coding + if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
         let room = (tcp::MAX_HEADER_LEN - tcp::HEADER_LEN - fixed)
             .min((self.sender.mss - len.min(self.sender.mss)) as usize);
         // Beside no data, only the option space limits.
@@ -130,7 +137,7 @@ impl Connection {
         self.statistics.segments_sent += 1;
     }
 
-    fn timestamps(&self, now: Instant) -> Option<Timestamps> {
+    pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
         self.negotiated
             .timestamps
             .then(|| Timestamps { value: self.timestamp(now), echo: self.receiver.ts_recent })

@@ -3,6 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, SeqNum};
 
@@ -51,12 +52,14 @@ impl Connection {
                 sack: config.recovery.scheme.uses_sack(),
                 scaling: config.window.scaling,
                 paired: config.proxy_mss.is_some(),
+                coded: config.fec.codes() && config.recovery.scheme.uses_sack(),
             },
             marking: Marking::new(),
             sender,
             timers: Timers::new(),
             pacer: None,
             path_mtu: None,
+            fec: None,
             proxied: Proxied::default(),
             syn_due: true,
             reset_due: None,
@@ -140,6 +143,7 @@ impl Connection {
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
         self.negotiated.paired &= options.proxy_mss.is_some();
+        self.negotiated.coded &= options.coding.offered && self.negotiated.sack;
         if self.negotiated.scaling {
             let shift = options.window_scale.unwrap_or(0);
             self.sender.window_shift = shift.min(MAX_SHIFT);
@@ -158,6 +162,7 @@ impl Connection {
         let mss = paired.unwrap_or(usual).max(64);
         let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
+        self.agree_on_code();
         // A SYN's window is not scaled (RFC 7323, 2.2), but between proxies.
         let shift = if self.negotiated.paired { self.sender.window_shift } else { 0 };
         let seq = self.receiver.space.offset(syn.seq, ORIGIN);
@@ -176,6 +181,7 @@ impl Connection {
             sack_permitted: self.negotiated.sack,
             // Somebody between may drop what it does not know.
             proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
+            coding: Coding { offered: self.negotiated.coded && !self.is_unheard(), ..Coding::default() },
             ..Options::default()
         };
         let early = self.early_data();

@@ -114,6 +114,9 @@ impl Connection {
         let search_at = now.saturating_add(after);
         let path = PathMtu { most, ceiling: most, probe: None, search_at, reduced_at: now, suspected: None };
         self.path_mtu = Some(Box::new(path));
+        if let Some(fec) = &mut self.fec {
+            fec.outgoing.set_most(mss);
+        }
         sender.mss = mss;
         sender.board.cut(mss);
         sender.reduction = None;
@@ -124,7 +127,11 @@ impl Connection {
     pub(super) fn suspect_black_hole(&mut self, now: Instant) {
         let sender = &self.sender;
         let full = sender.board.first().is_some_and(|head| head.data_len() == sender.mss);
-        if self.config.path_mtu == Setting::Probe && sender.retries >= BLACK_HOLE_RETRIES && full {
+        if self.config.path_mtu == Setting::Probe
+            && !self.cuts_blocks()
+            && sender.retries >= BLACK_HOLE_RETRIES
+            && full
+        {
             let least = if self.remote.ip.is_ipv4() { LEAST_MSS } else { FLOOR_V6 - self.overhead() };
             let base = BASE_MSS.max(least);
             let mss = if sender.mss > base { base } else { (sender.mss / 2).max(least) };
@@ -149,6 +156,10 @@ impl Connection {
     /// The size of a segment that is to try whether a larger one passes, if one is to leave in place of the next: there have
     /// to be others behind it to tell of its loss (RFC 4821, 7.4). It takes somewhat more than its part of the window.
     pub(super) fn search_size(&self, now: Instant) -> Option<u32> {
+        if self.cuts_blocks() {
+            // Sizes follow the window, and whole blocks are of one size.
+            return None;
+        }
         let (sender, path) = (&self.sender, self.path_mtu.as_ref()?);
         let size = path.candidate(sender.mss).filter(|_| now >= path.search_at)?;
         let needed = u64::from(size + FOLLOWERS * sender.mss);

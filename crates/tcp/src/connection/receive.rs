@@ -63,6 +63,9 @@ impl Connection {
             return Err(Discard::SynChallenged);
         }
         self.check_timestamp(now, segment, len)?;
+        if self.is_repair(segment, payload.len()) {
+            return self.handle_repair(now, ecn, segment, payload);
+        }
         // An end that has forgotten the connection has its number from our acknowledgement, which may lie before.
         let resets = flags.has(Flags::RST) && start == self.receiver.acknowledged();
         if !resets && !self.receiver.accepts(start, len) {
@@ -91,7 +94,8 @@ impl Connection {
                 self.note_mark(flags, ecn);
                 self.autotune(now, segment, start, payload.len() as u32);
             }
-            self.handle_data(now, start, payload, flags.has(Flags::FIN));
+            let placed = self.handle_data(now, start, payload, flags.has(Flags::FIN));
+            self.note_source(now, segment.options.coding.place, start, (payload, placed));
         }
         Ok(())
     }
@@ -162,14 +166,21 @@ impl Connection {
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.timers.allow_challenge(now) {
             self.receiver.ack_now = true;
-            self.statistics.challenge_acks += 1;
+            self.statistics.challenge_acks = self.statistics.challenge_acks.saturating_add(1);
         }
     }
 
     /// The segment's text and FIN (RFC 9293, 3.10.7.4, seventh and eighth).
-    fn handle_data(&mut self, now: Instant, start: u64, payload: &[u8], fin: bool) {
+    pub(super) fn handle_data(
+        &mut self,
+        now: Instant,
+        start: u64,
+        payload: &[u8],
+        fin: bool,
+    ) -> Option<Placed> {
         if self.orphaned && !payload.is_empty() && start + payload.len() as u64 > self.receiver.nxt() {
-            return self.abort(now); // RFC 1122 (4.2.2.13).
+            self.abort(now); // RFC 1122 (4.2.2.13).
+            return None;
         }
         let before = self.receiver.reassembly.next();
         let intake = self.receiver.take(start, payload, fin);
@@ -190,5 +201,6 @@ impl Connection {
         if intake.peer_finished {
             self.on_peer_finished(now);
         }
+        intake.placed
     }
 }

@@ -81,11 +81,11 @@ impl Connection {
         let prior = sender.prior.take();
         let timeout = prior.as_ref().is_none_or(|prior| prior.timeout);
         if timeout {
-            self.statistics.spurious_timeouts += 1;
+            self.statistics.spurious_timeouts = self.statistics.spurious_timeouts.saturating_add(1);
             (sender.backoff, sender.timeout_at) = (0, 0);
             self.unsuspect_black_hole();
         } else {
-            self.statistics.spurious_recoveries += 1;
+            self.statistics.spurious_recoveries = self.statistics.spurious_recoveries.saturating_add(1);
         }
         let Some(mut prior) = prior else { return };
         let sender = &mut self.sender;

@@ -1,6 +1,6 @@
 //! What a connection counts.
 
-/// Counters of one connection since it began; those of rare events are narrow, for many connections are idle.
+/// Counters of one connection since it began; those of rare events are narrow, for many connections are idle, and stay at their end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Segments sent, of any kind.
@@ -16,11 +16,11 @@ pub struct Statistics {
     /// Expirations of the retransmission timer for data.
     pub timeouts: u32,
     /// Time-outs found not to have been needed.
-    pub spurious_timeouts: u32,
+    pub spurious_timeouts: u16,
     /// Times that fast recovery began.
     pub recoveries: u32,
     /// Those found not to have been needed.
-    pub spurious_recoveries: u32,
+    pub spurious_recoveries: u16,
     /// Tail loss probes sent (RFC 8985, 7).
     pub tail_probes: u32,
     /// Reports of data that came twice (RFC 2883).
@@ -44,11 +44,11 @@ pub struct Statistics {
     /// Segments refused: outside the window, old, or not acknowledging anything acceptable.
     pub discarded: u32,
     /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u32,
+    pub challenge_acks: u16,
     /// Window scales above 14 in the peer's SYN, which count as 14 (RFC 7323, 2.3).
     pub excessive_scales: u16,
     /// Probes of a closed window.
-    pub window_probes: u32,
+    pub window_probes: u16,
     /// SYNs and SYN-ACKs sent again.
     pub syn_retransmissions: u16,
 }

@@ -118,13 +118,16 @@ impl Connection {
 
     /// The same, [`Instant::MAX`] if there is none.
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.timers.earliest().min(self.pacing_deadline())
+        self.timers.earliest().min(self.pacing_deadline()).min(self.code_deadline())
     }
 
     /// Lets time-outs due by `now` happen.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timers.delayed_ack <= now {
             self.on_delayed_ack_timer();
+        }
+        if self.code_deadline() <= now {
+            self.on_code_timer();
         }
         if self.timers.recovery <= now {
             self.timers.start_recovery(Instant::MAX, false);
@@ -239,6 +242,9 @@ impl Connection {
         let lost = Lost::head(&sender.board);
         let arrival = sender.arrival(now, &Delivered::default());
         sender.recovery.on_timeout(&mut sender.board, &arrival, methods);
+        if let Some(fec) = &mut self.fec {
+            fec.outgoing.on_timeout();
+        }
         if !again {
             self.marking.on_reduced(sender.nxt, false);
             sender.controller.on_congestion(&Congestion {

@@ -9,6 +9,7 @@ use base::{Instant, Packet};
 
 use super::emit::Outgoing;
 use super::{Connection, State};
+use crate::fec::Reason;
 use crate::recovery::Next;
 
 impl Connection {
@@ -42,7 +43,9 @@ impl Connection {
         if self.receiver.ack_due() {
             let keep_alive = core::mem::take(&mut self.timers.keep_alive_due);
             let start = self.sender.nxt - u64::from(keep_alive);
-            self.emit(now, out, Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct, segments: 1 });
+            let bare =
+                Outgoing { start, flags: Flags(0), len: 0, ecn: Ecn::NotEct, segments: 1, place: None };
+            self.emit(now, out, bare);
             return 1;
         }
         0
@@ -56,7 +59,11 @@ impl Connection {
     /// Whether there is anything to send but acknowledgements; cheap, for it is asked after every segment.
     fn has_work(&self) -> bool {
         let sender = &self.sender;
-        sender.unsent() > 0 || sender.fin_waits() || sender.probe_due || sender.recovery.is_busy()
+        sender.unsent() > 0
+            || sender.fin_waits()
+            || sender.probe_due
+            || sender.recovery.is_busy()
+            || self.has_repairs()
     }
 
     /// Segments sent.
@@ -74,6 +81,10 @@ impl Connection {
         if self.sender.recovery.is_probe_due() {
             return self.send_tail_probe(now, out).into();
         }
+        if self.send_repair(now, out, Reason::Reactive) {
+            return 1;
+        }
+        self.begin_block();
         let new = self.sender.next_new();
         let next = self.sender.recovery.next(&mut self.sender.board, new.is_some());
         match (next, new) {
@@ -82,7 +93,7 @@ impl Connection {
             }
             (Next::Retransmit(index) | Next::Rescue(index), _) => {
                 let len = u64::from(self.sender.board.record(index).data_len());
-                let pipe = self.sender.board.pipe();
+                let pipe = self.pipe();
                 let forced = self.sender.recovery.forced() && matches!(next, Next::Retransmit(_));
                 // With nothing in the network the first segment goes, whatever the window (RFC 6298, 5.4).
                 if !forced && pipe > 0 && pipe + len > self.sender.allowed() {
@@ -94,6 +105,8 @@ impl Connection {
                 self.resend(now, out, index, next);
                 1
             }
+            _ if self.send_repair(now, out, Reason::Proactive) => 1,
+            (Next::New, Some(_)) if self.code_holds_new_data() => 0,
             (Next::New, Some((len, fin))) => self.send_new_within_window(now, out, (len, fin), most),
             _ => {
                 self.wait_for_window(now);
@@ -112,11 +125,12 @@ impl Connection {
         if self.sender.board.is_empty() {
             self.resume(now);
         }
+        let pipe = self.pipe();
         let sender = &mut self.sender;
-        sender.controller.on_send_opportunity(now, sender.board.pipe());
+        sender.controller.on_send_opportunity(now, pipe);
         let forced = sender.recovery.lets_new_out();
         // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
-        if !forced && sender.board.pipe() + u64::from(sender.mss.max(len)) > sender.allowed() {
+        if !forced && pipe + u64::from(sender.mss.max(len)) > sender.allowed() {
             return 0;
         }
         if !self.may_pace(now) {
@@ -134,8 +148,9 @@ impl Connection {
             }
         };
         self.send_train(now, out, (len, fin), segments);
+        let pipe = self.pipe();
         let sender = &mut self.sender;
-        let limited = sender.unsent() == 0 && sender.board.pipe() + u64::from(sender.mss) <= sender.allowed();
+        let limited = sender.unsent() == 0 && pipe + u64::from(sender.mss) <= sender.allowed();
         if limited {
             sender.meter.on_app_limited(sender.board.pipe());
         }
@@ -148,6 +163,7 @@ impl Connection {
         let sender = &self.sender;
         let is_special =
             len < sender.mss || self.pacer.is_some() || self.marking.has_news() || sender.recovery.doubts();
+        let is_special = is_special || self.fec.is_some();
         if most < 2 * len || is_special {
             return 1;
         }
@@ -163,6 +179,7 @@ impl Connection {
 
     /// Sends so many segments of `len` bytes each that were never sent, in one packet.
     fn send_train(&mut self, now: Instant, out: &mut Packet, (len, fin): (u32, bool), segments: u32) {
+        let place = self.place(self.sender.nxt, len, true);
         let sender = &mut self.sender;
         let (start, whole) = (sender.nxt, len * segments);
         let last = sender.unsent() == whole as usize;
@@ -187,7 +204,8 @@ impl Connection {
         sender.last_sent_at = now;
         let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
         let flags = if fin { push | Flags::FIN } else { push };
-        self.emit(now, out, Outgoing { start, flags: flags | told, len: whole, ecn, segments });
+        self.emit(now, out, Outgoing { start, flags: flags | told, len: whole, ecn, segments, place });
+        self.close_block(len);
         self.note_paced(now, whole);
         self.statistics.data_segments_sent += u64::from(segments);
         if self.timers.is_retransmit_off() {
@@ -207,8 +225,9 @@ impl Connection {
     /// Sends a record again.
     pub(super) fn resend(&mut self, now: Instant, out: &mut Packet, index: u64, next: Next) {
         let timestamp = self.timestamp(now);
+        let record = *self.sender.board.record(index);
+        let place = self.place(record.start, record.data_len(), false);
         let sender = &mut self.sender;
-        let record = *sender.board.record(index);
         let snapshot = sender.meter.snapshot(now, false);
         match next {
             Next::Rescue(_) => sender.board.on_rescued(index, now, snapshot),
@@ -222,7 +241,11 @@ impl Connection {
         sender.last_sent_at = now;
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
-        self.emit(now, out, Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1 });
+        self.emit(
+            now,
+            out,
+            Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1, place },
+        );
         self.note_paced(now, len);
         self.statistics.retransmissions += 1;
         self.statistics.bytes_retransmitted += u64::from(len);
@@ -249,7 +272,7 @@ impl Connection {
     /// At least one byte into the peer's window, closed or not: RFC 9293 (3.8.6.1); where it is open by less than a
     /// segment, all that it takes (3.8.6.2.1, the override time-out).
     fn send_probe(&mut self, now: Instant, out: &mut Packet) -> bool {
-        self.statistics.window_probes += 1;
+        self.statistics.window_probes = self.statistics.window_probes.saturating_add(1);
         if !self.sender.board.is_empty() {
             let head = self.sender.board.head();
             self.resend(now, out, head, Next::Retransmit(head));

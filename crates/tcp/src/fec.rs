@@ -1,0 +1,98 @@
+//! Loss-Tolerant TCP: an erasure code across segments, which repairs losses that are no congestion before anybody has to ask.
+//!
+//! The paper: "Loss-Tolerant TCP (LT-TCP): Implementation and Experimental Evaluation" and its forerunners, sections III and IV. The
+//! sender cuts its stream into *blocks* of about a window each: data segments and, behind them, *repairs* of a Reed-Solomon code, any
+//! of which makes good any one lost segment of the block. How many follow in any case (*proactive*) depends on an estimate of the
+//! path's erasure rate; more follow on duplicate acknowledgements (*reactive*). Segments get smaller with the window, so that
+//! there always are enough of them for losses to be noticed.
+//!
+//! ```text
+//!            block 4                            block 5
+//! ... | d0 d1 d2 d3 d4 d5 d6 r7 r8 r9 | d0 d1 d2 d3 d4 d5 d6 d7 r8 r9 | ...
+//!       ^ data, in the byte stream  ^ repairs, outside it
+//! ```
+//!
+//! [`Outgoing`] is the sender's half, [`Incoming`] the receiver's, [`Estimate`] the erasure rate, [`plan`] how a block is laid out. How
+//! they are written is in `base::wire::tcp::coding`; `connection::coded` joins them to the connection.
+//!
+//! Deviations, where the paper is silent, damaged or cannot work (the project's notes on the paper give reasons):
+//! - the receiver reports per block how many of its segments came, in an option beside its acknowledgements: repair hides losses
+//!   from selective acknowledgements;
+//! - `f` and `g` are tables of ours; the repairs of a block are at least `f(E)` where the paper's second step would lower them;
+//! - duplicate acknowledgements are withheld while the block in which the first gap lies may still be repaired, and a timer lets them
+//!   go where nothing more comes;
+//! - a block is as large as [`plan::MOST_SOURCES`] allows, so a large window has several;
+//! - a check of the whole block guards what was repaired: a forged or misread repair is found and dropped;
+//! - where losses come with a queue and without marks, the path does not mark, and losses count as congestion ([`Trust`]).
+
+mod estimate;
+mod incoming;
+mod outgoing;
+pub(crate) mod plan;
+mod trust;
+
+pub(crate) use estimate::Estimate;
+pub(crate) use incoming::Incoming;
+pub(crate) use outgoing::{Outgoing, Reason};
+pub(crate) use trust::Trust;
+
+use siphasher::sip::SipHasher13;
+
+use crate::config::FecConfig;
+
+/// What a connection counts of its code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FecStatistics {
+    /// Repairs sent in any case.
+    pub proactive_sent: u64,
+    /// Bytes of these, headers included.
+    pub proactive_bytes: u64,
+    /// Repairs sent because segments were missing.
+    pub reactive_sent: u64,
+    /// Bytes of these, headers included.
+    pub reactive_bytes: u64,
+    /// Blocks begun.
+    pub blocks_sent: u64,
+    /// Repairs received.
+    pub repairs_received: u64,
+    /// Segments with data that were computed from others.
+    pub recovered: u64,
+    /// Blocks whose check failed when they were computed.
+    pub failed_checks: u64,
+    /// Duplicate acknowledgements withheld that never had to be sent.
+    pub acks_spared: u64,
+    /// Times that losses were taken for congestion although the connection heeds marks.
+    pub distrusted: u64,
+}
+
+/// Both halves of one connection.
+#[derive(Debug)]
+pub(crate) struct Fec {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) incoming: Incoming,
+    pub(crate) trust: Trust,
+    pub(crate) statistics: FecStatistics,
+}
+
+impl Fec {
+    /// For a connection whose segments have up to `mss` bytes of data and whose initial sequence numbers are these: ours, the peer's.
+    pub(crate) fn new(config: &FecConfig, mss: u32, ends: (u32, u32)) -> Self {
+        Self {
+            outgoing: Outgoing::new(*config, mss, Key([ends.0, ends.1])),
+            incoming: Incoming::new(Key([ends.1, ends.0])),
+            trust: Trust::new(),
+            statistics: FecStatistics::default(),
+        }
+    }
+}
+
+/// What the check of a block depends on besides its data: whoever cannot see the connection cannot compute it.
+#[derive(Clone, Copy, Debug)]
+struct Key([u32; 2]);
+
+impl Key {
+    /// The check of a block's data.
+    fn check(self, data: &[u8]) -> u32 {
+        SipHasher13::new_with_keys(self.0[0].into(), self.0[1].into()).hash(data) as u32
+    }
+}

@@ -1,0 +1,58 @@
+//! Transfers with Loss-Tolerant TCP's erasure code.
+
+mod pair;
+
+use base::wire::tcp::View;
+use base::wire::{ip, tcp};
+use base::{Duration, Instant};
+use longhaul_tcp::{Event, FecStatistics, TcpConfig};
+use pair::{Pair, Path};
+
+fn lt() -> TcpConfig {
+    TcpConfig::preset("lt-tcp").unwrap()
+}
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+fn tcp_of(packet: &[u8]) -> tcp::Repr {
+    let header = ip::View::parse(packet).unwrap();
+    tcp::Repr::parse_verified(&View::parse(header.payload()).unwrap())
+}
+
+/// A download of so many bytes at this rate of erasures, data direction only; it has come whole.
+fn download(config: &TcpConfig, bytes: u64, loss: u64, seed: u64) -> Pair {
+    let mut pair = Pair::new(seed, Path::clean(60).through(10_000, 500), config);
+    let mut rng = base::Rng::named(seed, "erasures");
+    pair.drop_if = Box::new(move |side, _, count| side == 1 && count > 0 && rng.below(100) < loss);
+    pair.connect(config);
+    pair.ends[1].to_send = bytes;
+    pair.ends[1].finish = true;
+    pair.drain();
+    assert!(pair.run_until(secs(3600), |pair| pair.saw(0, Event::PeerFinished)), "at {loss} %, seed {seed}");
+    assert_eq!((pair.ends[0].received, pair.ends[0].corrupt), (bytes, false));
+    pair
+}
+
+fn sent(pair: &Pair) -> FecStatistics {
+    *pair.connection(1).fec_statistics().expect("a code")
+}
+
+fn received(pair: &Pair) -> FecStatistics {
+    *pair.connection(0).fec_statistics().expect("a code")
+}
+
+#[test]
+fn it_repairs_what_is_lost() {
+    let pair = download(&lt(), 1_000_000, 20, 1);
+    let (sent, received) = (sent(&pair), received(&pair));
+    assert!(received.recovered > 50, "{received:?}");
+    assert_eq!(received.failed_checks, 0);
+    assert!(sent.proactive_sent > 200 && sent.reactive_sent > 10, "{sent:?}");
+    let plain = TcpConfig::preset("rfc").unwrap().with(|it| it.timestamps = false);
+    let bare = download(&plain, 1_000_000, 20, 1);
+    let took = |pair: &Pair| pair.now.saturating_since(Instant::ZERO).as_secs_f64();
+    println!("with the code {:.2} s, without {:.2} s", took(&pair), took(&bare));
+    assert!(took(&pair) * 4.0 < took(&bare), "{} against {}", took(&pair), took(&bare));
+}
