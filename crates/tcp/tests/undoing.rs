@@ -42,7 +42,7 @@ fn recovering(config: &TcpConfig) -> (Script, u32) {
 }
 
 /// How often fast recovery was found not to have been needed.
-fn undone(script: &Script) -> u32 {
+fn undone(script: &Script) -> u16 {
     script.connection().statistics().spurious_recoveries
 }
 
@@ -201,7 +201,7 @@ fn every_controller_gets_its_window_back() {
             let before = script.connection().cwnd();
             script.at(240);
             script.inject(ack(1, 3953).ts(9110, offset + 100));
-            assert_eq!(undone(&script), u32::from(undo), "{congestion:?}");
+            assert_eq!(undone(&script), u16::from(undo), "{congestion:?}");
             let after = script.connection().cwnd();
             let bbr = congestion == Congestion::Bbr;
             assert!(
@@ -249,7 +249,7 @@ fn reordering_costs_less() {
         pair.drain();
         pair.run_until(Duration::from_secs(20), |_| false);
         let statistics = pair.connection(1).statistics();
-        assert_eq!(undo, 4 * statistics.spurious_recoveries > 3 * statistics.recoveries, "{statistics:?}");
+        assert_eq!(undo, 4 * u32::from(statistics.spurious_recoveries) > 3 * statistics.recoveries, "{statistics:?}");
         pair.ends[0].received as f64
     };
     for (scheme, timestamps, gain) in
@@ -279,7 +279,7 @@ fn losses_are_not_undone() {
             let statistics = pair.connection(1).statistics();
             assert!(statistics.recoveries > 50, "{scheme:?}");
             assert!(
-                100 * statistics.spurious_recoveries <= statistics.recoveries,
+                100 * u32::from(statistics.spurious_recoveries) <= statistics.recoveries,
                 "{scheme:?} {statistics:?}"
             );
         }
