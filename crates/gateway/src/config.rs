@@ -164,8 +164,7 @@ impl Link {
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
         if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate.is_none() {
-            let message =
-                "a queue with a time and no rate for the link; allowed are packets and bytes, or a rate";
+            let message = "a queue with a time, or red, and no rate for the link; allowed are packets and bytes, or a rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())

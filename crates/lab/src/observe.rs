@@ -1,12 +1,14 @@
-//! Observers of nodes: a capture for Wireshark, the traces of segments and windows that plots are drawn from, and the
-//! log of all events.
+//! Observers of nodes: a capture for Wireshark, the traces of segments, windows and queues that plots are drawn from, and
+//! the log of all events.
 
 mod capture;
 pub mod events;
 mod flow;
+mod queue;
 mod window;
 
 pub use capture::Capture;
 pub use events::EventLog;
 pub use flow::{Flow, FlowTrace, SegmentMark};
+pub use queue::{QueueMark, QueueTrace};
 pub use window::{Aggregate, AggregateMark, WindowMark, WindowTrace, Windows};

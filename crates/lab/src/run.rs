@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::{EventLog, Flow, WindowTrace};
+use crate::observe::{EventLog, Flow, QueueTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
@@ -77,6 +77,9 @@ pub struct Run {
     /// When the queues of each wire dropped packets, `link/down` and `link/up`, where that was asked for.
     #[serde(skip)]
     pub drops: BTreeMap<String, Vec<Instant>>,
+    /// How long the queues of each link were, `link/down` and `link/up`, where that was asked for.
+    #[serde(skip)]
+    pub queues: BTreeMap<String, QueueTrace>,
     /// What terminals with bandwidth on demand asked for and were granted, by link, where that was asked for.
     #[serde(skip)]
     pub capacity: BTreeMap<String, Capacity>,
@@ -144,6 +147,8 @@ pub struct Watch {
     pub flows: bool,
     /// Keep the senders' windows and the times of the queues' drops.
     pub windows: bool,
+    /// Keep the lengths of the queues, and the averages that these go by.
+    pub queues: bool,
     /// Keep all events, up to [`crate::observe::events::KEPT`].
     pub events: bool,
     /// Keep the events of hosts alone, segments and senders' states, up to as many.
@@ -290,6 +295,22 @@ fn drops(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap
     all
 }
 
+/// How long every link's queues were, as far as that was watched.
+fn queues(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, QueueTrace> {
+    let mut all = BTreeMap::new();
+    for (name, node) in links {
+        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
+            let trace = match engine.node(*node) {
+                Element::Wire(wire) => wire.end(port).queue_trace(),
+                Element::Link(link) => link.end(port).queue_trace(),
+                Element::Host(_) | Element::Router(_) => None,
+            };
+            all.extend(trace.map(|trace| (format!("{name}/{direction}"), trace.clone())));
+        }
+    }
+    all
+}
+
 /// What every host and router counted.
 fn node_counters(
     engine: &Engine<Element>,
@@ -366,6 +387,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
             .filter_map(|node| host(engine, node).windows().cloned())
             .collect(),
         drops: drops(engine, &network.links),
+        queues: queues(engine, &network.links),
         capacity: capacity(engine, &network.links),
         log: EventLog::default(),
         latencies: BTreeMap::new(),

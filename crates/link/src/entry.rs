@@ -10,7 +10,7 @@ use base::{Instant, Packet};
 use crate::capabilities::Capabilities;
 use crate::dscp::DscpSet;
 use crate::endpoint::Endpoint;
-use crate::queue::{self, Queue, Refusal};
+use crate::queue::{self, Dropped, Queue};
 use crate::treatment::Treatment;
 
 /// The queues in front of an endpoint.
@@ -33,46 +33,64 @@ impl Entry {
         capabilities: Capabilities,
     ) -> Self {
         let apart = capabilities.recovers_losses && !marks.is_empty();
-        Self {
-            marks,
-            queue: queue.build(site, "queue"),
-            once: apart.then(|| queue.build(site, "once-queue")),
-        }
+        Self { marks, queue: queue.build(site, QUEUE), once: apart.then(|| queue.build(site, ONCE_QUEUE)) }
     }
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
-    /// protocol sends everything once anyway.
-    pub fn reconfigure(&mut self, queue: &queue::Config, site: &queue::Site<'_>, marks: DscpSet) {
+    /// protocol sends everything once anyway. Where the configuration is another kind of queue's, packets move to a new one, which
+    /// counts from zero, and what it has no room for too.
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        config: &queue::Config,
+        site: &queue::Site<'_>,
+        marks: DscpSet,
+    ) {
         self.marks = marks;
-        self.queue.set_limits(queue, site);
-        if let Some(once) = &mut self.once {
-            once.set_limits(queue, site);
+        let queues = [(Some(&mut self.queue), QUEUE), (self.once.as_mut(), ONCE_QUEUE)];
+        for (queue, name) in queues.into_iter().filter_map(|(queue, name)| Some((queue?, name))) {
+            if !queue.set_limits(config, site) {
+                let packets = queue.drain();
+                *queue = config.build(site, name);
+                packets.into_iter().for_each(|packet| queue.push(now, packet, &mut |_, _| {}));
+            }
         }
     }
 
-    /// Appends a packet to the queue that its marks ask for.
-    ///
-    /// # Errors
-    /// Hands back the packet that is dropped for it, this one or one that waited, with the reason; it is counted.
-    pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
+    /// Appends a packet to the queue that its marks ask for. If that makes the queue drop packets, this one or some that waited,
+    /// `dropped` hears of them.
+    pub fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
         match &mut self.once {
-            Some(once) if self.marks.holds(&packet) => once.push(now, packet),
-            _ => self.queue.push(now, packet),
+            Some(once) if self.marks.holds(&packet) => once.push(now, packet, dropped),
+            _ => self.queue.push(now, packet, dropped),
         }
     }
 
-    /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first.
-    pub fn pop_for(&mut self, now: Instant, endpoint: &dyn Endpoint) -> Option<(Packet, Treatment)> {
+    /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first. `dropped` hears of those
+    /// that a queue drops instead.
+    pub fn pop_for(
+        &mut self,
+        now: Instant,
+        endpoint: &dyn Endpoint,
+        dropped: &mut Dropped<'_>,
+    ) -> Option<(Packet, Treatment)> {
         if let Some(once) = &mut self.once
             && endpoint.has_room(Treatment::ONCE)
-            && let Some(packet) = once.pop(now)
+            && let Some(packet) = once.pop(now, dropped)
         {
             return Some((packet, Treatment::ONCE));
         }
         if !endpoint.has_room(Treatment::UNTIL_DELIVERED) {
             return None;
         }
-        Some((self.queue.pop(now)?, Treatment::UNTIL_DELIVERED))
+        Some((self.queue.pop(now, dropped)?, Treatment::UNTIL_DELIVERED))
+    }
+
+    /// The average length in packets that the queue of packets that are sent until they have come goes by; `None` if it goes by
+    /// none.
+    #[must_use]
+    pub fn average(&self) -> Option<f64> {
+        self.queue.average()
     }
 
     /// Packets that wait.
@@ -106,12 +124,17 @@ impl Entry {
     }
 }
 
+/// The names of the two queues, of which their random streams have theirs.
+const QUEUE: &str = "queue";
+const ONCE_QUEUE: &str = "once-queue";
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::endpoint::Full;
     use crate::line::LineLimits;
     use crate::protocol::Protocol;
+    use crate::queue::Refusal;
 
     const NOW: Instant = Instant::ZERO;
 
@@ -132,6 +155,16 @@ mod tests {
         Entry::new(queue, &site, marks, protocol.capabilities())
     }
 
+    fn push(entry: &mut Entry, packet: Packet) -> Result<(), Refusal> {
+        let mut result = Ok(());
+        entry.push(NOW, packet, &mut |_, reason| result = Err(reason));
+        result
+    }
+
+    fn no_drops(_: Packet, reason: Refusal) {
+        panic!("dropped: {reason:?}");
+    }
+
     fn build(protocol: &Protocol) -> Box<dyn Endpoint> {
         protocol.build(&LineLimits::default())
     }
@@ -141,10 +174,10 @@ mod tests {
         let (mut entry, mut endpoint) =
             (entry(&queue::Config::default(), marks(&[46]), &cotmll()), build(&cotmll()));
         for dscp in [0, 0, 46, 46] {
-            entry.push(NOW, ipv4(dscp)).unwrap();
+            push(&mut entry, ipv4(dscp)).unwrap();
         }
         let mut taken = Vec::new();
-        while let Some((packet, treatment)) = entry.pop_for(NOW, &*endpoint) {
+        while let Some((packet, treatment)) = entry.pop_for(NOW, &*endpoint, &mut no_drops) {
             taken.push((packet[1] >> 2, treatment));
             let Ok(()) = endpoint.offer(NOW, packet, treatment) else { panic!("no room for {treatment:?}") };
         }
@@ -161,9 +194,9 @@ mod tests {
         for (marks, protocol) in [(marks(&[46]), Protocol::default()), (DscpSet::default(), cotmll())] {
             let (mut entry, endpoint) =
                 (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
-            entry.push(NOW, ipv4(0)).unwrap();
-            entry.push(NOW, ipv4(46)).unwrap();
-            let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint).unwrap());
+            push(&mut entry, ipv4(0)).unwrap();
+            push(&mut entry, ipv4(46)).unwrap();
+            let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
             assert_eq!(
                 order.map(|(packet, treatment)| (packet[1] >> 2, treatment)),
                 [(0, Treatment::UNTIL_DELIVERED), (46, Treatment::UNTIL_DELIVERED)]
@@ -177,11 +210,11 @@ mod tests {
         let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
         let mut entry = entry(&one, marks(&[46]), &cotmll());
         for dscp in [46, 0] {
-            entry.push(NOW, ipv4(dscp)).unwrap();
-            assert!(entry.push(NOW, ipv4(dscp)).is_err());
+            push(&mut entry, ipv4(dscp)).unwrap();
+            assert_eq!(push(&mut entry, ipv4(dscp)), Err(Refusal::Packets));
         }
         assert_eq!(entry.len(), 2);
-        assert!(entry.push(NOW, ipv4(0)).is_err());
+        assert!(push(&mut entry, ipv4(0)).is_err());
         let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
         assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
     }

@@ -45,6 +45,14 @@ pub fn without_metadata(packet: &[u8]) -> &[u8] {
     }
 }
 
+/// The same to be written to.
+pub(crate) fn without_metadata_mut(packet: &mut [u8]) -> &mut [u8] {
+    match packet.first().map(|first| first >> 4) {
+        Some(0) => packet.get_mut(SUPER_SEGMENT_METADATA..).unwrap_or_default(),
+        _ => packet,
+    }
+}
+
 /// What tells a flow from another.
 struct Ends<'a> {
     /// Source and destination, one behind the other.

@@ -9,7 +9,7 @@
 //!
 //! Deviations: none.
 
-use base::wire::ip::Ecn;
+use base::wire::ip::{self, Ecn};
 
 use crate::flow;
 
@@ -53,6 +53,16 @@ impl Marks {
     #[must_use]
     pub const fn without_dscp(self) -> Self {
         Self::new(0, self.ecn())
+    }
+}
+
+/// Tells the transport of a packet, or of the one behind a super-segment's metadata, of congestion here, if it understands (RFC 3168, 5);
+/// whether it does.
+pub(crate) fn mark_congestion(packet: &mut [u8]) -> bool {
+    match Marks::of(packet).ecn() {
+        Ecn::NotEct => false,
+        Ecn::Ce => true,
+        Ecn::Ect0 | Ecn::Ect1 => ip::set_ecn(flow::without_metadata_mut(packet), Ecn::Ce).is_ok(),
     }
 }
 

@@ -6,28 +6,35 @@ use base::{Instant, Packet, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 pub mod drop_tail;
+pub mod red;
 
 pub use drop_tail::DropTail;
+pub use red::Red;
 
-/// Why a queue refused a packet.
+/// Why a queue drops a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The limit in packets.
     Packets,
     /// The limit in bytes.
     Bytes,
+    /// Before there is no room, to tell its sender that there will be none.
+    Early,
 }
+
+/// Hears of each packet that a queue drops, and why. The queue counts it too.
+pub type Dropped<'a> = dyn FnMut(Packet, Refusal) + 'a;
 
 /// Packets that wait for a link.
 pub trait Queue: Debug + Send {
-    /// Appends a packet.
-    ///
-    /// # Errors
-    /// Hands back the packet that is dropped for it, this one or one that waited, with the reason; it is counted.
-    fn push(&mut self, now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)>;
+    /// Appends a packet. If that makes the queue drop packets, this one or some that waited, `dropped` hears of them.
+    fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>);
 
-    /// Takes the packet whose turn it is.
-    fn pop(&mut self, now: Instant) -> Option<Packet>;
+    /// Takes the packet whose turn it is; `dropped` hears of those that the queue drops in front of it.
+    fn pop(&mut self, now: Instant, dropped: &mut Dropped<'_>) -> Option<Packet>;
+
+    /// A packet of `len` bytes finds the queue empty and the line free, and leaves without waiting.
+    fn pass_by(&mut self, _now: Instant, _len: usize) {}
 
     /// Packets that wait.
     fn len(&self) -> usize;
@@ -40,8 +47,18 @@ pub trait Queue: Debug + Send {
     /// Bytes that wait.
     fn bytes(&self) -> u64;
 
-    /// Takes over other limits; what waits stays, even where it is more than they allow.
-    fn set_limits(&mut self, config: &Config, site: &Site<'_>);
+    /// The average length in packets that it goes by, as of the last packet that came; `None` if it goes by none.
+    fn average(&self) -> Option<f64> {
+        None
+    }
+
+    /// Takes over other limits; what waits stays, even where it is more than they allow. False, and nothing changes, where
+    /// the configuration is another kind of queue's.
+    #[must_use]
+    fn set_limits(&mut self, config: &Config, site: &Site<'_>) -> bool;
+
+    /// Takes out all that waits, in an order in which each flow's packets keep theirs, and drops nothing.
+    fn drain(&mut self) -> Vec<Packet>;
 
     /// What the queue counted, by name, for reports and metrics.
     fn counters(&self) -> Vec<(&'static str, u64)>;
@@ -67,11 +84,13 @@ impl Site<'_> {
 }
 
 /// A queue as a scenario describes it: `queue = { drop-tail = { packets = 100 } }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Config {
     /// First in, first out; what does not fit is dropped.
     DropTail(drop_tail::Config),
+    /// Random early detection: marks or drops at random before the queue is full.
+    Red(red::Config),
 }
 
 impl Config {
@@ -80,6 +99,7 @@ impl Config {
     pub fn build(&self, site: &Site<'_>, name: &str) -> Box<dyn Queue> {
         match self {
             Self::DropTail(config) => Box::new(DropTail::new(*config, site, name)),
+            Self::Red(config) => Box::new(Red::new(*config, site, name)),
         }
     }
 
@@ -88,6 +108,7 @@ impl Config {
     pub const fn needs_rate(&self) -> bool {
         match self {
             Self::DropTail(config) => config.time.is_some(),
+            Self::Red(_) => true,
         }
     }
 }

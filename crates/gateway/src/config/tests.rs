@@ -217,7 +217,7 @@ fn the_queue_holds_a_round_trip_unless_told() {
     let link = |more: &str| Link::parse("link.toml", &format!("protocol = \"plain\"\n{more}")).unwrap();
     let limit = |link: Link, rate: Option<u64>, measured: Option<u64>| {
         let queue = link.queue(rate.map(Rate::from_bps), measured.map(Duration::from_millis), 1400);
-        let queue::Config::DropTail(queue) = queue;
+        let queue::Config::DropTail(queue) = queue else { panic!("{queue:?}") };
         queue.bytes.unwrap().0
     };
     let fast = Some(80_000_000);

@@ -3,6 +3,7 @@
 use std::io;
 
 use base::{Duration, Instant, Packet};
+use link::queue::Refusal;
 use link::{Demand, Full, Marks, Treatment};
 use pep::Side;
 
@@ -14,6 +15,9 @@ use crate::session::{DATA_HEADER_LEN, OVERHEAD};
 const FRAMES: usize = 128;
 /// Before a device whose queue was full is tried again: what a gigabit takes for a few dozen packets.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// What becomes of a packet that a queue drops: the queue has counted it.
+pub(super) fn counted(_: Packet, _: Refusal) {}
 
 impl Gateway {
     /// Whether packets are to be read from the TUN: always on a link with a rate, whose queue drops what is
@@ -33,8 +37,7 @@ impl Gateway {
             let Some(mut packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
             if !self.splitting.as_mut().is_some_and(|it| it.takes(now, Side::Lan, &mut packet)) {
-                // What does not fit is dropped, and counted by the queue.
-                let _ = self.entry.push(now, packet);
+                self.entry.push(now, packet, &mut counted);
             }
             if self.pacer.is_limited() {
                 self.fill_endpoint(now);
@@ -51,7 +54,7 @@ impl Gateway {
     fn next_packet(&mut self, now: Instant) -> Option<(Packet, Treatment)> {
         match &mut self.splitting {
             Some(splitting) => splitting.next(now, &mut self.entry, &*self.endpoint),
-            None => self.entry.pop_for(now, &*self.endpoint),
+            None => self.entry.pop_for(now, &*self.endpoint, &mut counted),
         }
     }
 

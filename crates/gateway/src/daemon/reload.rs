@@ -37,7 +37,7 @@ impl Gateway {
         self.survey.configure(rate, super::survey::on_line(&self.config));
         self.endpoint.set_line(&LineLimits::new(self.frame_limit, rate));
         self.queue_for = (rate, self.survey.round_trip());
-        self.limit_queue();
+        self.limit_queue(now);
         // Super-segments are as long as the rate allows. Where that fails, somebody has taken the device, which is noticed elsewhere.
         let _ = self.configure_device();
     }

@@ -6,6 +6,7 @@ use pep::{Peer, Proxy, Side};
 use serde_json::{Value, json};
 
 use super::Traffic;
+use super::outbound::counted;
 use super::pairing::Pairing;
 use crate::config::Config;
 use crate::random::Random;
@@ -85,15 +86,14 @@ impl Splitting {
         endpoint: &dyn Endpoint,
     ) -> Option<(Packet, Treatment)> {
         while let Some(packet) = self.proxy.poll_queued(now) {
-            // What does not fit is dropped, and counted by the queue.
-            let _ = entry.push(now, packet);
+            entry.push(now, packet, &mut counted);
         }
         if endpoint.has_room(Treatment::UNTIL_DELIVERED)
             && let Some(packet) = self.proxy.poll_turn(now, !entry.is_empty())
         {
             return Some((packet, Treatment::UNTIL_DELIVERED));
         }
-        let (packet, treatment) = entry.pop_for(now, endpoint)?;
+        let (packet, treatment) = entry.pop_for(now, endpoint, &mut counted)?;
         self.proxy.note_passed(packet.len());
         Some((packet, treatment))
     }

@@ -43,7 +43,7 @@ impl Gateway {
         if queue_rate != self.queue_for.0 || is_other(self.queue_for.1, round_trip) {
             self.tell_edge(round_trip, notify);
             self.queue_for = (queue_rate, round_trip);
-            self.limit_queue();
+            self.limit_queue(now);
         }
         if let Some(mtu) = &self.survey.mtu {
             let limit = mtu.size() - self.header_len - OVERHEAD;
@@ -56,11 +56,12 @@ impl Gateway {
         }
     }
 
-    /// Gives the queue the limits that the present rate and round trip ask for.
-    pub(super) fn limit_queue(&mut self) {
+    /// Gives the queue the limits that the present rate and round trip ask for, or makes it another kind.
+    pub(super) fn limit_queue(&mut self, now: Instant) {
         let (link, (rate, round_trip)) = (&self.config.link, self.queue_for);
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
-        self.entry.reconfigure(&link.queue(rate, round_trip, self.config.tun.mtu.0), &site, link.once_dscp);
+        let queue = link.queue(rate, round_trip, self.config.tun.mtu.0);
+        self.entry.reconfigure(now, &queue, &site, link.once_dscp);
     }
 
     /// Once, when the round trip has been measured; a configured one was known before.

@@ -70,6 +70,11 @@ impl Link {
         }
     }
 
+    /// Keeps the lengths of its queues from now on.
+    pub fn watch_queues(&mut self) {
+        self.ends.iter_mut().for_each(LinkEnd::watch_queues);
+    }
+
     /// Keeps what terminals with bandwidth on demand ask for and are granted from now on.
     pub fn keep_cycles(&mut self) {
         self.ends.iter_mut().filter_map(|end| end.mac.as_mut()).for_each(|mac| mac.keep_cycles());

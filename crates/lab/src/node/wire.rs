@@ -1,4 +1,4 @@
-//! A wire: a duplex line that carries packets as they are, with a drop-tail queue at each end.
+//! A wire: a duplex line that carries packets as they are, with a queue at each end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,6 +10,7 @@ use pep::{Proxy, Side};
 use super::named;
 use super::splitter::Splitter;
 use crate::engine::{Context, Input, Node, Port};
+use crate::observe::QueueTrace;
 use crate::observe::events::{PacketStep, Probe};
 
 /// A duplex wire between its two ports.
@@ -32,10 +33,33 @@ pub struct WireEnd {
     /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
     due: Instant,
     counters: Counters,
+    watch: Watch,
+}
+
+/// Who watches an end.
+#[derive(Debug, Default)]
+struct Watch {
     /// When the queue dropped a packet, where that is watched.
     dropped: Option<Vec<Instant>>,
+    /// How long the queue was, where that is watched.
+    lengths: Option<Box<QueueTrace>>,
     /// Logs what happens, where events are logged.
     probe: Option<Box<Probe>>,
+}
+
+impl Watch {
+    fn note_drop(&mut self, now: Instant, packet: &Packet) {
+        if let Some(dropped) = &mut self.dropped {
+            dropped.push(now);
+        }
+        self.note(now, PacketStep::Dropped, packet);
+    }
+
+    fn note(&self, now: Instant, step: PacketStep, packet: &Packet) {
+        if let Some(probe) = &self.probe {
+            probe.packet(now, step, packet);
+        }
+    }
 }
 
 /// What passed one direction of a wire.
@@ -65,7 +89,14 @@ impl Wire {
     /// Keeps the times at which its queues drop packets from now on.
     pub fn watch_drops(&mut self) {
         for end in &mut self.ends {
-            end.dropped.get_or_insert_default();
+            end.watch.dropped.get_or_insert_default();
+        }
+    }
+
+    /// Keeps the lengths of its queues from now on.
+    pub fn watch_queues(&mut self) {
+        for end in &mut self.ends {
+            end.watch.lengths.get_or_insert_default();
         }
     }
 
@@ -73,7 +104,7 @@ impl Wire {
     pub fn log_events(&mut self, probes: [Probe; 2]) {
         for (end, probe) in self.ends.iter_mut().zip(probes) {
             probe.watch_blockages(end.line.timeline());
-            end.probe = Some(Box::new(probe));
+            end.watch.probe = Some(Box::new(probe));
         }
     }
 }
@@ -91,8 +122,7 @@ impl WireEnd {
             in_flight: VecDeque::new(),
             due: Instant::MAX,
             counters: Counters { sent: 0, delivered: 0, lost: 0 },
-            dropped: None,
-            probe: None,
+            watch: Watch::default(),
         }
     }
 
@@ -122,7 +152,13 @@ impl WireEnd {
     /// When its queue dropped a packet, if that is watched.
     #[must_use]
     pub fn dropped(&self) -> &[Instant] {
-        self.dropped.as_deref().unwrap_or_default()
+        self.watch.dropped.as_deref().unwrap_or_default()
+    }
+
+    /// How long its queue was, if that is watched.
+    #[must_use]
+    pub fn queue_trace(&self) -> Option<&QueueTrace> {
+        self.watch.lengths.as_deref()
     }
 
     /// The queue in front of the line.
@@ -168,27 +204,25 @@ impl WireEnd {
 
     fn enqueue(&mut self, now: Instant, packet: Packet) {
         if !self.backlogged && self.ask(now, packet.len() as u64) {
+            self.queue.pass_by(now, packet.len());
             self.transmit(now, packet);
         } else {
-            if let Some(probe) = &self.probe {
-                probe.packet(now, PacketStep::Queued, &packet);
-            }
-            // The queue counts what it drops.
-            if let Err((packet, _)) = self.queue.push(now, packet) {
-                if let Some(dropped) = &mut self.dropped {
-                    dropped.push(now);
-                }
-                if let Some(probe) = &self.probe {
-                    probe.packet(now, PacketStep::Dropped, &packet);
-                }
-            }
+            self.watch.note(now, PacketStep::Queued, &packet);
+            self.queue.push(now, packet, &mut |packet, _| self.watch.note_drop(now, &packet));
             self.backlogged = !self.queue.is_empty();
             // Who shares a line may get more of it for more backlog.
             if self.line.is_shared() {
                 self.serve(now);
             }
         }
+        self.note_length(now);
         self.note_due();
+    }
+
+    fn note_length(&mut self, now: Instant) {
+        if let Some(lengths) = &mut self.watch.lengths {
+            lengths.note(now, self.queue.len(), self.queue.bytes(), self.queue.average());
+        }
     }
 
     /// Whether a packet may leave now, where `backlog` bytes wait.
@@ -213,10 +247,13 @@ impl WireEnd {
             let own = self.splitter.poll_turn(now, others_wait);
             if let Some(packet) = own {
                 self.transmit(now, packet);
-            } else if let Some(packet) = self.queue.pop(now) {
+            } else if let Some(packet) =
+                self.queue.pop(now, &mut |packet, _| self.watch.note_drop(now, &packet))
+            {
                 self.splitter.note_passed(packet.len());
                 self.transmit(now, packet);
             }
+            self.note_length(now);
             self.backlogged = !self.queue.is_empty() || self.splitter.waits_for_turn();
         }
     }
@@ -224,11 +261,9 @@ impl WireEnd {
     fn transmit(&mut self, now: Instant, packet: Packet) {
         let transit = self.line.send(now, packet.len() as u32 * 8);
         self.counters.sent += 1;
-        if let Some(probe) = &self.probe {
-            probe.packet(now, PacketStep::Taken, &packet);
-            if transit.fate != Fate::Intact {
-                probe.packet(now, PacketStep::Lost, &packet);
-            }
+        self.watch.note(now, PacketStep::Taken, &packet);
+        if transit.fate != Fate::Intact {
+            self.watch.note(now, PacketStep::Lost, &packet);
         }
         match transit.fate {
             Fate::Intact => self.in_flight.push_back((transit.arrives_at, packet)),
@@ -240,9 +275,7 @@ impl WireEnd {
     fn poll_arrival(&mut self, now: Instant) -> Option<Packet> {
         let (_, packet) = self.in_flight.pop_front_if(|(due, _)| *due <= now)?;
         self.counters.delivered += 1;
-        if let Some(probe) = &self.probe {
-            probe.packet(now, PacketStep::Delivered, &packet);
-        }
+        self.watch.note(now, PacketStep::Delivered, &packet);
         Some(packet)
     }
 

@@ -44,6 +44,9 @@ impl Watched {
         if watch.progress {
             watch_progress(network);
         }
+        if watch.queues {
+            watch_queues(network);
+        }
         if watch.capacity {
             watch_capacity(network);
         }
@@ -130,6 +133,16 @@ fn watch_progress(network: &mut Network) {
     for &node in network.nodes.values() {
         if let Element::Host(host) = network.engine.node_mut(node) {
             host.watch_progress();
+        }
+    }
+}
+
+fn watch_queues(network: &mut Network) {
+    for &link in network.links.values() {
+        match network.engine.node_mut(link) {
+            Element::Wire(wire) => wire.watch_queues(),
+            Element::Link(link) => link.watch_queues(),
+            Element::Host(_) | Element::Router(_) => {}
         }
     }
 }

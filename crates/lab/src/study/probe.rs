@@ -153,4 +153,5 @@ pub(super) const INSTRUMENT: &[&Probe] = &[
     &links::COUNTERS,
     &links::AIR,
     &links::BLOCKED,
+    &links::QUEUES,
 ];

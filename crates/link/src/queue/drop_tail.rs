@@ -10,7 +10,7 @@ use base::units::Size;
 use base::{Duration, Instant, Packet, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::{Queue, Refusal, Site};
+use super::{Dropped, Queue, Refusal, Site};
 
 /// Limits of a drop-tail queue. Without any of the first three keys it holds 100 packets; otherwise those that are there
 /// limit it.
@@ -136,29 +136,22 @@ impl DropTail {
 }
 
 impl Queue for DropTail {
-    fn push(&mut self, _now: Instant, packet: Packet) -> Result<(), (Packet, Refusal)> {
-        match self.refusal(&packet) {
-            None => {
+    fn push(&mut self, _now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
+        let Some(reason) = self.refusal(&packet) else { return self.append(packet) };
+        match reason {
+            Refusal::Bytes => self.dropped_for_bytes += 1,
+            _ => self.dropped_for_packets += 1,
+        }
+        match self.make_room(&packet) {
+            None => dropped(packet, reason),
+            Some(victim) => {
                 self.append(packet);
-                Ok(())
-            }
-            Some(reason) => {
-                match reason {
-                    Refusal::Packets => self.dropped_for_packets += 1,
-                    Refusal::Bytes => self.dropped_for_bytes += 1,
-                }
-                match self.make_room(&packet) {
-                    None => Err((packet, reason)),
-                    Some(dropped) => {
-                        self.append(packet);
-                        Err((dropped, reason))
-                    }
-                }
+                dropped(victim, reason);
             }
         }
     }
 
-    fn pop(&mut self, _now: Instant) -> Option<Packet> {
+    fn pop(&mut self, _now: Instant, _dropped: &mut Dropped<'_>) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= packet.len() as u64;
         self.passed += 1;
@@ -173,11 +166,17 @@ impl Queue for DropTail {
         self.bytes
     }
 
-    fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) {
-        let super::Config::DropTail(config) = config;
+    fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) -> bool {
+        let super::Config::DropTail(config) = config else { return false };
         (self.max_packets, self.max_bytes) = config.limits(site);
         self.rng = (config.when_full == WhenFull::DropRandom)
             .then(|| self.rng.take().unwrap_or_else(|| site.rng("queue")));
+        true
+    }
+
+    fn drain(&mut self) -> Vec<Packet> {
+        self.bytes = 0;
+        self.waiting.drain(..).collect()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -209,13 +208,18 @@ mod tests {
 
     fn fill(queue: &mut DropTail, lens: &[usize]) -> Vec<Option<Refusal>> {
         let push = |&len: &usize| {
-            let result = queue.push(Instant::ZERO, Packet::from_slice(&vec![len as u8; len]));
-            result.err().map(|(packet, reason)| {
+            let mut why = None;
+            queue.push(Instant::ZERO, Packet::from_slice(&vec![len as u8; len]), &mut |packet, reason| {
                 assert_eq!(packet.len(), len, "the packet is handed back");
-                reason
-            })
+                assert_eq!(why.replace(reason), None);
+            });
+            why
         };
         lens.iter().map(push).collect()
+    }
+
+    fn pop(queue: &mut DropTail) -> Option<Packet> {
+        queue.pop(Instant::ZERO, &mut |packet, _| panic!("dropped {packet:?}"))
     }
 
     #[test]
@@ -223,9 +227,9 @@ mod tests {
         let mut queue = queue("packets = 2");
         assert_eq!(fill(&mut queue, &[10, 20, 30]), [None, None, Some(Refusal::Packets)]);
         assert_eq!((queue.len(), queue.bytes()), (2, 30));
-        assert_eq!(queue.pop(Instant::ZERO).unwrap().len(), 10);
+        assert_eq!(pop(&mut queue).unwrap().len(), 10);
         assert_eq!(fill(&mut queue, &[40]), [None]);
-        let lens = core::iter::from_fn(|| queue.pop(Instant::ZERO)).map(|p| p.len()).collect::<Vec<_>>();
+        let lens = core::iter::from_fn(|| pop(&mut queue)).map(|p| p.len()).collect::<Vec<_>>();
         assert_eq!(lens, [20, 40]);
         assert_eq!((queue.bytes(), queue.is_empty()), (0, true));
         assert_eq!(queue.counters(), [("passed", 3), ("dropped-for-packets", 1), ("dropped-for-bytes", 0)]);
@@ -261,12 +265,12 @@ mod tests {
         let mut queue = queue_of_run("packets = 3\nwhen-full = \"drop-random\"", seed);
         let mut dropped = Vec::new();
         for len in 1..=100 {
-            if let Err((packet, reason)) = queue.push(Instant::ZERO, Packet::from_slice(&vec![0; len])) {
+            queue.push(Instant::ZERO, Packet::from_slice(&vec![0; len]), &mut |packet, reason| {
                 assert_eq!(reason, Refusal::Packets);
                 dropped.push(packet.len());
-            }
+            });
         }
-        let left = core::iter::from_fn(|| queue.pop(Instant::ZERO)).map(|packet| packet.len());
+        let left = core::iter::from_fn(|| pop(&mut queue)).map(|packet| packet.len());
         let left: Vec<_> = left.collect();
         assert!(left.len() == 3 && left.is_sorted() && left.iter().all(|len| !dropped.contains(len)));
         assert_eq!((dropped.len(), queue.bytes()), (97, 0));
@@ -288,8 +292,7 @@ mod tests {
         let mut queue = queue("bytes = \"100 B\"\nwhen-full = \"drop-random\"");
         assert_eq!(fill(&mut queue, &[100]), [None]);
         for _ in 0..20 {
-            let long = Packet::from_slice(&[0; 101]);
-            assert_eq!(queue.push(Instant::ZERO, long).unwrap_err().0.len(), 101);
+            assert_eq!(fill(&mut queue, &[101]), [Some(Refusal::Bytes)]);
         }
     }
 
@@ -298,11 +301,11 @@ mod tests {
         let mut queue = queue("packets = 4");
         assert_eq!(fill(&mut queue, &[10, 10, 10]), [None; 3]);
         let tighter = super::super::Config::DropTail(Config::bytes(20));
-        queue.set_limits(&tighter, &Site { rate: None, seed: 1, name: "l" });
+        assert!(queue.set_limits(&tighter, &Site { rate: None, seed: 1, name: "l" }));
         assert_eq!((queue.len(), fill(&mut queue, &[1])), (3, vec![Some(Refusal::Bytes)]));
         let timed =
             super::super::Config::DropTail(base::config::parse("q.toml", "time = \"10 ms\"").unwrap());
-        queue.set_limits(&timed, &Site { rate: Some(Rate::from_bps(80_000)), seed: 1, name: "l" });
+        assert!(queue.set_limits(&timed, &Site { rate: Some(Rate::from_bps(80_000)), seed: 1, name: "l" }));
         assert_eq!(fill(&mut queue, &[70, 1]), [None, Some(Refusal::Bytes)]);
     }
 

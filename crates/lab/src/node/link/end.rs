@@ -13,6 +13,7 @@ use super::{Buffered, Stream};
 use crate::engine::Context;
 use crate::node::splitter::Splitter;
 use crate::node::{earlier, named};
+use crate::observe::QueueTrace;
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
@@ -43,6 +44,8 @@ pub struct LinkEnd {
     /// The last frame's kind and its bits on the line.
     last: Option<(FrameKind, u32)>,
     pub(super) counters: Counters,
+    /// How long the queues were, where that is watched.
+    lengths: Option<Box<QueueTrace>>,
     /// Logs what happens, where events are logged.
     pub(super) probe: Option<Box<Probe>>,
 }
@@ -143,6 +146,7 @@ impl LinkEnd {
             news_in_flight: 0,
             last: None,
             counters: Counters::default(),
+            lengths: None,
             probe: None,
         }
     }
@@ -172,6 +176,22 @@ impl LinkEnd {
         probe.watch_blockages(self.line.timeline());
         self.endpoint.observe();
         self.probe = Some(Box::new(probe));
+    }
+
+    pub(super) fn watch_queues(&mut self) {
+        self.lengths.get_or_insert_default();
+    }
+
+    /// How long its queues were together, if that is watched.
+    #[must_use]
+    pub fn queue_trace(&self) -> Option<&QueueTrace> {
+        self.lengths.as_deref()
+    }
+
+    fn note_length(&mut self, now: Instant) {
+        if let Some(lengths) = &mut self.lengths {
+            lengths.note(now, self.entry.len(), self.entry.bytes(), self.entry.average());
+        }
     }
 
     /// The next frame that has arrived at the others.
@@ -248,12 +268,9 @@ impl LinkEnd {
         if let Some(probe) = &self.probe {
             probe.packet(now, PacketStep::Queued, &packet);
         }
-        // The queue counts what it drops.
-        if let Err((packet, _)) = self.entry.push(now, packet)
-            && let Some(probe) = &self.probe
-        {
-            probe.packet(now, PacketStep::Dropped, &packet);
-        }
+        let probe = self.probe.as_deref();
+        self.entry.push(now, packet, &mut |packet, _| note_drop(probe, now, &packet));
+        self.note_length(now);
     }
 
     /// The next packet that the endpoint has room for, from the proxy or from the queues.
@@ -267,8 +284,11 @@ impl LinkEnd {
         {
             return Some((packet, Treatment::UNTIL_DELIVERED));
         }
-        let (packet, treatment) = self.entry.pop_for(now, &*self.endpoint)?;
+        let probe = self.probe.as_deref();
+        let mut dropped = |packet: Packet, _| note_drop(probe, now, &packet);
+        let (packet, treatment) = self.entry.pop_for(now, &*self.endpoint, &mut dropped)?;
         self.splitter.note_passed(packet.len());
+        self.note_length(now);
         Some((packet, treatment))
     }
 
@@ -473,6 +493,13 @@ impl LinkEnd {
             None => self.fill_at(),
         };
         earlier(earlier(earlier(delivery, line), self.endpoint.poll_timeout()), self.splitter.poll_timeout())
+    }
+}
+
+/// The queue counts what it drops.
+fn note_drop(probe: Option<&Probe>, now: Instant, packet: &Packet) {
+    if let Some(probe) = probe {
+        probe.packet(now, PacketStep::Dropped, packet);
     }
 }
 

@@ -3,6 +3,8 @@
 use base::Instant;
 
 use super::{Method, Probe};
+use crate::metrics;
+use crate::observe::QueueMark;
 
 /// `counter(direction, name)`: as `longhaul run --json` has it under `links`, such as
 /// `counter('satellite/down', 'frames-lost')`.
@@ -68,4 +70,38 @@ pub(super) const BLOCKED: Probe = Probe {
         }
         Ok(())
     }),
+};
+
+/// `queue_length(direction)`: packets that waited for a direction, such as `'satellite/down'`, on average after the first tenth of
+/// the run; `queue_average(direction)`: the mean of the average that its queue goes by, if it is one of RED. The series of both names,
+/// over seconds, are those of the bottleneck.
+pub(super) const QUEUES: Probe = Probe {
+    name: "queues",
+    version: 1,
+    quantities: &["queue_length", "queue_average"],
+    series: &["queue_length", "queue_average"],
+    method: Method::Run {
+        watch: |watch| watch.queues = true,
+        read: |trial, run, measured| {
+            let whole = trial.scenario().duration;
+            let span = Instant::ZERO + whole / 10..Instant::ZERO + whole;
+            for (direction, trace) in &run.queues {
+                let arguments = [direction.as_str().into()];
+                measured.set_or("queue_length", &arguments, trace.mean_packets(&span), "no time");
+                let average = trace.mean_average(&span);
+                measured.set_or("queue_average", &arguments, average, "the queue goes by no average");
+            }
+            let bottleneck = metrics::bottleneck(trial.scenario()).filter(|_| trial.is_first);
+            if let Some(trace) = bottleneck.and_then(|found| run.queues.get(&found.direction)) {
+                let mut series = |name, value: fn(&QueueMark) -> Option<f64>| {
+                    let points =
+                        trace.marks.iter().filter_map(|mark| Some((mark.at.as_secs_f64(), value(mark)?)));
+                    measured.set_series(name, crate::report::thin(points.collect()));
+                };
+                series("queue_length", |mark| Some(mark.packets.into()));
+                series("queue_average", |mark| mark.average);
+            }
+            Ok(())
+        },
+    },
 };
