@@ -4,6 +4,7 @@
 mod casoni;
 mod faulkner;
 mod kojo;
+mod lt_tcp;
 mod peng;
 
 use base::config::ConfigError;
@@ -71,6 +72,12 @@ pub const ALL: &[Paper] = &[
         folder: "scenarios/casoni",
         files: files!("casoni": "experiments.toml", "claims.toml", "base.toml", "beyond.toml", "tables.csv"),
         probes: casoni::PROBES,
+    },
+    Paper {
+        name: "lt-tcp",
+        folder: "scenarios/lt-tcp",
+        files: files!("lt-tcp": "experiments.toml", "base.toml"),
+        probes: lt_tcp::PROBES,
     },
 ];
 

@@ -63,6 +63,8 @@ pub struct FecStatistics {
     pub acks_spared: u64,
     /// Times that losses were taken for congestion although the connection heeds marks.
     pub distrusted: u64,
+    /// Time-outs for a segment that had been sent again.
+    pub timeouts_again: u64,
 }
 
 /// Both halves of one connection.

@@ -67,6 +67,8 @@ impl Watch {
 pub struct Counters {
     /// Packets put on the line.
     pub sent: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// Packets that arrived intact.
     pub delivered: u64,
     /// Packets that the channel lost or damaged.
@@ -121,7 +123,7 @@ impl WireEnd {
             ask_at: Instant::ZERO,
             in_flight: VecDeque::new(),
             due: Instant::MAX,
-            counters: Counters { sent: 0, delivered: 0, lost: 0 },
+            counters: Counters { sent: 0, bytes: 0, delivered: 0, lost: 0 },
             watch: Watch::default(),
         }
     }
@@ -141,8 +143,8 @@ impl WireEnd {
     /// The line's and the queue's counters by name.
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
-        let Counters { sent, delivered, lost } = self.counters;
-        let line = [("packets-sent", sent), ("packets-delivered", delivered), ("packets-lost", lost)];
+        let Counters { sent, bytes, delivered, lost } = self.counters;
+        let line = [("packets-sent", sent), ("bytes-sent", bytes), ("packets-delivered", delivered), ("packets-lost", lost)];
         named("", &line)
             .chain(named("queue-", &self.queue.counters()))
             .chain(self.splitter.report())
@@ -159,6 +161,12 @@ impl WireEnd {
     #[must_use]
     pub fn queue_trace(&self) -> Option<&QueueTrace> {
         self.watch.lengths.as_deref()
+    }
+
+    /// The line from it.
+    #[must_use]
+    pub const fn line(&self) -> &Line {
+        &self.line
     }
 
     /// The queue in front of the line.
@@ -261,6 +269,7 @@ impl WireEnd {
     fn transmit(&mut self, now: Instant, packet: Packet) {
         let transit = self.line.send(now, packet.len() as u32 * 8);
         self.counters.sent += 1;
+        self.counters.bytes += packet.len() as u64;
         self.watch.note(now, PacketStep::Taken, &packet);
         if transit.fate != Fate::Intact {
             self.watch.note(now, PacketStep::Lost, &packet);

@@ -244,6 +244,7 @@ impl Connection {
         sender.recovery.on_timeout(&mut sender.board, &arrival, methods);
         if let Some(fec) = &mut self.fec {
             fec.outgoing.on_timeout();
+            fec.statistics.timeouts_again += u64::from(lost.resent);
         }
         if !again {
             self.marking.on_reduced(sender.nxt, false);

@@ -37,6 +37,8 @@ struct Block {
     whole: bool,
     /// It was counted for the report.
     ended: bool,
+    /// Its rest did not come when it was due.
+    late: bool,
 }
 
 /// What repairs say of their block.
@@ -185,6 +187,7 @@ impl Incoming {
             symbols: Vec::new(),
             whole: false,
             ended: false,
+            late: false,
         });
     }
 
@@ -276,7 +279,10 @@ impl Incoming {
 
     /// The time for the rest of the block is over: the acknowledgements that are to go out.
     pub(crate) fn handle_timeout(&mut self) -> u16 {
-        self.end_all();
+        // It is not over: the rest may come when these acknowledgements have opened the window.
+        if let Some(current) = self.blocks.back_mut() {
+            current.late = true;
+        }
         self.release()
     }
 
@@ -307,7 +313,7 @@ impl Incoming {
             !block.whole && !ends_below && block.known() < u16::from(block.sources)
         };
         let missing =
-            self.blocks.iter().filter(|block| block.ended || block.coded.is_some()).find(incomplete);
+            self.blocks.iter().filter(|block| block.ended || block.late || block.coded.is_some()).find(incomplete);
         let missing = missing.map_or((0, 0), |block| {
             (block.number, u16::from(block.sources).saturating_sub(block.known()) as u8)
         });
