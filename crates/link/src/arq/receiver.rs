@@ -101,7 +101,9 @@ impl Receiver {
 
     /// The number of a frame that [`Receiver::handle`] would take, as far as its window goes.
     pub(crate) fn awaits(&self, sequence: u32) -> Result<u64, Discard> {
-        let Some(offset) = ahead(self.next, sequence) else { return Err(Discard::Duplicate(sequence.into())) };
+        let Some(offset) = ahead(self.next, sequence) else {
+            return Err(Discard::Duplicate(sequence.into()));
+        };
         if offset >= MAX_WINDOW.into() {
             return Err(Discard::OutsideWindow(sequence.into()));
         }
