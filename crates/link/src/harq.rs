@@ -533,7 +533,7 @@ impl Endpoint for Harq {
             ("frames-malformed", core.counters.malformed),
             ("acks-invalid", core.counters.acks_invalid),
             ("acks-asked-for", c.asked),
-            ("timeouts", c.timeouts),
+            ("time-outs", c.timeouts),
             ("packets-incomplete", core.receiver.incomplete() + core.unreliable_receiver.incomplete()),
             ("packets-not-taken", core.ready.dropped()),
             ("packets-reset", core.counters.packets_reset),

@@ -15,7 +15,7 @@ fn a_lost_block_is_sent_again_soon() {
     // The fourth block ends at 40 ms. Then three more, their way there, the way back, and the block once more.
     let of_third = arrived[3].0.saturating_since(Instant::ZERO);
     assert!((180..230).contains(&of_third.as_millis()), "{of_third}");
-    assert_eq!((pair.count(0, "timeouts"), pair.count(0, "blocks-retransmitted")), (0, 1));
+    assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (0, 1));
 }
 
 /// Nothing follows that could show the loss: the timer does, by the round trip that was measured.
@@ -26,7 +26,7 @@ fn the_last_block_is_sent_again_in_time() {
     assert_eq!(arrived.len(), 40);
     let late = arrived[39].0.saturating_since(arrived[38].0);
     assert!((100..300).contains(&late.as_millis()), "{late}");
-    assert_eq!((pair.count(0, "timeouts"), pair.count(0, "blocks-retransmitted")), (1, 1));
+    assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (1, 1));
 }
 
 /// The window is full of blocks on their way: a long round trip costs no throughput.
