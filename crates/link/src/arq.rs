@@ -1,9 +1,11 @@
 //! Selective repeat over a large window: what protocols with frames of any length and exact reports have in common.
 //!
 //! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
-//! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few.
+//! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few. To
+//! [`harq`](crate::harq) a frame of this window is a block of several, which it codes itself.
 
 mod alarm;
+mod departures;
 pub(crate) mod end;
 pub(crate) mod frame;
 mod order;
@@ -21,6 +23,7 @@ pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
 
 pub(crate) use alarm::Alarm;
+pub(crate) use departures::Departures;
 pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;

@@ -8,6 +8,7 @@ use core::fmt;
 use base::{Duration, Rate};
 
 use crate::cotmll::{self, TRAILER_LEN, wide};
+use crate::harq;
 use crate::line::LineLimits;
 use crate::plain;
 use crate::protocol::Protocol;
@@ -33,7 +34,7 @@ enum Remedy {
     Payload(u32),
     /// The wide format, with the window that it chooses.
     Wide,
-    /// SLACP's own window.
+    /// The window that the protocol chooses.
     NoWindow,
 }
 
@@ -49,6 +50,12 @@ impl Protocol {
             }
             Self::Wide(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
+            Self::Harq(config) if config.sendings.get() == 1 => None,
+            Self::Harq(config) => {
+                // A packet has blocks of its own, which are seldom full.
+                let block = config.block_payload(line).min(USUAL_PACKET) as u64;
+                Some(u64::from(config.window(line)) * block)
+            }
         }
     }
 
@@ -60,6 +67,7 @@ impl Protocol {
             Self::Cotmll(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
             Self::Wide(config) => config.frame_payload(line) as u64,
             Self::Slacp(config) => config.frame_payload(line) as u64,
+            Self::Harq(config) => config.frame_payload(line) as u64,
         }
     }
 
@@ -118,6 +126,9 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
         Protocol::Slacp(config) => {
             return vec![(Protocol::Slacp(slacp::Config { window: None, ..*config }), Remedy::NoWindow)];
         }
+        Protocol::Harq(config) => {
+            return vec![(Protocol::Harq(harq::Config { window: None, ..*config }), Remedy::NoWindow)];
+        }
         Protocol::Plain(_) | Protocol::Wide(_) => return vec![wide],
     };
     let window = cotmll::Config { window: cotmll::Config::default().window, ..*config };
@@ -129,6 +140,9 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
     remedies.push(wide);
     remedies
 }
+
+/// Bytes of an Ethernet's packet.
+const USUAL_PACKET: usize = 1500;
 
 /// Bytes of a packet in the longest frame of a line, less a byte that tells sessions apart.
 fn payload_limit(line: &LineLimits) -> u64 {
@@ -186,6 +200,12 @@ mod tests {
         let told = slacp::Config { window: 100.try_into().ok(), ..slacp::Config::default() };
         let edge = Protocol::Slacp(told).edge(&line(20), round_trip).unwrap().to_string();
         assert!(edge.ends_with("set no window"), "{edge}");
+        assert_eq!(Protocol::Harq(harq::Config::default()).edge(&line(1000), round_trip), None);
+        let told = harq::Config { window: 100.try_into().ok(), ..harq::Config::default() };
+        let edge = Protocol::Harq(told).edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.contains("its window holds 150000 bytes") && edge.ends_with("set no window"), "{edge}");
+        let once = harq::Config { sendings: 1.try_into().unwrap(), ..told };
+        assert_eq!(Protocol::Harq(once).edge(&line(1000), round_trip), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod entry;
 pub mod event;
 pub mod flow;
+pub mod harq;
 pub mod limit;
 pub mod line;
 pub mod marks;

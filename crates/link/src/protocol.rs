@@ -8,6 +8,8 @@
 //! protocol = { cotmll = { sequence = "wide" } }
 //! protocol = "slacp"
 //! protocol = { slacp = { max-retransmissions = 1, fec-ratio = 1.0, fec-block = 8 } }
+//! protocol = "harq"
+//! protocol = { harq = { fragments = 10, data = 9, sendings = 4, combine = false } }
 //! ```
 //!
 //! Where a scenario does not say which format of COTMLL it means, it is the thesis's, which the lab reproduces. A gateway means the
@@ -23,6 +25,7 @@ use crate::capabilities::Capabilities;
 use crate::cotmll::{self, Cotmll, Sequence, Sessions, Wide, Written, wide};
 use crate::efl;
 use crate::endpoint::Endpoint;
+use crate::harq::{self, Harq};
 use crate::line::LineLimits;
 use crate::plain::{self, Plain};
 use crate::slacp::{self, Slacp};
@@ -40,6 +43,8 @@ pub enum Protocol {
     Wide(wide::Config),
     /// Few retransmissions, with redundancy; what is lost still is given up.
     Slacp(slacp::Config),
+    /// Packets in coded fragments, sent again whole or not at all: LT-TCP's baselines.
+    Harq(harq::Config),
 }
 
 impl Protocol {
@@ -52,6 +57,7 @@ impl Protocol {
             Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
             Self::Wide(config) => Box::new(Wide::new(*config, line)),
             Self::Slacp(config) => Box::new(Slacp::new(*config, line)),
+            Self::Harq(config) => Box::new(Harq::new(*config, line)),
         }
     }
 
@@ -62,6 +68,7 @@ impl Protocol {
             Self::Plain(_) => "plain",
             Self::Cotmll(_) | Self::Wide(_) => "cotmll",
             Self::Slacp(_) => "slacp",
+            Self::Harq(_) => "harq",
         }
     }
 
@@ -84,6 +91,8 @@ impl Protocol {
                 say("ordered", config.ordered.into(), default.ordered.into());
                 say("sessions", config.sessions.get(), default.sessions.get());
             }
+            // How many fragments make a block whole; how many there are, and how often, is the sender's own.
+            Self::Harq(config) => say("data", config.data.get(), harq::Config::default().data.get()),
             // The sender's window and frames are its own, and so is the receiver's order.
             Self::Wide(_) => agreement.push_str(" sequence=wide"),
         }
@@ -98,6 +107,7 @@ impl Protocol {
             Self::Cotmll(config) => config.capabilities(),
             Self::Wide(config) => config.capabilities(),
             Self::Slacp(config) => config.capabilities(),
+            Self::Harq(config) => config.capabilities(),
         }
     }
 
@@ -106,7 +116,9 @@ impl Protocol {
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) | Self::Slacp(_) => efl::HEADER_BITS,
+            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) | Self::Slacp(_) | Self::Harq(_) => {
+                efl::HEADER_BITS
+            }
         }
     }
 }
@@ -178,6 +190,7 @@ enum Name {
     Plain,
     Cotmll,
     Slacp,
+    Harq,
 }
 
 /// A protocol's name and parameters.
@@ -187,6 +200,7 @@ enum Table {
     Plain(plain::Config),
     Cotmll(Written),
     Slacp(slacp::Config),
+    Harq(harq::Config),
 }
 
 impl Table {
@@ -194,6 +208,7 @@ impl Table {
         match self {
             Self::Plain(config) => Ok(Protocol::Plain(config)),
             Self::Slacp(config) => Ok(Protocol::Slacp(config)),
+            Self::Harq(config) => Ok(Protocol::Harq(config)),
             Self::Cotmll(written) => match written.sequence(sequence) {
                 Sequence::Thesis => written.thesis().map(Protocol::Cotmll),
                 Sequence::Wide => written.wide().map(Protocol::Wide),
@@ -226,6 +241,7 @@ impl<'de> Visitor<'de> for NameOrTable {
             Name::Plain => Table::Plain(plain::Config::default()),
             Name::Cotmll => Table::Cotmll(Written::default()),
             Name::Slacp => Table::Slacp(slacp::Config::default()),
+            Name::Harq => Table::Harq(harq::Config::default()),
         };
         table.resolve(self.sequence)
     }
@@ -271,6 +287,9 @@ mod tests {
             "{ cotmll = { sequence = \"wide\", ordered = false } }",
             "\"slacp\"",
             "{ slacp = { max-retransmissions = 0, fec-ratio = 0.25, fec-block = 4, fec-timer = \"20 ms\" } }",
+            "\"harq\"",
+            "{ harq = { fragments = 20, data = 16, sendings = 1 } }",
+            "{ harq = { sendings = 3, combine = true, ordered = false, window = 100 } }",
             "{ slacp = { ack-timer = \"1 s\", ordered = true, window = 100, frame-payload = 700 } }",
         ] {
             let protocol = read(text).unwrap();
@@ -286,6 +305,11 @@ mod tests {
             ("{ cotmll = { sequence = \"wide\", window = 9, ordered = false } }", "cotmll sequence=wide"),
             ("{ plain = { buffer = 3 } }", "plain"),
             ("{ slacp = { max-retransmissions = 3, ordered = false } }", "slacp"),
+            (
+                "{ harq = { fragments = 12, sendings = 1, combine = true, ordered = false, window = 9 } }",
+                "harq",
+            ),
+            ("{ harq = { data = 8 } }", "harq data=8"),
             ("{ cotmll = { frame-payload = 1400, block = \"latest\", attempts = 3 } }", "cotmll"),
             (
                 "{ cotmll = { sessions = 4, window = 66, ordered = false } }",
@@ -354,6 +378,18 @@ mod tests {
             ),
             ("{ slacp = { max-retransmissions = 101 } }", "101 is out of range; allowed are 0 to 100"),
             ("{ slacp = { fec-ratio = 10.5 } }", "10.5 is out of range; allowed are 0 to 10"),
+            ("{ harq = { fragments = 65 } }", "65 is out of range; allowed are 1 to 64"),
+            ("{ harq = { data = 0 } }", "0 is out of range; allowed are 1 to 64"),
+            ("{ harq = { data = 11 } }", "data = 11 of fragments = 10; allowed are up to as many"),
+            ("{ harq = { sendings = 0 } }", "0 is out of range; allowed are 1 to 16"),
+            ("{ harq = { sendings = 17 } }", "17 is out of range; allowed are 1 to 16"),
+            ("{ harq = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
+            ("{ harq = { sending = 3 } }", "unknown field `sending`, expected"),
+            ("{ harq = { ordered = \"flow\" } }", "expected a boolean"),
+            (
+                "{ harq = { sendings = 7, combine = true } }",
+                "combine with 70 fragments in all sendings of a block; allowed are up to 64",
+            ),
             ("{ slacp = { fec-block = 0 } }", "0 is out of range; allowed are 1 to 64"),
             ("7", "expected a protocol's name, or a table of one name and its parameters"),
         ] {

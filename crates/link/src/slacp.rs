@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::sequence::on_air;
-use crate::arq::{Alarm, Core};
+use crate::arq::{Alarm, Core, Departures};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -35,12 +35,10 @@ use crate::treatment::{Coding, Treatment};
 
 mod block;
 mod config;
-mod departures;
 
 pub use config::{Config, FecRatio, RatioOutOfRange};
 
 use block::{Blocks, Closed, Gathering, read_symbol};
-use departures::Departures;
 
 /// One end of a link with SLACP.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use base::wire::ip::Ecn;
 use base::{Duration, Instant, Packet, Rate};
 use longhaul_link::{Demand, Endpoint, FrameInfo, FrameKind, LineLimits, Marks, Protocol, Treatment};
 
-use FrameKind::{Control, Filler, New, Retransmission};
+use FrameKind::{Control, Filler, New, Repair, Retransmission};
 
 /// A frame a millisecond.
 const STEP: Duration = Duration::from_millis(1);
@@ -52,14 +52,14 @@ fn check(told: &mut Told, has_dscp: bool, info: FrameInfo, frame: &[u8]) {
         Retransmission => "retransmission",
         Filler => "filler",
         Control => "control",
-        FrameKind::Repair => panic!("nobody repairs"),
+        Repair => "repair",
     };
     *told.entry(name).or_default() += 1;
     if info.kind == Control {
         assert_eq!(info.marks, Marks::default());
         return;
     }
-    // The middle of a frame lies in its payload.
+    // The middle of a frame lies in its payload. Redundancy for bytes that are all the same is the same byte.
     let number = frame[frame.len() / 2];
     let marks = if has_dscp { marks(number) } else { marks(number).without_dscp() };
     assert_eq!(info.marks, marks, "{:?} of packet {number}", info.kind);
@@ -109,6 +109,7 @@ fn poll(end: &mut dyn Endpoint, now: Instant, has_dscp: bool, told: &mut Told) -
 #[test]
 fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
     let repeating = &["control", "filler", "new", "retransmission"][..];
+    let coded = &["control", "new", "repair", "retransmission"][..];
     for (text, kinds) in [
         ("\"plain\"", &["new"][..]),
         ("\"cotmll\"", repeating),
@@ -116,6 +117,12 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
         ("{ cotmll = { attempts = 2 } }", repeating),
         ("{ cotmll = { sessions = 4 } }", repeating),
         ("{ cotmll = { sequence = \"wide\" } }", repeating),
+        ("\"harq\"", coded),
+        (
+            "{ harq = { combine = true, fragments = 4, data = 4, sendings = 3 } }",
+            &["control", "new", "repair"],
+        ),
+        ("{ harq = { sendings = 1 } }", &["new", "repair"]),
     ] {
         let told = carry(&protocol(text), Treatment::UNTIL_DELIVERED);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), kinds, "{text}");
@@ -129,6 +136,8 @@ fn so_has_one_that_is_sent_once() {
         let told = carry(&protocol(text), Treatment::ONCE);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["control", "new"], "{text}");
     }
+    let told = carry(&protocol("\"harq\""), Treatment::ONCE);
+    assert_eq!(told.into_iter().collect::<Vec<_>>(), [("new", 9 * 64), ("repair", 64)]);
 }
 
 /// A packet as long as a frame at most is a frame of `plain` as it is.
@@ -148,7 +157,9 @@ fn a_whole_packet_has_its_own_marks() {
 /// What was not cut to its end starts again, with the same marks.
 #[test]
 fn a_packet_keeps_its_marks_over_a_reset() {
-    for text in ["\"plain\"", "\"cotmll\"", "{ cotmll = { sequence = \"wide\" } }"] {
+    // A packet of several frames, or of several blocks of them.
+    let blocks = "{ harq = { fragments = 2, data = 1 } }";
+    for text in ["\"plain\"", "\"cotmll\"", "{ cotmll = { sequence = \"wide\" } }", blocks] {
         let mut end = protocol(text).build(&LINE);
         for number in [1, 2] {
             if end.has_room(Treatment::UNTIL_DELIVERED) {

@@ -43,7 +43,7 @@ Example:
 struct Up {
     #[command(flatten)]
     name: NameArgs,
-    /// The gateways' link protocol: plain, cotmll or slacp.
+    /// The gateways' link protocol: plain, cotmll, slacp or harq.
     #[arg(long, default_value = "cotmll", conflicts_with_all = ["link_config", "no_gateway"])]
     protocol: String,
     /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.

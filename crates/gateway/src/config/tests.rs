@@ -46,6 +46,11 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
         ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "site.toml:4: addresses"),
         ("\"192.0.2.1:51900\"", "\"here\"", "site.toml:6: listen = \"here\""),
         ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
+        (
+            "\"plain\"",
+            "{ harq = { data = 11 } }",
+            "site.toml:8: protocol = { harq = { data = 11 } }: data = 11 of fragments = 10; allowed are",
+        ),
         ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
         ("AAAA=", "AA==", "site.toml:11: key"),
         (
@@ -169,6 +174,11 @@ fn a_link_table_survives_as_text() {
 
 #[test]
 fn a_protocol_is_read_with_its_parameters() {
+    for (text, agreement) in [("\"harq\"", "harq"), ("{ harq = { data = 8, sendings = 1 } }", "harq data=8")]
+    {
+        let config = Config::parse("site.toml", &SITE.replace("\"plain\"", text)).unwrap();
+        assert_eq!(config.link.protocol.agreement(), agreement);
+    }
     let table = "protocol = { cotmll = { sequence = \"thesis\", block = \"latest\", sessions = 4 } }";
     let site = SITE.replace("protocol = \"plain\"", table);
     let Protocol::Cotmll(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {

@@ -24,12 +24,12 @@ pub(crate) struct Core {
     pub(crate) serial: u64,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    unreliable_sender: unreliable::Sender,
-    unreliable_receiver: unreliable::Receiver<SPACE>,
-    turns: Turns,
+    pub(crate) unreliable_sender: unreliable::Sender,
+    pub(crate) unreliable_receiver: unreliable::Receiver<SPACE>,
+    pub(crate) turns: Turns,
     pub(crate) news: News,
     pub(crate) ready: Ready,
-    counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 /// What has come since the last report.
@@ -60,17 +60,18 @@ impl News {
     }
 }
 
+/// Of frames unless told.
 #[derive(Debug, Default)]
-struct Counters {
-    new: u64,
-    retransmissions: u64,
+pub(crate) struct Counters {
+    pub(crate) new: u64,
+    pub(crate) retransmissions: u64,
     fillers: u64,
-    unreliable: u64,
-    control: u64,
-    received: u64,
-    malformed: u64,
-    acks_invalid: u64,
-    packets_reset: u64,
+    pub(crate) unreliable: u64,
+    pub(crate) control: u64,
+    pub(crate) received: u64,
+    pub(crate) malformed: u64,
+    pub(crate) acks_invalid: u64,
+    pub(crate) packets_reset: u64,
 }
 
 impl Core {
@@ -137,11 +138,7 @@ impl Core {
         is_sending: bool,
         out: &mut Vec<u8>,
     ) -> Option<FrameInfo> {
-        let meanwhile = match (is_sending, self.sender.has_outstanding()) {
-            (true, _) => Meanwhile::Sending,
-            (false, true) => Meanwhile::Waiting,
-            (false, false) => Meanwhile::Nothing,
-        };
+        let meanwhile = self.meanwhile(is_sending);
         let start = out.len();
         if !self.turns.is_here(meanwhile) {
             return None;
@@ -158,6 +155,15 @@ impl Core {
         self.complete(now, &fields, start, out);
         self.turns.on_frame(out.len() - start, meanwhile);
         Some(whole(FrameKind::New, cut.marks))
+    }
+
+    /// What class 001 has to do while class 010 would send.
+    pub(crate) fn meanwhile(&self, is_sending: bool) -> Meanwhile {
+        match (is_sending, self.sender.has_outstanding()) {
+            (true, _) => Meanwhile::Sending,
+            (false, true) => Meanwhile::Waiting,
+            (false, false) => Meanwhile::Nothing,
+        }
     }
 
     /// The frame of class 001 that the rules choose, if any; `extras` are told what is in it.

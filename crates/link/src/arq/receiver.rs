@@ -99,6 +99,20 @@ impl Receiver {
         Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8 }
     }
 
+    /// The number of a frame that [`Receiver::handle`] would take, as far as its window goes.
+    pub(crate) fn awaits(&self, sequence: u32) -> Result<u64, Discard> {
+        let Some(offset) = ahead(self.next, sequence) else {
+            return Err(Discard::Duplicate(sequence.into()));
+        };
+        if offset >= MAX_WINDOW.into() {
+            return Err(Discard::OutsideWindow(sequence.into()));
+        }
+        match self.slots.get(offset as usize) {
+            Some(slot) if slot.held.is_some() => Err(Discard::Duplicate(sequence.into())),
+            _ => Ok(self.next + offset),
+        }
+    }
+
     /// Takes a frame of class 001; packets that may go up now go to `ready`.
     pub(crate) fn handle(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
         let duplicate = Discard::Duplicate(frame.sequence.into());

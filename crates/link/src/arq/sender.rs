@@ -80,6 +80,8 @@ pub(crate) struct Chosen {
     pub(crate) first: bool,
     pub(crate) last: bool,
     pub(crate) back: u32,
+    /// Sendings of the frame before this one.
+    pub(crate) before: u8,
     pub(crate) marks: Marks,
 }
 
@@ -212,7 +214,7 @@ impl Sender {
     }
 
     /// The latest sending of the unacknowledged frame that was sent least recently.
-    fn oldest(&mut self) -> Option<(u64, u64)> {
+    pub(crate) fn oldest(&mut self) -> Option<(u64, u64)> {
         while let Some(&(serial, sequence)) = self.by_age.front() {
             let is_current = sequence >= self.base && {
                 let frame = self.frame(sequence);
@@ -263,6 +265,7 @@ impl Sender {
 
     fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
         let frame = &mut self.frames[(sequence - self.base) as usize];
+        let before = frame.sendings;
         frame.serial = serial;
         frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.push_back((serial, sequence));
@@ -273,7 +276,7 @@ impl Sender {
         let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
         out.extend_from_slice(&packet[start..end]);
         let Frame { first, last, back, marks, .. } = *frame;
-        Chosen { kind, sequence, first, last, back, marks }
+        Chosen { kind, sequence, first, last, back, before, marks }
     }
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
@@ -352,13 +355,25 @@ impl Sender {
             if serial + self.reordering > heard || !is_told {
                 return;
             }
-            self.by_age.pop_front();
-            self.flags += 1;
-            if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
-                self.give_up(sequence);
-            } else {
-                self.flagged.insert(sequence);
-            }
+            self.take_for_lost(sequence);
+        }
+    }
+
+    /// Takes for lost the frame that was sent least recently, if any is unacknowledged: its time is up.
+    pub(crate) fn lose_oldest(&mut self) {
+        if let Some((_, sequence)) = self.oldest() {
+            self.take_for_lost(sequence);
+        }
+    }
+
+    /// The oldest sending is lost: its frame will be sent again, or is given up.
+    fn take_for_lost(&mut self, sequence: u64) {
+        self.by_age.pop_front();
+        self.flags += 1;
+        if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
+            self.give_up(sequence);
+        } else {
+            self.flagged.insert(sequence);
         }
     }
 

@@ -1,30 +1,30 @@
 //! When frames left: at once on a line of their own, and later where they queue in a buffer below, which tells.
 //!
-//! A repeated acknowledgement names the last frame that came and for how long nothing has come since. What left within that time after
-//! that frame is lost.
+//! SLACP: a repeated acknowledgement names the last frame that came and for how long nothing has come since. What left within that time
+//! after that frame is lost. [`harq`](crate::harq): the round trip is measured from when a block left, and so is the wait for a report.
 
 use std::collections::VecDeque;
 
 use base::{Duration, Instant};
 
-use crate::arq;
+use super::sequence::MAX_WINDOW;
 
 /// When the latest sendings left.
 #[derive(Debug, Default)]
-pub(super) struct Departures {
+pub(crate) struct Departures {
     /// The serial of the first.
     first: u64,
     /// [`Instant::MAX`] for those that are still in the buffer.
     times: VecDeque<Instant>,
     /// Whether frames leave later than they are handed over.
-    pub(super) is_buffered: bool,
+    pub(crate) is_buffered: bool,
     /// Then, the frames in the buffer, those that are no sendings too.
     handed_over: VecDeque<Option<u64>>,
 }
 
 impl Departures {
     /// A frame is handed over; `serial` is that of a sending, which other frames have none of.
-    pub(super) fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
+    pub(crate) fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
         if self.is_buffered {
             self.handed_over.push_back(serial);
         }
@@ -34,13 +34,13 @@ impl Departures {
     }
 
     /// Forgets the sendings; the frames in the buffer are still there.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.times.clear();
         self.handed_over.iter_mut().for_each(|frame| *frame = None);
     }
 
     /// The first frame that was handed over and is still in the buffer leaves.
-    pub(super) fn depart(&mut self, at: Instant) {
+    pub(crate) fn depart(&mut self, at: Instant) {
         let serial = self.handed_over.pop_front().flatten();
         let place = serial.and_then(|serial| usize::try_from(serial.checked_sub(self.first)?).ok());
         if let Some(time) = place.and_then(|place| self.times.get_mut(place)) {
@@ -60,11 +60,22 @@ impl Departures {
         }
     }
 
-    /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
-    pub(super) fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
+    /// When the sending `serial` left; `None` while it is in the buffer, and once it is forgotten.
+    pub(crate) fn of(&self, serial: u64) -> Option<Instant> {
+        let place = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        self.times.get(place).copied().filter(|time| *time < Instant::MAX)
+    }
+
+    /// Forgets the sendings before `serial`.
+    pub(crate) fn forget_before(&mut self, serial: u64) {
         while self.first < serial && self.times.pop_front().is_some() {
             self.first += 1;
         }
+    }
+
+    /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
+    pub(crate) fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
+        self.forget_before(serial);
         let until = self.times.front().filter(|_| self.first == serial)?.saturating_add(after);
         // What is still in the buffer leaves at no known time.
         let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
@@ -73,7 +84,7 @@ impl Departures {
 }
 
 /// More than two windows at their widest: nobody is heard of for long then.
-const MOST_DEPARTURES: usize = 2 * arq::MAX_WINDOW as usize;
+const MOST_DEPARTURES: usize = 2 * MAX_WINDOW as usize;
 
 #[cfg(test)]
 mod tests {

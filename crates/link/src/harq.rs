@@ -1,0 +1,545 @@
+//! Link-level FEC, and hybrid FEC/ARQ: each packet cut into fragments, with redundancy among them.
+//!
+//! Tickoo, Subramanian, Kalyanaraman and Ramakrishnan 2005, *LT-TCP: End-to-End Framework to Improve TCP Performance over Networks with
+//! Lossy Channels*, sections IV.3 and IV-C, after Barakat and Al Fawal 2004: the two link-level schemes that LT-TCP is compared with. A
+//! packet becomes K fragments of data and N - K of a Reed-Solomon code, and any K of the N that arrive make it whole. FEC alone leaves
+//! it at that (`sendings = 1`). Hybrid FEC/ARQ sends all N again where fewer arrived, at most three times.
+//!
+//! Deviations, and what the paper leaves open:
+//! - The paper's schemes are a model: it says nothing of headers, of reports, or of when the sender learns what was lost. The frames are
+//!   ours ([`header`]), and cost 4 bytes a fragment with FEC alone, 7 otherwise.
+//! - Its tables fit only if a sending's fragments count by themselves: with N = 10, K = 9 and a tenth of all frames lost, 26.4 % of packets
+//!   are lost after one sending and 0.5 % after four. So it is unless `combine` is set. With that each sending has fresh fragments, and
+//!   any K of all that have come are enough.
+//! - Blocks go through the window of [`arq`](crate::arq), with its reports: a block is lost if it is missing and the third sending after
+//!   its own has been heard of, or if a report is overdue ([`round_trip`]). Reports are frames of their own.
+//! - While the receiver has not acknowledged all blocks before the first that may still be sent again, each fragment names that one, and so
+//!   does a control frame where there are no fragments. So packets wait for nothing that was given up.
+//! - A packet that is too long for a block is spread over several, and lost with any of them.
+//! - Packets that ask to be sent once ([`Treatment::ONCE`]) are coded alike, have numbers of their own, and are not acknowledged. With FEC
+//!   alone all packets are.
+//! - When the peer starts afresh, a packet of which fragments are still to be sent is lost like any other that is under way.
+
+use base::{Duration, Instant, Packet};
+
+use crate::arq::frame::{Class, Extras, Fields, Frame, Part};
+use crate::arq::sequence::{beyond, on_air};
+use crate::arq::{Alarm, Core, Departures, sequence};
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::event::Event;
+use crate::line::LineLimits;
+use crate::marks::Marks;
+use crate::treatment::Treatment;
+
+mod code;
+mod config;
+mod gathering;
+mod header;
+mod outgoing;
+mod round_trip;
+
+pub use config::{Config, Contradiction, Ordered};
+
+use gathering::{Block, Recent, Window};
+use header::{CONTROL, Header, Piece, Sending};
+use outgoing::{About, Outgoing};
+use round_trip::RoundTrip;
+
+/// One end of a link with FEC, or with hybrid FEC/ARQ.
+#[derive(Debug)]
+pub struct Harq {
+    config: Config,
+    /// Windows of blocks, and what sends once.
+    core: Core,
+    /// Bytes of a packet in a block at most.
+    room: usize,
+    outgoing: Option<Outgoing>,
+    /// When sendings began and when they ended.
+    begun: Departures,
+    ended: Departures,
+    round_trip: RoundTrip,
+    /// The newest sending that a report has heard of.
+    heard: u64,
+    /// When the oldest sending is lost without a report, or a report is to be asked for.
+    timer: Alarm,
+    /// The floor has risen, and no frame has told so.
+    floor_is_news: bool,
+    /// When the floor was told last.
+    told: Instant,
+    awaited: Window,
+    recent: Recent,
+    newest: Newest,
+    counters: Counters,
+}
+
+/// The newest sending that the receiver has heard of.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    serial: u32,
+    /// Its block is whole, or its failure is news already.
+    is_settled: bool,
+}
+
+const NOTHING: Newest = Newest { serial: 0, is_settled: true };
+
+#[derive(Debug, Default)]
+struct Counters {
+    blocks_new: u64,
+    blocks_again: u64,
+    blocks_once: u64,
+    blocks_decoded: u64,
+    repairs: u64,
+    repair_bytes: u64,
+    duplicates: u64,
+    late: u64,
+    timeouts: u64,
+    asked: u64,
+}
+
+impl Harq {
+    /// An endpoint with nothing said yet.
+    ///
+    /// # Panics
+    /// With parameters that contradict each other ([`Config::check`]).
+    #[must_use]
+    pub fn new(config: Config, line: &LineLimits) -> Self {
+        config.check().expect("parameters that go together");
+        let mut core = Core::new(config.order());
+        core.sender.set_attempts(config.sendings.get() as u8);
+        let mut harq = Self {
+            config,
+            core,
+            room: 0,
+            outgoing: None,
+            begun: Departures::default(),
+            ended: Departures::default(),
+            round_trip: RoundTrip::default(),
+            heard: 0,
+            timer: Alarm::Off,
+            floor_is_news: false,
+            told: Instant::ZERO,
+            awaited: Window::default(),
+            recent: Recent::default(),
+            newest: NOTHING,
+            counters: Counters::default(),
+        };
+        harq.set_line(line);
+        harq
+    }
+
+    /// How a packet is sent: with FEC alone as one that asks for it.
+    fn treated(&self, treatment: Treatment) -> Treatment {
+        if self.config.repeats() { treatment } else { Treatment::ONCE }
+    }
+
+    /// How long a report may take.
+    fn timeout(&self) -> Duration {
+        let frames = self.core.frame_time().saturating_mul(MARGIN_FRAMES);
+        self.round_trip.timeout(frames.max(MARGIN))
+    }
+
+    /// Sets the timer by what is under way now.
+    fn set_timer(&mut self) {
+        let sender = &mut self.core.sender;
+        let from = if sender.has_outstanding() {
+            // Without one, all that is missing will be sent again, or is not out yet.
+            sender.oldest().and_then(|(serial, _)| self.ended.of(serial))
+        } else if sender.in_flight() > 0 && !self.floor_is_news {
+            // All is received or given up, and the receiver has not said that it knows.
+            Some(self.told)
+        } else {
+            None
+        };
+        self.timer = from.map_or(Alarm::Off, |from| Alarm::At(from + self.timeout()));
+    }
+
+    /// Whether it is time to ask for a report.
+    fn asks(&self, now: Instant) -> bool {
+        self.timer.is_due(now) && !self.core.sender.has_outstanding()
+    }
+
+    /// The floor, if the receiver has not acknowledged all blocks before it.
+    fn floor(&self) -> Option<u32> {
+        let floor = self.core.sender.floor();
+        (floor > self.core.sender.base()).then(|| on_air(floor))
+    }
+
+    /// The next block to be sent, of either kind.
+    fn next_block(&mut self) -> Option<Outgoing> {
+        let meanwhile = self.core.meanwhile(self.core.sender.is_urgent());
+        let mut block = vec![0; code::BLOCK_FIELDS];
+        let once = self.core.turns.is_here(meanwhile);
+        if let Some(cut) = once.then(|| self.core.unreliable_sender.poll(self.room, &mut block)).flatten() {
+            self.counters.blocks_once += 1;
+            self.core.turns.on_frame(block.len(), meanwhile);
+            let (number, first, last) = (cut.number, cut.first, cut.last);
+            // A fragment counts with others: routers keep no order between different DSCPs (RFC 2983, 4.1).
+            let marks = cut.marks.without_dscp();
+            let about = About { number, serial: None, kind: FrameKind::New, marks, first, last, before: 0 };
+            return Some(Outgoing::new(&self.config, &about, block));
+        }
+        if !self.core.sender.is_urgent() {
+            return None;
+        }
+        self.core.serial += 1;
+        let chosen = self.core.sender.poll(self.core.serial, self.room, &mut block)?;
+        self.core.turns.on_other(block.len());
+        match chosen.kind {
+            FrameKind::Retransmission => self.counters.blocks_again += 1,
+            _ => self.counters.blocks_new += 1,
+        }
+        let about = About {
+            number: chosen.sequence,
+            serial: Some(self.core.serial),
+            kind: chosen.kind,
+            marks: chosen.marks,
+            first: chosen.first,
+            last: chosen.last,
+            before: chosen.before,
+        };
+        Some(Outgoing::new(&self.config, &about, block))
+    }
+
+    /// The next fragment, if there is a block to be sent.
+    fn poll_fragment(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        if self.outgoing.is_none() {
+            self.outgoing = self.next_block();
+        }
+        let floor = self.floor();
+        let block = self.outgoing.as_mut()?;
+        let sending = block.serial.map(|serial| Sending { serial: on_air(serial), floor });
+        let is_first = block.is_at_start();
+        Header { index: block.index(), number: on_air(block.number), sending }.emit(out);
+        let start = out.len();
+        let info = block.poll(out);
+        match info.kind {
+            FrameKind::Repair => {
+                self.counters.repairs += 1;
+                self.counters.repair_bytes += (out.len() - start) as u64;
+            }
+            FrameKind::Retransmission => self.core.counters.retransmissions += 1,
+            _ => self.core.counters.new += 1,
+        }
+        let (serial, is_last) = (block.serial, block.is_done());
+        self.begun.hand_over(now, serial.filter(|_| is_first));
+        self.ended.hand_over(now, serial.filter(|_| is_last));
+        if is_last {
+            self.outgoing = None;
+        }
+        if serial.is_some() {
+            self.on_floor_told(now);
+        }
+        Some(info)
+    }
+
+    /// A frame that tells what has come and, where that is news, what is given up; or asks for such a one.
+    fn poll_control(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
+        let asks = self.asks(now);
+        if asks {
+            self.counters.asked += 1;
+            self.round_trip.on_timeout();
+        }
+        let extras = Extras { place: None, floor: self.floor() };
+        let fields = Fields { first: asks, extras, ..Fields::control(self.core.serial) };
+        let start = out.len();
+        out.push(CONTROL);
+        self.core.complete(now, &fields, start, out);
+        self.core.counters.control += 1;
+        self.begun.hand_over(now, None);
+        self.ended.hand_over(now, None);
+        self.on_floor_told(now);
+        FrameInfo { kind: FrameKind::Control, late_len: 0, marks: Marks::default() }
+    }
+
+    /// A frame that names the floor is on its way.
+    fn on_floor_told(&mut self, now: Instant) {
+        self.floor_is_news = false;
+        self.told = now;
+    }
+
+    /// Takes for lost what no report has told of in time.
+    fn on_timeout(&mut self, now: Instant) {
+        let timeout = self.timeout();
+        let given_up = self.core.sender.given_up();
+        let mut any = false;
+        while let Some((serial, _)) = self.core.sender.oldest()
+            && self.ended.of(serial).is_some_and(|ended| ended + timeout <= now)
+        {
+            self.core.sender.lose_oldest();
+            any = true;
+        }
+        if any {
+            self.counters.timeouts += 1;
+            self.round_trip.on_timeout();
+            self.floor_is_news |= self.core.sender.given_up() > given_up;
+        }
+        self.set_timer();
+    }
+
+    /// Takes a report, and what a control frame says besides.
+    fn handle_control(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+        if frame.class != Class::Control || frame.extras.place.is_some() || !frame.payload.is_empty() {
+            return Err(self.core.refuse());
+        }
+        let heard = self.core.heard(frame);
+        let given_up = self.core.sender.given_up();
+        self.core.handle_report(frame, heard);
+        self.floor_is_news |= self.core.sender.given_up() > given_up;
+        if let Some(heard) = heard.filter(|heard| *heard > self.heard) {
+            self.heard = heard;
+            if let Some(begun) = self.begun.of(heard) {
+                self.round_trip.on_sample(now.saturating_since(begun));
+            }
+            self.begun.forget_before(heard);
+        }
+        self.set_timer();
+        self.handle_floor(now, frame.extras.floor);
+        if frame.first {
+            self.core.news.on_frame(now);
+        }
+        Ok(())
+    }
+
+    /// Takes note of which blocks will not be sent again.
+    fn handle_floor(&mut self, now: Instant, floor: Option<u32>) {
+        if floor.is_some_and(|floor| self.core.receiver.on_floor(floor, &mut self.core.ready)) {
+            self.core.news.on_frame(now);
+            self.awaited.forget_before(self.core.receiver.progress().next);
+        }
+    }
+
+    /// Takes a fragment of a block that may be sent again.
+    fn handle_sent(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        sending: Sending,
+        fragment: &[u8],
+    ) -> Result<(), Discard> {
+        self.handle_floor(now, sending.floor);
+        self.core.receiver.on_serial(sending.serial);
+        let ahead = beyond(self.newest.serial.into(), sending.serial);
+        if (1..sequence::SPACE / 2).contains(&ahead) {
+            // The one before is over.
+            self.settle(now);
+            self.newest = Newest { serial: sending.serial, is_settled: false };
+        }
+        let is_newest = self.newest.serial == sending.serial;
+        let number = match self.core.receiver.awaits(header.number) {
+            Ok(number) => number,
+            // Redundancy that was not needed.
+            Err(Discard::Duplicate(_)) if is_newest && self.newest.is_settled => return Ok(()),
+            Err(discard) => {
+                self.settle(now);
+                return Err(discard);
+            }
+        };
+        let combine = (self.config.data.get() as usize, self.config.combine);
+        let whole = self.awaited.add(number, (sending.serial, header.index), fragment, combine)?;
+        let is_last = (u32::from(header.index) + 1).is_multiple_of(self.config.fragments.get());
+        let Some(block) = whole else {
+            if is_last && is_newest {
+                self.settle(now);
+            }
+            return Ok(());
+        };
+        self.newest.is_settled |= is_newest;
+        self.core.news.on_frame(now);
+        self.handle_block(&block, |core, content| {
+            let code::Content { first, last, payload } = content;
+            let part = Part { sequence: header.number, first, last, back: 0, payload };
+            core.receiver.handle(&part, &mut core.ready)
+        })?;
+        self.awaited.forget_before(self.core.receiver.progress().next);
+        Ok(())
+    }
+
+    /// What becomes of the newest sending is known, and worth a report.
+    fn settle(&mut self, now: Instant) {
+        if !self.newest.is_settled {
+            self.newest.is_settled = true;
+            self.core.news.on_frame(now);
+        }
+    }
+
+    /// Takes a fragment of a block that is sent once.
+    fn handle_once(&mut self, header: &Header, fragment: &[u8]) -> Result<(), Discard> {
+        let data = self.config.data.get() as usize;
+        let Some(block) = self.recent.add(header.number, header.index, fragment, data)? else {
+            return Ok(());
+        };
+        let ordered = self.config.ordered.0;
+        self.handle_block(&block, |core, content| {
+            let code::Content { first, last, payload } = content;
+            let taken = core.unreliable_receiver.handle(header.number, first, last, payload, &mut core.ready);
+            match taken {
+                Err(Discard::Late(_)) if first && last && !ordered => {
+                    core.ready.push(Packet::from_slice(payload));
+                    Ok(())
+                }
+                taken => taken,
+            }
+        })
+    }
+
+    /// Takes a block that is whole.
+    fn handle_block(
+        &mut self,
+        (block, is_decoded): &Block,
+        take: impl FnOnce(&mut Core, code::Content<'_>) -> Result<(), Discard>,
+    ) -> Result<(), Discard> {
+        self.counters.blocks_decoded += u64::from(*is_decoded);
+        let content = code::read(block).ok_or(Discard::Malformed)?;
+        take(&mut self.core, content)
+    }
+}
+
+/// Of the round trip: longer than a report waits at the receiver, and for a frame to leave there. Ours.
+const MARGIN: Duration = Duration::from_millis(20);
+
+/// The same on a slow line, in frames.
+const MARGIN_FRAMES: u64 = 4;
+
+/// Bytes of an Ethernet's packet, by which reports are spaced where a block could hold more.
+const USUAL_PACKET: usize = 1500;
+
+impl Endpoint for Harq {
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities()
+    }
+
+    fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        self.core.offer(packet, self.treated(treatment))
+    }
+
+    fn has_room(&self, treatment: Treatment) -> bool {
+        self.core.has_room(self.treated(treatment))
+    }
+
+    fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        self.core.counters.received += 1;
+        let handled = match Piece::parse(frame) {
+            Ok(Piece::Control(frame)) => return self.handle_control(now, &frame),
+            Ok(Piece::Fragment(header @ Header { sending: Some(sending), .. }, fragment)) => {
+                self.handle_sent(now, &header, sending, fragment)
+            }
+            Ok(Piece::Fragment(header, fragment)) => self.handle_once(&header, fragment),
+            Err(discard) => Err(discard),
+        };
+        match handled {
+            Err(Discard::Truncated(_) | Discard::Malformed) => self.core.counters.malformed += 1,
+            Err(Discard::Duplicate(_)) => self.counters.duplicates += 1,
+            Err(Discard::Late(_)) => self.counters.late += 1,
+            Err(Discard::OutsideWindow(_)) | Ok(()) => {}
+        }
+        handled
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.core.news.alarm.handle_timeout(now);
+        if self.asks(now) {
+            self.timer = Alarm::Due;
+        } else if self.timer.is_due(now) {
+            self.on_timeout(now);
+        }
+    }
+
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        if self.core.news.alarm.is_due(now) || self.asks(now) {
+            let info = self.poll_control(now, out);
+            self.set_timer();
+            return Some(info);
+        }
+        let fragment = self.poll_fragment(now, out);
+        let info = fragment.or_else(|| self.floor_is_news.then(|| self.poll_control(now, out)));
+        self.set_timer();
+        info
+    }
+
+    fn handle_departure(&mut self, at: Instant) {
+        self.begun.depart(at);
+        self.ended.depart(at);
+        self.set_timer();
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        self.core.ready.pop()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.core.news.alarm.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn demand(&self, now: Instant) -> Demand {
+        let has_news = self.floor_is_news || self.asks(now);
+        if self.outgoing.is_some() || has_news || self.core.has_fresh(now) {
+            Demand::Fresh
+        } else {
+            Demand::Nothing
+        }
+    }
+
+    fn set_line(&mut self, line: &LineLimits) {
+        self.room = self.config.block_payload(line);
+        self.core.set_line(line, self.room.min(USUAL_PACKET), self.config.window(line));
+        self.begun.is_buffered = line.is_buffered();
+        self.ended.is_buffered = line.is_buffered();
+    }
+
+    fn reset(&mut self) {
+        // A packet that was not cut to its end starts again; the window counts the others that may be sent again.
+        let is_cut = self.outgoing.take().is_some_and(|block| block.serial.is_none() && block.ends_packet);
+        self.core.counters.packets_reset += u64::from(is_cut);
+        self.core.reset();
+        self.begun.reset();
+        self.ended.reset();
+        self.round_trip = RoundTrip::default();
+        self.heard = 0;
+        self.timer = Alarm::Off;
+        self.floor_is_news = false;
+        self.awaited.reset();
+        self.recent.reset();
+        self.newest = NOTHING;
+    }
+
+    fn observe(&mut self) {
+        self.core.sender.events.observe();
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.core.sender.events.pop()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let (c, core) = (&self.counters, &self.core);
+        vec![
+            ("blocks-new", c.blocks_new),
+            ("blocks-retransmitted", c.blocks_again),
+            ("blocks-once", c.blocks_once),
+            ("blocks-given-up", core.sender.given_up()),
+            ("blocks-not-awaited", core.receiver.given_up()),
+            ("blocks-missing", core.unreliable_receiver.missing()),
+            ("blocks-decoded", c.blocks_decoded),
+            ("blocks-evicted", self.awaited.evicted()),
+            ("frames-new", core.counters.new),
+            ("frames-retransmitted", core.counters.retransmissions),
+            ("frames-repair", c.repairs),
+            ("bytes-repair", c.repair_bytes),
+            ("frames-control", core.counters.control),
+            ("frames-received", core.counters.received),
+            ("frames-duplicate", c.duplicates),
+            ("frames-late", c.late),
+            ("frames-malformed", core.counters.malformed),
+            ("acks-invalid", core.counters.acks_invalid),
+            ("acks-asked-for", c.asked),
+            ("time-outs", c.timeouts),
+            ("packets-incomplete", core.receiver.incomplete() + core.unreliable_receiver.incomplete()),
+            ("packets-not-taken", core.ready.dropped()),
+            ("packets-reset", core.counters.packets_reset),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! What a scenario or a gateway may say about `harq`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::MAX_PACKET;
+use crate::arq::{self, Order, Window};
+use crate::capabilities::Capabilities;
+use crate::limit::Limit;
+use crate::line::LineLimits;
+
+use super::code::BLOCK_FIELDS;
+use super::header::HEADER_LEN;
+
+/// The parameters of hybrid FEC/ARQ; with one sending, of FEC alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", try_from = "Written")]
+pub struct Config {
+    /// N: fragments of a block, from 1 to 64; 10 unless told (section IV-C.2).
+    pub fragments: Limit<1, MOST_FRAGMENTS, 10>,
+    /// K: those of them that are data, from 1 to `fragments`; 9 unless told (section IV-C.2). So many that arrive are enough.
+    pub data: Limit<1, MOST_FRAGMENTS, 9>,
+    /// How often a block is sent, from 1 to 16; 4 unless told (section IV.3: three retries). With 1 nothing is acknowledged.
+    pub sendings: Limit<1, 16, 4>,
+    /// Whether fragments of different sendings count together; each sending then has fresh ones. The paper's do not.
+    pub combine: bool,
+    /// Whether packets wait for those that were sent before.
+    pub ordered: Ordered,
+    /// Blocks that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+}
+
+/// True unless told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordered(pub bool);
+
+impl Default for Ordered {
+    fn default() -> Self {
+        Self(true)
+    }
+}
+
+/// Fragments with numbers of their own: a number has six bits.
+pub(super) const MOST_FRAGMENTS: u32 = 64;
+
+/// The parameters as they are written, each by itself in its range.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+struct Written {
+    fragments: Limit<1, MOST_FRAGMENTS, 10>,
+    data: Limit<1, MOST_FRAGMENTS, 9>,
+    sendings: Limit<1, 16, 4>,
+    combine: bool,
+    ordered: Ordered,
+    window: Option<Window>,
+}
+
+/// Parameters that contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// More data than there are fragments.
+    #[error("data = {data} of fragments = {fragments}; allowed are up to as many")]
+    Data {
+        /// Fragments with data.
+        data: u32,
+        /// All fragments.
+        fragments: u32,
+    },
+    /// More fresh fragments than there are numbers.
+    #[error("combine with {0} fragments in all sendings of a block; allowed are up to 64")]
+    Fresh(u32),
+}
+
+impl TryFrom<Written> for Config {
+    type Error = Contradiction;
+    fn try_from(written: Written) -> Result<Self, Contradiction> {
+        let Written { fragments, data, sendings, combine, ordered, window } = written;
+        let config = Self { fragments, data, sendings, combine, ordered, window };
+        config.check().map(|()| config)
+    }
+}
+
+impl Config {
+    /// Whether the parameters go together.
+    ///
+    /// # Errors
+    /// [`Contradiction`] says which do not.
+    pub const fn check(&self) -> Result<(), Contradiction> {
+        let (data, fragments) = (self.data.get(), self.fragments.get());
+        if data > fragments {
+            return Err(Contradiction::Data { data, fragments });
+        }
+        let all = fragments * self.sendings.get();
+        if self.combine && all > MOST_FRAGMENTS {
+            return Err(Contradiction::Fresh(all));
+        }
+        Ok(())
+    }
+
+    /// What the protocol does with these parameters.
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            recovers_losses: self.repeats(),
+            keeps_order: self.ordered.0 || !self.repeats(),
+            // What three later blocks have overtaken counts as lost: that is further than carriers reorder.
+            needs_order: false,
+            // A block may be given up, and all of the packet with it.
+            carries_super_segments: false,
+            wants_fillers: false,
+        }
+    }
+
+    /// Whether a block is ever sent again.
+    pub(super) const fn repeats(&self) -> bool {
+        self.sendings.get() > 1
+    }
+
+    pub(super) const fn order(&self) -> Order {
+        if self.ordered.0 { Order::Link } else { Order::None }
+    }
+
+    /// Bytes of a packet in a full frame on this line.
+    #[must_use]
+    pub fn frame_payload(&self, line: &LineLimits) -> usize {
+        line.frame_limit().min(MAX_PACKET) - HEADER_LEN
+    }
+
+    /// Bytes of a packet in a block of full frames. A block carries one packet at most, a longer one needs several.
+    #[must_use]
+    pub fn block_payload(&self, line: &LineLimits) -> usize {
+        self.data.get() as usize * self.frame_payload(line) - BLOCK_FIELDS
+    }
+
+    /// Blocks that may be in flight on this line.
+    #[must_use]
+    pub fn window(&self, line: &LineLimits) -> u32 {
+        arq::window(line, self.block_payload(line), self.window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        base::config::parse("link.toml", text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_paper_s_values_are_the_defaults() {
+        let config = Config::default();
+        assert_eq!((config.fragments.get(), config.data.get(), config.sendings.get()), (10, 9, 4));
+        assert!(!config.combine && config.ordered.0);
+        assert_eq!(read(""), Ok(config));
+    }
+
+    #[test]
+    fn parameters_that_contradict_each_other_are_refused() {
+        let error = read("fragments = 8").unwrap_err();
+        assert!(error.contains("data = 9 of fragments = 8; allowed are up to as many"), "{error}");
+        let error = read("combine = true\nfragments = 17").unwrap_err();
+        assert!(error.contains("combine with 68 fragments in all sendings"), "{error}");
+        assert!(read("combine = true\nfragments = 16").is_ok());
+        assert!(read("data = 10").is_ok() && read("fragments = 64\nsendings = 16").is_ok());
+    }
+
+    /// 1 Gbit/s over 600 ms, in packets of 1040 bytes.
+    #[test]
+    fn the_window_fills_a_satellite() {
+        let line = LineLimits::new(1440, Some(base::Rate::from_bps(1_000_000_000)));
+        assert!(u64::from(Config::default().window(&line)) * 1040 >= 75_000_000);
+    }
+}
