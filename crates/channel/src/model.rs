@@ -26,6 +26,16 @@ use crate::capacity;
 use crate::process::{BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
 use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, UniformSpan};
 
+/// From a time on, frames are lost with another probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ErasureChange {
+    /// When, from the start of the run.
+    pub at: Duration,
+    /// Of each frame's loss from then on.
+    pub probability: Probability,
+}
+
 /// What goes wrong on a channel, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -42,6 +52,9 @@ pub enum ErrorModel {
     Erasure {
         /// Of each frame's loss.
         probability: Probability,
+        /// Other probabilities later on, in the order of their times.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<ErasureChange>,
     },
     /// Blocked at random: Faulkner 2004, 3.2.
     GilbertElliott {
@@ -196,7 +209,10 @@ impl ErrorModel {
         match self {
             Self::None => Box::new(ErrorFree),
             Self::BitErrors { ber } => Box::new(BitErrors::new(*ber, rate, rng("bit-errors"))),
-            Self::Erasure { probability } => Box::new(Erasure::new(*probability, rng("erasure"))),
+            Self::Erasure { probability, changes } => {
+                let changes = changes.iter().map(|change| (Instant::ZERO + change.at, change.probability));
+                Box::new(Erasure::new(*probability, rng("erasure")).with_changes(changes))
+            }
             Self::Scripted { lost } => Box::new(Scripted::new(lost)),
             Self::Bursts { .. } => Box::new(Bursts::new(self.timeline(streams), rng("bit-errors-blocked"))),
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
@@ -236,7 +252,10 @@ impl ErrorModel {
             // In the long run a few frames are none.
             Self::None | Self::Scripted { .. } => Some(1.0),
             Self::BitErrors { ber } => Some(capacity::of_bit_errors(ber.get())),
-            Self::Erasure { probability } => Some(capacity::of_erasure(probability.get())),
+            Self::Erasure { probability, changes } => {
+                let last = changes.last().map_or(*probability, |change| change.probability);
+                Some(capacity::of_erasure(last.get()))
+            }
             Self::GilbertElliott { f, b, c, .. } | Self::Pooled { f, b, c, .. } => {
                 Some(capacity::of_blockage(1.0 - f.get(), b.get(), c.get()))
             }

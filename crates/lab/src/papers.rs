@@ -76,7 +76,7 @@ pub const ALL: &[Paper] = &[
     Paper {
         name: "lt-tcp",
         folder: "scenarios/lt-tcp",
-        files: files!("lt-tcp": "experiments.toml", "base.toml"),
+        files: files!("lt-tcp": "experiments.toml", "claims.toml", "base.toml", "beyond.toml", "tables.csv"),
         probes: lt_tcp::PROBES,
     },
 ];

@@ -33,7 +33,7 @@ mod trust;
 
 pub(crate) use estimate::Estimate;
 pub(crate) use incoming::Incoming;
-pub(crate) use outgoing::{Outgoing, Reason};
+pub(crate) use outgoing::{Outgoing, Reason, Symbol};
 pub(crate) use trust::Trust;
 
 use siphasher::sip::SipHasher13;
@@ -65,6 +65,18 @@ pub struct FecStatistics {
     pub distrusted: u64,
     /// Time-outs for a segment that had been sent again.
     pub timeouts_again: u64,
+}
+
+impl FecStatistics {
+    /// A repair went out in a packet of so many bytes.
+    pub(crate) const fn count_sent(&mut self, reason: Reason, bytes: usize) {
+        let (count, sum) = match reason {
+            Reason::Proactive => (&mut self.proactive_sent, &mut self.proactive_bytes),
+            Reason::Reactive => (&mut self.reactive_sent, &mut self.reactive_bytes),
+        };
+        *count += 1;
+        *sum += bytes as u64;
+    }
 }
 
 /// Both halves of one connection.

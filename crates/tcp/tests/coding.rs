@@ -56,4 +56,3 @@ fn it_repairs_what_is_lost() {
     println!("with the code {:.2} s, without {:.2} s", took(&pair), took(&bare));
     assert!(took(&pair) * 4.0 < took(&bare), "{} against {}", took(&pair), took(&bare));
 }
-

@@ -249,7 +249,11 @@ fn reordering_costs_less() {
         pair.drain();
         pair.run_until(Duration::from_secs(20), |_| false);
         let statistics = pair.connection(1).statistics();
-        assert_eq!(undo, 4 * u32::from(statistics.spurious_recoveries) > 3 * statistics.recoveries, "{statistics:?}");
+        assert_eq!(
+            undo,
+            4 * u32::from(statistics.spurious_recoveries) > 3 * statistics.recoveries,
+            "{statistics:?}"
+        );
         pair.ends[0].received as f64
     };
     for (scheme, timestamps, gain) in

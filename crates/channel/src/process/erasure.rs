@@ -1,6 +1,7 @@
-//! Bernoulli erasure: each frame is lost with the same probability, whatever its length.
+//! Bernoulli erasure: each frame is lost with the same probability, whatever its length, until that changes at a given time.
 
 use core::ops::Range;
+use std::collections::VecDeque;
 
 use base::units::Probability;
 use base::{Instant, Rng};
@@ -13,6 +14,8 @@ use super::{ErrorProcess, Fate, randomise};
 #[derive(Clone, Debug)]
 pub struct Erasure {
     probability: f64,
+    /// Other probabilities to come, in the order of their times.
+    changes: VecDeque<(Instant, f64)>,
     rng: Rng,
     /// Frames that still pass before the next loss.
     passing: u64,
@@ -24,12 +27,23 @@ impl Erasure {
     pub fn new(probability: Probability, mut rng: Rng) -> Self {
         let probability = probability.get();
         let passing = rng.failures_before_success(probability);
-        Self { probability, rng, passing }
+        Self { probability, changes: VecDeque::new(), rng, passing }
+    }
+
+    /// With other probabilities later on, in the order of their times: a frame is lost with the one that holds when it begins.
+    #[must_use]
+    pub fn with_changes(mut self, changes: impl IntoIterator<Item = (Instant, Probability)>) -> Self {
+        self.changes = changes.into_iter().map(|(at, probability)| (at, probability.get())).collect();
+        self
     }
 }
 
 impl ErrorProcess for Erasure {
-    fn fate(&mut self, _on_air: Range<Instant>, _bits: u32) -> Fate {
+    fn fate(&mut self, on_air: Range<Instant>, _bits: u32) -> Fate {
+        while let Some((_, probability)) = self.changes.pop_front_if(|(at, _)| *at <= on_air.start) {
+            self.probability = probability;
+            self.passing = self.rng.failures_before_success(probability);
+        }
         if let Some(left) = self.passing.checked_sub(1) {
             self.passing = left;
             return Fate::Intact;
@@ -65,6 +79,18 @@ mod tests {
         let standard_error = (f64::from(n) * p * (1.0 - p)).sqrt();
         let deviation = f64::from(losses(p, n)) - f64::from(n) * p;
         assert!(deviation.abs() < 5.0 * standard_error, "{deviation}");
+    }
+
+    #[test]
+    fn the_probability_changes_when_told() {
+        let at = |seconds| Instant::ZERO + base::Duration::from_secs(seconds);
+        let p = |probability| Probability::try_from(probability).unwrap();
+        let process = Erasure::new(p(0.0), Rng::named(3, "erasure"));
+        let mut process = process.with_changes([(at(10), p(1.0)), (at(20), p(0.0))]);
+        for second in 0..30 {
+            let lost = process.fate(at(second)..at(second + 1), 8) == Fate::Lost;
+            assert_eq!(lost, (10..20).contains(&second), "{second}");
+        }
     }
 
     #[test]

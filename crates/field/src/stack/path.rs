@@ -98,7 +98,7 @@ mod tests {
                 rate: Rate::from_bps(8_000_000),
                 rate_changes: Vec::new(),
                 delay: Duration::from_millis(20),
-                errors: ErrorModel::Erasure { probability: probability(loss) },
+                errors: ErrorModel::Erasure { probability: probability(loss), changes: Vec::new() },
                 errors_at: line::End::Arrival,
             },
             reordering: probability(reordering),

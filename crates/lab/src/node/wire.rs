@@ -144,7 +144,12 @@ impl WireEnd {
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
         let Counters { sent, bytes, delivered, lost } = self.counters;
-        let line = [("packets-sent", sent), ("bytes-sent", bytes), ("packets-delivered", delivered), ("packets-lost", lost)];
+        let line = [
+            ("packets-sent", sent),
+            ("bytes-sent", bytes),
+            ("packets-delivered", delivered),
+            ("packets-lost", lost),
+        ];
         named("", &line)
             .chain(named("queue-", &self.queue.counters()))
             .chain(self.splitter.report())

@@ -9,7 +9,7 @@ use super::emit::write_packet;
 use super::{Connection, Discard, State};
 use crate::buffer::reassembly::Placed;
 use crate::config::EcnUse;
-use crate::fec::{Fec, FecStatistics, Reason};
+use crate::fec::{Fec, FecStatistics, Reason, Symbol};
 use crate::recovery::scoreboard::Delivered;
 
 impl Connection {
@@ -92,10 +92,11 @@ impl Connection {
     }
 
     /// New data of `len` bytes are out: perhaps their block has ended.
-    pub(super) fn close_block(&mut self, len: u32) {
+    pub(super) fn close_block(&mut self, now: Instant, len: u32) {
         let Some(fec) = &mut self.fec else { return };
         let sender = &self.sender;
         fec.outgoing.close_if_due(len, sender.unsent() == 0, sender.una, &sender.buffer);
+        fec.outgoing.restart_probe(now, sender.rtt.srtt().unwrap_or_default(), false);
     }
 
     /// Writes a repair to `out`, if one is due and the window lets it; reactive ones ask no window.
@@ -112,29 +113,18 @@ impl Connection {
         }
         let Some(fec) = &mut self.fec else { return false };
         let symbol = fec.outgoing.take(now, due, self.sender.una, &self.sender.buffer);
-        let repair =
-            Repair { start: self.sender.space.number(symbol.start), tail: symbol.tail, check: symbol.check };
-        let coding = Coding { place: Some(symbol.place), repair: Some(repair), ..Coding::default() };
-        let bytes = self.emit_repair(now, out, &symbol.data, coding);
+        self.emit_repair(now, out, &symbol, reason);
         self.note_paced(now, due.len);
         self.sender.last_sent_at = now;
-        let Some(fec) = &mut self.fec else { return true };
-        let counted = &mut fec.statistics;
-        match reason {
-            Reason::Proactive => {
-                (counted.proactive_sent, counted.proactive_bytes) =
-                    (counted.proactive_sent + 1, counted.proactive_bytes + bytes)
-            }
-            Reason::Reactive => {
-                (counted.reactive_sent, counted.reactive_bytes) =
-                    (counted.reactive_sent + 1, counted.reactive_bytes + bytes)
-            }
-        }
         true
     }
 
-    /// A repair as a packet, whose bytes it tells. Its sequence number lies so far back that nobody takes its data for the stream's.
-    fn emit_repair(&mut self, now: Instant, out: &mut Packet, data: &[u8], coding: Coding) -> u64 {
+    /// Writes a repair to `out`. Its sequence number lies so far back that nobody takes its data for the stream's.
+    fn emit_repair(&mut self, now: Instant, out: &mut Packet, symbol: &Symbol, reason: Reason) {
+        let data = &symbol.data;
+        let start = self.sender.space.number(symbol.start);
+        let repair = Repair { start, tail: symbol.tail, check: symbol.check };
+        let coding = Coding { place: Some(symbol.place), repair: Some(repair), ..Coding::default() };
         self.note_ack_sent(now, data.len() as u32);
         let window = self.receiver.window_field(self.receiver.window_shift);
         self.timers.stop_delayed_ack();
@@ -156,7 +146,9 @@ impl Connection {
             out.extend_from_slice(data);
         });
         self.statistics.segments_sent += 1;
-        out.len() as u64
+        if let Some(fec) = &mut self.fec {
+            fec.statistics.count_sent(reason, out.len());
+        }
     }
 
     /// What an acknowledgement means for the code, after it was taken in.
@@ -174,10 +166,11 @@ impl Connection {
         if duplicate && news.acked == 0 {
             fec.outgoing.on_duplicate(self.sender.una);
         }
+        let srtt = self.sender.rtt.srtt().unwrap_or_default();
         if let Some(report) = coding.report.filter(|_| self.negotiated.coded) {
-            let srtt = self.sender.rtt.srtt().unwrap_or_default();
-            fec.outgoing.on_report(now, &report, srtt);
+            fec.outgoing.on_report(&report);
         }
+        fec.outgoing.restart_probe(now, srtt, true);
     }
 
     /// Whether a segment is a repair of this connection, of `len` bytes. It begins before what was acknowledged, within a window.
@@ -270,17 +263,22 @@ impl Connection {
         self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(freed);
     }
 
-    /// The rest of a block did not come in time.
-    pub(super) fn on_code_timer(&mut self) {
-        if let Some(fec) = &mut self.fec {
+    /// The rest of a block did not come in time, or no acknowledgement.
+    pub(super) fn on_code_timer(&mut self, now: Instant) {
+        let Some(fec) = &mut self.fec else { return };
+        if fec.incoming.deadline() <= now {
             let freed = fec.incoming.handle_timeout();
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(freed.max(1));
+        }
+        if fec.outgoing.deadline() <= now {
+            let (sender, srtt) = (&self.sender, self.sender.rtt.srtt().unwrap_or_default());
+            fec.outgoing.on_silence(now, srtt, sender.una, &sender.buffer);
         }
     }
 
     /// When that is.
     pub(super) fn code_deadline(&self) -> Instant {
-        self.fec.as_ref().map_or(Instant::MAX, |fec| fec.incoming.deadline())
+        self.fec.as_ref().map_or(Instant::MAX, |fec| fec.incoming.deadline().min(fec.outgoing.deadline()))
     }
 
     /// What a segment says of the code beside its acknowledgement, if there is room: `len` are its bytes of data.

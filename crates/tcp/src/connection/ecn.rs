@@ -79,14 +79,20 @@ impl Marking {
 }
 
 impl Connection {
-    /// The flags of a SYN or SYN-ACK that is sent now. A SYN that was not answered is sent again without a request:
-    /// somebody on the path may drop those (RFC 3168, 6.1.1.1).
+    /// The flags of a SYN or SYN-ACK that is sent now. A SYN that was not answered is sent again without a request, at once or after
+    /// some: somebody on the path may drop those (RFC 3168, 6.1.1.1).
     pub(super) fn syn_ecn_flags(&self) -> Flags {
         match self.state {
             State::SynReceived if self.marking.echoes => Flags::ECE,
-            State::SynSent if self.config.ecn.asks() && self.sender.retries == 0 => Flags::ECE | Flags::CWR,
+            State::SynSent if self.config.ecn.asks() && self.asks_still() => Flags::ECE | Flags::CWR,
             _ => Flags(0),
         }
+    }
+
+    /// Whether all SYNs so far have asked. Where losses are no congestion, a lost SYN does not mean that somebody drops those that ask.
+    fn asks_still(&self) -> bool {
+        let most = if matches!(self.config.ecn, EcnUse::Only) { LOST_SYNS } else { 0 };
+        self.sender.retries <= most
     }
 
     /// The peer's SYN or SYN-ACK came (RFC 3168, 6.1.1). Who has sent a SYN without a request may not mark data, but
@@ -98,7 +104,7 @@ impl Connection {
             false => flags.has(Flags::ECE | Flags::CWR),
         };
         self.marking.echoes = willing && agrees;
-        self.marking.sends = self.marking.echoes && (self.passive || self.sender.retries == 0);
+        self.marking.sends = self.marking.echoes && (self.passive || self.asks_still());
     }
 
     /// The peer's SYN came again: without a request, there will be no marks (RFC 3168, 6.1.1).
@@ -192,6 +198,9 @@ impl Connection {
         }
     }
 }
+
+/// SYNs that may be lost before one leaves without a request.
+const LOST_SYNS: u16 = 3;
 
 /// What a loss means for the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

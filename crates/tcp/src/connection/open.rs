@@ -181,7 +181,7 @@ impl Connection {
             sack_permitted: self.negotiated.sack,
             // Somebody between may drop what it does not know.
             proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
-            coding: Coding { offered: self.negotiated.coded && !self.is_unheard(), ..Coding::default() },
+            coding: Coding { offered: self.negotiated.coded && self.sender.retries <= LOST_SYNS, ..Coding::default() },
             ..Options::default()
         };
         let early = self.early_data();
@@ -283,5 +283,7 @@ impl Connection {
     }
 }
 
+/// SYNs that may be lost before one leaves without the offer of a code: those who offer it expect losses.
+const LOST_SYNS: u16 = 3;
 /// Timestamps have moved on by then, whatever the peer's clock ticks in; 1 s in Linux.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);

@@ -127,7 +127,7 @@ impl Connection {
             self.on_delayed_ack_timer();
         }
         if self.code_deadline() <= now {
-            self.on_code_timer();
+            self.on_code_timer(now);
         }
         if self.timers.recovery <= now {
             self.timers.start_recovery(Instant::MAX, false);
@@ -243,7 +243,7 @@ impl Connection {
         let arrival = sender.arrival(now, &Delivered::default());
         sender.recovery.on_timeout(&mut sender.board, &arrival, methods);
         if let Some(fec) = &mut self.fec {
-            fec.outgoing.on_timeout();
+            fec.outgoing.on_timeout(sender.una, &sender.buffer);
             fec.statistics.timeouts_again += u64::from(lost.resent);
         }
         if !again {

@@ -205,7 +205,7 @@ impl Connection {
         let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
         let flags = if fin { push | Flags::FIN } else { push };
         self.emit(now, out, Outgoing { start, flags: flags | told, len: whole, ecn, segments, place });
-        self.close_block(len);
+        self.close_block(now, len);
         self.note_paced(now, whole);
         self.statistics.data_segments_sent += u64::from(segments);
         if self.timers.is_retransmit_off() {
@@ -241,11 +241,11 @@ impl Connection {
         sender.last_sent_at = now;
         let len = record.data_len();
         let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
-        self.emit(
-            now,
-            out,
-            Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1, place },
-        );
+        let again = Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1, place };
+        self.emit(now, out, again);
+        if let Some(fec) = &mut self.fec {
+            fec.outgoing.on_resent(now, record.start);
+        }
         self.note_paced(now, len);
         self.statistics.retransmissions += 1;
         self.statistics.bytes_retransmitted += u64::from(len);

@@ -312,8 +312,11 @@ impl Incoming {
             });
             !block.whole && !ends_below && block.known() < u16::from(block.sources)
         };
-        let missing =
-            self.blocks.iter().filter(|block| block.ended || block.late || block.coded.is_some()).find(incomplete);
+        let missing = self
+            .blocks
+            .iter()
+            .filter(|block| block.ended || block.late || block.coded.is_some())
+            .find(incomplete);
         let missing = missing.map_or((0, 0), |block| {
             (block.number, u16::from(block.sources).saturating_sub(block.known()) as u8)
         });

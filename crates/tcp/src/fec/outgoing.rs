@@ -35,8 +35,6 @@ struct Block {
     ready: VecDeque<Vec<u8>>,
     /// Its data that were acknowledged and left the buffer.
     kept: Vec<u8>,
-    /// When what it was reported to lack was last sent.
-    answered_at: Option<Instant>,
 }
 
 /// Why a repair goes out.
@@ -72,6 +70,7 @@ pub(crate) struct Symbol {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     sent_at: Instant,
+    /// None if it is a segment, which the scoreboard counts.
     bytes: u32,
     reactive: bool,
     /// The end of its block: once that is acknowledged, it is of no use and not under way.
@@ -95,6 +94,11 @@ pub(crate) struct Outgoing {
     due: u32,
     /// Blocks of which the receiver has yet to say how much came: number, segments sent.
     unreported: VecDeque<(u8, u16)>,
+    /// Segments that the oldest block lacked by the latest report.
+    missing: u32,
+    /// When the silence has lasted too long, and how often it has since anything was heard.
+    probe_at: Instant,
+    probes: u32,
 }
 
 impl Outgoing {
@@ -110,6 +114,9 @@ impl Outgoing {
             bytes_in_flight: 0,
             due: 0,
             unreported: VecDeque::new(),
+            missing: 0,
+            probe_at: Instant::MAX,
+            probes: 0,
         }
     }
 
@@ -161,7 +168,6 @@ impl Outgoing {
             check: 0,
             ready: VecDeque::new(),
             kept: Vec::new(),
-            answered_at: None,
         });
         Some(mss)
     }
@@ -199,12 +205,17 @@ impl Outgoing {
     /// After a segment of `len` went out: its block ends if it is full, if the segment is a short one, or if there is nothing
     /// more to send.
     pub(crate) fn close_if_due(&mut self, len: u32, is_last: bool, una: u64, buffer: &SendBuffer) {
+        let full = |block: &Block| block.sent == block.sources || len != block.mss || is_last;
+        if self.blocks.back().is_some_and(full) {
+            self.close(una, buffer);
+        }
+    }
+
+    /// The last block ends, if it has begun.
+    fn close(&mut self, una: u64, buffer: &SendBuffer) {
         let rate = self.estimate.rate();
         let (key, proactive) = (self.key, self.config.proactive);
-        let Some(block) = self.blocks.back_mut().filter(|block| !block.closed) else { return };
-        if block.sent == 0 || (block.sent < block.sources && len == block.mss && !is_last) {
-            return;
-        }
+        let Some(block) = self.blocks.back_mut().filter(|it| !it.closed && it.sent > 0) else { return };
         if block.sent < block.sources {
             // There is less to protect than was planned.
             block.repairs = block.repairs.min(plan::least_repairs(rate).max(block.sent.into()) as u8);
@@ -249,24 +260,10 @@ impl Outgoing {
         if reactive {
             self.due -= 1;
         }
-        let number = block.sources + block.repaired;
-        block.repaired += 1;
         let flight = InFlight { sent_at: now, bytes: due.len, reactive, end: block.end };
         self.in_flight.push_back(flight);
         self.bytes_in_flight += u64::from(due.len);
-        Symbol {
-            place: Place {
-                block: block.number,
-                number,
-                sources: block.sources,
-                repairs: block.repairs,
-                again: false,
-            },
-            start: block.start,
-            tail: block.tail(),
-            check: block.check,
-            data,
-        }
+        block.symbol(data)
     }
 
     /// SND.UNA is about to move from `una` to `ack`, and `buffer` to give up what lies between.
@@ -316,10 +313,15 @@ impl Outgoing {
         self.leave_flight(|repair| repair.sent_at < sent_at);
     }
 
-    /// The retransmission timer expired: nothing is under way any more, and what was not sent of repairs is not sent.
-    pub(crate) fn on_timeout(&mut self) {
+    /// The retransmission timer expired: the last block ends, nothing is under way any more, and what was not sent of repairs is not
+    /// sent.
+    pub(crate) fn on_timeout(&mut self, una: u64, buffer: &SendBuffer) {
+        self.close(una, buffer);
         self.leave_flight(|_| true);
         self.due = 0;
+        if self.persists() {
+            self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
+        }
         for block in &mut self.blocks {
             Self::skip_repairs(block, &mut self.unreported);
             block.ready.clear();
@@ -328,19 +330,19 @@ impl Outgoing {
 
     /// A duplicate acknowledgement came: the oldest block lacks something.
     pub(crate) fn on_duplicate(&mut self, una: u64) {
-        if !self.config.reactive || self.config.repair != RepairRule::Duplicates {
-            return;
-        }
         let rate = self.estimate.rate();
         let Some(front) = self.blocks.front().filter(|block| block.closed && block.end > una) else { return };
+        if !self.config.reactive || self.persists() {
+            return;
+        }
         // As many as are sent in any case, in a round trip at most.
         let most = u32::from(front.repairs).max(plan::least_repairs(rate));
         let under_way = self.in_flight.iter().filter(|it| it.reactive && it.end == front.end).count() as u32;
         self.due = (self.due + plan::reactive(rate)).min(most.saturating_sub(under_way));
     }
 
-    /// What the receiver says of blocks; the round trip takes `srtt`.
-    pub(crate) fn on_report(&mut self, now: Instant, report: &Report, srtt: Duration) {
+    /// What the receiver says of blocks.
+    pub(crate) fn on_report(&mut self, report: &Report) {
         for (number, arrived) in report.ended.iter().rev() {
             if let Some(at) = self.unreported.iter().position(|(unreported, _)| unreported == number) {
                 let sent = self.unreported[at].1;
@@ -349,26 +351,62 @@ impl Outgoing {
             }
         }
         let (number, missing) = report.missing;
-        if missing > 0 && self.config.reactive && self.config.repair == RepairRule::Missing {
-            self.answer(now, number, missing.into(), srtt);
+        let is_front = self.blocks.front().is_some_and(|front| front.number == number);
+        self.missing = if is_front { missing.into() } else { 0 };
+        if self.missing > 0 && self.persists() {
+            self.answer();
         }
     }
 
-    /// The oldest block lacks so many segments: as many repairs go out as make it whole with a high probability, once a round trip.
-    fn answer(&mut self, now: Instant, number: u8, missing: u32, srtt: Duration) {
-        let rate = self.estimate.rate();
-        let wait = srtt.saturating_add(srtt / 4);
-        let Some(front) = self.blocks.front_mut() else { return };
-        let recently = |at| now.saturating_since(at) < wait;
-        if front.number != number
-            || !front.closed
-            || !front.ready.is_empty()
-            || front.answered_at.is_some_and(recently)
+    /// Whether it goes on until the block is whole.
+    const fn persists(&self) -> bool {
+        self.config.reactive && matches!(self.config.repair, RepairRule::Missing)
+    }
+
+    /// The oldest block lacks something: as many repairs as make it whole with a high probability, less those under way.
+    fn answer(&mut self) {
+        let Some(front) = self.blocks.front().filter(|it| it.closed && it.ready.is_empty()) else { return };
+        let under_way = self.in_flight.iter().filter(|it| it.reactive && it.end == front.end).count() as u32;
+        self.due = plan::enough(self.missing, self.estimate.rate()).saturating_sub(under_way);
+    }
+
+    /// A segment at `start` was sent again, which repairs its block too.
+    pub(crate) fn on_resent(&mut self, now: Instant, start: u64) {
+        if self.persists()
+            && let Some(block) = self.blocks.iter().find(|block| block.start <= start && start < block.end)
         {
+            let flight = InFlight { sent_at: now, bytes: 0, reactive: true, end: block.end };
+            self.in_flight.push_back(flight);
+        }
+    }
+
+    /// An acknowledgement came, or data went out after a rest; the round trip takes `srtt`.
+    pub(crate) fn restart_probe(&mut self, now: Instant, srtt: Duration, heard: bool) {
+        if !self.persists() || (!heard && self.probe_at < Instant::MAX) {
             return;
         }
-        front.answered_at = Some(now);
-        self.due = plan::enough(missing, rate);
+        self.probes = if heard { 0 } else { self.probes };
+        self.probe_at = match self.blocks.front() {
+            Some(_) => now.saturating_add(srtt.saturating_mul(2 << self.probes).max(LEAST_PROBE)),
+            None => Instant::MAX,
+        };
+    }
+
+    /// When nothing has been heard for too long.
+    pub(crate) const fn deadline(&self) -> Instant {
+        self.probe_at
+    }
+
+    /// Nothing was heard for too long: what the oldest block may lack is sent, and perhaps again later.
+    pub(crate) fn on_silence(&mut self, now: Instant, srtt: Duration, una: u64, buffer: &SendBuffer) {
+        self.close(una, buffer);
+        self.probe_at = Instant::MAX;
+        self.probes += 1;
+        self.leave_flight(|repair| repair.sent_at < now);
+        self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
+        if self.probes < MOST_PROBES {
+            self.restart_probe(now, srtt, false);
+        }
     }
 }
 
@@ -381,6 +419,25 @@ impl Block {
     /// Whether there are numbers for more repairs.
     fn can_repair(&self) -> bool {
         usize::from(self.sources) + usize::from(self.repaired) < reed_solomon::MAX_FRAMES
+    }
+
+    /// Its next repair, with these data.
+    fn symbol(&mut self, data: Vec<u8>) -> Symbol {
+        let number = self.sources + self.repaired;
+        self.repaired += 1;
+        Symbol {
+            place: Place {
+                block: self.number,
+                number,
+                sources: self.sources,
+                repairs: self.repairs,
+                again: false,
+            },
+            start: self.start,
+            tail: self.tail(),
+            check: self.check,
+            data,
+        }
     }
 
     /// Bytes of data in its last segment.
@@ -412,5 +469,11 @@ impl Block {
     }
 }
 
+/// A silence shorter than this is none.
+const LEAST_PROBE: Duration = Duration::from_millis(10);
+/// Times that a silence brings repairs before only the retransmission timer does.
+const MOST_PROBES: u32 = 3;
+/// Repairs after a silence at most: those of an initial window (RFC 6928).
+const MOST_PROBED: u32 = 10;
 /// Unacknowledged blocks: their numbers wrap at 256, and both ends have to tell old from new.
 const MOST_BLOCKS: usize = 64;

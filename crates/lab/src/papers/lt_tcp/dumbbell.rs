@@ -17,16 +17,34 @@ use crate::study::probe::{Method, Probe, Trial};
 /// expired, `wait_share` of the time spent waiting for one, `again_share` of them for a segment that had been sent again,
 /// `episode_share` of all repairs begun. `cwnd_bytes`, `cwnd_segments`, `E`, `coarse_share` (a window below ten segments that could be
 /// smaller) over time; `size_rank`: how segment sizes follow windows. `queue`, `average`, `idle`: of the bottleneck, `overflow` the
-/// share of its packets that its limit dropped.
+/// share of its packets that its limit dropped, `residual` the share of its packets that did not come out at the other end.
 pub(super) const DUMBBELL: Probe = Probe {
     name: "dumbbell",
     version: 1,
     quantities: &[
-        "G", "TH", "PF", "RF", "TO", "mean_rto", "wait_share", "again_share", "episode_share", "per_segment",
-        "cwnd_bytes", "cwnd_segments", "E", "coarse_share", "size_rank", "queue", "average", "idle", "overflow",
+        "G",
+        "TH",
+        "PF",
+        "RF",
+        "TO",
+        "mean_rto",
+        "wait_share",
+        "again_share",
+        "episode_share",
+        "per_segment",
+        "cwnd_bytes",
+        "cwnd_segments",
+        "E",
+        "coarse_share",
+        "size_rank",
+        "queue",
+        "average",
+        "idle",
+        "overflow",
         "jain",
+        "residual",
     ],
-    series: &["window", "mss", "estimate", "length", "red_average"],
+    series: &["window", "mss_hundreds", "length", "red_average"],
     method: Method::Trial(measure),
 };
 
@@ -58,8 +76,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     note_bottleneck(&network, scenario.duration, measured);
     if trial.is_first {
         measured.set_series("window", samples.window);
-        measured.set_series("mss", samples.mss);
-        measured.set_series("estimate", samples.rate);
+        measured.set_series("mss_hundreds", samples.mss);
         measured.set_series("length", samples.lengths);
         measured.set_series("red_average", samples.averages);
     }
@@ -77,32 +94,28 @@ fn note_flows(samples: &Samples, measured: &mut Measurements) {
     measured.note("wait_share", mean(|flow| flow.waiting.into()));
     let rtos: Vec<f64> = samples.flows.iter().flat_map(|flow| flow.rtos.iter().copied()).collect();
     measured.note("mean_rto", (!rtos.is_empty()).then(|| rtos.iter().sum::<f64>() / rtos.len() as f64));
-    let (windows, sizes): (Vec<f64>, Vec<f64>) = samples.flows.iter().flat_map(|it| it.sizes.iter().copied()).unzip();
+    let (windows, sizes): (Vec<f64>, Vec<f64>) =
+        samples.flows.iter().flat_map(|it| it.sizes.iter().copied()).unzip();
     measured.note("size_rank", spearman(&windows, &sizes));
 }
 
-/// How busy the line was, and what its queue had no room for.
+/// How busy the line was, what its queue had no room for, and what did not come out at its other end.
 fn note_bottleneck(network: &Network, length: Duration, measured: &mut Measurements) {
-    let (busy, report) = match network.engine.node(network.links["bottleneck"]) {
+    let (bits, rate, report, entered) = match network.engine.node(network.links["bottleneck"]) {
         Element::Wire(wire) => {
             let end = wire.end(Port(0));
-            (end.counters().bytes as f64 * 8.0, end.report())
+            (end.counters().bytes * 8, end.line().rate(), end.report(), end.counters().sent)
         }
         Element::Link(link) => {
-            let end = link.end(Port(0));
-            (end.counters().bits.iter().sum::<u64>() as f64, end.report())
+            let (end, report) = (link.end(Port(0)), link.end(Port(0)).report());
+            (end.counters().bits.iter().sum(), end.line().rate(), report.clone(), report["queue-passed"])
         }
         _ => return,
     };
-    let count = |name: &str| report.get(name).copied().unwrap_or(0) as f64;
-    let rate = match network.engine.node(network.links["bottleneck"]) {
-        Element::Wire(wire) => wire.end(Port(0)).line().rate(),
-        Element::Link(link) => link.end(Port(0)).line().rate(),
-        _ => return,
-    };
-    measured.note("idle", 1.0 - busy / rate.bits_in(length) as f64);
-    let (full, passed) = (count("queue-dropped-for-packets"), count("queue-passed"));
-    measured.note("overflow", full / (full + passed).max(1.0));
+    measured.note("idle", 1.0 - bits as f64 / rate.bits_in(length) as f64);
+    let (full, entered) = (report["queue-dropped-for-packets"] as f64, entered as f64);
+    measured.note("overflow", full / (full + entered).max(1.0));
+    measured.note("residual", 1.0 - report["packets-delivered"] as f64 / entered.max(1.0));
 }
 
 /// Sums over the flows.

@@ -27,8 +27,12 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     let samples = Samples::take(&mut network, Instant::ZERO + scenario.duration, (0, u32::MAX));
     let end = scenario.duration.as_secs_f64();
     let mean = |from: f64, to: f64| {
-        let within: Vec<f64> =
-            samples.mean_rates.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, rate)| *rate).collect();
+        let within: Vec<f64> = samples
+            .mean_rates
+            .iter()
+            .filter(|(at, _)| (from..to).contains(at))
+            .map(|(_, rate)| *rate)
+            .collect();
         within.iter().sum::<f64>() / (within.len() as f64).max(1.0)
     };
     let (start, goal) = (mean(change - 1.0, change), mean(end - (end - change) / 5.0, end));

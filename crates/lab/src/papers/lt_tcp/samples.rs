@@ -65,7 +65,6 @@ pub(super) struct Samples {
     /// Of the first flow and of the queue, over time in seconds.
     pub(super) window: Vec<(f64, f64)>,
     pub(super) mss: Vec<(f64, f64)>,
-    pub(super) rate: Vec<(f64, f64)>,
     pub(super) lengths: Vec<(f64, f64)>,
     pub(super) averages: Vec<(f64, f64)>,
     /// The erasure rate that senders reckon with, on average, over time.
@@ -95,8 +94,7 @@ impl Samples {
         let seconds = now.as_secs_f64();
         if let Some(first) = network.transfers.first().and_then(|it| connection(network, it.from)) {
             self.window.push((seconds, first.cwnd() as f64 / 1000.0));
-            self.mss.push((seconds, first.mss().into()));
-            self.rate.push((seconds, first.erasure_rate().unwrap_or(0.0)));
+            self.mss.push((seconds, f64::from(first.mss()) / 100.0));
         }
         let rates = network.transfers.iter().filter_map(|it| connection(network, it.from)?.erasure_rate());
         let rates: Vec<f64> = rates.collect();
