@@ -126,5 +126,18 @@ fn a_peer_may_start_afresh() {
         // Of those before, the one that waited has come too.
         assert_eq!(numbers(&arrived)[0], 16, "{text}");
         assert!(pair.count(0, "packets-reset") > 0, "{text}");
+        // Nobody takes an old time for a new one.
+        assert_eq!(pair.count(0, "blocks-retransmitted"), 0, "{text}");
     }
+}
+
+/// The same for the end that receives: it reports what the new peer sends, again too.
+#[test]
+fn a_peer_that_starts_afresh_is_answered() {
+    let mut pair = pair(config(""), 5);
+    pair.carry((0..30).map(|number| packet(1, number, 200)), 155, &mut intact);
+    pair.lines.iter_mut().for_each(VecDeque::clear);
+    pair.ends[0] = Harq::new(config(""), &LINE);
+    pair.ends[1].reset();
+    super::repeating::check_lost_report(&mut pair);
 }
