@@ -144,7 +144,10 @@ impl Harq {
         let sender = &mut self.core.sender;
         let from = if sender.has_outstanding() {
             // Without one, all that is missing will be sent again, or is not out yet.
-            sender.oldest().and_then(|(serial, _)| self.ended.of(serial))
+            sender.oldest().and_then(|(serial, _)| {
+                self.ended.forget_before(serial);
+                self.ended.of(serial)
+            })
         } else if sender.in_flight() > 0 && !self.floor_is_news {
             // All is received or given up, and the receiver has not said that it knows.
             Some(self.told)

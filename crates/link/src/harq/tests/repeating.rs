@@ -21,12 +21,14 @@ fn a_lost_block_is_sent_again_soon() {
 /// Nothing follows that could show the loss: the timer does, by the round trip that was measured, however short beside a block.
 #[test]
 fn the_last_block_is_sent_again_in_time() {
-    for (delay, soon, late) in [(50, 100, 300), (1, 10, 100)] {
-        let mut pair = pair(config(""), delay);
+    for (text, delay, soon, late) in
+        [("", 50, 100, 300), ("", 1, 10, 100), ("fragments = 40\ndata = 10", 1, 40, 200)]
+    {
+        let mut pair = pair(config(text), delay);
         let arrived = pair.carry(short(40), 4000, &mut losing(&[(39, 1)]));
         assert_eq!(arrived.len(), 40);
         let waited = arrived[39].0.saturating_since(arrived[38].0);
-        assert!((soon..late).contains(&waited.as_millis()), "{delay}: {waited}");
+        assert!((soon..late).contains(&waited.as_millis()), "{text} {delay}: {waited}");
         assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (1, 1));
     }
 }
