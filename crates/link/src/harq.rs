@@ -7,12 +7,12 @@
 //!
 //! Deviations, and what the paper leaves open:
 //! - The paper's schemes are a model: it says nothing of headers, of reports, or of when the sender learns what was lost. The frames are
-//!   ours ([`header`]), and cost 4 bytes a fragment with FEC alone, 7 otherwise.
+//!   ours (`harq/header.rs`), and cost 4 bytes a fragment with FEC alone, 7 otherwise.
 //! - Its tables fit only if a sending's fragments count by themselves: with N = 10, K = 9 and a tenth of all frames lost, 26.4 % of packets
 //!   are lost after one sending and 0.5 % after four. So it is unless `combine` is set. With that each sending has fresh fragments, and
 //!   any K of all that have come are enough.
 //! - Blocks go through the window of [`arq`](crate::arq), with its reports: a block is lost if it is missing and the third sending after
-//!   its own has been heard of, or if a report is overdue ([`round_trip`]). Reports are frames of their own.
+//!   its own has been heard of, or if a report is overdue (`harq/round_trip.rs`). Reports are frames of their own.
 //! - While the receiver has not acknowledged all blocks before the first that may still be sent again, each fragment names that one, and so
 //!   does a control frame where there are no fragments. So packets wait for nothing that was given up.
 //! - A packet that is too long for a block is spread over several, and lost with any of them.
@@ -22,9 +22,9 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::arq::frame::{Class, Extras, Fields, Frame, Part};
-use crate::arq::sequence::{beyond, on_air};
-use crate::arq::{Alarm, Core, Departures, sequence};
+use crate::arq::frame::{Class, Extras, Fields, Frame};
+use crate::arq::sequence::on_air;
+use crate::arq::{Alarm, Core, Departures};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -32,6 +32,7 @@ use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::treatment::Treatment;
 
+mod arriving;
 mod code;
 mod config;
 mod gathering;
@@ -41,7 +42,8 @@ mod round_trip;
 
 pub use config::{Config, Contradiction, Ordered};
 
-use gathering::{Block, Recent, Window};
+use arriving::{NOTHING, Newest};
+use gathering::{Recent, Window};
 use header::{CONTROL, Header, Piece, Sending};
 use outgoing::{About, Outgoing};
 use round_trip::RoundTrip;
@@ -72,16 +74,6 @@ pub struct Harq {
     newest: Newest,
     counters: Counters,
 }
-
-/// The newest sending that the receiver has heard of.
-#[derive(Clone, Copy, Debug)]
-struct Newest {
-    serial: u32,
-    /// Its block is whole, or its failure is news already.
-    is_settled: bool,
-}
-
-const NOTHING: Newest = Newest { serial: 0, is_settled: true };
 
 #[derive(Debug, Default)]
 struct Counters {
@@ -144,7 +136,10 @@ impl Harq {
         let sender = &mut self.core.sender;
         let from = if sender.has_outstanding() {
             // Without one, all that is missing will be sent again, or is not out yet.
-            sender.oldest().and_then(|(serial, _)| self.ended.of(serial))
+            sender.oldest().and_then(|(serial, _)| {
+                self.ended.forget_before(serial);
+                self.ended.of(serial)
+            })
         } else if sender.in_flight() > 0 && !self.floor_is_news {
             // All is received or given up, and the receiver has not said that it knows.
             Some(self.told)
@@ -299,99 +294,6 @@ impl Harq {
             self.core.news.on_frame(now);
         }
         Ok(())
-    }
-
-    /// Takes note of which blocks will not be sent again.
-    fn handle_floor(&mut self, now: Instant, floor: Option<u32>) {
-        if floor.is_some_and(|floor| self.core.receiver.on_floor(floor, &mut self.core.ready)) {
-            self.core.news.on_frame(now);
-            self.awaited.forget_before(self.core.receiver.progress().next);
-        }
-    }
-
-    /// Takes a fragment of a block that may be sent again.
-    fn handle_sent(
-        &mut self,
-        now: Instant,
-        header: &Header,
-        sending: Sending,
-        fragment: &[u8],
-    ) -> Result<(), Discard> {
-        self.handle_floor(now, sending.floor);
-        self.core.receiver.on_serial(sending.serial);
-        let ahead = beyond(self.newest.serial.into(), sending.serial);
-        if (1..sequence::SPACE / 2).contains(&ahead) {
-            // The one before is over.
-            self.settle(now);
-            self.newest = Newest { serial: sending.serial, is_settled: false };
-        }
-        let is_newest = self.newest.serial == sending.serial;
-        let number = match self.core.receiver.awaits(header.number) {
-            Ok(number) => number,
-            // Redundancy that was not needed.
-            Err(Discard::Duplicate(_)) if is_newest && self.newest.is_settled => return Ok(()),
-            Err(discard) => {
-                self.settle(now);
-                return Err(discard);
-            }
-        };
-        let combine = (self.config.data.get() as usize, self.config.combine);
-        let whole = self.awaited.add(number, (sending.serial, header.index), fragment, combine)?;
-        let is_last = (u32::from(header.index) + 1).is_multiple_of(self.config.fragments.get());
-        let Some(block) = whole else {
-            if is_last && is_newest {
-                self.settle(now);
-            }
-            return Ok(());
-        };
-        self.newest.is_settled |= is_newest;
-        self.core.news.on_frame(now);
-        self.handle_block(&block, |core, content| {
-            let code::Content { first, last, payload } = content;
-            let part = Part { sequence: header.number, first, last, back: 0, payload };
-            core.receiver.handle(&part, &mut core.ready)
-        })?;
-        self.awaited.forget_before(self.core.receiver.progress().next);
-        Ok(())
-    }
-
-    /// What becomes of the newest sending is known, and worth a report.
-    fn settle(&mut self, now: Instant) {
-        if !self.newest.is_settled {
-            self.newest.is_settled = true;
-            self.core.news.on_frame(now);
-        }
-    }
-
-    /// Takes a fragment of a block that is sent once.
-    fn handle_once(&mut self, header: &Header, fragment: &[u8]) -> Result<(), Discard> {
-        let data = self.config.data.get() as usize;
-        let Some(block) = self.recent.add(header.number, header.index, fragment, data)? else {
-            return Ok(());
-        };
-        let ordered = self.config.ordered.0;
-        self.handle_block(&block, |core, content| {
-            let code::Content { first, last, payload } = content;
-            let taken = core.unreliable_receiver.handle(header.number, first, last, payload, &mut core.ready);
-            match taken {
-                Err(Discard::Late(_)) if first && last && !ordered => {
-                    core.ready.push(Packet::from_slice(payload));
-                    Ok(())
-                }
-                taken => taken,
-            }
-        })
-    }
-
-    /// Takes a block that is whole.
-    fn handle_block(
-        &mut self,
-        (block, is_decoded): &Block,
-        take: impl FnOnce(&mut Core, code::Content<'_>) -> Result<(), Discard>,
-    ) -> Result<(), Discard> {
-        self.counters.blocks_decoded += u64::from(*is_decoded);
-        let content = code::read(block).ok_or(Discard::Malformed)?;
-        take(&mut self.core, content)
     }
 }
 

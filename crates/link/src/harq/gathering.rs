@@ -95,6 +95,11 @@ impl Window {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.bytes == 0
+    }
+
     /// Forgets all fragments.
     pub(super) fn reset(&mut self) {
         *self = Self { evicted: self.evicted, ..Self::default() };
@@ -176,3 +181,60 @@ const KEPT: u64 = 32;
 
 /// A number so little behind the latest is a late block's. Ours: see the same constant there.
 const LATE: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: usize = 2;
+    /// A whole packet without padding.
+    const FRAGMENT: [u8; 4] = [0xc0; 4];
+
+    #[test]
+    fn an_earlier_sending_is_too_late_unless_sendings_are_combined() {
+        for combine in [false, true] {
+            let mut window = Window::default();
+            let mut add = |serial, index| window.add(7, (serial, index), &FRAGMENT, (DATA, combine));
+            assert_eq!(add(5, 0), Ok(None));
+            let (earlier, later) = (add(4, 1), add(5, 1));
+            if combine {
+                assert!(earlier.is_ok_and(|block| block.is_some()));
+            } else {
+                assert_eq!(earlier, Err(Discard::Late(4)));
+                assert!(later.is_ok_and(|block| block.is_some()));
+                assert!(window.is_empty());
+            }
+        }
+        // A later one replaces what has come, across the end of the numbers too.
+        let mut window = Window::default();
+        let mut add = |serial, index| window.add(7, (serial, index), &FRAGMENT, (DATA, false));
+        assert_eq!((add(0xff_ffff, 0), add(0, 1)), (Ok(None), Ok(None)));
+        assert!(add(0, 0).is_ok_and(|block| block.is_some()));
+    }
+
+    #[test]
+    fn what_is_late_is_told_from_what_is_far_ahead() {
+        let mut recent = Recent::default();
+        let mut add = |number: u64, index| recent.add((number % SPACE) as u32, index, &FRAGMENT, DATA);
+        // Blocks in the making side by side, as many as are kept, and from the first number on.
+        let first = SPACE - 20;
+        for index in 0..2 {
+            for number in first..first + KEPT {
+                assert_eq!(add(number, index).unwrap().is_some(), index == 1, "{number}");
+            }
+        }
+        let latest = first + KEPT - 1;
+        assert_eq!(add(latest, 1), Err(Discard::Duplicate(latest % SPACE)));
+        assert_eq!(add(latest, 2), Ok(None), "nothing is needed any more");
+        for behind in [KEPT, 100, LATE - 1] {
+            assert_eq!(add(latest - behind, 0), Err(Discard::Late((latest - behind) % SPACE)));
+        }
+        // An outage may be as long as it likes.
+        for ahead in [100, SPACE / 2, SPACE - LATE - 1] {
+            let mut recent = Recent::default();
+            let mut add = |number: u64, index| recent.add((number % SPACE) as u32, index, &FRAGMENT, DATA);
+            assert_eq!((add(3, 0), add(3 + ahead, 0)), (Ok(None), Ok(None)));
+            assert!(add(3 + ahead, 1).unwrap().is_some(), "{ahead}");
+        }
+    }
+}

@@ -48,6 +48,7 @@ proptest! {
         prop_assert_eq!((end.core.sender.in_flight(), end.demand(pair.now)), (0, Demand::Nothing));
         prop_assert_eq!(pair.count(0, "acks-invalid") + pair.count(1, "acks-invalid"), 0);
         prop_assert_eq!((end.poll_timeout(), pair.ends[1].poll_timeout()), (None, None));
+        prop_assert!(pair.ends[1].awaited.is_empty(), "fragments wait for nothing");
     }
 
     /// As long as each sending keeps K fragments, one sending is enough, whatever becomes of the reports.

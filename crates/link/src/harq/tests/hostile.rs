@@ -118,6 +118,8 @@ fn a_peer_may_start_afresh() {
         assert!((10..20).contains(&before), "{text}: {before}");
         pair.lines.iter_mut().for_each(VecDeque::clear);
         pair.ends[1] = Harq::new(config(text), &LINE);
+        // It takes its time.
+        pair.now += Duration::from_secs(10);
         pair.ends[0].reset();
         assert_eq!(pair.ends[0].poll_timeout(), None);
         let arrived = pair.carry((100..130).map(|number| packet(1, number, 200)), 700, &mut intact);
@@ -126,5 +128,21 @@ fn a_peer_may_start_afresh() {
         // Of those before, the one that waited has come too.
         assert_eq!(numbers(&arrived)[0], 16, "{text}");
         assert!(pair.count(0, "packets-reset") > 0, "{text}");
+        // Nobody takes an old time for a new one.
+        assert_eq!(pair.count(0, "blocks-retransmitted"), 0, "{text}");
+    }
+}
+
+/// What is sent afterwards is repeated and reported as ever, whichever end it was.
+#[test]
+fn a_peer_that_starts_afresh_is_answered() {
+    for fresh in [0, 1] {
+        let mut pair = pair(config(""), 5);
+        // The last block is on its way.
+        pair.carry((0..5).map(|number| packet(1, number, 200)), 45, &mut intact);
+        pair.lines.iter_mut().for_each(VecDeque::clear);
+        pair.ends[fresh] = Harq::new(config(""), &LINE);
+        pair.ends[1 - fresh].reset();
+        super::repeating::check_lost_report(&mut pair);
     }
 }

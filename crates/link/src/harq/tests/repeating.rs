@@ -18,15 +18,33 @@ fn a_lost_block_is_sent_again_soon() {
     assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (0, 1));
 }
 
-/// Nothing follows that could show the loss: the timer does, by the round trip that was measured.
+/// Nothing follows that could show the loss: the timer does, by the round trip that was measured, however short beside a block.
 #[test]
 fn the_last_block_is_sent_again_in_time() {
-    let mut pair = pair(config(""), 50);
-    let arrived = pair.carry(short(40), 4000, &mut losing(&[(39, 1)]));
-    assert_eq!(arrived.len(), 40);
-    let late = arrived[39].0.saturating_since(arrived[38].0);
-    assert!((100..300).contains(&late.as_millis()), "{late}");
-    assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (1, 1));
+    for (text, delay, soon, late) in
+        [("", 50, 100, 300), ("", 1, 10, 100), ("fragments = 40\ndata = 10", 1, 40, 200)]
+    {
+        let mut pair = pair(config(text), delay);
+        let arrived = pair.carry(short(40), 4000, &mut losing(&[(39, 1)]));
+        assert_eq!(arrived.len(), 40);
+        let waited = arrived[39].0.saturating_since(arrived[38].0);
+        assert!((soon..late).contains(&waited.as_millis()), "{text} {delay}: {waited}");
+        assert_eq!((pair.count(0, "time-outs"), pair.count(0, "blocks-retransmitted")), (1, 1));
+    }
+}
+
+/// No block is ever whole, and no sending's last fragment comes: reports tell all the same which sendings are over.
+#[test]
+fn sendings_that_fail_are_reported() {
+    let mut pair = pair(config(""), 20);
+    let mut without_last = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        if side == 0 && latest(line).is_some_and(|header| header.index >= 8) {
+            lose(line);
+        }
+    };
+    pair.carry(short(100), 2900, &mut without_last);
+    assert_eq!(pair.count(0, "time-outs"), 0);
+    assert!(pair.count(0, "blocks-given-up") > 20);
 }
 
 /// The window is full of blocks on their way: a long round trip costs no throughput.
@@ -51,6 +69,18 @@ fn what_is_given_up_holds_up_nobody() {
     assert_eq!((pair.count(0, "blocks-given-up"), pair.count(1, "blocks-not-awaited")), (1, 1));
     let waited = arrived[3].0.saturating_since(arrived[2].0);
     assert!(waited < MS * 500, "{waited}");
+}
+
+/// A report shows what is to be given up when there is nothing more to send: the receiver hears of it at once.
+#[test]
+fn the_floor_goes_alone_if_need_be() {
+    let mut pair = pair(config("sendings = 2"), 50);
+    let arrived = pair.carry(short(24), 1000, &mut losing(&[(3, 1), (3, 2)]));
+    assert_eq!(arrived.len(), 23);
+    // The second sending at 170 ms, that of the third one after it at 200 ms, its way and the report's, and the floor's.
+    let of_fourth = arrived[3].0.saturating_since(Instant::ZERO);
+    assert!((300..380).contains(&of_fourth.as_millis()), "{of_fourth}");
+    assert_eq!((pair.count(0, "time-outs"), pair.count(0, "acks-asked-for")), (0, 0));
 }
 
 /// The same with nothing behind it but what waits already, and with every second control frame lost.
@@ -179,10 +209,22 @@ fn what_is_still_in_the_buffer_is_not_late() {
     assert_eq!(info.kind, FrameKind::Retransmission);
 }
 
-/// A report that comes late, or twice, does no harm, and one that does not come costs one sending.
+/// A report that does not come costs one sending, which is answered although it says nothing new.
 #[test]
 fn a_lost_report_costs_a_sending() {
-    let mut pair = pair(config(""), 20);
+    check_lost_report(&mut pair(config(""), 20));
+}
+
+/// Sends a packet of which the report is lost.
+pub(super) fn check_lost_report(pair: &mut Pair<Harq>) {
+    let count = |pair: &Pair<Harq>| {
+        (
+            pair.count(0, "blocks-retransmitted"),
+            pair.count(0, "blocks-given-up"),
+            pair.count(1, "frames-duplicate"),
+        )
+    };
+    let (again, given_up, duplicates) = count(pair);
     let mut lost = 0;
     let mut losing_one = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         if side == 1 && lost == 0 && line.back().is_some_and(Option::is_some) {
@@ -190,8 +232,7 @@ fn a_lost_report_costs_a_sending() {
             lose(line);
         }
     };
-    let arrived = pair.carry(short(1), 5000, &mut losing_one);
+    let arrived = pair.carry(short(1), 60_000, &mut losing_one);
     assert_eq!((arrived.len(), lost), (1, 1));
-    assert_eq!((pair.count(0, "blocks-retransmitted"), pair.count(0, "blocks-given-up")), (1, 0));
-    assert!(pair.count(1, "frames-duplicate") > 0);
+    assert_eq!(count(pair), (again + 1, given_up, duplicates + 1));
 }
