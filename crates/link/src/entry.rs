@@ -5,11 +5,11 @@
 //! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
 //! such packets apart from the others ([`Treatment::ONCE`]).
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::dscp::DscpSet;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Obstacle};
 use crate::queue::{self, Dropped, Queue};
 use crate::treatment::Treatment;
 
@@ -20,6 +20,10 @@ pub struct Entry {
     queue: Box<dyn Queue>,
     /// Where packets wait that are sent once; `None` if none are.
     once: Option<Box<dyn Queue>>,
+    /// Since when the peer has been silent, if it is.
+    silent_since: Option<Instant>,
+    /// Since when the endpoint's window has been full and nothing has left.
+    full_since: Option<Instant>,
 }
 
 impl Entry {
@@ -33,7 +37,13 @@ impl Entry {
         capabilities: Capabilities,
     ) -> Self {
         let apart = capabilities.recovers_losses && !marks.is_empty();
-        Self { marks, queue: queue.build(site, QUEUE), once: apart.then(|| queue.build(site, ONCE_QUEUE)) }
+        Self {
+            marks,
+            queue: queue.build(site, QUEUE),
+            once: apart.then(|| queue.build(site, ONCE_QUEUE)),
+            silent_since: None,
+            full_since: None,
+        }
     }
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
@@ -66,6 +76,33 @@ impl Entry {
         }
     }
 
+    /// Whether the peer is silent, so that nothing is sent to it. A link of which nobody knows that need not say.
+    pub fn set_silent(&mut self, now: Instant, is_silent: bool) {
+        self.silent_since = is_silent.then(|| self.silent_since.unwrap_or(now));
+        if let Some(once) = &mut self.once {
+            once.set_blocked(now, self.silent_since);
+        }
+        if is_silent {
+            self.queue.set_blocked(now, self.silent_since);
+        }
+    }
+
+    /// Tells the queue whether the link is blocked: while its peer is silent; while the endpoint repeats what was lost; and when its window
+    /// has been full for [`PATIENCE`] without letting anything through, since then.
+    fn watch(&mut self, now: Instant, endpoint: &dyn Endpoint) {
+        let obstacle = endpoint.obstacle();
+        self.full_since = (obstacle == Some(Obstacle::Window)).then(|| self.full_since.unwrap_or(now));
+        let blocked_since = match obstacle {
+            _ if self.silent_since.is_some() => self.silent_since,
+            Some(Obstacle::Repair) => Some(now),
+            Some(Obstacle::Window) => {
+                self.full_since.filter(|since| now.saturating_since(*since) >= PATIENCE)
+            }
+            None => None,
+        };
+        self.queue.set_blocked(now, blocked_since);
+    }
+
     /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first. `dropped` hears of those
     /// that a queue drops instead.
     pub fn pop_for(
@@ -74,6 +111,7 @@ impl Entry {
         endpoint: &dyn Endpoint,
         dropped: &mut Dropped<'_>,
     ) -> Option<(Packet, Treatment)> {
+        self.watch(now, endpoint);
         if let Some(once) = &mut self.once
             && endpoint.has_room(Treatment::ONCE)
             && let Some(packet) = once.pop(now, dropped)
@@ -83,6 +121,8 @@ impl Entry {
         if !endpoint.has_room(Treatment::UNTIL_DELIVERED) {
             return None;
         }
+        // The window has let something through.
+        self.full_since = None;
         Some((self.queue.pop(now, dropped)?, Treatment::UNTIL_DELIVERED))
     }
 
@@ -123,6 +163,10 @@ impl Entry {
         self.once.as_ref().map(|once| once.counters())
     }
 }
+
+/// How long a window may be full without letting anything through before the link is taken to be blocked. Ours: longer than a round trip by any
+/// satellite (0.6 s where it stands still: RFC 2488, 2), in which a window that is too small for its link lets a part of itself through.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The names of the two queues, of which their random streams have theirs.
 const QUEUE: &str = "queue";
