@@ -175,7 +175,7 @@ const ONCE_QUEUE: &str = "once-queue";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Full;
+    use crate::endpoint::{Demand, Discard, FrameInfo, Full};
     use crate::line::LineLimits;
     use crate::protocol::Protocol;
     use crate::queue::Refusal;
@@ -261,5 +261,130 @@ mod tests {
         assert!(push(&mut entry, ipv4(0)).is_err());
         let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
         assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
+    }
+
+    /// An endpoint that takes what it has room for.
+    #[derive(Debug)]
+    struct Stub(Option<Obstacle>);
+
+    impl Endpoint for Stub {
+        fn capabilities(&self) -> Capabilities {
+            cotmll().capabilities()
+        }
+        fn offer(&mut self, _: Instant, _: Packet, _: Treatment) -> Result<(), Full> {
+            Ok(())
+        }
+        fn has_room(&self, _: Treatment) -> bool {
+            self.0.is_none()
+        }
+        fn obstacle(&self) -> Option<Obstacle> {
+            self.0
+        }
+        fn handle_frame(&mut self, _: Instant, _: &[u8]) -> Result<(), Discard> {
+            Ok(())
+        }
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_frame(&mut self, _: Instant, _: &mut Vec<u8>) -> Option<FrameInfo> {
+            None
+        }
+        fn poll_packet(&mut self) -> Option<Packet> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<Instant> {
+            None
+        }
+        fn demand(&self, _: Instant) -> Demand {
+            Demand::Nothing
+        }
+        fn reset(&mut self) {}
+        fn counters(&self) -> Vec<(&'static str, u64)> {
+            Vec::new()
+        }
+    }
+
+    fn fq_codel(text: &str) -> queue::Config {
+        queue::Config::FqCodel(base::config::parse("queue.toml", text).unwrap())
+    }
+
+    /// What a queue of which a packet leaves each millisecond drops at each, `obstacle` saying what is in the way.
+    fn drops(
+        text: &str,
+        millis: u64,
+        mut obstacle: impl FnMut(u64, &mut Entry) -> Option<Obstacle>,
+    ) -> Vec<u32> {
+        let mut entry = entry(&fq_codel(text), DscpSet::default(), &cotmll());
+        (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
+        let step = |milli| {
+            let stub = Stub(obstacle(milli, &mut entry));
+            let (now, mut dropped) = (NOW + Duration::from_millis(milli), 0);
+            if entry.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
+                entry.push(now, ipv4(0).padded(1000), &mut |_, reason| panic!("{reason:?}"));
+            }
+            dropped
+        };
+        (0..millis).map(step).collect()
+    }
+
+    trait Padded {
+        fn padded(self, len: usize) -> Packet;
+    }
+
+    impl Padded for Packet {
+        fn padded(mut self, len: usize) -> Packet {
+            self.resize(len);
+            self
+        }
+    }
+
+    fn most(drops: &[u32]) -> u32 {
+        *drops.iter().max().unwrap()
+    }
+
+    /// Goal: what waits because the link repeats, or takes nothing for a second, or has nobody at its other end, is not dropped for that; where
+    /// the queue does not pause, dozens are.
+    #[test]
+    fn a_blocked_link_stops_the_queues_clock() {
+        let during = |milli: u64, length: u64| (300..300 + length).contains(&milli);
+        for (name, obstacle) in [("repair", Obstacle::Repair), ("window", Obstacle::Window)] {
+            let blocked = |milli, _: &mut Entry| during(milli, 1500).then_some(obstacle);
+            assert_eq!(most(&drops("", 2500, blocked)), 1, "{name}");
+            assert!(most(&drops("pause-when-blocked = false", 2500, blocked)) > 30, "{name}");
+        }
+        let silent = |milli, entry: &mut Entry| {
+            entry.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
+            during(milli, 1500).then_some(Obstacle::Window)
+        };
+        assert_eq!(most(&drops("", 2500, silent)), 1);
+        // A pause of less than a second may be a window that is too small.
+        let short = |milli, _: &mut Entry| during(milli, 999).then_some(Obstacle::Window);
+        assert!(most(&drops("", 2500, short)) > 10);
+    }
+
+    /// Goal: where a window that is too small for its link lets packets through in bursts, once a round trip, the queue is managed all the same.
+    #[test]
+    fn a_small_window_does_not_stop_the_clock() {
+        let bursts = |milli: u64, _: &mut Entry| (milli % 700 >= 100).then_some(Obstacle::Window);
+        let dropped = |text| drops(text, 10_000, bursts).iter().sum::<u32>();
+        let (paused, running) = (dropped(""), dropped("pause-when-blocked = false"));
+        assert!(running > 100 && paused == running, "{paused} against {running}");
+    }
+
+    #[test]
+    fn another_kind_of_queue_takes_over_what_waits() {
+        let site = queue::Site { rate: None, seed: 1, name: "l" };
+        let mut entry = entry(&queue::Config::default(), marks(&[46]), &cotmll());
+        for dscp in [0, 46, 0, 0] {
+            push(&mut entry, ipv4(dscp)).unwrap();
+        }
+        entry.reconfigure(NOW, &fq_codel(""), &site, marks(&[46]));
+        assert_eq!((entry.len(), entry.bytes()), (4, 80));
+        let delayed =
+            |counters: Vec<(&str, u64)>| counters.iter().any(|(name, _)| *name == "dropped-for-delay");
+        assert!(delayed(entry.counters()) && delayed(entry.once_counters().unwrap()));
+        let red = queue::Config::Red(base::config::parse("queue.toml", "packets = 2").unwrap());
+        entry.reconfigure(NOW, &red, &site, marks(&[46]));
+        assert_eq!(entry.len(), 3);
+        assert_eq!(entry.counters().last(), Some(&("dropped-for-packets", 1)));
+        assert_eq!(entry.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
     }
 }
