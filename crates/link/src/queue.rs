@@ -20,7 +20,7 @@ pub use red::Red;
 pub enum Refusal {
     /// The limit in packets.
     Packets,
-    /// The limit in bytes.
+    /// The limit in bytes, of packets or of the buffers that hold them.
     Bytes,
     /// Before there is no room, to tell its sender that there will be none.
     Early,

@@ -11,7 +11,7 @@
 //! Deviations:
 //! - The clock, as above, unless `pause-when-blocked = false`.
 //! - A flow is the same in both directions ([`flow::hash`](crate::flow::hash)), so that it has one place in all of this crate.
-//! - Besides packets, bytes are limited (`memory`); Linux has that too.
+//! - Besides packets, the memory that they take is limited (`memory`); Linux has that too.
 //! - Overflow takes up to half of the fattest flow's bytes, 64 packets at most, as in Linux; the RFC leaves open how many.
 
 use std::collections::VecDeque;
@@ -39,6 +39,8 @@ pub struct FqCodel {
     old: VecDeque<u16>,
     packets: usize,
     bytes: u64,
+    /// Bytes that the packets' buffers take, which may be many more than these have.
+    memory: u64,
     /// Tells where flows are found, so that no sender can know whom to get in the way of.
     salt: u64,
     clock: Stopwatch,
@@ -84,6 +86,7 @@ impl FqCodel {
             old: VecDeque::new(),
             packets: 0,
             bytes: 0,
+            memory: 0,
             salt: site.rng(name).bits(),
             clock: Stopwatch::default(),
             counters: Counters::default(),
@@ -99,23 +102,25 @@ impl FqCodel {
         if self.packets > self.config.packets.get() as usize {
             return Some(Refusal::Packets);
         }
-        (self.bytes > self.config.memory.0).then_some(Refusal::Bytes)
+        (self.memory > self.config.memory.0).then_some(Refusal::Bytes)
     }
 
     /// Drops up to half of what the fattest flow has, from its head: its sender hears of it soonest.
     fn make_room(&mut self, reason: Refusal, dropped: &mut Dropped<'_>) {
         let Some(fattest) = self.flows.iter_mut().max_by_key(|flow| flow.bytes) else { return };
         let enough = fattest.bytes / 2;
-        let (mut packets, mut bytes) = (0, 0);
+        let (mut packets, mut bytes, mut memory) = (0, 0, 0);
         while packets < MOST_DROPS
             && (packets == 0 || bytes < enough)
             && let Some(Waiting { packet, .. }) = fattest.pop()
         {
             (packets, bytes) = (packets + 1, bytes + packet.len() as u64);
+            memory += packet.capacity() as u64;
             dropped(packet, reason);
         }
         self.packets -= packets;
         self.bytes -= bytes;
+        self.memory -= memory;
         match reason {
             Refusal::Bytes => self.counters.dropped_for_bytes += packets as u64,
             _ => self.counters.dropped_for_packets += packets as u64,
@@ -124,13 +129,14 @@ impl FqCodel {
 
     /// Takes the packet of a flow that its turn has come to, after those that CoDel drops.
     fn pop_from(&mut self, place: u16, now: Instant, dropped: &mut Dropped<'_>) -> Option<Packet> {
-        let Self { config, law, flows, packets, bytes, counters, .. } = self;
+        let Self { config, law, flows, packets, bytes, memory, counters, .. } = self;
         let Flow { waiting, bytes: of_flow, codel, .. } = &mut flows[usize::from(place)];
         let take = || {
             let Waiting { packet, since } = waiting.pop_front()?;
             *packets -= 1;
             *of_flow -= packet.len() as u64;
             *bytes -= packet.len() as u64;
+            *memory -= packet.capacity() as u64;
             // All flows together, as RFC 8289, 4.4, has it.
             Some(Head { packet, sojourn: now.saturating_since(since), behind: *bytes })
         };
@@ -161,7 +167,7 @@ impl Flow {
 }
 
 fn law(config: &Config, site: &Site<'_>) -> Law {
-    Law::new(config.target, config.interval, site.rate)
+    Law::new(config.target(), config.interval(), site.rate)
 }
 
 impl Queue for FqCodel {
@@ -171,6 +177,7 @@ impl Queue for FqCodel {
         let flow = &mut self.flows[usize::from(place)];
         self.packets += 1;
         self.bytes += packet.len() as u64;
+        self.memory += packet.capacity() as u64;
         flow.bytes += packet.len() as u64;
         flow.waiting.push_back(Waiting { packet, since: self.clock.read(now) });
         if !core::mem::replace(&mut flow.is_active, true) {
@@ -241,7 +248,7 @@ impl Queue for FqCodel {
         }
         self.new.clear();
         self.old.clear();
-        (self.packets, self.bytes) = (0, 0);
+        (self.packets, self.bytes, self.memory) = (0, 0, 0);
         all.into_iter().map(|waiting| waiting.packet).collect()
     }
 

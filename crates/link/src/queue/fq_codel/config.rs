@@ -14,12 +14,12 @@ use crate::MAX_PACKET;
 pub struct Config {
     /// Packets that may wait in all.
     pub(super) packets: NonZeroU32,
-    /// Bytes that may wait in all.
+    /// Bytes of buffers that may wait in all.
     pub(super) memory: Size,
-    /// Wait that is not to last.
-    pub(super) target: Duration,
-    /// How long it may last: about a round trip.
-    pub(super) interval: Duration,
+    /// Wait that is not to last; a twentieth of the interval unless told.
+    target: Option<Duration>,
+    /// How long it may last: a round trip or more.
+    interval: Option<Duration>,
     /// Bytes that each flow sends in its turn.
     pub(super) quantum: Size,
     /// Whether packets whose transport understands are marked instead of dropped.
@@ -34,8 +34,10 @@ pub struct Config {
 struct Keys {
     packets: NonZeroU32,
     memory: Size,
-    target: Duration,
-    interval: Duration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<Duration>,
     quantum: Size,
     ecn: bool,
     pause_when_blocked: bool,
@@ -63,6 +65,27 @@ pub enum NotFqCodel {
     Quantum(Size),
 }
 
+impl Config {
+    /// The same for a link with this round trip, unless the interval is told: three times that, and 100 ms at least.
+    #[must_use]
+    pub fn for_round_trip(self, round_trip: Duration) -> Self {
+        let interval = round_trip.saturating_mul(ROUND_TRIPS).clamp(INTERVAL, MOST_INTERVAL);
+        Self { interval: self.interval.or(Some(interval.max(self.target.unwrap_or(interval)))), ..self }
+    }
+
+    /// How long a wait may last.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        self.interval.unwrap_or(INTERVAL)
+    }
+
+    /// The wait that is not to last.
+    #[must_use]
+    pub fn target(&self) -> Duration {
+        self.target.unwrap_or(self.interval() / INTERVAL_BY_TARGET)
+    }
+}
+
 impl TryFrom<Keys> for Config {
     type Error = NotFqCodel;
     fn try_from(keys: Keys) -> Result<Self, NotFqCodel> {
@@ -70,6 +93,8 @@ impl TryFrom<Keys> for Config {
         if memory < LEAST_MEMORY {
             return Err(NotFqCodel::Memory(memory));
         }
+        let config = Self { packets, memory, target, interval, quantum, ecn, pause_when_blocked };
+        let (target, interval) = (config.target(), config.interval());
         if target.is_zero() {
             return Err(NotFqCodel::NoTarget(target));
         }
@@ -79,7 +104,7 @@ impl TryFrom<Keys> for Config {
         if !(1..=MOST_QUANTUM.0).contains(&quantum.0) {
             return Err(NotFqCodel::Quantum(quantum));
         }
-        Ok(Self { packets, memory, target, interval, quantum, ecn, pause_when_blocked })
+        Ok(config)
     }
 }
 
@@ -95,8 +120,8 @@ impl Default for Keys {
         Self {
             packets: NonZeroU32::new(10_240).unwrap_or(NonZeroU32::MIN),
             memory: Size(32 << 20),
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
+            target: None,
+            interval: None,
             quantum: Size(super::codel::LONGEST),
             ecn: true,
             pause_when_blocked: true,
@@ -111,6 +136,13 @@ impl Default for Config {
     }
 }
 
+/// RFC 8290, 5.2.1.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// RFC 8290, 5.2.2: the target is 5 to 10 % of the interval.
+const INTERVAL_BY_TARGET: u64 = 20;
+/// Ours, by measurement: RFC 8289, 4.2, has an interval slightly above the round trips that connections see. Those of hosts are longer than
+/// the link's own, and what was lost comes out in bursts of a round trip each. `docs/queues.md` has what one, two and three of them cost a download.
+const ROUND_TRIPS: u64 = 3;
 /// One packet of the longest.
 const LEAST_MEMORY: Size = Size(MAX_PACKET as u64);
 /// Ours: whoever writes more has mistaken the unit.

@@ -66,10 +66,10 @@ fn what_is_written_is_what_is_read_and_wrong_values_are_named() {
         ("memory = \"1 kB\"", "memory = \"1 kB\"; allowed are 66 KiB and more"),
         ("target = \"0 s\"", "target = \"0 s\"; allowed are times above 0 s"),
         (
-            "interval = \"4 ms\"",
+            "interval = \"4 ms\"\ntarget = \"5 ms\"",
             "interval = \"4 ms\"; allowed are times from target, which is 5 ms, to 1 min",
         ),
-        ("interval = \"2 min\"", "interval = \"120 s\"; allowed"),
+        ("interval = \"2 min\"", "interval = \"120 s\"; allowed are times from target, which is 6 s, to"),
         ("quantum = \"0 B\"", "quantum = \"0 B\"; allowed are 1 B to 66 KiB"),
         ("packets = 0", "packets"),
         ("flows = 3", "flows"),
@@ -78,6 +78,25 @@ fn what_is_written_is_what_is_read_and_wrong_values_are_named() {
         assert!(error.contains(complaint), "{text}: {error}");
     }
     assert!(super::super::Config::FqCodel(Config::default()).needs_rate());
+}
+
+/// A target that is told alone must be below the interval that there is.
+#[test]
+fn times_follow_the_round_trip_unless_told() {
+    let times = |text: &str, round_trip: Option<u64>| {
+        let config: Config = base::config::parse("queue.toml", text).unwrap();
+        let config = round_trip.map_or(config, |millis| config.for_round_trip(Duration::from_millis(millis)));
+        (config.target().as_millis(), config.interval().as_millis())
+    };
+    assert_eq!(times("", None), (5, 100));
+    assert_eq!(times("interval = \"400 ms\"", None), (20, 400));
+    assert_eq!(times("target = \"50 ms\"", None), (50, 100));
+    assert_eq!(times("", Some(600)), (90, 1800));
+    assert_eq!(times("", Some(10)), (5, 100));
+    assert_eq!(times("", Some(600_000)), (3000, 60_000));
+    assert_eq!(times("interval = \"100 ms\"", Some(600)), (5, 100));
+    assert_eq!(times("target = \"5 ms\"", Some(600)), (5, 1800));
+    assert!(base::config::parse::<Config>("queue.toml", "target = \"101 ms\"").is_err());
 }
 
 /// RFC 8290, 4.2: by bytes, not packets.
@@ -177,15 +196,15 @@ fn the_fattest_flow_pays_for_an_overflow() {
         assert_eq!(queue.counters()[3], ("dropped-for-packets", u64::from(expected)));
         assert_eq!(queue.len() as u32, fat + 11 - expected);
     }
-    let mut queue = queue("memory = \"100 kB\"");
+    // Small packets take 1664 bytes each, long ones 66 KiB.
+    let mut queue = queue("memory = \"200 kB\"");
     (0..90).for_each(|_| push(&mut queue, Instant::ZERO, 1, 1000));
-    let (mut dropped, mut reasons) = (0, Vec::new());
-    queue.push(Instant::ZERO, packet(2, 11_000, Ecn::NotEct, 0), &mut |packet, reason| {
-        dropped += packet.len();
-        reasons.push(reason);
+    let mut dropped = Vec::new();
+    queue.push(Instant::ZERO, packet(2, 2000, Ecn::NotEct, 0), &mut |packet, reason| {
+        dropped.push((packet.len(), reason))
     });
-    assert_eq!((dropped, queue.bytes()), (45_000, 56_000));
-    assert_eq!(reasons, [Refusal::Bytes; 45]);
+    assert_eq!(dropped, [(1000, Refusal::Bytes); 45]);
+    assert_eq!((queue.bytes(), queue.memory), (47_000, 45 * 1664 + 66 * 1024));
 }
 
 /// Fills the queue with packets of one flow at zero and empties it over `empties`; the reasons of drops.
@@ -308,7 +327,7 @@ proptest! {
         steps in proptest::collection::vec((0_u8..5, 0_u16..6, 30_usize..3000, 0_u64..40), 1..800),
         quantum in 1_u64..4000,
     ) {
-        let mut queue = queue(&format!("packets = 40\nmemory = \"68 kB\"\nquantum = \"{quantum} B\""));
+        let mut queue = queue(&format!("packets = 40\nmemory = \"100 kB\"\nquantum = \"{quantum} B\""));
         let (mut now, mut next, mut bytes) = (Instant::ZERO, 0_u32, 0_u64);
         let mut gone = Vec::new();
         let mut last_of_flow = BTreeMap::new();
@@ -338,7 +357,7 @@ proptest! {
             gone.extend(dropped.iter().map(number_of));
             prop_assert_eq!(queue.bytes(), bytes);
             prop_assert_eq!(next as usize, gone.len() + queue.len());
-            prop_assert!(queue.len() <= 40 && queue.bytes() <= 68_000);
+            prop_assert!(queue.len() <= 40 && queue.memory <= 100_000 && queue.bytes() <= queue.memory);
             prop_assert!(queue.new.len() + queue.old.len() <= FLOWS);
         }
         let counted: u64 = queue.counters().iter().filter(|(name, _)| name.starts_with("dropped")).map(|(_, n)| n).sum();
