@@ -107,7 +107,7 @@ fn latencies(run: &Run) -> [f64; 2] {
 #[test]
 fn a_call_does_not_wait_for_a_download() {
     for (protocol, delay, queue, least) in [
-        ("", 25, "{ fq-codel = { interval = \"300 ms\" } }", 0.98),
+        ("", 25_u32, "{ fq-codel = { interval = \"300 ms\" } }", 0.98),
         // What a gateway makes of a round trip of 600 ms.
         (
             "protocol = { cotmll = { sequence = \"wide\" } }",

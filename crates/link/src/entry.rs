@@ -121,8 +121,6 @@ impl Entry {
         if !endpoint.has_room(Treatment::UNTIL_DELIVERED) {
             return None;
         }
-        // The window has let something through.
-        self.full_since = None;
         Some((self.queue.pop(now, dropped)?, Treatment::UNTIL_DELIVERED))
     }
 
@@ -263,9 +261,12 @@ mod tests {
         assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
     }
 
-    /// An endpoint that takes what it has room for.
+    /// An endpoint that takes any packet, or has no room, perhaps because of an obstacle.
     #[derive(Debug)]
-    struct Stub(Option<Obstacle>);
+    enum Stub {
+        Free,
+        Full(Option<Obstacle>),
+    }
 
     impl Endpoint for Stub {
         fn capabilities(&self) -> Capabilities {
@@ -275,10 +276,10 @@ mod tests {
             Ok(())
         }
         fn has_room(&self, _: Treatment) -> bool {
-            self.0.is_none()
+            matches!(self, Self::Free)
         }
         fn obstacle(&self) -> Option<Obstacle> {
-            self.0
+            if let Self::Full(obstacle) = self { *obstacle } else { None }
         }
         fn handle_frame(&mut self, _: Instant, _: &[u8]) -> Result<(), Discard> {
             Ok(())
@@ -306,16 +307,12 @@ mod tests {
         queue::Config::FqCodel(base::config::parse("queue.toml", text).unwrap())
     }
 
-    /// What a queue of which a packet leaves each millisecond drops at each, `obstacle` saying what is in the way.
-    fn drops(
-        text: &str,
-        millis: u64,
-        mut obstacle: impl FnMut(u64, &mut Entry) -> Option<Obstacle>,
-    ) -> Vec<u32> {
+    /// What a queue of which a packet leaves each millisecond drops at each, `endpoint` saying in what state that is.
+    fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut Entry) -> Stub) -> Vec<u32> {
         let mut entry = entry(&fq_codel(text), DscpSet::default(), &cotmll());
         (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
         let step = |milli| {
-            let stub = Stub(obstacle(milli, &mut entry));
+            let stub = endpoint(milli, &mut entry);
             let (now, mut dropped) = (NOW + Duration::from_millis(milli), 0);
             if entry.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
                 entry.push(now, ipv4(0).padded(1000), &mut |_, reason| panic!("{reason:?}"));
@@ -323,6 +320,10 @@ mod tests {
             dropped
         };
         (0..millis).map(step).collect()
+    }
+
+    fn full_if(is_full: bool, obstacle: Option<Obstacle>) -> Stub {
+        if is_full { Stub::Full(obstacle) } else { Stub::Free }
     }
 
     trait Padded {
@@ -346,24 +347,28 @@ mod tests {
     fn a_blocked_link_stops_the_queues_clock() {
         let during = |milli: u64, length: u64| (300..300 + length).contains(&milli);
         for (name, obstacle) in [("repair", Obstacle::Repair), ("window", Obstacle::Window)] {
-            let blocked = |milli, _: &mut Entry| during(milli, 1500).then_some(obstacle);
+            let blocked = |milli, _: &mut Entry| full_if(during(milli, 1500), Some(obstacle));
             assert_eq!(most(&drops("", 2500, blocked)), 1, "{name}");
             assert!(most(&drops("pause-when-blocked = false", 2500, blocked)) > 30, "{name}");
         }
         let silent = |milli, entry: &mut Entry| {
             entry.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
-            during(milli, 1500).then_some(Obstacle::Window)
+            // Nobody asks it for frames, so it has no room, and nothing is in the way.
+            full_if(during(milli, 1500), None)
         };
-        assert_eq!(most(&drops("", 2500, silent)), 1);
+        let (alone, together) = (drops("", 2500, silent), drops("", 1000, |_, _| Stub::Free));
+        assert_eq!(most(&alone), 1);
+        // It goes on where it stopped.
+        assert_eq!(alone.iter().sum::<u32>(), together.iter().sum());
         // A pause of less than a second may be a window that is too small.
-        let short = |milli, _: &mut Entry| during(milli, 999).then_some(Obstacle::Window);
+        let short = |milli, _: &mut Entry| full_if(during(milli, 999), Some(Obstacle::Window));
         assert!(most(&drops("", 2500, short)) > 10);
     }
 
     /// Goal: where a window that is too small for its link lets packets through in bursts, once a round trip, the queue is managed all the same.
     #[test]
     fn a_small_window_does_not_stop_the_clock() {
-        let bursts = |milli: u64, _: &mut Entry| (milli % 700 >= 100).then_some(Obstacle::Window);
+        let bursts = |milli: u64, _: &mut Entry| full_if(milli % 700 >= 100, Some(Obstacle::Window));
         let dropped = |text| drops(text, 10_000, bursts).iter().sum::<u32>();
         let (paused, running) = (dropped(""), dropped("pause-when-blocked = false"));
         assert!(running > 100 && paused == running, "{paused} against {running}");

@@ -182,11 +182,11 @@ fn a_sparse_flow_is_isolated() {
 #[test]
 fn the_fattest_flow_pays_for_an_overflow() {
     for (fat, expected) in [(90_u32, 45), (390, 64)] {
-        let mut queue = queue(&format!("packets = {}", fat + 10));
+        let mut queue = queue(&format!("packets = {}", fat + 400));
         for number in 0..fat {
             queue.push(Instant::ZERO, packet(1, 1000, Ecn::Ect0, number), &mut |_, _| panic!("too early"));
         }
-        (0..10).for_each(|_| push(&mut queue, Instant::ZERO, 2, 500));
+        (0..400).for_each(|_| push(&mut queue, Instant::ZERO, 2, 60));
         let mut dropped = Vec::new();
         queue.push(Instant::ZERO, packet(3, 500, Ecn::NotEct, 7), &mut |packet, reason| {
             assert_eq!((flow_of(&packet), reason), (1, Refusal::Packets));
@@ -194,7 +194,7 @@ fn the_fattest_flow_pays_for_an_overflow() {
         });
         assert_eq!(dropped, (0..expected).collect::<Vec<_>>());
         assert_eq!(queue.counters()[3], ("dropped-for-packets", u64::from(expected)));
-        assert_eq!(queue.len() as u32, fat + 11 - expected);
+        assert_eq!(queue.len() as u32, fat + 401 - expected);
     }
     // Small packets take 1664 bytes each, long ones 66 KiB.
     let mut queue = queue("memory = \"200 kB\"");
