@@ -201,7 +201,7 @@ fn the_fattest_flow_pays_for_an_overflow() {
     (0..90).for_each(|_| push(&mut queue, Instant::ZERO, 1, 1000));
     let mut dropped = Vec::new();
     queue.push(Instant::ZERO, packet(2, 2000, Ecn::NotEct, 0), &mut |packet, reason| {
-        dropped.push((packet.len(), reason))
+        dropped.push((packet.len(), reason));
     });
     assert_eq!(dropped, [(1000, Refusal::Bytes); 45]);
     assert_eq!((queue.bytes(), queue.memory), (47_000, 45 * 1664 + 66 * 1024));
