@@ -171,18 +171,21 @@ impl Link {
     }
 
     /// The queue in front of a link that is paced at `rate`, with packets of up to `mtu` bytes, once the round trip was
-    /// `measured`. What it holds unless told leaves within a round trip: with that, TCP uses a link fully.
+    /// `measured`. What it holds unless told leaves within a round trip: with that, TCP uses a link fully. FQ-CoDel's times follow the
+    /// round trip too.
     #[must_use]
     pub fn queue(&self, rate: Option<Rate>, measured: Option<Duration>, mtu: u32) -> queue::Config {
-        self.queue.unwrap_or_else(|| {
-            let bytes = rate.map_or(QUEUE_WITHOUT_RATE, |rate| {
-                let time = self.round_trip.or(measured).unwrap_or(ROUND_TRIP_UNKNOWN);
-                let (shortest, longest) = ROUND_TRIPS;
-                let bits = rate.bits_in(time.clamp(shortest, longest));
-                (bits / 8).max(QUEUE_PACKETS * u64::from(mtu))
-            });
-            queue::Config::DropTail(queue::drop_tail::Config::bytes(bytes))
-        })
+        let (shortest, longest) = ROUND_TRIPS;
+        let time = self.round_trip.or(measured).unwrap_or(ROUND_TRIP_UNKNOWN).clamp(shortest, longest);
+        match self.queue {
+            Some(queue::Config::FqCodel(config)) => queue::Config::FqCodel(config.for_round_trip(time)),
+            Some(queue) => queue,
+            None => {
+                let of_rate = |rate: Rate| (rate.bits_in(time) / 8).max(QUEUE_PACKETS * u64::from(mtu));
+                let bytes = rate.map_or(QUEUE_WITHOUT_RATE, of_rate);
+                queue::Config::DropTail(queue::drop_tail::Config::bytes(bytes))
+            }
+        }
     }
 
     /// What keeps the protocol from filling a link with this round trip, if something does.

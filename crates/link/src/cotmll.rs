@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 use base::{Instant, Packet};
 
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::{Event, Events, Header};
 use crate::line::LineLimits;
 use crate::marks::Marks;
@@ -270,6 +270,10 @@ impl Endpoint for Cotmll {
     /// One packet of each class waits at most; others should wait where they can be managed.
     fn has_room(&self, treatment: Treatment) -> bool {
         if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        self.sender.obstacle()
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {

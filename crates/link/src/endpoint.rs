@@ -80,6 +80,16 @@ pub enum Demand {
     Fresh,
 }
 
+/// Why a packet that an endpoint has taken does not leave, although the line is free for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// What was lost is sent again first.
+    Repair,
+    /// As much is unacknowledged as may be. If that lasts, the link is blocked; where a window is too small for its link, something is
+    /// acknowledged in each round trip.
+    Window,
+}
+
 /// One end of a link-layer protocol.
 pub trait Endpoint: Debug + Send {
     /// What the protocol does and needs.
@@ -93,6 +103,11 @@ pub trait Endpoint: Debug + Send {
 
     /// Whether [`Endpoint::offer`] would take a packet with this treatment now.
     fn has_room(&self, treatment: Treatment) -> bool;
+
+    /// What keeps packets that are sent until they have come from leaving, if something does besides their turn.
+    fn obstacle(&self) -> Option<Obstacle> {
+        None
+    }
 
     /// Takes a frame that arrived intact.
     ///

@@ -5,11 +5,11 @@
 //! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
 //! such packets apart from the others ([`Treatment::ONCE`]).
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::dscp::DscpSet;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Obstacle};
 use crate::queue::{self, Dropped, Queue};
 use crate::treatment::Treatment;
 
@@ -20,6 +20,10 @@ pub struct Entry {
     queue: Box<dyn Queue>,
     /// Where packets wait that are sent once; `None` if none are.
     once: Option<Box<dyn Queue>>,
+    /// Since when the peer has been silent, if it is.
+    silent_since: Option<Instant>,
+    /// Since when the endpoint's window has been full and nothing has left.
+    full_since: Option<Instant>,
 }
 
 impl Entry {
@@ -33,7 +37,13 @@ impl Entry {
         capabilities: Capabilities,
     ) -> Self {
         let apart = capabilities.recovers_losses && !marks.is_empty();
-        Self { marks, queue: queue.build(site, QUEUE), once: apart.then(|| queue.build(site, ONCE_QUEUE)) }
+        Self {
+            marks,
+            queue: queue.build(site, QUEUE),
+            once: apart.then(|| queue.build(site, ONCE_QUEUE)),
+            silent_since: None,
+            full_since: None,
+        }
     }
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
@@ -66,6 +76,33 @@ impl Entry {
         }
     }
 
+    /// Whether the peer is silent, so that nothing is sent to it. A link of which nobody knows that need not say.
+    pub fn set_silent(&mut self, now: Instant, is_silent: bool) {
+        self.silent_since = is_silent.then(|| self.silent_since.unwrap_or(now));
+        if let Some(once) = &mut self.once {
+            once.set_blocked(now, self.silent_since);
+        }
+        if is_silent {
+            self.queue.set_blocked(now, self.silent_since);
+        }
+    }
+
+    /// Tells the queue whether the link is blocked: while its peer is silent; while the endpoint repeats what was lost; and when its window
+    /// has been full for [`PATIENCE`] without letting anything through, since then.
+    fn watch(&mut self, now: Instant, endpoint: &dyn Endpoint) {
+        let obstacle = endpoint.obstacle();
+        self.full_since = (obstacle == Some(Obstacle::Window)).then(|| self.full_since.unwrap_or(now));
+        let blocked_since = match obstacle {
+            _ if self.silent_since.is_some() => self.silent_since,
+            Some(Obstacle::Repair) => Some(now),
+            Some(Obstacle::Window) => {
+                self.full_since.filter(|since| now.saturating_since(*since) >= PATIENCE)
+            }
+            None => None,
+        };
+        self.queue.set_blocked(now, blocked_since);
+    }
+
     /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first. `dropped` hears of those
     /// that a queue drops instead.
     pub fn pop_for(
@@ -74,6 +111,7 @@ impl Entry {
         endpoint: &dyn Endpoint,
         dropped: &mut Dropped<'_>,
     ) -> Option<(Packet, Treatment)> {
+        self.watch(now, endpoint);
         if let Some(once) = &mut self.once
             && endpoint.has_room(Treatment::ONCE)
             && let Some(packet) = once.pop(now, dropped)
@@ -124,6 +162,10 @@ impl Entry {
     }
 }
 
+/// How long a window may be full without letting anything through before the link is taken to be blocked. Ours: longer than a round trip by any
+/// satellite (0.6 s where it stands still: RFC 2488, 2), in which a window that is too small for its link lets a part of itself through.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The names of the two queues, of which their random streams have theirs.
 const QUEUE: &str = "queue";
 const ONCE_QUEUE: &str = "once-queue";
@@ -131,7 +173,7 @@ const ONCE_QUEUE: &str = "once-queue";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Full;
+    use crate::endpoint::{Demand, Discard, FrameInfo, Full};
     use crate::line::LineLimits;
     use crate::protocol::Protocol;
     use crate::queue::Refusal;
@@ -217,5 +259,137 @@ mod tests {
         assert!(push(&mut entry, ipv4(0)).is_err());
         let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
         assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
+    }
+
+    /// An endpoint that takes any packet, or has no room, perhaps because of an obstacle.
+    #[derive(Debug)]
+    enum Stub {
+        Free,
+        Full(Option<Obstacle>),
+    }
+
+    impl Endpoint for Stub {
+        fn capabilities(&self) -> Capabilities {
+            cotmll().capabilities()
+        }
+        fn offer(&mut self, _: Instant, _: Packet, _: Treatment) -> Result<(), Full> {
+            Ok(())
+        }
+        fn has_room(&self, _: Treatment) -> bool {
+            matches!(self, Self::Free)
+        }
+        fn obstacle(&self) -> Option<Obstacle> {
+            if let Self::Full(obstacle) = self { *obstacle } else { None }
+        }
+        fn handle_frame(&mut self, _: Instant, _: &[u8]) -> Result<(), Discard> {
+            Ok(())
+        }
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_frame(&mut self, _: Instant, _: &mut Vec<u8>) -> Option<FrameInfo> {
+            None
+        }
+        fn poll_packet(&mut self) -> Option<Packet> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<Instant> {
+            None
+        }
+        fn demand(&self, _: Instant) -> Demand {
+            Demand::Nothing
+        }
+        fn reset(&mut self) {}
+        fn counters(&self) -> Vec<(&'static str, u64)> {
+            Vec::new()
+        }
+    }
+
+    fn fq_codel(text: &str) -> queue::Config {
+        queue::Config::FqCodel(base::config::parse("queue.toml", text).unwrap())
+    }
+
+    /// What a queue of which a packet leaves each millisecond drops at each, `endpoint` saying in what state that is.
+    fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut Entry) -> Stub) -> Vec<u32> {
+        let mut entry = entry(&fq_codel(text), DscpSet::default(), &cotmll());
+        (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
+        let step = |milli| {
+            let stub = endpoint(milli, &mut entry);
+            let (now, mut dropped) = (NOW + Duration::from_millis(milli), 0);
+            if entry.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
+                entry.push(now, ipv4(0).padded(1000), &mut |_, reason| panic!("{reason:?}"));
+            }
+            dropped
+        };
+        (0..millis).map(step).collect()
+    }
+
+    fn full_if(is_full: bool, obstacle: Option<Obstacle>) -> Stub {
+        if is_full { Stub::Full(obstacle) } else { Stub::Free }
+    }
+
+    trait Padded {
+        fn padded(self, len: usize) -> Packet;
+    }
+
+    impl Padded for Packet {
+        fn padded(mut self, len: usize) -> Packet {
+            self.resize(len);
+            self
+        }
+    }
+
+    fn most(drops: &[u32]) -> u32 {
+        *drops.iter().max().unwrap()
+    }
+
+    /// Goal: what waits because the link repeats, or takes nothing for a second, or has nobody at its other end, is not dropped for that; where
+    /// the queue does not pause, dozens are.
+    #[test]
+    fn a_blocked_link_stops_the_queues_clock() {
+        let during = |milli: u64, length: u64| (300..300 + length).contains(&milli);
+        for (name, obstacle) in [("repair", Obstacle::Repair), ("window", Obstacle::Window)] {
+            let blocked = |milli, _: &mut Entry| full_if(during(milli, 1500), Some(obstacle));
+            assert_eq!(most(&drops("", 2500, blocked)), 1, "{name}");
+            assert!(most(&drops("pause-when-blocked = false", 2500, blocked)) > 30, "{name}");
+        }
+        let silent = |milli, entry: &mut Entry| {
+            entry.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
+            // Nobody asks it for frames, so it has no room, and nothing is in the way.
+            full_if(during(milli, 1500), None)
+        };
+        let (alone, together) = (drops("", 2500, silent), drops("", 1000, |_, _| Stub::Free));
+        assert_eq!(most(&alone), 1);
+        // It goes on where it stopped.
+        assert_eq!(alone.iter().sum::<u32>(), together.iter().sum());
+        // A pause of less than a second may be a window that is too small.
+        let short = |milli, _: &mut Entry| full_if(during(milli, 999), Some(Obstacle::Window));
+        assert!(most(&drops("", 2500, short)) > 10);
+    }
+
+    /// Goal: where a window that is too small for its link lets packets through in bursts, once a round trip, the queue is managed all the same.
+    #[test]
+    fn a_small_window_does_not_stop_the_clock() {
+        let bursts = |milli: u64, _: &mut Entry| full_if(milli % 700 >= 100, Some(Obstacle::Window));
+        let dropped = |text| drops(text, 10_000, bursts).iter().sum::<u32>();
+        let (paused, running) = (dropped(""), dropped("pause-when-blocked = false"));
+        assert!(running > 100 && paused == running, "{paused} against {running}");
+    }
+
+    #[test]
+    fn another_kind_of_queue_takes_over_what_waits() {
+        let site = queue::Site { rate: None, seed: 1, name: "l" };
+        let mut entry = entry(&queue::Config::default(), marks(&[46]), &cotmll());
+        for dscp in [0, 46, 0, 0] {
+            push(&mut entry, ipv4(dscp)).unwrap();
+        }
+        entry.reconfigure(NOW, &fq_codel(""), &site, marks(&[46]));
+        assert_eq!((entry.len(), entry.bytes()), (4, 80));
+        let delayed =
+            |counters: Vec<(&str, u64)>| counters.iter().any(|(name, _)| *name == "dropped-for-delay");
+        assert!(delayed(entry.counters()) && delayed(entry.once_counters().unwrap()));
+        let red = queue::Config::Red(base::config::parse("queue.toml", "packets = 2").unwrap());
+        entry.reconfigure(NOW, &red, &site, marks(&[46]));
+        assert_eq!(entry.len(), 3);
+        assert_eq!(entry.counters().last(), Some(&("dropped-for-packets", 1)));
+        assert_eq!(entry.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
     }
 }

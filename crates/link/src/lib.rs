@@ -32,7 +32,7 @@ mod unreliable;
 pub use capabilities::Capabilities;
 pub use dscp::DscpSet;
 pub use edge::Edge;
-pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 pub use entry::Entry;
 pub use event::{Event, Header};
 pub use line::LineLimits;

@@ -5,10 +5,14 @@ use core::fmt::Debug;
 use base::{Instant, Packet, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
+mod codel;
 pub mod drop_tail;
+pub mod fq_codel;
 pub mod red;
+mod stopwatch;
 
 pub use drop_tail::DropTail;
+pub use fq_codel::FqCodel;
 pub use red::Red;
 
 /// Why a queue drops a packet.
@@ -16,10 +20,12 @@ pub use red::Red;
 pub enum Refusal {
     /// The limit in packets.
     Packets,
-    /// The limit in bytes.
+    /// The limit in bytes, of packets or of the buffers that hold them.
     Bytes,
     /// Before there is no room, to tell its sender that there will be none.
     Early,
+    /// It and those before it have waited for too long.
+    Delay,
 }
 
 /// Hears of each packet that a queue drops, and why. The queue counts it too.
@@ -46,6 +52,10 @@ pub trait Queue: Debug + Send {
 
     /// Bytes that wait.
     fn bytes(&self) -> u64;
+
+    /// Since when the link has taken nothing through no fault of what waits here; `None` while it takes what there is. That may be some
+    /// time ago, when nothing has been popped since.
+    fn set_blocked(&mut self, _now: Instant, _since: Option<Instant>) {}
 
     /// The average length in packets that it goes by, as of the last packet that came; `None` if it goes by none.
     fn average(&self) -> Option<f64> {
@@ -91,6 +101,8 @@ pub enum Config {
     DropTail(drop_tail::Config),
     /// Random early detection: marks or drops at random before the queue is full.
     Red(red::Config),
+    /// A queue for each flow, which take turns, and CoDel in each.
+    FqCodel(fq_codel::Config),
 }
 
 impl Config {
@@ -100,6 +112,7 @@ impl Config {
         match self {
             Self::DropTail(config) => Box::new(DropTail::new(*config, site, name)),
             Self::Red(config) => Box::new(Red::new(*config, site, name)),
+            Self::FqCodel(config) => Box::new(FqCodel::new(*config, site, name)),
         }
     }
 
@@ -108,7 +121,7 @@ impl Config {
     pub const fn needs_rate(&self) -> bool {
         match self {
             Self::DropTail(config) => config.time.is_some(),
-            Self::Red(_) => true,
+            Self::Red(_) | Self::FqCodel(_) => true,
         }
     }
 }

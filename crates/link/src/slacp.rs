@@ -27,7 +27,7 @@ use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::sequence::on_air;
 use crate::arq::{Alarm, Core, Departures};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
 use crate::line::LineLimits;
 use crate::marks::Marks;
@@ -329,6 +329,10 @@ impl Endpoint for Slacp {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.core.has_room(treatment)
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        self.core.sender.obstacle()
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {

@@ -7,7 +7,10 @@ use clap::Subcommand;
 use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
-use super::{bench_channels, bench_code, bench_faulkner, bench_gateway, bench_pages, bench_scale, bench_tcp};
+use super::{
+    bench_channels, bench_code, bench_faulkner, bench_gateway, bench_latency, bench_pages, bench_scale,
+    bench_tcp,
+};
 
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
@@ -25,6 +28,7 @@ enum Benchmark {
     Code(bench_code::Arguments),
     Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
+    Latency(bench_latency::Arguments),
     Pages(bench_pages::Arguments),
     Scale(bench_scale::Arguments),
     Tcp(bench_tcp::Arguments),
@@ -61,6 +65,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Benchmark::Code(code) => bench_code::execute(code),
         Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
+        Benchmark::Latency(latency) => bench_latency::execute(latency),
         Benchmark::Pages(pages) => bench_pages::execute(pages),
         Benchmark::Scale(scale) => bench_scale::execute(scale),
         Benchmark::Tcp(tcp) => bench_tcp::execute(tcp),

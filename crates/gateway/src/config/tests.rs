@@ -242,6 +242,41 @@ fn the_queue_holds_a_round_trip_unless_told() {
 }
 
 #[test]
+fn the_times_of_fq_codel_follow_the_round_trip_unless_told() {
+    let interval = |more: &str, measured: Option<u64>| {
+        let text = format!("protocol = \"plain\"\nrate = \"1 Mbit/s\"\n{more}");
+        let link = Link::parse("link.toml", &text).unwrap();
+        match link.queue(None, measured.map(Duration::from_millis), 1400) {
+            queue::Config::FqCodel(config) => config.interval().as_millis(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        interval("queue = { fq-codel = {} }", None),
+        1800,
+        "as for a satellite while nothing is known"
+    );
+    assert_eq!(interval("queue = { fq-codel = {} }", Some(200)), 600);
+    assert_eq!(
+        interval("queue = { fq-codel = {} }", Some(1)),
+        300,
+        "hosts may be farther away than gateways"
+    );
+    assert_eq!(interval("queue = { fq-codel = {} }\nround-trip = \"1 s\"", Some(200)), 3000);
+    assert_eq!(interval("queue = { fq-codel = { interval = \"100 ms\" } }", Some(200)), 100);
+}
+
+#[test]
+fn queues_that_need_a_rate_say_so() {
+    for queue in ["drop-tail = { time = \"1 s\" }", "red = {}", "fq-codel = {}"] {
+        let text = format!("protocol = \"plain\"\nqueue = {{ {queue} }}");
+        let error = Link::parse("link.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("no rate for the link; allowed are packets and bytes, or a rate"), "{error}");
+        assert!(Link::parse("link.toml", &format!("{text}\nrate = \"1 Mbit/s\"")).is_ok());
+    }
+}
+
+#[test]
 fn nobody_is_pinned_who_is_not_known() {
     let error = Config::parse("site.toml", &SITE.replace("[link]", "pin-peer = true\n[link]")).unwrap_err();
     let text = error.to_string();

@@ -101,9 +101,11 @@ impl Gateway {
 
     /// Fills the batch with what may leave now, and sends it whenever it is full.
     fn append_frames(&mut self, now: Instant) {
+        let is_heard = self.session.is_heard(now);
+        self.entry.set_silent(now, !is_heard);
         let Some(to) = self.session.path() else { return };
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
-        if !self.session.is_heard(now) {
+        if !is_heard {
             return;
         }
         if self.blocked && !self.flush(now, to) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use base::Packet;
 
-use crate::endpoint::FrameKind;
+use crate::endpoint::{FrameKind, Obstacle};
 use crate::event::{Event, Events};
 use crate::flow;
 use crate::marks::Marks;
@@ -153,6 +153,15 @@ impl Sender {
     /// Whether rule 1 or rule 2 applies: a frame is flagged, or new data may be sent.
     pub(crate) fn is_urgent(&self) -> bool {
         self.has_flagged() || self.may_cut()
+    }
+
+    /// What keeps the pending packet from being cut.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        match self.is_pending() {
+            true if self.has_flagged() => Some(Obstacle::Repair),
+            true if !self.may_cut() => Some(Obstacle::Window),
+            _ => None,
+        }
     }
 
     /// Whether an idle line should carry a frame once more, since frames are lost.

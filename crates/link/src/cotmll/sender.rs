@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use base::{Instant, Packet};
 
-use crate::endpoint::FrameKind;
+use crate::endpoint::{FrameKind, Obstacle};
 use crate::marks::Marks;
 
 use super::by_age::ByAge;
@@ -133,6 +133,15 @@ impl Sender {
     #[inline]
     pub(super) const fn may_cut(&self) -> bool {
         self.is_pending() && self.next - self.base < self.window
+    }
+
+    /// What keeps the pending packet from being cut.
+    pub(super) const fn obstacle(&self) -> Option<Obstacle> {
+        match self.is_pending() {
+            true if !self.flagged.is_empty() => Some(Obstacle::Repair),
+            true if !self.may_cut() => Some(Obstacle::Window),
+            _ => None,
+        }
     }
 
     /// Appends the frame that the rules choose, of at most `room` bytes and a trailer, and tells what it is and its marks; `None` if

@@ -33,7 +33,7 @@ use base::{Instant, Packet};
 
 use super::{Config, Cotmll, TRAILER_LEN};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::event::Event;
 use crate::flow;
 use crate::line::LineLimits;
@@ -187,6 +187,17 @@ impl Endpoint for Sessions {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.sessions.iter().any(|session| session.has_room(treatment))
+    }
+
+    /// One that repairs takes turns of all; a full window keeps back its own packets alone.
+    fn obstacle(&self) -> Option<Obstacle> {
+        let mut obstacles = self.sessions.iter().map(|session| session.machine.obstacle());
+        let first = obstacles.next()?;
+        obstacles.fold(first, |all, one| match (all, one) {
+            (Some(Obstacle::Repair), _) | (_, Some(Obstacle::Repair)) => Some(Obstacle::Repair),
+            (Some(Obstacle::Window), Some(Obstacle::Window)) => Some(Obstacle::Window),
+            _ => None,
+        })
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {

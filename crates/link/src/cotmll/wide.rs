@@ -28,7 +28,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::frame::{Class, Extras, Fields};
 use crate::arq::{Alarm, Core};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
@@ -88,6 +88,10 @@ impl Endpoint for Wide {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.core.has_room(treatment)
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        self.core.sender.obstacle()
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {

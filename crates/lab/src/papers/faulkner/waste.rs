@@ -37,8 +37,8 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
         let (flagged, filler) = (report["bits-retransmission"] as f64, report["bits-filler"] as f64);
         measured.set("link_resent", &[], (flagged + filler) / 8.0);
         measured.set("link_flagged", &[], flagged / 8.0);
-        let drops = report["queue-dropped-for-packets"] + report["queue-dropped-for-bytes"];
-        measured.set("queue_drops", &[], drops as f64);
+        let drops = report.iter().filter(|(name, _)| name.starts_with("queue-dropped-"));
+        measured.set("queue_drops", &[], drops.map(|(_, count)| count).sum::<u64>() as f64);
     }
     Ok(())
 }
