@@ -151,6 +151,28 @@ fn every_claim_of_casoni_is_decided_and_every_cell_filled() {
     assert!(summary.cells.iter().all(|cell| cell.ours.is_some()));
 }
 
+/// Goal: every claim of Tickoo et al. is decided; what the code of link and transport decides by itself holds; tables II to V are whole,
+/// beside what the paper prints.
+#[test]
+fn every_claim_of_lt_tcp_is_decided_and_every_cell_filled() {
+    let study = study("lt-tcp");
+    let outcome = run(&study, Plan { default_reading_only: true, ..plan(None, None) });
+    let ids: Vec<_> = outcome.judgement.judged.iter().map(|judged| judged.claim).collect();
+    assert_eq!(ids, (0..46).collect::<Vec<_>>());
+    let sure = ["lttcp-cwnd-larger", "lttcp-queue-drains-with-sack", "lttcp-estimator-stuck-after-burst"];
+    for judged in &outcome.judgement.judged {
+        let id = study.claims[judged.claim].id.as_str();
+        assert!(!judged.decision.comparisons.is_empty(), "{id} compares nothing");
+        if sure.contains(&id) {
+            assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}: {:?}", judged.decision);
+        }
+    }
+    let summary = Summary::new(&outcome, None).unwrap();
+    let printed = summary.cells.iter().filter(|cell| cell.paper.is_some()).count();
+    assert_eq!(printed, 3 * 16 + 2 * 4, "of tables II to V at four rates");
+    assert!(summary.cells.iter().all(|cell| cell.ours.is_some()));
+}
+
 /// The SVG files of a directory. Clipping paths have numbers that count all drawings of a process: they are left out.
 fn drawings(directory: &Path) -> BTreeMap<String, String> {
     let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
