@@ -69,6 +69,7 @@ impl Scenario {
             }
             check_framing(name, link)?;
             check_rate_changes(name, link)?;
+            check_erasure_changes(name, link)?;
             if link.protocol.is_none() && !link.once_dscp.is_empty() {
                 let message = format!(
                     "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
@@ -258,6 +259,23 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
              framing = \"ideal\""
         );
         return nonsense(framing, message);
+    }
+    Ok(())
+}
+
+/// Erasures change one time after the other.
+fn check_erasure_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
+    for errors in core::iter::once(&link.channel.errors).chain(&link.channel.up_errors) {
+        let ErrorModel::Erasure { changes, .. } = errors else { continue };
+        if let Some([_, late]) =
+            changes.windows(2).find(|pair| pair[1].at <= pair[0].at).and_then(|it| it.first_chunk())
+        {
+            let at = late.at;
+            let message = format!(
+                "link \"{name}\" changes its erasures at {at}; allowed are times after the one before"
+            );
+            return nonsense("changes", message);
+        }
     }
     Ok(())
 }
