@@ -1,16 +1,16 @@
 //! FQ-CoDel: a queue for each flow, which take turns, and CoDel in each of them.
 //!
-//! RFC 8290; the law in [`codel`] is that of RFC 8289. A flow that sends little finds its queue empty and goes first, so it does not
+//! RFC 8290; the law in `codel` is that of RFC 8289. A flow that sends little finds its queue empty and goes first, so it does not
 //! wait for those that send much; of these each has the same share of the line and a short queue.
 //!
 //! **While the link is blocked, the clock by which CoDel measures waits stands still.** A protocol that repeats what was lost takes no new
 //! packets while it does so, nor when its window is full of what nobody acknowledges. What waits then does not wait behind too many
 //! others, and its senders are not to slow down for that; without it the end of a blockage of a second would drop 25 packets at
-//! once. [`Obstacle`](crate::endpoint::Obstacle) has what counts as blocked, and [`Entry`](crate::Entry) asks for it.
+//! once. [`Obstacle`](crate::Obstacle) has what counts as blocked, and [`Entry`](crate::Entry) asks for it.
 //!
 //! Deviations:
 //! - The clock, as above, unless `pause-when-blocked = false`.
-//! - A flow is the same in both directions ([`flow::hash`](crate::flow::hash)), so that it has one place in all of this crate.
+//! - A flow is the same in both directions ([`flow::hash`]), so that it has one place in all of this crate.
 //! - Besides packets, the memory that they take is limited (`memory`); Linux has that too.
 //! - Overflow takes up to half of the fattest flow's bytes, 64 packets at most, as in Linux; the RFC leaves open how many.
 
