@@ -2,8 +2,6 @@
 
 mod pair;
 
-use base::wire::tcp::View;
-use base::wire::{ip, tcp};
 use base::{Duration, Instant};
 use longhaul_tcp::{Event, FecStatistics, TcpConfig};
 use pair::{Pair, Path};
@@ -14,11 +12,6 @@ fn lt() -> TcpConfig {
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
-}
-
-fn tcp_of(packet: &[u8]) -> tcp::Repr {
-    let header = ip::View::parse(packet).unwrap();
-    tcp::Repr::parse_verified(&View::parse(header.payload()).unwrap())
 }
 
 /// A download of so many bytes at this rate of erasures, data direction only; it has come whole.

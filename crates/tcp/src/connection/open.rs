@@ -181,7 +181,10 @@ impl Connection {
             sack_permitted: self.negotiated.sack,
             // Somebody between may drop what it does not know.
             proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
-            coding: Coding { offered: self.negotiated.coded && self.sender.retries <= LOST_SYNS, ..Coding::default() },
+            coding: Coding {
+                offered: self.negotiated.coded && self.sender.retries <= LOST_SYNS,
+                ..Coding::default()
+            },
             ..Options::default()
         };
         let early = self.early_data();
