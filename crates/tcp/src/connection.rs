@@ -368,13 +368,16 @@ impl Connection {
             + self.receiver.reassembly.memory()
             + self.sender.buffer.memory()
             + self.sender.board.memory()
-            + self.fec.as_ref().map_or(0, |fec| fec.incoming.memory())
+            + self.fec.as_ref().map_or(0, |fec| fec.memory())
     }
 
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
         self.receiver.reassembly.set_allowance(bytes);
         self.sender.set_allowance(bytes);
+        if let Some(fec) = &mut self.fec {
+            fec.set_allowance(bytes);
+        }
     }
 
     /// Whether this side has finished.

@@ -98,6 +98,23 @@ impl Fec {
             statistics: FecStatistics::default(),
         }
     }
+
+    /// Bytes of data that it keeps, ours and the peer's.
+    pub(crate) fn memory(&self) -> usize {
+        self.incoming.memory() + self.outgoing.memory()
+    }
+
+    /// The host has so many bytes of memory left for the connection, of which the buffers take the larger part.
+    pub(crate) const fn set_allowance(&mut self, bytes: usize) {
+        self.incoming.set_allowance(bytes / 4);
+        self.outgoing.set_allowance(bytes / 4);
+    }
+
+    /// The connection is over: nothing is repaired any more, and no timer runs.
+    pub(crate) fn rest(&mut self) {
+        self.outgoing.rest();
+        self.incoming.rest();
+    }
 }
 
 /// What the check of a block depends on besides its data: whoever cannot see the connection cannot compute it.
@@ -105,8 +122,10 @@ impl Fec {
 struct Key([u32; 2]);
 
 impl Key {
-    /// The check of a block's data.
-    fn check(self, data: &[u8]) -> u32 {
-        SipHasher13::new_with_keys(self.0[0].into(), self.0[1].into()).hash(data) as u32
+    /// The check of a block that begins at `start` and has so many sources, of its data and where they belong.
+    fn check(self, start: u64, sources: u8, data: &[u8]) -> u32 {
+        let place = start << 8 | u64::from(sources);
+        let keys = (u64::from(self.0[0]) << 32 | u64::from(self.0[1]), place);
+        SipHasher13::new_with_keys(keys.0, keys.1).hash(data) as u32
     }
 }

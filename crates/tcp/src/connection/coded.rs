@@ -45,6 +45,14 @@ impl Connection {
         self.fec = Some(Box::new(Fec::new(&config, self.sender.mss, numbers)));
     }
 
+    /// Neither does what this now resembles, whose numbers the check would be of.
+    pub(super) fn forget_code(&mut self) {
+        if core::mem::take(&mut self.negotiated.coded) && self.fec.take().is_some() {
+            self.sender.mss += REPAIR_LEN as u32;
+            self.agree_on_code();
+        }
+    }
+
     /// Whether data and acknowledgements carry the code's options.
     pub(super) const fn codes(&self) -> bool {
         self.negotiated.coded
@@ -59,12 +67,24 @@ impl Connection {
             && let Some(mss) = fec.outgoing.begin(sender.una, sender.nxt, sender.controller.window())
         {
             sender.mss = mss;
+            fec.statistics.blocks_sent += u64::from(fec.outgoing.begins_anew());
         }
     }
 
     /// Whether the stream is cut into blocks.
     pub(super) fn cuts_blocks(&self) -> bool {
-        self.fec.is_some() && (self.config.fec.adaptive_mss || self.codes())
+        self.fec.as_ref().is_some_and(|fec| fec.outgoing.cuts())
+    }
+
+    /// Bytes of data of the largest segment that is known to pass.
+    pub(super) fn largest_segment(&self) -> u32 {
+        let of_code = self.fec.as_ref().filter(|fec| fec.outgoing.cuts());
+        of_code.map_or(self.sender.mss, |fec| fec.outgoing.most())
+    }
+
+    /// Whether losses are repaired by somebody who takes repairs.
+    pub(super) fn is_repaired(&self) -> bool {
+        self.negotiated.coded && self.fec.as_ref().is_some_and(|fec| fec.outgoing.codes())
     }
 
     /// Whether new data have to wait for the code.
@@ -85,7 +105,7 @@ impl Connection {
 
     /// The place of a segment that goes out, new or again.
     pub(super) fn place(&mut self, start: u64, len: u32, new: bool) -> Option<Place> {
-        let codes = self.codes();
+        let codes = self.is_repaired();
         let fec = self.fec.as_mut().filter(|_| len > 0)?;
         let place = if new { fec.outgoing.on_source(start, len) } else { fec.outgoing.place_of(start, len) };
         place.filter(|_| codes)
@@ -170,18 +190,26 @@ impl Connection {
         if let Some(report) = coding.report.filter(|_| self.negotiated.coded) {
             fec.outgoing.on_report(&report);
         }
+        fec.outgoing.stop_if_unheard();
         fec.outgoing.restart_probe(now, srtt, true);
     }
 
-    /// Whether a segment is a repair of this connection, of `len` bytes. It begins before what was acknowledged, within a window.
-    pub(super) fn is_repair(&self, segment: &tcp::Repr, len: usize) -> bool {
-        if segment.options.coding.repair.is_none() || !self.codes() || self.state == State::SynReceived {
-            return false;
+    /// Where a repair of `len` bytes of this connection ends, if the segment is one: not beyond what was acknowledged, within a
+    /// window.
+    pub(super) fn repair_end(&self, segment: &tcp::Repr, len: usize) -> Option<u64> {
+        let control =
+            segment.flags.any(Flags::SYN | Flags::FIN | Flags::RST) || !segment.flags.has(Flags::ACK);
+        if !self.says_repair(segment) || control || self.state == State::SynReceived || len == 0 {
+            return None;
         }
         let nxt = self.receiver.nxt();
-        let end = segment.seq + len as u32;
-        let behind = self.receiver.space.number(nxt).distance(end);
-        len > 0 && u64::try_from(behind).is_ok_and(|behind| behind <= self.receiver.widest())
+        let end = self.receiver.space.offset(segment.seq + len as u32, nxt);
+        (end <= nxt && nxt - end <= self.receiver.widest()).then_some(end)
+    }
+
+    /// Whether a segment calls itself a repair: then its data are none of the stream's, wherever they lie.
+    pub(super) const fn says_repair(&self, segment: &tcp::Repr) -> bool {
+        segment.options.coding.repair.is_some() && self.codes()
     }
 
     /// Takes a repair.
@@ -192,23 +220,37 @@ impl Connection {
         &mut self,
         now: Instant,
         ecn: Ecn,
-        segment: &tcp::Repr,
+        (segment, end): (&tcp::Repr, u64),
         payload: &[u8],
     ) -> Result<(), Discard> {
         let nxt = self.receiver.nxt();
-        self.handle_ack(now, segment, nxt, false)?;
+        // Its window is no later than that of data that began where it ends.
+        self.handle_ack(now, segment, end, false)?;
         self.confirm();
         self.note_mark(segment.flags, ecn);
         let Coding { place: Some(place), repair: Some(repair), .. } = segment.options.coding else {
             return Ok(());
         };
         let start = self.receiver.space.offset(repair.start, nxt);
+        let finished = self.receiver.finished;
         let Some(fec) = &mut self.fec else { return Ok(()) };
         fec.statistics.repairs_received += 1;
+        if finished {
+            return Ok(());
+        }
         let freed = fec.incoming.on_repair(now, place, (start, repair.tail, repair.check), payload);
         self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(freed);
         self.decode(now);
         Ok(())
+    }
+
+    /// A segment came of which nothing was new: perhaps it was computed before.
+    pub(super) fn note_late_source(&mut self, segment: &tcp::Repr) {
+        if let Some(fec) = self.fec.as_mut().filter(|_| self.negotiated.coded)
+            && let Coding { place: Some(place), repair: None, .. } = segment.options.coding
+        {
+            fec.incoming.on_late_source(place);
+        }
     }
 
     /// A segment with data came and was placed: its acknowledgement may wait for repairs, and others may be computed.
@@ -255,8 +297,14 @@ impl Connection {
                 fec.statistics.recovered += 1;
             }
             let dsack = core::mem::take(&mut self.receiver.dsack);
-            self.handle_data(now, start, &data, false);
+            let placed = self.handle_data(now, start, &data, false);
             self.receiver.dsack = dsack;
+            if let Some(fec) = &mut self.fec
+                && matches!(placed, Some(Placed::InOrder { .. }))
+            {
+                // Their gap is no more.
+                fec.statistics.acks_spared += u64::from(fec.incoming.forget_withheld());
+            }
         }
         let Some(fec) = &mut self.fec else { return };
         let freed = fec.incoming.release_if_hopeless();

@@ -178,7 +178,7 @@ impl Connection {
         self.config.ecn == EcnUse::Only
             && self.marking.sends
             && self.fec.as_ref().is_some_and(|fec| !fec.trust.is_distrusted())
-            && (self.negotiated.coded || !self.config.fec.codes())
+            && (self.is_repaired() || !self.config.fec.codes())
     }
 
     /// A round trip was measured.

@@ -13,6 +13,7 @@
 //! - the search begins only once something was found: full segments pass nearly every path (as in Linux, `tcp_mtu_probing` = 1);
 //! - controllers go on counting in segments of the size that they began with.
 
+use base::wire::tcp::coding::REPAIR_LEN;
 use base::{Duration, Instant, SeqNum};
 
 use super::emit::TIMESTAMPS_LEN;
@@ -80,7 +81,8 @@ impl Connection {
         if self.config.path_mtu == Setting::Off || stale || len <= mtu {
             return refused;
         }
-        if mtu - overhead < sender.mss {
+        // Segments of the block at hand may be smaller already; those of blocks to come, and what is outstanding, are not.
+        if mtu - overhead < self.largest_segment() || self.cuts_blocks() {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
             let sender = &mut self.sender;
             let arrival = sender.arrival(now, &Delivered::default());
@@ -102,8 +104,9 @@ impl Connection {
     }
 
     fn header_len(&self) -> u32 {
-        let options = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
-        (base::wire::tcp::HEADER_LEN + options) as u32
+        let timestamps = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let coding = if self.codes() { REPAIR_LEN } else { 0 };
+        (base::wire::tcp::HEADER_LEN + timestamps + coding) as u32
     }
 
     /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while: as large as can be, for the path
@@ -117,7 +120,7 @@ impl Connection {
         if let Some(fec) = &mut self.fec {
             fec.outgoing.set_most(mss);
         }
-        sender.mss = mss;
+        sender.mss = sender.mss.min(mss);
         sender.board.cut(mss);
         sender.reduction = None;
     }
@@ -199,15 +202,14 @@ impl Connection {
     /// The record with this index is to be sent again: if it is larger than segments may be, it is cut, or all are, and
     /// another is to be looked for.
     pub(super) fn cuts_before_resending(&mut self, now: Instant, index: u64) -> bool {
-        let sender = &self.sender;
-        let record = sender.board.record(index);
-        if self.path_mtu.is_none() || record.data_len() <= sender.mss {
+        let (record, most) = (self.sender.board.record(index), self.largest_segment());
+        if self.path_mtu.is_none() || record.data_len() <= most {
             return false;
         }
         self.note_search_failed(now, record.end());
         let sender = &mut self.sender;
-        if !sender.board.cut_head(sender.mss) {
-            sender.board.cut(sender.mss);
+        if !sender.board.cut_head(most) {
+            sender.board.cut(most);
             let arrival = sender.arrival(now, &Delivered::default());
             sender.recovery.on_window_reopened(&mut sender.board, &arrival);
         }

@@ -63,12 +63,13 @@ impl Connection {
             return Err(Discard::SynChallenged);
         }
         self.check_timestamp(now, segment, len)?;
-        if self.is_repair(segment, payload.len()) {
-            return self.handle_repair(now, ecn, segment, payload);
+        if let Some(end) = self.repair_end(segment, payload.len()) {
+            return self.handle_repair(now, ecn, (segment, end), payload);
         }
         // An end that has forgotten the connection has its number from our acknowledgement, which may lie before.
         let resets = flags.has(Flags::RST) && start == self.receiver.acknowledged();
-        if !resets && !self.receiver.accepts(start, len) {
+        let is_data = !self.says_repair(segment) || payload.is_empty();
+        if !resets && !(is_data && self.receiver.accepts(start, len)) {
             return self.refuse(now, segment, flags, len);
         }
         if flags.has(Flags::RST) {
@@ -141,6 +142,7 @@ impl Connection {
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
             self.statistics.duplicates_received += 1;
             self.hurry_acks(MOST_QUICK_ACKS);
+            self.note_late_source(segment);
         }
     }
 

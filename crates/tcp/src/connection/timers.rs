@@ -168,6 +168,9 @@ impl Connection {
     /// The connection is over; it stays for questions for a while.
     pub(super) fn linger(&mut self, now: Instant) {
         self.timers.idle = now.saturating_add(self.config.limits.time_wait);
+        if let Some(fec) = &mut self.fec {
+            fec.rest();
+        }
     }
 
     fn on_retransmit_timer(&mut self, now: Instant) {

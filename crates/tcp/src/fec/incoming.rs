@@ -30,7 +30,7 @@ struct Block {
     reached: u16,
     /// Offset of its first byte.
     start: Option<u64>,
-    /// Of the repairs: bytes of each, of the last source, and the check.
+    /// What the first repair said, unless that was found wrong.
     coded: Option<Coded>,
     /// What came of it, until it is whole.
     symbols: Vec<(u8, Vec<u8>)>,
@@ -44,6 +44,8 @@ struct Block {
 /// What repairs say of their block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Coded {
+    start: u64,
+    sources: u8,
     symbol_len: usize,
     tail: u16,
     check: u32,
@@ -55,8 +57,11 @@ pub(crate) struct Incoming {
     key: Key,
     /// In the order in which they began; the last one is the current one.
     blocks: VecDeque<Block>,
-    /// Bytes of all symbols.
+    /// The block that a segment was kept of since it was last tried.
+    changed: Option<u8>,
+    /// Bytes of all symbols, and the most of them.
     memory: usize,
+    most_memory: usize,
     /// Duplicate acknowledgements withheld.
     withheld: u16,
     /// When they are let go.
@@ -72,7 +77,9 @@ impl Incoming {
         Self {
             key,
             blocks: VecDeque::new(),
+            changed: None,
             memory: 0,
+            most_memory: MOST_MEMORY,
             withheld: 0,
             deadline: Instant::MAX,
             last_at: None,
@@ -103,6 +110,9 @@ impl Incoming {
         }
         let Some((at, freed)) = self.note(now, place) else { return 0 };
         let block = &mut self.blocks[at];
+        if block.coded.is_some_and(|coded| place.number >= coded.sources) {
+            return freed;
+        }
         if place.number == 0 {
             block.start.get_or_insert(start);
         } else if place.number + 1 < place.sources {
@@ -120,7 +130,7 @@ impl Incoming {
         (start, tail, check): (u64, u16, u32),
         data: &[u8],
     ) -> u16 {
-        let coded = Coded { symbol_len: data.len(), tail, check };
+        let coded = Coded { start, sources: place.sources, symbol_len: data.len(), tail, check };
         let sound = place.number >= place.sources && (1..=data.len()).contains(&usize::from(tail));
         if !sound {
             return 0;
@@ -128,13 +138,25 @@ impl Incoming {
         let Some((at, freed)) = self.note(now, place) else { return 0 };
         let block = &mut self.blocks[at];
         // The first word counts: what contradicts it is forged, or that was.
-        if *block.coded.get_or_insert(coded) != coded {
-            return freed;
+        match block.coded {
+            Some(known) if known != coded => return freed,
+            Some(_) => {}
+            None => {
+                (block.coded, block.start, block.sources) = (Some(coded), Some(start), coded.sources);
+                // There are no repairs yet: what has such a number came as data.
+                self.memory -= block.drop_repairs();
+            }
         }
-        block.start = Some(start);
-        block.sources = place.sources;
         self.keep(at, place.number, data);
         freed
+    }
+
+    /// A segment with data came that had been computed before: it was not lost.
+    pub(crate) fn on_late_source(&mut self, place: Place) {
+        let block = self.blocks.iter_mut().rev().find(|block| block.number == place.block);
+        if let Some(block) = block.filter(|_| place.number < place.sources) {
+            block.note(place);
+        }
     }
 
     /// Counts a segment of a block; where that is, and duplicate acknowledgements that nothing holds any more.
@@ -154,12 +176,7 @@ impl Incoming {
                 self.blocks.len() - 1
             }
         };
-        let block = &mut self.blocks[at];
-        let bit = (usize::from(place.number) / 64, 1_u64 << (place.number % 64));
-        let first = block.came[bit.0] & bit.1 == 0;
-        block.came[bit.0] |= bit.1;
-        block.arrived += u8::from(first && !place.again && !block.ended);
-        block.reached = block.reached.max(u16::from(place.number) + 1);
+        self.blocks[at].note(place);
         if self.withheld > 0 {
             self.wait(now);
         }
@@ -197,44 +214,53 @@ impl Incoming {
         }
     }
 
+    /// Keeps no more than so many bytes from here on.
+    pub(super) const fn set_allowance(&mut self, bytes: usize) {
+        let most = self.memory.saturating_add(bytes);
+        self.most_memory = if most < MOST_MEMORY { most } else { MOST_MEMORY };
+    }
+
+    /// The connection is over.
+    pub(super) fn rest(&mut self) {
+        (self.blocks, self.memory, self.changed) = (VecDeque::new(), 0, None);
+        self.release();
+    }
+
     /// Keeps a segment for as long as its block is not whole.
     fn keep(&mut self, mut at: usize, number: u8, data: &[u8]) {
         let block = &mut self.blocks[at];
         if block.whole || block.symbols.iter().any(|(kept, _)| *kept == number) {
             return;
         }
-        while self.memory + data.len() > MOST_MEMORY && at > 0 {
+        let needed = data.len() + OVERHEAD;
+        while self.memory + needed > self.most_memory && at > 0 {
             self.forget_first();
             at -= 1;
         }
-        if self.memory + data.len() <= MOST_MEMORY {
-            self.blocks[at].symbols.push((number, data.to_vec()));
-            self.memory += data.len();
+        if self.memory + needed <= self.most_memory {
+            let block = &mut self.blocks[at];
+            block.symbols.push((number, data.to_vec()));
+            self.memory += needed;
+            self.changed = Some(block.number);
         }
     }
 
-    /// Data that can be computed now; whether a check failed.
+    /// Data that can be computed since the latest segment came; whether a check failed.
     pub(crate) fn decode(&mut self) -> (Vec<Recovered>, bool) {
-        let (mut recovered, mut failed) = (Vec::new(), false);
-        for block in &mut self.blocks {
-            if block.whole || !block.is_decodable() {
-                continue;
-            }
-            let before = block.memory();
-            match block.decode(self.key) {
-                Some(mut data) => {
-                    recovered.append(&mut data);
-                    block.whole = true;
-                    block.symbols.clear();
-                }
-                None => {
-                    failed = true;
-                    block.drop_repairs();
-                }
-            }
-            self.memory -= before - block.memory();
+        let Some(number) = self.changed.take() else { return (Vec::new(), false) };
+        let changed = self.blocks.iter_mut().rev().find(|block| block.number == number);
+        let Some(block) = changed.filter(|block| !block.whole && block.is_decodable()) else {
+            return (Vec::new(), false);
+        };
+        if let Some(recovered) = block.decode(self.key) {
+            self.memory -= block.memory();
+            (block.whole, block.symbols) = (true, Vec::new());
+            (recovered, false)
+        } else {
+            self.memory -= block.drop_repairs();
+            block.coded = None;
+            (Vec::new(), true)
         }
-        (recovered, failed)
     }
 
     /// Whether the acknowledgement of a segment at `place`, behind a gap whose first byte is `next`, may wait: the gap is in the
@@ -257,7 +283,7 @@ impl Incoming {
     /// As long as what is due of the block takes, at the pace so far.
     fn wait(&mut self, now: Instant) {
         let left = self.blocks.back().map_or(0, Block::left);
-        let wait = self.spacing.saturating_mul(u64::from(left) + 1).max(LEAST_WAIT);
+        let wait = self.spacing.saturating_mul(u64::from(left) + 1).clamp(LEAST_WAIT, MOST_WAIT);
         self.deadline = now.saturating_add(wait);
     }
 
@@ -305,18 +331,19 @@ impl Incoming {
                 self.ended = Some([now, self.ended.map_or(now, |before| before[0])]);
             }
         }
-        let incomplete = |block: &&Block| {
-            let ends_below = block.start.zip(block.coded).is_some_and(|(start, coded)| {
-                let sources = u64::from(block.sources);
-                start + (sources - 1) * coded.symbol_len as u64 + u64::from(coded.tail) <= next
-            });
-            !block.whole && !ends_below && block.known() < u16::from(block.sources)
+        // Of a block without repairs, the next one's start tells where it ends.
+        let follower = |at: usize| self.blocks.iter().skip(at + 1).find_map(|block| block.start);
+        let incomplete = |&(at, block): &(usize, &Block)| {
+            let end = block.coded.map(Coded::end).or_else(|| follower(at));
+            !block.whole && end.is_none_or(|end| end > next) && block.known() < u16::from(block.sources)
         };
         let missing = self
             .blocks
             .iter()
-            .filter(|block| block.ended || block.late || block.coded.is_some())
-            .find(incomplete);
+            .enumerate()
+            .filter(|(_, block)| block.ended || block.late || block.coded.is_some())
+            .find(incomplete)
+            .map(|(_, block)| block);
         let missing = missing.map_or((0, 0), |block| {
             (block.number, u16::from(block.sources).saturating_sub(block.known()) as u8)
         });
@@ -326,13 +353,23 @@ impl Incoming {
 }
 
 impl Block {
+    /// A segment of it came.
+    fn note(&mut self, place: Place) {
+        let bit = (usize::from(place.number) / 64, 1_u64 << (place.number % 64));
+        let first = self.came[bit.0] & bit.1 == 0;
+        self.came[bit.0] |= bit.1;
+        // A forger may use all 256 numbers.
+        self.arrived = self.arrived.saturating_add(u8::from(first && !place.again && !self.ended));
+        self.reached = self.reached.max(u16::from(place.number) + 1);
+    }
+
     /// Different segments that are at hand.
     fn known(&self) -> u16 {
         self.symbols.len() as u16
     }
 
     fn memory(&self) -> usize {
-        self.symbols.iter().map(|(_, data)| data.len()).sum()
+        self.symbols.iter().map(|(_, data)| data.len() + OVERHEAD).sum()
     }
 
     /// Packets that are still to come of what was planned.
@@ -349,7 +386,7 @@ impl Block {
     fn is_decodable(&self) -> bool {
         let sources = usize::from(self.sources);
         let whole = self.came_of_sources() == sources;
-        whole || (self.coded.is_some() && self.start.is_some() && self.symbols.len() >= sources)
+        whole || (self.coded.is_some() && self.symbols.len() >= sources)
     }
 
     /// Sources at hand.
@@ -357,10 +394,12 @@ impl Block {
         self.symbols.iter().filter(|(number, _)| *number < self.sources).count()
     }
 
-    fn drop_repairs(&mut self) {
+    /// How many bytes that freed.
+    fn drop_repairs(&mut self) -> usize {
+        let before = self.memory();
         let sources = self.sources;
         self.symbols.retain(|(number, _)| *number < sources);
-        self.coded = None;
+        before - self.memory()
     }
 
     /// The sources that are missing; none if the check fails.
@@ -369,14 +408,15 @@ impl Block {
         if self.came_of_sources() == usize::from(sources) {
             return Some(Vec::new());
         }
-        let (coded, start) = (self.coded?, self.start?);
+        let coded = self.coded?;
         self.symbols.sort_unstable_by_key(|(number, _)| *number);
-        self.symbols
-            .retain(|(number, data)| *number >= sources || data.len() == coded.len_of(*number, sources));
-        if self.symbols.len() < usize::from(sources) {
+        // They stay, even so: it may be the repairs that are wrong.
+        let fits =
+            |(number, data): &&(u8, Vec<u8>)| *number >= sources || data.len() == coded.len_of(*number);
+        let known: Vec<_> = self.symbols.iter().filter(fits).take(sources.into()).collect();
+        if known.len() < usize::from(sources) {
             return None;
         }
-        let known = &self.symbols[..usize::from(sources)];
         let numbers: Vec<u8> = known.iter().map(|(number, _)| *number).collect();
         let missing: Vec<u8> = (0..sources).filter(|number| !numbers.contains(number)).collect();
         let mut sums = vec![vec![0; coded.symbol_len]; missing.len()];
@@ -388,21 +428,28 @@ impl Block {
                 Some((_, data)) => data,
                 None => found.next()?.1,
             };
-            whole.extend_from_slice(&data[..coded.len_of(number, sources)]);
+            whole.extend_from_slice(&data[..coded.len_of(number)]);
         }
         let offset = |number: u8| usize::from(number) * coded.symbol_len;
         let piece = |number: &u8| {
             let at = offset(*number);
-            (start + at as u64, whole[at..at + coded.len_of(*number, sources)].to_vec())
+            (coded.start + at as u64, whole[at..at + coded.len_of(*number)].to_vec())
         };
-        (key.check(&whole) == coded.check).then(|| missing.iter().map(piece).collect())
+        let is_right = key.check(coded.start, sources, &whole) == coded.check;
+        is_right.then(|| missing.iter().map(piece).collect())
     }
 }
 
 impl Coded {
     /// Bytes of data of a source.
-    const fn len_of(&self, number: u8, sources: u8) -> usize {
-        if number + 1 == sources { self.tail as usize } else { self.symbol_len }
+    const fn len_of(&self, number: u8) -> usize {
+        if number + 1 == self.sources { self.tail as usize } else { self.symbol_len }
+    }
+
+    /// The offset behind its block.
+    fn end(self) -> u64 {
+        let whole = u64::from(self.sources - 1) * self.symbol_len as u64;
+        self.start.saturating_add(whole + u64::from(self.tail))
     }
 }
 
@@ -410,7 +457,11 @@ impl Coded {
 const MOST_BLOCKS: usize = 16;
 /// Bytes of segments that are kept to compute others from.
 const MOST_MEMORY: usize = 1 << 20;
+/// Bytes that a segment which is kept takes besides its data.
+const OVERHEAD: usize = size_of::<(u8, Vec<u8>)>();
 /// The paper lacks this timer; far below the least retransmission time-out.
 const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// However slowly packets come: no later than half the least retransmission time-out of the RFCs.
+const MOST_WAIT: Duration = Duration::from_millis(500);
 /// A longer gap between packets is a pause.
 const MOST_SPACING: Duration = Duration::from_millis(200);

@@ -35,6 +35,8 @@ struct Block {
     ready: VecDeque<Vec<u8>>,
     /// Its data that were acknowledged and left the buffer.
     kept: Vec<u8>,
+    /// It is not repaired: its data are gone, or its segments are too large for the path.
+    given_up: bool,
 }
 
 /// Why a repair goes out.
@@ -88,6 +90,8 @@ pub(crate) struct Outgoing {
     /// Those not wholly acknowledged, oldest first.
     blocks: VecDeque<Block>,
     next_number: u8,
+    /// The last block that was counted.
+    counted: Option<u8>,
     in_flight: VecDeque<InFlight>,
     bytes_in_flight: u64,
     /// Repairs due for the oldest block, whatever the window.
@@ -99,6 +103,10 @@ pub(crate) struct Outgoing {
     /// When the silence has lasted too long, and how often it has since anything was heard.
     probe_at: Instant,
     probes: u32,
+    /// Blocks acknowledged since the receiver last reported.
+    silent: u32,
+    /// Bytes that it may take to keep data of.
+    allowance: usize,
 }
 
 impl Outgoing {
@@ -110,6 +118,7 @@ impl Outgoing {
             estimate: Estimate::new(config.estimator),
             blocks: VecDeque::new(),
             next_number: 0,
+            counted: None,
             in_flight: VecDeque::new(),
             bytes_in_flight: 0,
             due: 0,
@@ -117,7 +126,42 @@ impl Outgoing {
             missing: 0,
             probe_at: Instant::MAX,
             probes: 0,
+            silent: 0,
+            allowance: usize::MAX,
         }
+    }
+
+    /// Whether the stream is cut into blocks.
+    pub(crate) const fn cuts(&self) -> bool {
+        self.config.codes() || self.config.adaptive_mss
+    }
+
+    /// Whether it repairs: not if nobody understands it.
+    pub(crate) const fn codes(&self) -> bool {
+        self.config.codes()
+    }
+
+    /// Bytes of data of the largest segment.
+    pub(crate) const fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// Bytes of data that it keeps.
+    pub(crate) fn memory(&self) -> usize {
+        let of = |block: &Block| block.kept.capacity() + block.ready.iter().map(Vec::len).sum::<usize>();
+        self.blocks.iter().map(of).sum()
+    }
+
+    /// It may grow by so many bytes.
+    pub(super) const fn set_allowance(&mut self, bytes: usize) {
+        self.allowance = bytes;
+    }
+
+    /// The connection is over.
+    pub(super) fn rest(&mut self) {
+        self.blocks = VecDeque::new();
+        self.leave_flight(|_| true);
+        (self.due, self.missing, self.probe_at) = (0, 0, Instant::MAX);
     }
 
     /// Bytes of repairs that may be in the network.
@@ -125,9 +169,13 @@ impl Outgoing {
         self.bytes_in_flight
     }
 
-    /// Packets are known to pass no larger than those with so many bytes of data.
+    /// Packets are known to pass no larger than those with so many bytes of data: repairs of larger ones do not.
     pub(crate) fn set_most(&mut self, most: u32) {
         self.most = self.most.min(most);
+        for block in self.blocks.iter_mut().filter(|block| block.symbol_len() > most) {
+            Self::skip_repairs(block, &mut self.unreported);
+            block.give_up();
+        }
     }
 
     /// Whether repairs wait to be sent.
@@ -168,8 +216,15 @@ impl Outgoing {
             check: 0,
             ready: VecDeque::new(),
             kept: Vec::new(),
+            given_up: false,
         });
         Some(mss)
+    }
+
+    /// Whether the last block has a number that no block had before it.
+    pub(crate) fn begins_anew(&mut self) -> bool {
+        let last = self.blocks.back().map(|block| block.number);
+        last != core::mem::replace(&mut self.counted, last)
     }
 
     /// A segment with `len` new bytes at `start` goes out; where it is in its block.
@@ -214,16 +269,24 @@ impl Outgoing {
     /// The last block ends, if it has begun.
     fn close(&mut self, una: u64, buffer: &SendBuffer) {
         let rate = self.estimate.rate();
-        let (key, proactive) = (self.key, self.config.proactive);
+        let (key, config, room) = (self.key, self.config, self.allowance);
         let Some(block) = self.blocks.back_mut().filter(|it| !it.closed && it.sent > 0) else { return };
         if block.sent < block.sources {
             // There is less to protect than was planned.
             block.repairs = block.repairs.min(plan::least_repairs(rate).max(block.sent.into()) as u8);
         }
         (block.sources, block.closed) = (block.sent, true);
+        if !config.codes() {
+            return;
+        }
+        if block.given_up {
+            self.unreported.push_back((block.number, block.sources.into()));
+            return;
+        }
         let whole = block.whole(una, buffer);
-        block.check = key.check(&whole);
-        let count = if proactive { block.repairs.into() } else { 0 };
+        block.check = key.check(block.start, block.sources, &whole);
+        let most = room / block.symbol_len() as usize;
+        let count = if config.proactive { usize::from(block.repairs).min(most) as u16 } else { 0 };
         block.ready = block.encode(&whole, 0..count).into();
         self.unreported.push_back((block.number, u16::from(block.sources) + count));
         if self.unreported.len() > MOST_BLOCKS {
@@ -274,7 +337,12 @@ impl Outgoing {
         {
             let from = block.start.max(una);
             let upto = ack.min(block.end);
-            if from < upto {
+            let len = upto.saturating_sub(from) as usize;
+            if len > self.allowance {
+                // There is no memory to repair it from.
+                block.give_up();
+            } else if from < upto && !block.given_up && self.config.codes() {
+                block.kept.reserve_exact(len);
                 buffer.read((from - una) as usize, (upto - from) as usize, |piece| {
                     block.kept.extend_from_slice(piece);
                 });
@@ -288,6 +356,21 @@ impl Outgoing {
         while let Some(front) = self.blocks.pop_front_if(|front| front.closed && front.end <= ack) {
             self.due = 0;
             Self::skip_repairs(&front, &mut self.unreported);
+            self.silent += u32::from(self.unreported.iter().any(|it| it.0 == front.number));
+        }
+    }
+
+    /// Blocks have been acknowledged for long, and the receiver says nothing of them: it does not know the options, or somebody between
+    /// takes them away.
+    pub(crate) fn stop_if_unheard(&mut self) {
+        if self.silent < DEAF_AFTER || !self.codes() {
+            return;
+        }
+        (self.config.proactive, self.config.reactive) = (false, false);
+        (self.due, self.missing, self.probe_at) = (0, 0, Instant::MAX);
+        self.unreported.clear();
+        for block in &mut self.blocks {
+            block.give_up();
         }
     }
 
@@ -319,7 +402,7 @@ impl Outgoing {
         self.close(una, buffer);
         self.leave_flight(|_| true);
         self.due = 0;
-        if self.persists() {
+        if self.persists() && self.blocks.front().is_some_and(Block::can_repair) {
             self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
         }
         for block in &mut self.blocks {
@@ -331,7 +414,8 @@ impl Outgoing {
     /// A duplicate acknowledgement came: the oldest block lacks something.
     pub(crate) fn on_duplicate(&mut self, una: u64) {
         let rate = self.estimate.rate();
-        let Some(front) = self.blocks.front().filter(|block| block.closed && block.end > una) else { return };
+        let lacks = |block: &&Block| block.closed && block.end > una && block.can_repair();
+        let Some(front) = self.blocks.front().filter(lacks) else { return };
         if !self.config.reactive || self.persists() {
             return;
         }
@@ -343,6 +427,7 @@ impl Outgoing {
 
     /// What the receiver says of blocks.
     pub(crate) fn on_report(&mut self, report: &Report) {
+        self.silent = 0;
         for (number, arrived) in report.ended.iter().rev() {
             if let Some(at) = self.unreported.iter().position(|(unreported, _)| unreported == number) {
                 let sent = self.unreported[at].1;
@@ -365,7 +450,8 @@ impl Outgoing {
 
     /// The oldest block lacks something: as many repairs as make it whole with a high probability, less those under way.
     fn answer(&mut self) {
-        let Some(front) = self.blocks.front().filter(|it| it.closed && it.ready.is_empty()) else { return };
+        let lacks = |it: &&Block| it.closed && it.ready.is_empty() && it.can_repair();
+        let Some(front) = self.blocks.front().filter(lacks) else { return };
         let under_way = self.in_flight.iter().filter(|it| it.reactive && it.end == front.end).count() as u32;
         self.due = plan::enough(self.missing, self.estimate.rate()).saturating_sub(under_way);
     }
@@ -386,7 +472,7 @@ impl Outgoing {
             return;
         }
         self.probes = if heard { 0 } else { self.probes };
-        self.probe_at = match self.blocks.front() {
+        self.probe_at = match self.blocks.front().filter(|front| front.sent > 0) {
             Some(_) => now.saturating_add(srtt.saturating_mul(2 << self.probes).max(LEAST_PROBE)),
             None => Instant::MAX,
         };
@@ -403,6 +489,9 @@ impl Outgoing {
         self.probe_at = Instant::MAX;
         self.probes += 1;
         self.leave_flight(|repair| repair.sent_at < now);
+        if !self.blocks.front().is_some_and(|front| front.closed && front.can_repair()) {
+            return;
+        }
         self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
         if self.probes < MOST_PROBES {
             self.restart_probe(now, srtt, false);
@@ -418,7 +507,13 @@ impl Block {
 
     /// Whether there are numbers for more repairs.
     fn can_repair(&self) -> bool {
-        usize::from(self.sources) + usize::from(self.repaired) < reed_solomon::MAX_FRAMES
+        !self.given_up && usize::from(self.sources) + usize::from(self.repaired) < reed_solomon::MAX_FRAMES
+    }
+
+    /// There will be no more repairs of it.
+    fn give_up(&mut self) {
+        self.given_up = true;
+        (self.ready, self.kept) = (VecDeque::new(), Vec::new());
     }
 
     /// Its next repair, with these data.
@@ -475,5 +570,7 @@ const LEAST_PROBE: Duration = Duration::from_millis(10);
 const MOST_PROBES: u32 = 3;
 /// Repairs after a silence at most: those of an initial window (RFC 6928).
 const MOST_PROBED: u32 = 10;
+/// Blocks acknowledged without a word of the receiver's, whose every acknowledgement should have one.
+const DEAF_AFTER: u32 = 32;
 /// Unacknowledged blocks: their numbers wrap at 256, and both ends have to tell old from new.
 const MOST_BLOCKS: usize = 64;

@@ -70,6 +70,8 @@ pub struct End {
 
 /// Says whether to drop: (sender, packet, its count among the sender's packets).
 pub type DropIf = Box<dyn FnMut(usize, &[u8], u64) -> bool>;
+/// What becomes of a packet on its way: (sender, packet) to what arrives in its place.
+pub type Alter = Box<dyn FnMut(usize, Vec<u8>) -> Vec<Vec<u8>>>;
 /// A packet on its way: arrival, order among equals, receiver, bytes.
 type Flying = (Instant, u64, usize, Vec<u8>);
 
@@ -80,6 +82,8 @@ pub struct Pair {
     pub path: Path,
     pub rng: Rng,
     pub drop_if: DropIf,
+    /// Somebody on the path.
+    pub alter: Option<Alter>,
     sent: [u64; 2],
     wire: BinaryHeap<Reverse<Flying>>,
     sequence: u64,
@@ -115,6 +119,7 @@ impl Pair {
             path,
             rng: Rng::named(seed, "path"),
             drop_if: Box::new(|_, _, _| false),
+            alter: None,
             sent: [0; 2],
             wire: BinaryHeap::new(),
             sequence: 0,
@@ -240,10 +245,22 @@ impl Pair {
         self.mark(&mut bytes);
         for _ in 0..copies {
             let jitter = Duration::from_nanos(self.rng.below(self.path.jitter.as_nanos() + 1));
-            self.sequence += 1;
             let at = leaves + self.path.latency + jitter;
-            self.wire.push(Reverse((at, self.sequence, 1 - side, bytes.clone())));
+            let arriving = match &mut self.alter {
+                Some(alter) => alter(side, bytes.clone()),
+                None => vec![bytes.clone()],
+            };
+            for bytes in arriving {
+                self.sequence += 1;
+                self.wire.push(Reverse((at, self.sequence, 1 - side, bytes)));
+            }
         }
+    }
+
+    /// A packet that neither host has sent comes to one.
+    pub fn inject(&mut self, side: usize, packet: &[u8]) {
+        let _ = self.hosts[side].handle_packet(self.now, packet);
+        self.drain();
     }
 
     fn mark(&mut self, packet: &mut [u8]) {
