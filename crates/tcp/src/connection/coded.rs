@@ -45,6 +45,16 @@ impl Connection {
         self.fec = Some(Box::new(Fec::new(&config, self.sender.mss, numbers)));
     }
 
+    /// The initial sequence number, and perhaps what is offered, is another one's: before the SYN or SYN-ACK is sent.
+    pub(super) fn agree_again_on_code(&mut self) {
+        let coded = self.negotiated.coded;
+        self.negotiated.coded &= self.negotiated.sack;
+        if self.fec.take().is_some() {
+            self.sender.mss += if coded { REPAIR_LEN as u32 } else { 0 };
+            self.agree_on_code();
+        }
+    }
+
     /// Whether data and acknowledgements carry the code's options.
     pub(super) const fn codes(&self) -> bool {
         self.negotiated.coded
