@@ -67,3 +67,51 @@ fn pages_load_faster() {
         );
     }
 }
+
+/// A satellite that loses a fifth of all packets each way, and nothing below TCP that repairs them.
+const LOSSY: &str = r#"
+name = "lossy"
+duration = "30 min"
+seed = 1
+tcp.preset = "linux"
+link.lan = { ends = ["server", "hub"], channel = { rate = "1 Gbit/s", delay = "1 ms" } }
+link.home = { ends = ["terminal", "client"], channel = { rate = "1 Gbit/s", delay = "1 ms" } }
+[link.satellite]
+ends = ["hub", "terminal"]
+protocol = "plain"
+channel = { rate = "10 Mbit/s", delay = "300 ms", errors = { erasure = { probability = 0.2 } } }
+# Times of a gateway with this round trip.
+queue = { fq-codel = { interval = "1800 ms" } }
+[traffic.file.bulk]
+from = "server"
+to = "client"
+size = "40 MB"
+"#;
+
+/// Loss-Tolerant TCP between the proxies: at least half of what the channel lets through, both ways; CUBIC end to end, a hundredth.
+#[test]
+fn a_coded_proxy_pair_crosses_a_lossy_satellite() {
+    let coded = "link.satellite.pep.link.preset=\"proxy-link-lossy\"";
+    for ends in [["server", "client"], ["client", "server"]] {
+        let (from, to) =
+            (format!("traffic.file.bulk.from={:?}", ends[0]), format!("traffic.file.bulk.to={:?}", ends[1]));
+        let goodput = |more: &[&str]| {
+            let (_, run) = runs(LOSSY, &[&[from.as_str(), to.as_str()], more].concat()).remove(0);
+            assert!(run.intact, "{ends:?}");
+            (run.complete, run.goodput_bps)
+        };
+        let (complete, bps) = goodput(&[coded]);
+        assert!(complete && bps > 0.5 * 0.8 * 10e6, "{ends:?}: {bps:.0} bit/s");
+        let (_, plain) = goodput(&["duration=\"120 s\""]);
+        assert!(plain < bps / 50.0, "{ends:?}: {plain:.0} bit/s end to end, {bps:.0} split");
+    }
+}
+
+/// What is acknowledged end to end is coded as well: the numbers that the proxies took over from the hosts are those of the checks.
+#[test]
+fn a_coded_pair_may_acknowledge_end_to_end() {
+    let coded = "link.satellite.pep={ ack = \"end-to-end\", link = { preset = \"proxy-link-lossy\" } }";
+    let (_, run) = runs(LOSSY, &[coded, "traffic.file.bulk.size=\"4 MB\""]).remove(0);
+    assert!(run.complete && run.intact);
+    assert!(run.goodput_bps > 400e3, "{:.0} bit/s", run.goodput_bps);
+}

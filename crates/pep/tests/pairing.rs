@@ -5,11 +5,13 @@ mod chain;
 use std::collections::BTreeMap;
 
 use base::wire::ip;
+use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{Flags, Options, Repr, View};
 use base::{Duration, Rng, SeqNum};
 use chain::packets::{NOW, header, plain_syn, segment, sent, syn};
 use chain::{CLIENT, SERVER};
 use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
+use tcp::TcpConfig;
 
 fn proxy(config: Config, peer: Peer) -> Proxy {
     let mut proxy = Proxy::new(config, &mut Rng::named(1, "proxy"));
@@ -209,5 +211,41 @@ fn segment_sizes_are_handed_on() {
         let mut back = sent(&mut far, Side::Link).remove(0);
         assert_eq!(near.handle_packet(NOW, Side::Link, &mut back), Verdict::Taken);
         assert_eq!(options(&sent(&mut near, Side::Lan)[0]).mss, Some(1200), "{far_peer:?}");
+    }
+}
+
+/// On a link that loses packets the answer may be lost. What it agreed on is in use by then, and said again: the code, and marks.
+#[test]
+fn an_answer_that_goes_again_agrees_to_the_same() {
+    let lossy = TcpConfig::preset("proxy-link-lossy").unwrap();
+    let mut far = proxy(Config { link: lossy, ..Config::default() }, Peer::Known);
+    let offer =
+        Options { sack_permitted: true, coding: Coding { offered: true, ..Coding::default() }, ..masked() };
+    let flags = Flags::SYN | Flags::ECE | Flags::CWR;
+    let repr = Repr { options: offer, ..header((4000, 80), SeqNum(9), SeqNum(0), flags) };
+    let call = segment((CLIENT, SERVER), &repr, &[]);
+    assert_eq!(far.handle_packet(NOW, Side::Link, &mut call.clone()), Verdict::Taken);
+    let asked = sent(&mut far, Side::Lan).remove(0);
+    let view = ip::View::parse(&asked).unwrap();
+    let number = View::parse(view.payload()).unwrap().seq() + 1;
+    let answer = Repr {
+        options: Options { mss: Some(1460), ..Options::default() },
+        ..header((80, 4000), SeqNum(7), number, Flags::SYN | Flags::ACK)
+    };
+    let mut answer = segment((SERVER, CLIENT), &answer, &[]);
+    assert_eq!(far.handle_packet(NOW, Side::Lan, &mut answer), Verdict::Taken);
+    let mut said = vec![sent(&mut far, Side::Link).remove(0)];
+    let mut now = NOW;
+    for _ in 0..5 {
+        now = now + Duration::from_secs(60);
+        far.handle_timeout(now);
+        said.extend(far.poll_transmit(now, Side::Link));
+    }
+    assert_eq!(said.len(), 6);
+    for packet in said {
+        let view = ip::View::parse(&packet).unwrap();
+        let flags = View::parse(view.payload()).unwrap().flags();
+        assert_eq!(flags, Flags::SYN | Flags::ACK | Flags::ECE);
+        assert!(options(&packet).coding.offered);
     }
 }

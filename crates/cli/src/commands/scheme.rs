@@ -1,6 +1,6 @@
 //! What may be between the hosts of a testbed that a benchmark builds.
 
-use base::config::ConfigError;
+use base::config::{self, ConfigError};
 use field::testbed;
 use gateway::config::{Link, PositiveRate};
 
@@ -13,6 +13,7 @@ pub(crate) enum Scheme {
     Wide,
     Slacp,
     PlainPep,
+    PlainLt,
     WidePep,
     SlacpPep,
     WidePepEndToEnd,
@@ -30,6 +31,7 @@ impl Scheme {
             Self::Wide => "wide",
             Self::Slacp => "slacp",
             Self::PlainPep => "plain-pep",
+            Self::PlainLt => "plain-lt",
             Self::WidePep => "wide-pep",
             Self::SlacpPep => "slacp-pep",
             Self::WidePepEndToEnd => "wide-pep-end-to-end",
@@ -38,12 +40,13 @@ impl Scheme {
 
     /// The `[pep]` of both gateways.
     pub(crate) fn pep(self) -> Option<pep::Config> {
-        let ack = match self {
+        let text = match self {
             Self::None | Self::Plain | Self::Thesis | Self::Wide | Self::Slacp => return None,
-            Self::PlainPep | Self::WidePep | Self::SlacpPep => pep::Acknowledgement::Local,
-            Self::WidePepEndToEnd => pep::Acknowledgement::EndToEnd,
+            Self::PlainPep | Self::WidePep | Self::SlacpPep => "",
+            Self::PlainLt => "link.preset = \"proxy-link-lossy\"",
+            Self::WidePepEndToEnd => "ack = \"end-to-end\"",
         };
-        Some(pep::Config { ack, ..pep::Config::default() })
+        Some(config::parse("the gateways' proxy", text).unwrap_or_else(|error| unreachable!("{error}")))
     }
 
     /// The `[link]` of both gateways.
@@ -51,6 +54,8 @@ impl Scheme {
         match self {
             Self::None => None,
             Self::Plain | Self::PlainPep => Some("protocol = \"plain\"\n"),
+            // Marks are what the coded TCP takes for congestion.
+            Self::PlainLt => Some("protocol = \"plain\"\nqueue = { fq-codel = {} }\n"),
             Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
             Self::Wide | Self::WidePep | Self::WidePepEndToEnd => {
                 Some("protocol = { cotmll = { sequence = \"wide\" } }\n")

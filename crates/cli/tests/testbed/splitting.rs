@@ -277,3 +277,39 @@ fn a_proxy_needs_no_gateway() {
     proxy.wait().unwrap();
     fs::remove_file(&file).unwrap();
 }
+
+/// A fifth of all packets is lost each way and nothing below repairs them: the proxies' coded TCP brings a download whole, at a rate
+/// that the hosts' own TCP is far from.
+#[test]
+fn a_coded_pair_crosses_a_lossy_line() {
+    if missing("a_coded_pair_crosses_a_lossy_line") {
+        return;
+    }
+    let files = [
+        ("pep", "link = { preset = \"proxy-link-lossy\" }\n"),
+        ("link", "protocol = \"plain\"\nqueue = { fq-codel = {} }\n"),
+    ]
+    .map(|(table, text)| {
+        let path = std::env::temp_dir().join(format!("longhaul-{}-lossy-{table}.toml", std::process::id()));
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let channel = ["--rate", "5 Mbit/s", "--delay", "150 ms", "--errors", "erasure={probability=0.2}"]
+        .map(str::to_owned);
+    let link = ["--link-config", &files[1]];
+    for (label, pep, limit) in [("coded", &["--pep-config", files[0].as_str()][..], 100), ("plain", &[], 30)]
+    {
+        let testbed = Testbed::up(label, &[&link, pep].concat(), &channel);
+        let server = testbed.serve(3 << 20);
+        if pep.is_empty() {
+            assert_eq!(testbed.download_within(&server, limit), None);
+            continue;
+        }
+        testbed.wait_until("the proxies know each other", 60, || {
+            ["gw1", "gw2"].iter().all(|room| testbed.status(room)["pep"]["peer"] == true)
+        });
+        testbed.download_within(&server, limit).expect("3 MB arrive in time");
+        assert!(split(&testbed, "gw1") > 0 && split(&testbed, "gw2") > 0);
+    }
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+}

@@ -19,6 +19,7 @@ pub const DIALECT: Dialect = Dialect {
         ("lt-tcp-plus", include_str!("../../presets/lt-tcp-plus.toml")),
         ("proxy-lan", include_str!("../../presets/proxy-lan.toml")),
         ("proxy-link", include_str!("../../presets/proxy-link.toml")),
+        ("proxy-link-lossy", include_str!("../../presets/proxy-link-lossy.toml")),
     ],
     tables: &[
         ("fec", None),
@@ -178,6 +179,20 @@ mod tests {
         assert_eq!(config.window.receive_buffer.0, 65_535);
     }
 
+    /// Loss-Tolerant TCP as `lt-tcp-plus` codes, in the windows of `proxy-link`.
+    #[test]
+    fn the_lossy_links_proxy_is_a_proxy_that_codes() {
+        let lossy = preset("proxy-link-lossy");
+        assert_eq!((lossy.fec, lossy.ecn), (preset("lt-tcp-plus").fec, preset("lt-tcp-plus").ecn));
+        let rest = lossy.with(|it| {
+            it.fec = preset("proxy-link").fec;
+            it.ecn = crate::config::EcnUse::Off;
+            it.congestion = Congestion::Link;
+            it.acknowledgements.delay = DelayedAcks::On;
+        });
+        assert_eq!(rest, preset("proxy-link"));
+    }
+
     #[test]
     fn own_keys_go_before_the_presets() {
         let text = "congestion = \"reno\"\nrecovery = \"fack\"\npreset = \"linux\"\nrto.min = \"1 s\"";
@@ -199,7 +214,7 @@ mod tests {
                 "preset = \"solaris\"",
                 "t:1: preset = \"solaris\": no preset \"solaris\"; allowed are \"reference\", \"enhanced\", \
                  \"enhanced-cbi\", \"enhanced-no-daass\", \"linux-2.4\", \"linux\", \"rfc\", \
-                 \"lt-tcp\", \"lt-tcp-plus\", \"proxy-lan\", \"proxy-link\"",
+                 \"lt-tcp\", \"lt-tcp-plus\", \"proxy-lan\", \"proxy-link\", \"proxy-link-lossy\"",
             ),
             ("preset = \"linux\"\nmss = 10", "t:2: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
         ] {

@@ -45,10 +45,12 @@ impl Connection {
         self.fec = Some(Box::new(Fec::new(&config, self.sender.mss, numbers)));
     }
 
-    /// Neither does what this now resembles, whose numbers the check would be of.
-    pub(super) fn forget_code(&mut self) {
-        if core::mem::take(&mut self.negotiated.coded) && self.fec.take().is_some() {
-            self.sender.mss += REPAIR_LEN as u32;
+    /// The initial sequence number, and perhaps what is offered, is another one's: before the SYN or SYN-ACK is sent.
+    pub(super) fn agree_again_on_code(&mut self) {
+        let coded = self.negotiated.coded;
+        self.negotiated.coded &= self.negotiated.sack;
+        if self.fec.take().is_some() {
+            self.sender.mss += if coded { REPAIR_LEN as u32 } else { 0 };
             self.agree_on_code();
         }
     }

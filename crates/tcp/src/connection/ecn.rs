@@ -83,8 +83,10 @@ impl Connection {
     /// some: somebody on the path may drop those (RFC 3168, 6.1.1.1).
     pub(super) fn syn_ecn_flags(&self) -> Flags {
         match self.state {
-            State::SynReceived if self.marking.echoes => Flags::ECE,
             State::SynSent if self.config.ecn.asks() && self.asks_still() => Flags::ECE | Flags::CWR,
+            State::SynSent => Flags(0),
+            // Between proxies, the connection may be established when its SYN-ACK goes out again.
+            _ if self.marking.echoes => Flags::ECE,
             _ => Flags(0),
         }
     }

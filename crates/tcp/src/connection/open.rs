@@ -133,6 +133,13 @@ impl Connection {
         self.sender.join(now, &self.config, self.remote.ip, ensemble);
     }
 
+    /// Whether the SYN or SYN-ACK that is sent now offers a code. One that was not answered is sent again without it, after some; but data
+    /// between proxies may already be coded.
+    fn offers_code(&self) -> bool {
+        let is_used = self.passive && self.negotiated.paired;
+        self.negotiated.coded && (is_used || self.sender.retries <= LOST_SYNS)
+    }
+
     /// Takes the peer's SYN: its numbering and what it offers.
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
         self.receiver.on_syn(syn.seq);
@@ -181,10 +188,7 @@ impl Connection {
             sack_permitted: self.negotiated.sack,
             // Somebody between may drop what it does not know.
             proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
-            coding: Coding {
-                offered: self.negotiated.coded && self.sender.retries <= LOST_SYNS,
-                ..Coding::default()
-            },
+            coding: Coding { offered: self.offers_code(), ..Coding::default() },
             ..Options::default()
         };
         let early = self.early_data();

@@ -158,7 +158,7 @@ impl Connection {
         if !self.negotiated.scaling {
             (self.receiver.window_shift, self.sender.window_shift) = (0, 0);
         }
-        self.forget_code();
+        self.agree_again_on_code();
     }
 
     /// The SYN-ACK has come: it is acknowledged, or waits until the end has acknowledged its own.
