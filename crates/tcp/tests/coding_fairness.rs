@@ -36,12 +36,15 @@ fn reno_keeps_half_where_nothing_marks() {
     let mut failed = Vec::new();
     for (queue, name) in [(PRODUCT, "one product"), (PRODUCT / 4, "a quarter")] {
         for each in [1, 2, 4] {
-            let among: f64 = (1..=3).map(|seed| halves(queue, &reno(), &reno(), (each, seed))[1]).sum::<f64>() / 3.0;
+            let among: f64 =
+                (1..=3).map(|seed| halves(queue, &reno(), &reno(), (each, seed))[1]).sum::<f64>() / 3.0;
             for preset in ["lt-tcp", "lt-tcp-plus"] {
                 let lt = TcpConfig::preset(preset).unwrap();
                 let runs = (1..=3).map(|seed| halves(queue, &lt, &reno(), (each, seed)));
                 let [lt, reno] = runs.fold([0.0; 2], |sum, it| [sum[0] + it[0] / 3.0, sum[1] + it[1] / 3.0]);
-                println!("{name}, {each} of each: {preset} {lt:.2}, Reno {reno:.2}, Reno beside Reno {among:.2} Mbit/s");
+                println!(
+                    "{name}, {each} of each: {preset} {lt:.2}, Reno {reno:.2}, Reno beside Reno {among:.2} Mbit/s"
+                );
                 if reno < among / 2.0 || lt < among / 10.0 {
                     failed.push((name, each, preset));
                 }
