@@ -52,7 +52,9 @@ impl Shared {
         let mut rng = Rng::named(seed, "line");
         let flow = |(at, config): (usize, &&TcpConfig)| {
             let address = |end: u8| IpAddr::from([10, at as u8, 0, end]);
-            let host = |end: u8| Host::new(address(end), Rng::named(seed * 1000 + at as u64, &format!("host {end}")));
+            let host = |end: u8| {
+                Host::new(address(end), Rng::named(seed * 1000 + at as u64, &format!("host {end}")))
+            };
             let mut hosts = [host(1), host(2)];
             hosts[1].listen(PORT, config).unwrap();
             let begins = Instant::ZERO + Duration::from_millis(rng.below(2000));
@@ -84,7 +86,11 @@ impl Shared {
         let before: Vec<u64> = self.flows.iter().map(|flow| flow.received).collect();
         self.run(Instant::ZERO + to);
         let secs = to.saturating_sub(from).as_secs_f64();
-        self.flows.iter().zip(before).map(|(flow, before)| (flow.received - before) as f64 * 8.0 / secs).collect()
+        self.flows
+            .iter()
+            .zip(before)
+            .map(|(flow, before)| (flow.received - before) as f64 * 8.0 / secs)
+            .collect()
     }
 
     fn run(&mut self, end: Instant) {
