@@ -465,3 +465,6 @@ const LEAST_WAIT: Duration = Duration::from_millis(10);
 const MOST_WAIT: Duration = Duration::from_millis(500);
 /// A longer gap between packets is a pause.
 const MOST_SPACING: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests;

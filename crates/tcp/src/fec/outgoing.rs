@@ -574,3 +574,6 @@ const MOST_PROBED: u32 = 10;
 const DEAF_AFTER: u32 = 32;
 /// Unacknowledged blocks: their numbers wrap at 256, and both ends have to tell old from new.
 const MOST_BLOCKS: usize = 64;
+
+#[cfg(test)]
+mod tests;
