@@ -149,9 +149,25 @@ impl Link {
     /// # Errors
     /// What is wrong, where, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse_with(file, text, |link, places| link.check(places).and_then(|()| link.check_rate(places)))
+    }
+
+    /// The same of a link whose rate is said elsewhere, and set before the link is used.
+    ///
+    /// # Errors
+    /// As [`Link::parse`], but for queues that need a rate.
+    pub fn parse_without_rate(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse_with(file, text, Self::check)
+    }
+
+    fn parse_with(
+        file: &str,
+        text: &str,
+        check: impl FnOnce(&Self, &LinkPlaces) -> Result<(), Complaint>,
+    ) -> Result<Self, ConfigError> {
         let link: Self = base::config::parse(file, text)?;
         let places: LinkPlaces = base::config::parse(file, text)?;
-        link.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
+        check(&link, &places).map_err(|complaint| complaint.in_file(file, text))?;
         Ok(link)
     }
 
@@ -163,6 +179,10 @@ impl Link {
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
+        Ok(())
+    }
+
+    fn check_rate(&self, places: &LinkPlaces) -> Result<(), Complaint> {
         if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate.is_none() {
             let message = "a queue with a time, or red, and no rate for the link; allowed are packets and bytes, or a rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
@@ -257,6 +277,7 @@ impl Config {
     /// What no value can know by itself.
     fn check(&self, places: &Places) -> Result<(), Complaint> {
         self.link.check(&places.link)?;
+        self.link.check_rate(&places.link)?;
         let mtu = self.tun.mtu.0;
         let prefixes = self.tun.addresses.iter().chain(&self.tun.routes);
         let prefix_places = places.tun.addresses.iter().chain(&places.tun.routes);

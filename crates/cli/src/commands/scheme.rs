@@ -66,7 +66,8 @@ impl Scheme {
 
     /// The gateways' link at this rate both ways; `None` without gateways.
     pub(crate) fn link(self, rate: PositiveRate) -> Result<Option<testbed::Link>, ConfigError> {
-        let config = self.link_table().map(|text| Link::parse("the gateways' link", text)).transpose()?;
+        let config =
+            self.link_table().map(|text| Link::parse_without_rate("the gateways' link", text)).transpose()?;
         Ok(config.map(|config| testbed::Link { config, up: rate, down: rate }))
     }
 }

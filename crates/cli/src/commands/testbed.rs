@@ -194,7 +194,7 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
         }
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
-    let mut config = gateway::config::Link::parse(&file, &table)?;
+    let mut config = gateway::config::Link::parse_without_rate(&file, &table)?;
     if config.rate.is_some() {
         return Err(ConfigError::about(&file, "rate: not here; --rate and --up-rate give the rates"));
     }

@@ -273,6 +273,9 @@ fn queues_that_need_a_rate_say_so() {
         let error = Link::parse("link.toml", &text).unwrap_err().to_string();
         assert!(error.contains("no rate for the link; allowed are packets and bytes, or a rate"), "{error}");
         assert!(Link::parse("link.toml", &format!("{text}\nrate = \"1 Mbit/s\"")).is_ok());
+        assert!(Link::parse_without_rate("link.toml", &text).is_ok(), "it is said elsewhere");
+        let error = complaint(|site| site.replace("protocol = \"plain\"\nrate = \"1 Mbit/s\"", &text));
+        assert!(error.contains("no rate for the link"), "{error}");
     }
 }
 
