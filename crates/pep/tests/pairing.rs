@@ -237,7 +237,7 @@ fn an_answer_that_goes_again_agrees_to_the_same() {
     let mut said = vec![sent(&mut far, Side::Link).remove(0)];
     let mut now = NOW;
     for _ in 0..5 {
-        now = now + Duration::from_secs(60);
+        now += Duration::from_secs(60);
         far.handle_timeout(now);
         said.extend(far.poll_transmit(now, Side::Link));
     }

@@ -69,7 +69,7 @@ impl Connection {
         // An end that has forgotten the connection has its number from our acknowledgement, which may lie before.
         let resets = flags.has(Flags::RST) && start == self.receiver.acknowledged();
         let is_data = !self.says_repair(segment) || payload.is_empty();
-        if !resets && !(is_data && self.receiver.accepts(start, len)) {
+        if !(resets || is_data && self.receiver.accepts(start, len)) {
             return self.refuse(now, segment, flags, len);
         }
         if flags.has(Flags::RST) {
