@@ -49,26 +49,3 @@ fn it_repairs_what_is_lost() {
     println!("with the code {:.2} s, without {:.2} s", took(&pair), took(&bare));
     assert!(took(&pair) * 4.0 < took(&bare), "{} against {}", took(&pair), took(&bare));
 }
-
-/// One segment is lost in a block that repairs it: nothing is sent again, and the duplicates that waited are not sent either, not even
-/// when the block is over.
-#[test]
-fn what_is_repaired_is_not_told() {
-    for (preset, at) in [("lt-tcp", 40), ("lt-tcp", 90), ("lt-tcp-plus", 40), ("lt-tcp-plus", 90)] {
-        let config = TcpConfig::preset(preset).unwrap();
-        let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
-        pair.drop_if = Box::new(move |side, _, count| side == 1 && count == at);
-        pair.connect(&config);
-        pair.ends[1].to_send = 300_000;
-        pair.drain();
-        assert!(pair.run_until(secs(60), |pair| pair.ends[0].received == 300_000));
-        pair.run_until(secs(70), |_| false);
-        assert!(!pair.ends[0].corrupt);
-        let received = received(&pair);
-        let sender = pair.connection(1).statistics();
-        println!("{preset} {at}: {received:?}, {} duplicates", sender.duplicate_acks);
-        assert_eq!((received.recovered, sender.retransmissions, sender.timeouts), (1, 0, 0));
-        assert!(received.acks_spared > 0, "{received:?}");
-        assert_eq!(sender.duplicate_acks, 0);
-    }
-}
