@@ -40,7 +40,7 @@ fn forged(packet: &[u8], rng: &mut Rng) -> Vec<u8> {
             place.number = any(256) as u8;
         }
         if wrong(3) {
-            repair.start = repair.start + any(5000) as u32;
+            repair.start += any(5000) as u32;
         }
         if wrong(4) {
             repair.tail = any(2000) as u16;

@@ -243,7 +243,7 @@ fn memory_is_limited() {
             assert!(
                 pair.hosts.iter().all(|host| host.memory() <= 60_000),
                 "{:?}",
-                pair.hosts.each_ref().map(|it| it.memory())
+                pair.hosts.each_ref().map(longhaul_tcp::Host::memory)
             );
             pair.ends.iter().all(|end| end.received == 300_000)
         });

@@ -208,15 +208,15 @@ fn duplicates_go_when_the_time_is_over() {
         let mut script = Script::new((60, 4));
         for number in 0..40 {
             script.arrive(number);
-            script.now = script.now + Duration::from_millis(spacing);
+            script.now += Duration::from_millis(spacing);
         }
         assert_eq!(script.behind(40, 41..44), 0);
-        let wait = script.incoming.deadline().saturating_since(script.now).as_millis() as u64;
+        let wait = script.incoming.deadline().saturating_since(script.now).as_millis();
         assert!(waits.contains(&wait), "{wait} ms at a spacing of {spacing} ms");
         // What comes puts it off.
-        script.now = script.now + Duration::from_millis(5);
+        script.now += Duration::from_millis(5);
         script.arrive(44);
-        let later = script.incoming.deadline().saturating_since(script.now).as_millis() as u64;
+        let later = script.incoming.deadline().saturating_since(script.now).as_millis();
         assert!(waits.contains(&later), "{later} ms at a spacing of {spacing} ms");
         assert_eq!(script.incoming.handle_timeout(), 3);
         assert_eq!((script.incoming.deadline(), script.incoming.withholds()), (Instant::MAX, false));

@@ -137,7 +137,7 @@ fn acknowledged_data_are_kept_for_repairs() {
     assert_eq!(script.outgoing.memory(), 7000);
     for _ in 0..2 {
         script.outgoing.on_duplicate(script.una);
-        script.now = script.now + SRTT;
+        script.now += SRTT;
         script.outgoing.on_delivered(script.now);
     }
     let (counts, found) = script.send_repairs(true);
