@@ -1,5 +1,6 @@
 //! Transfers with Loss-Tolerant TCP's erasure code.
 
+mod coded;
 mod pair;
 
 use base::{Duration, Instant};
@@ -48,4 +49,36 @@ fn it_repairs_what_is_lost() {
     let took = |pair: &Pair| pair.now.saturating_since(Instant::ZERO).as_secs_f64();
     println!("with the code {:.2} s, without {:.2} s", took(&pair), took(&bare));
     assert!(took(&pair) * 4.0 < took(&bare), "{} against {}", took(&pair), took(&bare));
+}
+
+/// One segment is lost in a block that repairs it: nothing is sent again, and the duplicates that waited are not sent either, not even
+/// when the block is over.
+#[test]
+fn what_is_repaired_is_not_told() {
+    for (preset, at) in [("lt-tcp", 40), ("lt-tcp", 90), ("lt-tcp-plus", 40), ("lt-tcp-plus", 90)] {
+        let config = TcpConfig::preset(preset).unwrap();
+        let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
+        let mut sources = 0;
+        pair.drop_if = Box::new(move |side, packet, _| {
+            let coding = coded::parse(packet).0.options.coding;
+            sources += u64::from(side == 1 && coding.place.is_some() && coding.repair.is_none());
+            side == 1 && sources == at && coding.repair.is_none()
+        });
+        pair.connect(&config);
+        pair.ends[1].to_send = 300_000;
+        pair.drain();
+        assert!(pair.run_until(secs(60), |pair| pair.ends[0].received == 300_000));
+        pair.run_until(secs(70), |_| false);
+        assert!(!pair.ends[0].corrupt);
+        let received = received(&pair);
+        let sender = pair.connection(1).statistics();
+        println!("{preset} {at}: {received:?}, {} duplicates", sender.duplicate_acks);
+        assert_eq!((received.recovered, sender.timeouts), (1, 0));
+        // RACK takes two for a loss, after a while.
+        let most = u64::from(preset == "lt-tcp-plus" && at == 90);
+        assert!(sender.retransmissions <= most, "{}", sender.retransmissions);
+        assert!(received.acks_spared > 0, "{received:?}");
+        // Where the repair waits for the window, the timer lets some go.
+        assert!(sender.duplicate_acks < 3, "{}", sender.duplicate_acks);
+    }
 }

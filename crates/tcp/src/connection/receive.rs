@@ -68,8 +68,8 @@ impl Connection {
         }
         // An end that has forgotten the connection has its number from our acknowledgement, which may lie before.
         let resets = flags.has(Flags::RST) && start == self.receiver.acknowledged();
-        let is_data = !self.says_repair(segment) || payload.is_empty();
-        if !(resets || is_data && self.receiver.accepts(start, len)) {
+        let is_false_repair = self.says_repair(segment) && !payload.is_empty();
+        if !resets && (is_false_repair || !self.receiver.accepts(start, len)) {
             return self.refuse(now, segment, flags, len);
         }
         if flags.has(Flags::RST) {

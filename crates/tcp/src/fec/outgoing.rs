@@ -1,9 +1,9 @@
 //! The sender's half: blocks, their repairs, and what of these is under way.
 
-use core::ops::Range;
+mod block;
+
 use std::collections::VecDeque;
 
-use base::code::reed_solomon;
 use base::wire::tcp::coding::{Place, Report};
 use base::{Duration, Instant};
 
@@ -11,33 +11,7 @@ use super::plan::{self, Plan};
 use super::{Estimate, Key};
 use crate::buffer::send::SendBuffer;
 use crate::config::{FecConfig, RepairRule};
-
-/// A stretch of the stream that is coded together.
-#[derive(Debug)]
-struct Block {
-    number: u8,
-    /// Offset of its first byte, and of the one after its last so far.
-    start: u64,
-    end: u64,
-    /// Bytes of its segments but the last.
-    mss: u32,
-    /// Segments with data: as planned, and once it is closed as they are.
-    sources: u8,
-    sent: u8,
-    /// Repairs to be sent in any case.
-    repairs: u8,
-    /// Repairs begun.
-    repaired: u8,
-    /// No more data belong to it.
-    closed: bool,
-    check: u32,
-    /// The data of the repairs that are still to be sent in any case.
-    ready: VecDeque<Vec<u8>>,
-    /// Its data that were acknowledged and left the buffer.
-    kept: Vec<u8>,
-    /// It is not repaired: its data are gone, or its segments are too large for the path.
-    given_up: bool,
-}
+use block::Block;
 
 /// Why a repair goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +220,7 @@ impl Outgoing {
     pub(crate) fn place_of(&self, start: u64, len: u32) -> Option<Place> {
         let block = self.blocks.iter().find(|block| block.start <= start && start < block.end)?;
         let at = start - block.start;
-        let (number, whole) = (at / u64::from(block.mss), at.is_multiple_of(u64::from(block.mss)));
+        let (number, whole) = (at / u64::from(block.mss), at.is_multiple_of(block.mss.into()));
         let ends = (start + u64::from(len)).min(block.end) == (start + u64::from(block.mss)).min(block.end);
         (whole && ends).then_some(Place {
             block: block.number,
@@ -496,71 +470,6 @@ impl Outgoing {
         if self.probes < MOST_PROBES {
             self.restart_probe(now, srtt, false);
         }
-    }
-}
-
-impl Block {
-    /// Bytes of its longest segment.
-    fn symbol_len(&self) -> u32 {
-        u64::from(self.mss).min(self.end - self.start) as u32
-    }
-
-    /// Whether there are numbers for more repairs.
-    fn can_repair(&self) -> bool {
-        !self.given_up && usize::from(self.sources) + usize::from(self.repaired) < reed_solomon::MAX_FRAMES
-    }
-
-    /// There will be no more repairs of it.
-    fn give_up(&mut self) {
-        self.given_up = true;
-        (self.ready, self.kept) = (VecDeque::new(), Vec::new());
-    }
-
-    /// Its next repair, with these data.
-    fn symbol(&mut self, data: Vec<u8>) -> Symbol {
-        let number = self.sources + self.repaired;
-        self.repaired += 1;
-        Symbol {
-            place: Place {
-                block: self.number,
-                number,
-                sources: self.sources,
-                repairs: self.repairs,
-                again: false,
-            },
-            start: self.start,
-            tail: self.tail(),
-            check: self.check,
-            data,
-        }
-    }
-
-    /// Bytes of data in its last segment.
-    fn tail(&self) -> u16 {
-        let len = self.end - self.start;
-        (len - u64::from(self.sources - 1) * u64::from(self.mss)) as u16
-    }
-
-    /// Its data: what was acknowledged, and the rest from the buffer, whose first byte is at `una`.
-    fn whole(&self, una: u64, buffer: &SendBuffer) -> Vec<u8> {
-        let mut whole = Vec::with_capacity((self.end - self.start) as usize);
-        whole.extend_from_slice(&self.kept);
-        let from = self.start + whole.len() as u64;
-        if from < self.end {
-            buffer.read((from - una) as usize, (self.end - from) as usize, |piece| {
-                whole.extend_from_slice(piece);
-            });
-        }
-        whole
-    }
-
-    /// These of its repairs, where `whole` are its data.
-    fn encode(&self, whole: &[u8], repairs: Range<u16>) -> Vec<Vec<u8>> {
-        let known: Vec<u8> = (0..self.sources).collect();
-        let wanted: Vec<u8> = repairs.map(|at| (u16::from(self.sources) + at) as u8).collect();
-        let mut sums = vec![vec![0; self.symbol_len() as usize]; wanted.len()];
-        reed_solomon::Plan::decode(&known, &wanted).add(whole.chunks(self.mss as usize), &mut sums);
-        sums
     }
 }
 

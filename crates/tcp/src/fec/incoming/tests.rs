@@ -1,3 +1,4 @@
+use base::code::reed_solomon::Plan;
 use proptest::prelude::*;
 
 use super::*;
