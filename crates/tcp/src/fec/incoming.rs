@@ -106,7 +106,7 @@ impl Incoming {
         if place.number == 0 {
             block.start.get_or_insert(start);
         } else if place.number + 1 < place.sources {
-            block.start.get_or_insert(start.saturating_sub(place.number as u64 * data.len() as u64));
+            block.start.get_or_insert(start.saturating_sub(u64::from(place.number) * data.len() as u64));
         }
         self.keep(at, place.number, data);
         freed

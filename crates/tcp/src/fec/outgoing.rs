@@ -191,7 +191,7 @@ impl Outgoing {
     pub(crate) fn place_of(&self, start: u64, len: u32) -> Option<Place> {
         let block = self.blocks.iter().find(|block| block.start <= start && start < block.end)?;
         let at = start - block.start;
-        let (number, whole) = (at / u64::from(block.mss), at % u64::from(block.mss) == 0);
+        let (number, whole) = (at / u64::from(block.mss), at.is_multiple_of(u64::from(block.mss)));
         let ends = (start + u64::from(len)).min(block.end) == (start + u64::from(block.mss)).min(block.end);
         (whole && ends).then_some(Place {
             block: block.number,
