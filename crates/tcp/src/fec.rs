@@ -1,8 +1,8 @@
 //! Loss-Tolerant TCP: an erasure code across segments, which repairs losses that are no congestion before anybody has to ask.
 //!
 //! O. Tickoo, V. Subramanian, S. Kalyanaraman, K. K. Ramakrishnan, "LT-TCP: End-to-End Framework to Improve TCP Performance over Networks
-//! with Lossy Channels", 2005, sections III and IV. The sender cuts its stream into *blocks* of about a window each: data segments and, behind them, *repairs* of a Reed-Solomon code, any
-//! of which makes good any one lost segment of the block. How many follow in any case (*proactive*) depends on an estimate of the
+//! with Lossy Channels", 2005, sections III and IV. The sender cuts its stream into *blocks* of about a window each: data segments and,
+//! behind them, *repairs* of a Reed-Solomon code, any of which makes good any one lost segment of the block. How many follow in any case (*proactive*) depends on an estimate of the
 //! path's erasure rate; more follow on duplicate acknowledgements (*reactive*). Segments get smaller with the window, so that
 //! there always are enough of them for losses to be noticed.
 //!

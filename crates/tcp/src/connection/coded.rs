@@ -69,7 +69,6 @@ impl Connection {
             && let Some(mss) = fec.outgoing.begin(sender.una, sender.nxt, sender.controller.window())
         {
             sender.mss = mss;
-            fec.statistics.blocks_sent += u64::from(fec.outgoing.begins_anew());
         }
     }
 
@@ -110,6 +109,7 @@ impl Connection {
         let codes = self.is_repaired();
         let fec = self.fec.as_mut().filter(|_| len > 0)?;
         let place = if new { fec.outgoing.on_source(start, len) } else { fec.outgoing.place_of(start, len) };
+        fec.statistics.blocks_sent += u64::from(new && place.is_some_and(|place| place.number == 0));
         place.filter(|_| codes)
     }
 
@@ -264,7 +264,8 @@ impl Connection {
         (payload, placed): (&[u8], Option<Placed>),
     ) {
         let next = self.receiver.reassembly.next();
-        let Some(fec) = self.fec.as_mut().filter(|_| self.negotiated.coded) else { return };
+        let codes = self.codes();
+        let Some(fec) = self.fec.as_mut().filter(|_| codes) else { return };
         match placed {
             Some(Placed::InOrder { gap_filled }) => {
                 if gap_filled {
@@ -331,7 +332,7 @@ impl Connection {
         self.fec.as_ref().map_or(Instant::MAX, |fec| fec.incoming.deadline().min(fec.outgoing.deadline()))
     }
 
-    /// What a segment says of the code beside its acknowledgement, if there is room: `len` are its bytes of data.
+    /// What a segment at `place` says of the code beside its acknowledgement.
     pub(super) fn coding_beside(&mut self, place: Option<Place>) -> Coding {
         let next = self.receiver.reassembly.next();
         let codes = self.codes();

@@ -12,6 +12,7 @@ use base::wire::ip;
 use base::wire::tcp::{self, Flags};
 use base::{Duration, Instant};
 
+use super::open::LOST_SYNS;
 use super::{Connection, State};
 use crate::config::EcnUse;
 use crate::congestion::{Cause, Congestion};
@@ -200,9 +201,6 @@ impl Connection {
         }
     }
 }
-
-/// SYNs that may be lost before one leaves without a request.
-const LOST_SYNS: u16 = 3;
 
 /// What a loss means for the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

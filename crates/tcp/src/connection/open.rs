@@ -290,7 +290,7 @@ impl Connection {
     }
 }
 
-/// SYNs that may be lost before one leaves without the offer of a code: those who offer it expect losses.
-const LOST_SYNS: u16 = 3;
+/// SYNs that may be lost before one leaves without an offer of ours: those who make it expect losses.
+pub(super) const LOST_SYNS: u16 = 3;
 /// Timestamps have moved on by then, whatever the peer's clock ticks in; 1 s in Linux.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);

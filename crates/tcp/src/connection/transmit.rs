@@ -163,7 +163,7 @@ impl Connection {
         let sender = &self.sender;
         let is_special =
             len < sender.mss || self.pacer.is_some() || self.marking.has_news() || sender.recovery.doubts();
-        let is_special = is_special || self.fec.is_some();
+        let is_special = is_special || self.cuts_blocks();
         if most < 2 * len || is_special {
             return 1;
         }

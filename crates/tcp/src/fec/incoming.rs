@@ -282,20 +282,16 @@ impl Incoming {
     /// Nothing more is expected of the blocks that are here.
     fn end_all(&mut self) {
         for block in self.blocks.iter_mut().filter(|block| !block.ended) {
-            block.ended = true;
-            let now = (block.number, block.arrived);
-            self.ended = Some([now, self.ended.map_or(now, |before| before[0])]);
+            block.end(&mut self.ended);
         }
     }
 
     /// What to tell the sender, once there is something: bytes up to `next` have come in order.
     pub(crate) fn report(&mut self, next: u64) -> Option<Report> {
         for block in &mut self.blocks {
-            let (k, due) = (u16::from(block.sources), u16::from(block.sources) + u16::from(block.repairs));
-            if !block.ended && block.coded.is_some() && u16::from(block.arrived) >= due.max(k) {
-                block.ended = true;
-                let now = (block.number, block.arrived);
-                self.ended = Some([now, self.ended.map_or(now, |before| before[0])]);
+            let due = u16::from(block.sources) + u16::from(block.repairs);
+            if !block.ended && block.coded.is_some() && u16::from(block.arrived) >= due {
+                block.end(&mut self.ended);
             }
         }
         // Of a block without repairs, the next one's start tells where it ends.

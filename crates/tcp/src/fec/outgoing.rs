@@ -64,8 +64,6 @@ pub(crate) struct Outgoing {
     /// Those not wholly acknowledged, oldest first.
     blocks: VecDeque<Block>,
     next_number: u8,
-    /// The last block that was counted.
-    counted: Option<u8>,
     in_flight: VecDeque<InFlight>,
     bytes_in_flight: u64,
     /// Repairs due for the oldest block, whatever the window.
@@ -92,7 +90,6 @@ impl Outgoing {
             estimate: Estimate::new(config.estimator),
             blocks: VecDeque::new(),
             next_number: 0,
-            counted: None,
             in_flight: VecDeque::new(),
             bytes_in_flight: 0,
             due: 0,
@@ -193,12 +190,6 @@ impl Outgoing {
             given_up: false,
         });
         Some(mss)
-    }
-
-    /// Whether the last block has a number that no block had before it.
-    pub(crate) fn begins_anew(&mut self) -> bool {
-        let last = self.blocks.back().map(|block| block.number);
-        last != core::mem::replace(&mut self.counted, last)
     }
 
     /// A segment with `len` new bytes at `start` goes out; where it is in its block.
@@ -377,7 +368,7 @@ impl Outgoing {
         self.leave_flight(|_| true);
         self.due = 0;
         if self.persists() && self.blocks.front().is_some_and(Block::can_repair) {
-            self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
+            self.due = self.due_after_silence();
         }
         for block in &mut self.blocks {
             Self::skip_repairs(block, &mut self.unreported);
@@ -395,8 +386,8 @@ impl Outgoing {
         }
         // As many as are sent in any case, in a round trip at most.
         let most = u32::from(front.repairs).max(plan::least_repairs(rate));
-        let under_way = self.in_flight.iter().filter(|it| it.reactive && it.end == front.end).count() as u32;
-        self.due = (self.due + plan::reactive(rate)).min(most.saturating_sub(under_way));
+        let free = most.saturating_sub(self.under_way(front));
+        self.due = (self.due + plan::reactive(rate)).min(free);
     }
 
     /// What the receiver says of blocks.
@@ -426,8 +417,18 @@ impl Outgoing {
     fn answer(&mut self) {
         let lacks = |it: &&Block| it.closed && it.ready.is_empty() && it.can_repair();
         let Some(front) = self.blocks.front().filter(lacks) else { return };
-        let under_way = self.in_flight.iter().filter(|it| it.reactive && it.end == front.end).count() as u32;
+        let under_way = self.under_way(front);
         self.due = plan::enough(self.missing, self.estimate.rate()).saturating_sub(under_way);
+    }
+
+    /// Reactive repairs of a block that may be in the network.
+    fn under_way(&self, block: &Block) -> u32 {
+        self.in_flight.iter().filter(|it| it.reactive && it.end == block.end).count() as u32
+    }
+
+    /// Repairs after a silence: what the oldest block may lack.
+    fn due_after_silence(&self) -> u32 {
+        plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED)
     }
 
     /// A segment at `start` was sent again, which repairs its block too.
@@ -466,7 +467,7 @@ impl Outgoing {
         if !self.blocks.front().is_some_and(|front| front.closed && front.can_repair()) {
             return;
         }
-        self.due = plan::enough(self.missing.max(1), self.estimate.rate()).min(MOST_PROBED);
+        self.due = self.due_after_silence();
         if self.probes < MOST_PROBES {
             self.restart_probe(now, srtt, false);
         }

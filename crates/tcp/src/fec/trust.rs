@@ -69,8 +69,7 @@ impl Trust {
     }
 }
 
-/// Rounds for which a mark shows that the path marks. RED tells one of ten flows seldom: with 64 the study's flows doubted it at 10 %
-/// erasures, and had 2.5 % less.
+/// Rounds for which a mark shows that the path marks: RED tells one of ten flows seldom.
 const MARKS_LAST: u64 = 256;
 /// A queue stands that is never shorter than this part of the longest.
 const STANDING: u64 = 4;

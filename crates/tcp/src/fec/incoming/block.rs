@@ -42,6 +42,13 @@ pub(super) struct Coded {
 }
 
 impl Block {
+    /// Nothing more is expected of it: it comes first in what is reported.
+    pub(super) fn end(&mut self, reported: &mut Option<[(u8, u8); 2]>) {
+        self.ended = true;
+        let now = (self.number, self.arrived);
+        *reported = Some([now, reported.map_or(now, |before| before[0])]);
+    }
+
     /// A segment of it came.
     pub(super) fn note(&mut self, place: Place) {
         let bit = (usize::from(place.number) / 64, 1_u64 << (place.number % 64));
