@@ -53,7 +53,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     let seconds = scenario.duration.as_secs_f64();
     let mut network = Network::build(scenario, trial.seed);
     let sizes = (trial.number("least")? as u32, trial.number("most")? as u32);
-    let samples = Samples::take(&mut network, Instant::ZERO + scenario.duration, sizes);
+    let samples = Samples::take(&mut network, Instant::ZERO + scenario.duration, sizes)?;
     let totals = Totals::of(&network);
     let megabits = |bytes: f64| bytes * 8.0 / seconds / f64::from(1 << 20);
     let flows = network.transfers.len() as f64;
@@ -63,7 +63,8 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     measured.note("PF", share(100.0 * totals.proactive, totals.sent));
     measured.note("RF", share(100.0 * totals.reactive, totals.sent));
     measured.note("TO", totals.timeouts / flows);
-    measured.note("again_share", share(totals.timeouts_again, totals.timeouts));
+    // Who has no code and heeds losses does not count these.
+    measured.note("again_share", totals.timeouts_again.and_then(|again| share(again, totals.timeouts)));
     measured.note("episode_share", share(totals.timeouts, totals.timeouts + totals.recoveries));
     measured.note("per_segment", share(totals.timeouts, totals.segments));
     let squares: f64 = totals.received.iter().map(|bytes| bytes * bytes).sum();
@@ -128,7 +129,7 @@ struct Totals {
     proactive: f64,
     reactive: f64,
     timeouts: f64,
-    timeouts_again: f64,
+    timeouts_again: Option<f64>,
     recoveries: f64,
     segments: f64,
 }
@@ -147,7 +148,7 @@ impl Totals {
             if let Some(code) = sender.fec_statistics() {
                 totals.proactive += code.proactive_bytes as f64;
                 totals.reactive += code.reactive_bytes as f64;
-                totals.timeouts_again += code.timeouts_again as f64;
+                *totals.timeouts_again.get_or_insert(0.0) += code.timeouts_again as f64;
             }
         }
         for (name, link) in &network.links {

@@ -24,7 +24,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     let scenario = trial.scenario();
     let (change, after) = (trial.number("change")?, trial.number("after")?);
     let mut network = Network::build(scenario, trial.seed);
-    let samples = Samples::take(&mut network, Instant::ZERO + scenario.duration, (0, u32::MAX));
+    let samples = Samples::take(&mut network, Instant::ZERO + scenario.duration, (0, u32::MAX))?;
     let end = scenario.duration.as_secs_f64();
     let mean = |from: f64, to: f64| {
         let within: Vec<f64> = samples

@@ -1,11 +1,14 @@
 //! What ten times a second is seen of the senders and of the bottleneck.
 
+use std::io;
+
 use base::{Duration, Instant};
 use tcp::Connection;
 
 use crate::engine::{NodeId, Port};
-use crate::network::Network;
+use crate::network::{Network, Transfer};
 use crate::node::Element;
+use crate::run;
 
 /// Between two looks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
@@ -73,7 +76,10 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Runs the network to its `end`, and looks.
-    pub(super) fn take(network: &mut Network, end: Instant, sizes: (u32, u32)) -> Self {
+    ///
+    /// # Errors
+    /// Bytes arrived wrong.
+    pub(super) fn take(network: &mut Network, end: Instant, sizes: (u32, u32)) -> io::Result<Self> {
         let mut samples = Self { flows: vec![Flow::default(); network.transfers.len()], ..Self::default() };
         let mut now = Instant::ZERO;
         while now < end {
@@ -81,7 +87,13 @@ impl Samples {
             network.engine.run(now, 0);
             samples.look(network, now, sizes);
         }
-        samples
+        let is_wrong = |transfer: &&Transfer| !run::receiver(&network.engine, transfer).is_intact();
+        match network.transfers.iter().find(is_wrong) {
+            Some(transfer) => {
+                Err(io::Error::other(format!("bytes arrived wrong in \"{}\": a bug", transfer.name)))
+            }
+            None => Ok(samples),
+        }
     }
 
     fn look(&mut self, network: &Network, now: Instant, sizes: (u32, u32)) {
