@@ -14,6 +14,8 @@
 //!
 //! `b` is the bit error rate while blocked, 0.5 unless told, and `c` the one while open, 0 unless told.
 
+mod values;
+
 use core::fmt::Display;
 use core::ops::Range;
 
@@ -24,7 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity;
 use crate::process::{BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
-use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, UniformSpan};
+use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform};
+
+pub use values::{
+    BlockedFraction, BurstLength, Limits, Links, NotABlockedFraction, NotABurstLength, NotANumberOfLinks,
+    NotAPositiveTime, NotLimits, PositiveTime,
+};
 
 /// From a time on, frames are lost with another probability.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -322,174 +329,6 @@ fn complaint(file: &str, error: TraceError) -> ConfigError {
 /// "This represents the worst possible case" (Faulkner 2004, 3.2): half the bits are wrong.
 fn half() -> Probability {
     Probability::try_from(0.5).unwrap_or_default()
-}
-
-/// A number of links that share a line: 1 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub struct Links(u32);
-
-impl Links {
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-}
-
-/// A number of links that cannot share a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} links cannot share a line; allowed are 1 to 64")]
-pub struct NotANumberOfLinks(u32);
-
-impl TryFrom<u32> for Links {
-    type Error = NotANumberOfLinks;
-    fn try_from(links: u32) -> Result<Self, NotANumberOfLinks> {
-        if (1..=64).contains(&links) { Ok(Self(links)) } else { Err(NotANumberOfLinks(links)) }
-    }
-}
-
-impl From<Links> for u32 {
-    fn from(links: Links) -> Self {
-        links.0
-    }
-}
-
-/// A fraction of time that leaves some over: from 0 to below 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct BlockedFraction(f64);
-
-impl BlockedFraction {
-    /// The value.
-    #[must_use]
-    pub const fn get(self) -> f64 {
-        self.0
-    }
-}
-
-/// A number that is no fraction of time below 1.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{0} is not a blocked fraction; allowed are 0 up to, but not including, 1")]
-pub struct NotABlockedFraction(f64);
-
-impl TryFrom<f64> for BlockedFraction {
-    type Error = NotABlockedFraction;
-    fn try_from(value: f64) -> Result<Self, NotABlockedFraction> {
-        if (0.0..1.0).contains(&value) { Ok(Self(value)) } else { Err(NotABlockedFraction(value)) }
-    }
-}
-
-impl From<BlockedFraction> for f64 {
-    fn from(fraction: BlockedFraction) -> Self {
-        fraction.0
-    }
-}
-
-/// The shortest and the longest of spans of time: `["5 s", "15 s"]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
-pub struct Limits(UniformSpan);
-
-/// The same of bursts: 1 us at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
-pub struct BurstLength(UniformSpan);
-
-impl Limits {
-    /// The value.
-    #[must_use]
-    pub const fn get(self) -> UniformSpan {
-        self.0
-    }
-}
-
-impl BurstLength {
-    /// The value.
-    #[must_use]
-    pub const fn get(self) -> UniformSpan {
-        self.0
-    }
-}
-
-/// Two times that are no limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "[\"{0}\", \"{1}\"] are no limits; allowed are the shortest time first, then the longest, up to 24 h"
-)]
-pub struct NotLimits(Duration, Duration);
-
-/// Limits that are no lengths of bursts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotABurstLength {
-    /// They are not even limits.
-    #[error(transparent)]
-    Limits(#[from] NotLimits),
-    /// A burst of hardly any time.
-    #[error(transparent)]
-    Time(#[from] NotAPositiveTime),
-}
-
-/// Longer ones would be another channel, and sums of them must not overflow.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-
-impl TryFrom<[Duration; 2]> for Limits {
-    type Error = NotLimits;
-    fn try_from([least, most]: [Duration; 2]) -> Result<Self, NotLimits> {
-        let allowed = least <= most && most <= LONGEST;
-        if allowed { Ok(Self(UniformSpan { least, most })) } else { Err(NotLimits(least, most)) }
-    }
-}
-
-impl TryFrom<[Duration; 2]> for BurstLength {
-    type Error = NotABurstLength;
-    fn try_from(limits: [Duration; 2]) -> Result<Self, NotABurstLength> {
-        PositiveTime::try_from(limits[0])?;
-        Ok(Self(Limits::try_from(limits)?.get()))
-    }
-}
-
-impl From<Limits> for [Duration; 2] {
-    fn from(limits: Limits) -> Self {
-        [limits.0.least, limits.0.most]
-    }
-}
-
-impl From<BurstLength> for [Duration; 2] {
-    fn from(length: BurstLength) -> Self {
-        [length.0.least, length.0.most]
-    }
-}
-
-/// A span of time of at least a microsecond: shorter blockages are bit errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Duration", into = "Duration")]
-pub struct PositiveTime(Duration);
-
-impl PositiveTime {
-    /// The value.
-    #[must_use]
-    pub const fn get(self) -> Duration {
-        self.0
-    }
-}
-
-/// A span of hardly any time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the time must be 1 us or longer")]
-pub struct NotAPositiveTime;
-
-impl TryFrom<Duration> for PositiveTime {
-    type Error = NotAPositiveTime;
-    fn try_from(value: Duration) -> Result<Self, NotAPositiveTime> {
-        if value < Duration::from_micros(1) { Err(NotAPositiveTime) } else { Ok(Self(value)) }
-    }
-}
-
-impl From<PositiveTime> for Duration {
-    fn from(time: PositiveTime) -> Self {
-        time.0
-    }
 }
 
 #[cfg(test)]
