@@ -1,5 +1,5 @@
-//! Two ends of wide COTMLL or of SLACP over lines that lose, repeat, delay and change frames: what arrives is what was sent, once, and
-//! in the order of its flow. Over wide COTMLL all of it arrives once the lines are well.
+//! Two ends of wide COTMLL, of coded ARQ or of SLACP over lines that lose, repeat, delay and change frames: what arrives is what was sent, once, and
+//! in the order of its flow. Over the first two all of it arrives once the lines are well.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use base::{Duration, Instant, Packet};
 use libfuzzer_sys::fuzz_target;
 use link::arq::Order;
 use link::cotmll::wide;
-use link::{Demand, Endpoint, LineLimits, Protocol, Treatment, slacp};
+use link::{Demand, Endpoint, LineLimits, Protocol, Treatment, coded, slacp};
 
 /// Steps of the line, enough for all that was sent to arrive or to be given up: a question after 5 s may be lost.
 const AFTER: usize = 12_000;
@@ -25,6 +25,8 @@ fuzz_target!(|bytes: &[u8]| {
         let protect_dscp = marks.try_into().expect("a DSCP");
         let config = slacp::Config { ordered, window, max_retransmissions, protect_dscp, ..Default::default() };
         Protocol::Slacp(config)
+    } else if setting & 0x20 != 0 {
+        Protocol::Coded(coded::Config { ordered, window, ..Default::default() })
     } else {
         Protocol::Wide(wide::Config { ordered, window, ..wide::Config::default() })
     };

@@ -9,7 +9,7 @@ use link::{LineLimits, Protocol, Treatment};
 fuzz_target!(|bytes: &[u8]| {
     let mut now = Instant::ZERO;
     let Some((&choice, mut rest)) = bytes.split_first() else { return };
-    let text = match choice % 10 {
+    let text = match choice % 12 {
         0 => "p = \"plain\"",
         1 => "p = \"cotmll\"",
         2 => "p = { cotmll = { window = 64, ordered = false } }",
@@ -19,6 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
         6 => "p = { harq = { fragments = 4, data = 3, combine = true, ordered = false, window = 64 } }",
         7 => "p = { harq = { fragments = 3, data = 2, sendings = 1 } }",
         8 => "p = { cotmll = { persistence = \"2 s\", attempts = 5 } }",
+        9 => "p = \"coded\"",
+        10 => "p = { coded = { window = 64, ordered = true } }",
         _ => "p = { cotmll = { window = 9, ordered = false, persistence = \"100 ms\" } }",
     };
     #[derive(serde::Deserialize)]

@@ -5,6 +5,7 @@
 //! [`harq`](crate::harq) a frame of this window is a block of several, which it codes itself.
 
 mod alarm;
+mod copies;
 mod departures;
 pub(crate) mod end;
 pub(crate) mod frame;

@@ -7,6 +7,7 @@ use core::fmt;
 
 use base::{Duration, Rate};
 
+use crate::coded;
 use crate::cotmll::{self, TRAILER_LEN, wide};
 use crate::harq;
 use crate::line::LineLimits;
@@ -50,6 +51,7 @@ impl Protocol {
             }
             Self::Wide(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
+            Self::Coded(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Harq(config) if config.sendings.get() == 1 => None,
             Self::Harq(config) => {
                 // A packet has blocks of its own, which are seldom full.
@@ -67,6 +69,7 @@ impl Protocol {
             Self::Cotmll(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
             Self::Wide(config) => config.frame_payload(line) as u64,
             Self::Slacp(config) => config.frame_payload(line) as u64,
+            Self::Coded(config) => config.frame_payload(line) as u64,
             Self::Harq(config) => config.frame_payload(line) as u64,
         }
     }
@@ -125,6 +128,9 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
         Protocol::Cotmll(config) => config,
         Protocol::Slacp(config) => {
             return vec![(Protocol::Slacp(slacp::Config { window: None, ..*config }), Remedy::NoWindow)];
+        }
+        Protocol::Coded(config) => {
+            return vec![(Protocol::Coded(coded::Config { window: None, ..*config }), Remedy::NoWindow)];
         }
         Protocol::Harq(config) => {
             return vec![(Protocol::Harq(harq::Config { window: None, ..*config }), Remedy::NoWindow)];

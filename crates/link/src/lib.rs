@@ -8,6 +8,7 @@
 
 pub mod arq;
 pub mod capabilities;
+pub mod coded;
 pub mod cotmll;
 pub mod dscp;
 pub mod edge;

@@ -9,6 +9,8 @@
 //! protocol = "slacp"
 //! protocol = { slacp = { max-retransmissions = 1, fec-ratio = 1.0, fec-block = 8 } }
 //! protocol = "harq"
+//! protocol = "coded"
+//! protocol = { coded = { ordered = "flow", window = 4096 } }
 //! protocol = { harq = { fragments = 10, data = 9, sendings = 4, combine = false } }
 //! ```
 //!
@@ -22,6 +24,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::capabilities::Capabilities;
+use crate::coded::{self, Coded};
 use crate::cotmll::{self, Cotmll, Sequence, Sessions, Wide, Written, wide};
 use crate::efl;
 use crate::endpoint::Endpoint;
@@ -43,6 +46,8 @@ pub enum Protocol {
     Wide(wide::Config),
     /// Few retransmissions, with redundancy; what is lost still is given up.
     Slacp(slacp::Config),
+    /// Selective repeat whose repairs are sums of frames.
+    Coded(coded::Config),
     /// Packets in coded fragments, sent again whole or not at all: LT-TCP's baselines.
     Harq(harq::Config),
 }
@@ -57,6 +62,7 @@ impl Protocol {
             Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
             Self::Wide(config) => Box::new(Wide::new(*config, line)),
             Self::Slacp(config) => Box::new(Slacp::new(*config, line)),
+            Self::Coded(config) => Box::new(Coded::new(*config, line)),
             Self::Harq(config) => Box::new(Harq::new(*config, line)),
         }
     }
@@ -68,6 +74,7 @@ impl Protocol {
             Self::Plain(_) => "plain",
             Self::Cotmll(_) | Self::Wide(_) => "cotmll",
             Self::Slacp(_) => "slacp",
+            Self::Coded(_) => "coded",
             Self::Harq(_) => "harq",
         }
     }
@@ -84,7 +91,7 @@ impl Protocol {
         };
         match self {
             // Each end decides about what it sends.
-            Self::Plain(_) | Self::Slacp(_) => {}
+            Self::Plain(_) | Self::Slacp(_) | Self::Coded(_) => {}
             Self::Cotmll(config) => {
                 let default = cotmll::Config::default();
                 say("window", config.window.get(), default.window.get());
@@ -107,6 +114,7 @@ impl Protocol {
             Self::Cotmll(config) => config.capabilities(),
             Self::Wide(config) => config.capabilities(),
             Self::Slacp(config) => config.capabilities(),
+            Self::Coded(config) => config.capabilities(),
             Self::Harq(config) => config.capabilities(),
         }
     }
@@ -116,9 +124,12 @@ impl Protocol {
     #[must_use]
     pub const fn framing_bits(&self) -> u32 {
         match self {
-            Self::Plain(_) | Self::Cotmll(_) | Self::Wide(_) | Self::Slacp(_) | Self::Harq(_) => {
-                efl::HEADER_BITS
-            }
+            Self::Plain(_)
+            | Self::Cotmll(_)
+            | Self::Wide(_)
+            | Self::Slacp(_)
+            | Self::Coded(_)
+            | Self::Harq(_) => efl::HEADER_BITS,
         }
     }
 }
@@ -190,6 +201,7 @@ enum Name {
     Plain,
     Cotmll,
     Slacp,
+    Coded,
     Harq,
 }
 
@@ -200,6 +212,7 @@ enum Table {
     Plain(plain::Config),
     Cotmll(Written),
     Slacp(slacp::Config),
+    Coded(coded::Config),
     Harq(harq::Config),
 }
 
@@ -208,6 +221,7 @@ impl Table {
         match self {
             Self::Plain(config) => Ok(Protocol::Plain(config)),
             Self::Slacp(config) => Ok(Protocol::Slacp(config)),
+            Self::Coded(config) => Ok(Protocol::Coded(config)),
             Self::Harq(config) => Ok(Protocol::Harq(config)),
             Self::Cotmll(written) => match written.sequence(sequence) {
                 Sequence::Thesis => written.thesis().map(Protocol::Cotmll),
@@ -241,6 +255,7 @@ impl<'de> Visitor<'de> for NameOrTable {
             Name::Plain => Table::Plain(plain::Config::default()),
             Name::Cotmll => Table::Cotmll(Written::default()),
             Name::Slacp => Table::Slacp(slacp::Config::default()),
+            Name::Coded => Table::Coded(coded::Config::default()),
             Name::Harq => Table::Harq(harq::Config::default()),
         };
         table.resolve(self.sequence)
@@ -287,6 +302,8 @@ mod tests {
             "{ cotmll = { sequence = \"wide\", ordered = false } }",
             "\"slacp\"",
             "{ slacp = { max-retransmissions = 0, fec-ratio = 0.25, fec-block = 4, fec-timer = \"20 ms\" } }",
+            "\"coded\"",
+            "{ coded = { ordered = false, window = 100, frame-payload = 700 } }",
             "\"harq\"",
             "{ harq = { fragments = 20, data = 16, sendings = 1 } }",
             "{ harq = { sendings = 3, combine = true, ordered = false, window = 100 } }",
@@ -305,6 +322,7 @@ mod tests {
             ("{ cotmll = { sequence = \"wide\", window = 9, ordered = false } }", "cotmll sequence=wide"),
             ("{ plain = { buffer = 3 } }", "plain"),
             ("{ slacp = { max-retransmissions = 3, ordered = false } }", "slacp"),
+            ("{ coded = { window = 7, ordered = true } }", "coded"),
             (
                 "{ harq = { fragments = 12, sendings = 1, combine = true, ordered = false, window = 9 } }",
                 "harq",
@@ -377,6 +395,8 @@ mod tests {
                 "block belongs to sequence = \"thesis\"; allowed for \"wide\" are window, ordered and frame-payload",
             ),
             ("{ slacp = { max-retransmissions = 101 } }", "101 is out of range; allowed are 0 to 100"),
+            ("{ coded = { window = 0 } }", "0 is out of range; allowed are 1 to 131072"),
+            ("{ coded = { windw = 1 } }", "unknown field `windw`, expected"),
             ("{ slacp = { fec-ratio = 10.5 } }", "10.5 is out of range; allowed are 0 to 10"),
             ("{ harq = { fragments = 65 } }", "65 is out of range; allowed are 1 to 64"),
             ("{ harq = { data = 0 } }", "0 is out of range; allowed are 1 to 64"),

@@ -26,6 +26,8 @@ fn protocols() -> impl Iterator<Item = Protocol> {
         "{ cotmll = { sessions = 4 } }",
         "{ cotmll = { sequence = \"wide\" } }",
         "{ cotmll = { sequence = \"wide\", ordered = true } }",
+        "\"coded\"",
+        "{ coded = { ordered = true } }",
         "\"slacp\"",
         "{ slacp = { ordered = true } }",
         "\"harq\"",

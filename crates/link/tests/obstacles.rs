@@ -69,7 +69,7 @@ fn protocol(text: &str) -> Protocol {
     base::config::parse::<Table>("p.toml", &format!("protocol = {text}")).unwrap().protocol
 }
 
-fn all(more: &str) -> [(&'static str, Protocol); 4] {
+fn all(more: &str) -> [(&'static str, Protocol); 5] {
     let of = |name, fixed: &str| {
         let keys = [fixed, more].into_iter().filter(|keys| !keys.is_empty()).collect::<Vec<_>>().join(", ");
         protocol(&format!("{{ {name} = {{ {keys} }} }}"))
@@ -79,6 +79,7 @@ fn all(more: &str) -> [(&'static str, Protocol); 4] {
         ("sessions", of("cotmll", "sessions = 4")),
         ("wide", of("cotmll", "sequence = \"wide\"")),
         ("slacp", of("slacp", "")),
+        ("coded", of("coded", "")),
     ]
 }
 

@@ -51,6 +51,23 @@ pub const fn exp(power: u32) -> u8 {
     EXP[(power % 255) as usize]
 }
 
+/// The number that makes 1 with `a`.
+///
+/// # Panics
+/// For zero, which has none.
+#[must_use]
+pub const fn inverse(a: u8) -> u8 {
+    exp(255 - log(a) as u32)
+}
+
+/// Adds to the start of `sum` the multiple of `source` by `coefficient`.
+///
+/// # Panics
+/// If `source` is longer than `sum`.
+pub fn add_multiple(sum: &mut [u8], coefficient: u8, source: &[u8]) {
+    add_to([sum], &[coefficient], source);
+}
+
 /// Adds to the start of each sum the multiple of `source` by its coefficient.
 ///
 /// # Panics
@@ -59,10 +76,9 @@ pub fn add_multiples(sums: &mut [Vec<u8>], coefficients: &[u8], source: &[u8]) {
     // Four are what the processor has registers for at a time.
     let (fours, rest) = sums.as_chunks_mut::<4>();
     let (fours_of, rest_of) = coefficients.as_chunks::<4>();
-    fours
-        .iter_mut()
-        .zip(fours_of)
-        .for_each(|(sums, coefficients)| add_to(sums.each_mut(), coefficients, source));
+    fours.iter_mut().zip(fours_of).for_each(|(sums, coefficients)| {
+        add_to(sums.each_mut().map(Vec::as_mut_slice), coefficients, source);
+    });
     match (rest, rest_of) {
         ([a, b, c], [ka, kb, kc]) => add_to([a, b, c], &[*ka, *kb, *kc], source),
         ([a, b], [ka, kb]) => add_to([a, b], &[*ka, *kb], source),
@@ -71,7 +87,7 @@ pub fn add_multiples(sums: &mut [Vec<u8>], coefficients: &[u8], source: &[u8]) {
     }
 }
 
-fn add_to<const N: usize>(sums: [&mut Vec<u8>; N], coefficients: &[u8; N], source: &[u8]) {
+fn add_to<const N: usize>(sums: [&mut [u8]; N], coefficients: &[u8; N], source: &[u8]) {
     let sums = sums.map(|sum| &mut sum[..source.len()]);
     let products = coefficients.map(|coefficient| &PRODUCTS[usize::from(coefficient)]);
     #[cfg(target_arch = "x86_64")]
@@ -213,6 +229,9 @@ mod tests {
         for a in 0..=255 {
             for b in 0..=255 {
                 assert_eq!(mul(a, b), product(a, b), "{a} * {b}");
+                if a > 0 && product(a, b) == 1 {
+                    assert_eq!(inverse(a), b);
+                }
                 if a > 0 && b > 0 {
                     assert_eq!(exp(u32::from(log(a)) + u32::from(log(b))), product(a, b), "{a} * {b}");
                 }

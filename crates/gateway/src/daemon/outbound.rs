@@ -64,6 +64,8 @@ impl Gateway {
                 unreachable!("the endpoint said that it has room");
             }
         }
+        let splitting = self.splitting.as_ref().map_or(0, |splitting| splitting.waiting());
+        self.endpoint.set_backlog(self.entry.bytes() + splitting);
     }
 
     /// Sends what may leave now.

@@ -98,6 +98,11 @@ impl Splitting {
         Some((packet, treatment))
     }
 
+    /// Bytes that wait in the proxy for the link: nobody counts them where there are some, so it is taken to be many.
+    pub(super) fn waiting(&self) -> u64 {
+        if self.proxy.is_clocked() && self.proxy.may_transmit(Side::Link) { u64::from(u32::MAX) } else { 0 }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.proxy.handle_timeout(now);

@@ -47,6 +47,11 @@ impl Splitter {
         self.proxy().is_some_and(|proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link))
     }
 
+    /// Bytes that wait in the proxy for the line: nobody counts them where there are some, so it is taken to be many.
+    pub(super) fn waiting(&self) -> u64 {
+        if self.waits_for_turn() { u64::from(u32::MAX) } else { 0 }
+    }
+
     /// A packet of `len` bytes has left the queue.
     pub(super) const fn note_passed(&mut self, len: usize) {
         if let Some(proxy) = &mut self.0 {

@@ -175,12 +175,45 @@ impl Core {
     ) -> Option<FrameInfo> {
         let start = out.len();
         let chosen = self.sender.poll(self.serial, self.room, out)?;
+        let extras = extras(&mut self.sender, &chosen, &out[start..]);
+        Some(self.finish(now, &chosen, extras, start, out))
+    }
+
+    /// A new frame, if there is something to cut.
+    pub(crate) fn poll_new(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let start = out.len();
+        let chosen = self.sender.poll_new(self.serial, self.room, out)?;
+        Some(self.finish(now, &chosen, Extras::default(), start, out))
+    }
+
+    /// A frame of the window once more.
+    pub(crate) fn poll_again(
+        &mut self,
+        now: Instant,
+        sequence: u64,
+        kind: FrameKind,
+        out: &mut Vec<u8>,
+    ) -> FrameInfo {
+        let start = out.len();
+        let chosen = self.sender.poll_again(kind, sequence, self.serial, out);
+        self.finish(now, &chosen, Extras::default(), start, out)
+    }
+
+    /// Counts and completes a frame of class 001 whose payload begins at `start`.
+    fn finish(
+        &mut self,
+        now: Instant,
+        chosen: &Chosen,
+        extras: Extras,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> FrameInfo {
         match chosen.kind {
             FrameKind::Retransmission => self.counters.retransmissions += 1,
             FrameKind::Filler => self.counters.fillers += 1,
+            FrameKind::Repair => {}
             _ => self.counters.new += 1,
         }
-        let extras = extras(&mut self.sender, &chosen, &out[start..]);
         let fields = Fields {
             class: Class::Reliable,
             first: chosen.first,
@@ -191,7 +224,7 @@ impl Core {
             extras,
         };
         self.complete(now, &fields, start, out);
-        Some(whole(chosen.kind, chosen.marks))
+        whole(chosen.kind, chosen.marks)
     }
 
     /// A frame that carries nothing but a report, and what `fields` say.

@@ -255,7 +255,7 @@ pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Takes a number of up to 28 bits off the front of `bytes`.
-fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
+pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0;
     for shift in [0, 7, 14, 21] {
         let (&byte, rest) = bytes.split_first()?;

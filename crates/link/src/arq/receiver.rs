@@ -113,15 +113,53 @@ impl Receiver {
         }
     }
 
+    /// A number of a frame as it is here, if it lies in the window.
+    pub(crate) fn in_window(&self, sequence: u32) -> Option<u64> {
+        ahead(self.next, sequence)
+            .filter(|offset| *offset < MAX_WINDOW.into())
+            .map(|offset| self.next + offset)
+    }
+
+    /// Whether a frame is here, or was delivered or given up.
+    pub(crate) fn has(&self, sequence: u64) -> bool {
+        let Some(offset) = sequence.checked_sub(self.next) else { return true };
+        self.slots.get(offset as usize).is_some_and(|slot| slot.held.is_some())
+    }
+
+    /// Whether a frame has come that was sent after one that has not.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.received.is_empty()
+    }
+
+    /// A frame of the window is as good as received: it follows from what has come and from frames that are still to come.
+    pub(crate) fn see(&mut self, sequence: u64) {
+        if sequence >= self.next {
+            self.received.insert(sequence, sequence + 1, |_, _| ());
+        }
+    }
+
     /// Takes a frame of class 001; packets that may go up now go to `ready`.
     pub(crate) fn handle(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
-        let duplicate = Discard::Duplicate(frame.sequence.into());
         let Some(offset) = ahead(self.next, frame.sequence) else {
             self.duplicates += 1;
-            return Err(duplicate);
+            return Err(Discard::Duplicate(frame.sequence.into()));
         };
         let is_too_much = offset > 0 && self.held_bytes + frame.payload.len() > HELD_LIMIT;
-        if offset >= MAX_WINDOW.into() || is_too_much {
+        if is_too_much {
+            return Err(Discard::OutsideWindow(frame.sequence.into()));
+        }
+        self.take(frame, offset, ready)
+    }
+
+    /// Takes a frame that follows from others, as [`Receiver::handle`] does; not even memory is in its way, since the sender may already have
+    /// heard that it was [seen](Receiver::see).
+    pub(crate) fn handle_solved(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
+        let offset = ahead(self.next, frame.sequence).ok_or(Discard::Duplicate(frame.sequence.into()))?;
+        self.take(frame, offset, ready)
+    }
+
+    fn take(&mut self, frame: &Part<'_>, offset: u64, ready: &mut Ready) -> Result<(), Discard> {
+        if offset >= MAX_WINDOW.into() {
             return Err(Discard::OutsideWindow(frame.sequence.into()));
         }
         let (at, sequence) = (offset as usize, self.next + offset);
@@ -134,7 +172,7 @@ impl Receiver {
         }
         if self.slots.get(at).is_some_and(|slot| slot.held.is_some()) {
             self.duplicates += 1;
-            return Err(duplicate);
+            return Err(Discard::Duplicate(frame.sequence.into()));
         }
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, Slot::default);

@@ -11,8 +11,9 @@ use crate::event::{Event, Events};
 use crate::flow;
 use crate::marks::Marks;
 
-use super::frame::Report;
-use super::sequence::{SPACE, beyond};
+use super::copies::Copies;
+use super::frame::{Part, Report};
+use super::sequence::{SPACE, beyond, on_air};
 use super::spans::Spans;
 
 /// The sliding transmission window.
@@ -27,8 +28,9 @@ pub(crate) struct Sender {
     /// dropped when it comes to the front.
     by_age: VecDeque<(u64, u64)>,
     flagged: BTreeSet<u64>,
-    /// Frames that an idle line should carry once more, in the order of their sendings; some may have been received.
-    to_copy: VecDeque<u64>,
+    /// Frames that were lost and have not come since.
+    missing: BTreeSet<u64>,
+    copies: Copies,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
     /// Frames from `base` on that the receiver has told of, or that were given up.
@@ -93,7 +95,8 @@ impl Sender {
             frames: VecDeque::new(),
             by_age: VecDeque::new(),
             flagged: BTreeSet::new(),
-            to_copy: VecDeque::new(),
+            missing: BTreeSet::new(),
+            copies: Copies::default(),
             loss: 0,
             told: Spans::default(),
             reordering: REORDERING,
@@ -166,7 +169,22 @@ impl Sender {
 
     /// Whether an idle line should carry a frame once more, since frames are lost.
     pub(crate) fn may_copy(&self) -> bool {
-        self.loss > 0 && !self.to_copy.is_empty()
+        self.loss > 0 && !self.copies.is_empty()
+    }
+
+    /// How often frames are lost lately, in 256ths.
+    pub(crate) const fn loss(&self) -> u8 {
+        self.loss
+    }
+
+    /// The first frame that is to be sent again.
+    pub(crate) fn first_flagged(&self) -> Option<u64> {
+        self.flagged.first().copied()
+    }
+
+    /// Frames that were lost and have not come since, whether or not they are on their way again.
+    pub(crate) const fn missing(&self) -> &BTreeSet<u64> {
+        &self.missing
     }
 
     /// Whether rule 3 would find a frame: one is unacknowledged.
@@ -184,11 +202,18 @@ impl Sender {
         self.flags
     }
 
-    fn next(&self) -> u64 {
+    /// The frame that will be cut next.
+    pub(crate) fn next(&self) -> u64 {
         self.base + self.frames.len() as u64
     }
 
-    fn may_cut(&self) -> bool {
+    /// Frames that the receiver may not have.
+    pub(crate) const fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Whether new data may be sent.
+    pub(crate) fn may_cut(&self) -> bool {
         self.is_pending() && self.in_flight() < self.window
     }
 
@@ -202,11 +227,16 @@ impl Sender {
             return Some(self.send(FrameKind::Retransmission, first, serial, out));
         }
         if self.may_cut() {
-            let frame = self.cut_frame(room)?;
-            return Some(self.send(FrameKind::New, frame, serial, out));
+            return self.poll_new(serial, room, out);
         }
         let again = self.next_copy().or_else(|| Some(self.oldest()?.1))?;
         Some(self.send(FrameKind::Filler, again, serial, out))
+    }
+
+    /// Appends the payload of a new frame, of at most `room` bytes; `None` if there is nothing to cut.
+    pub(crate) fn poll_new(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+        let frame = self.cut_frame(room)?;
+        Some(self.send(FrameKind::New, frame, serial, out))
     }
 
     /// The next frame that is to be copied, if frames are lost.
@@ -214,7 +244,7 @@ impl Sender {
         if self.loss == 0 {
             return None;
         }
-        while let Some(sequence) = self.to_copy.pop_front() {
+        while let Some(sequence) = self.copies.poll() {
             if sequence >= self.base && !self.frame(sequence).is_received {
                 return Some(sequence);
             }
@@ -273,19 +303,64 @@ impl Sender {
     }
 
     fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
+        let before = self.note_sending(sequence, serial);
+        self.copies.on_sent(sequence, before.saturating_add(1), self.loss);
+        let frame = self.frame(sequence);
+        out.extend_from_slice(self.payload(frame));
+        let Frame { first, last, back, marks, .. } = *frame;
+        Chosen { kind, sequence, first, last, back, before, marks }
+    }
+
+    /// A frame is sent, or what counts as its sending; how often it was before.
+    fn note_sending(&mut self, sequence: u64, serial: u64) -> u8 {
         let frame = &mut self.frames[(sequence - self.base) as usize];
         let before = frame.sendings;
         frame.serial = serial;
         frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.push_back((serial, sequence));
-        if frame.sendings < sendings_for(self.loss) {
-            self.to_copy.push_back(sequence);
-        }
+        before
+    }
+
+    fn payload(&self, frame: &Frame) -> &[u8] {
         let packet = &self.packets[(frame.packet - self.packets_done) as usize];
-        let (start, end) = (frame.start as usize, (frame.start + frame.len) as usize);
-        out.extend_from_slice(&packet[start..end]);
-        let Frame { first, last, back, marks, .. } = *frame;
-        Chosen { kind, sequence, first, last, back, before, marks }
+        &packet[frame.start as usize..(frame.start + frame.len) as usize]
+    }
+
+    /// A frame of the window that the receiver may lack, as the receiver would see it.
+    pub(crate) fn part(&self, sequence: u64) -> Option<Part<'_>> {
+        let frame = self.frames.get(usize::try_from(sequence.checked_sub(self.base)?).ok()?)?;
+        let Frame { first, last, back, is_received, .. } = *frame;
+        let sequence = on_air(sequence);
+        (!is_received).then(|| Part { sequence, first, last, back, payload: self.payload(frame) })
+    }
+
+    /// The last frame that the receiver may lack.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        let back = self.frames.iter().rev().position(|frame| !frame.is_received)?;
+        Some(self.next() - 1 - back as u64)
+    }
+
+    /// The marks of a frame in the window.
+    pub(crate) fn marks_of(&self, sequence: u64) -> Marks {
+        self.frame(sequence).marks
+    }
+
+    /// Sends a frame of the window again.
+    pub(crate) fn poll_again(
+        &mut self,
+        kind: FrameKind,
+        sequence: u64,
+        serial: u64,
+        out: &mut Vec<u8>,
+    ) -> Chosen {
+        self.flagged.remove(&sequence);
+        self.send(kind, sequence, serial, out)
+    }
+
+    /// A sum of frames up to this one goes out, which is as good as the frame itself.
+    pub(crate) fn on_summed(&mut self, sequence: u64, serial: u64) {
+        self.flagged.remove(&sequence);
+        self.note_sending(sequence, serial);
     }
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
@@ -331,6 +406,7 @@ impl Sender {
             if !frame.is_received {
                 self.outstanding -= 1;
                 self.flagged.remove(&self.base);
+                self.missing.remove(&self.base);
             }
             if frame.last {
                 self.packets.pop_front();
@@ -339,18 +415,17 @@ impl Sender {
             self.base += 1;
         }
         self.told.forget_before(self.base);
-        while self.to_copy.front().is_some_and(|sequence| *sequence < self.base) {
-            self.to_copy.pop_front();
-        }
+        self.copies.forget_before(self.base);
     }
 
     /// Frames `start..end` have come.
     fn settle(&mut self, start: u64, end: u64) {
-        let Self { told, frames, flagged, outstanding, base, .. } = self;
+        let Self { told, frames, flagged, missing, outstanding, base, .. } = self;
         told.insert(start.max(*base), end, |from, to| {
             for sequence in from..to {
                 frames[(sequence - *base) as usize].is_received = true;
                 flagged.remove(&sequence);
+                missing.remove(&sequence);
             }
             *outstanding -= to - from;
         });
@@ -383,6 +458,7 @@ impl Sender {
             self.give_up(sequence);
         } else {
             self.flagged.insert(sequence);
+            self.missing.insert(sequence);
         }
     }
 
@@ -452,24 +528,6 @@ impl Sender {
 
 /// In place of a frame's serial: it is not to be judged yet.
 const DEFERRED: u64 = u64::MAX;
-
-/// How often an idle line carries a frame before anything is heard of it, if so many 256ths of all frames are lost: until fewer than
-/// one in a thousand is lost each time. Ours: while TCP is still opening its window, and for whoever waits for a page, nothing
-/// is lost then that would take a round trip to find.
-fn sendings_for(loss: u8) -> u8 {
-    if loss == 0 {
-        return 1;
-    }
-    let (mut sendings, mut all_lost) = (1, u64::from(loss) << 8);
-    while all_lost > 65 && sendings < MOST_SENDINGS {
-        all_lost = (all_lost * u64::from(loss)) >> 8;
-        sendings += 1;
-    }
-    sendings
-}
-
-/// Where half of all frames are lost.
-const MOST_SENDINGS: u8 = 10;
 
 /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
 pub(crate) const REORDERING: u64 = 3;

@@ -301,6 +301,7 @@ impl LinkEnd {
             let taken = self.endpoint.offer(now, packet, treatment);
             debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
         }
+        self.endpoint.set_backlog(self.entry.bytes() + self.splitter.waiting());
     }
 
     /// Seals what is due and starts frames while the line is free.

@@ -1,0 +1,150 @@
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::coded::coverage::coefficient;
+
+/// The frame `sequence`, of a length that differs from frame to frame.
+fn payload(sequence: u64) -> Vec<u8> {
+    (0..10 + sequence % 7).map(|at| (sequence * 31 + at) as u8).collect()
+}
+
+fn part(sequence: u64, payload: &[u8]) -> Part<'_> {
+    Part { sequence: on_air(sequence), first: sequence.is_multiple_of(3), last: true, back: 0, payload }
+}
+
+/// The sum of some frames, the last first, as the sending `serial` makes it.
+fn sum_of(serial: u64, frames: &[u64]) -> Sum {
+    let mut symbol = Vec::new();
+    let mut equation = Vec::new();
+    for sequence in frames {
+        let factor = coefficient(serial, *sequence);
+        symbol::add(&mut symbol, factor, &part(*sequence, &payload(*sequence)));
+        equation.push((*sequence, factor));
+    }
+    Sum::new(&equation, symbol).unwrap()
+}
+
+/// What the decoder knows, and what it has said is seen.
+#[derive(Default)]
+struct Known {
+    decoder: Decoder,
+    known: BTreeSet<u64>,
+    seen: BTreeSet<u64>,
+}
+
+impl Known {
+    fn add(&mut self, serial: u64, frames: &[u64]) {
+        let unknown: Vec<u64> = frames.iter().copied().filter(|it| !self.known.contains(it)).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        // As its owner takes the known ones out: what is left is the sum of the others.
+        assert!(self.decoder.add(sum_of(serial, &unknown)));
+        self.take_news();
+    }
+
+    fn know(&mut self, sequence: u64) {
+        self.known.insert(sequence);
+        self.decoder.on_known(&part(sequence, &payload(sequence)), sequence);
+        self.take_news();
+    }
+
+    fn take_news(&mut self) {
+        let news = self.decoder.take_news();
+        self.seen.extend(news.seen);
+        for (sequence, symbol) in news.solved {
+            let read = symbol::read(on_air(sequence), &symbol).unwrap();
+            assert_eq!(read, part(sequence, &payload(sequence)), "frame {sequence}");
+            assert!(self.known.insert(sequence), "{sequence} twice");
+        }
+    }
+
+    fn check(&self) {
+        let bytes: usize = self.decoder.sums.values().map(Sum::bytes).sum();
+        assert_eq!(self.decoder.bytes, bytes);
+        for (pivot, sum) in &self.decoder.sums {
+            assert_eq!(*pivot, sum.start);
+            assert!(sum.coefficients.len() > 1 && sum.coefficients[0] != 0);
+            assert!(self.seen.contains(pivot) && !self.known.contains(pivot));
+        }
+    }
+}
+
+#[test]
+fn as_many_sums_as_frames_solve_all() {
+    let mut known = Known::default();
+    let frames: Vec<u64> = (0..20).rev().collect();
+    for serial in 0..19 {
+        known.add(serial, &frames);
+        known.check();
+        assert!(known.known.is_empty());
+    }
+    // The first of each is seen, though none is known.
+    assert_eq!(known.seen, (0..19).collect());
+    known.add(19, &frames);
+    assert_eq!(known.known, (0..20).collect());
+    assert!(known.decoder.is_empty());
+}
+
+#[test]
+fn frames_that_come_are_taken_out() {
+    let mut known = Known::default();
+    known.add(1, &[3, 2, 1]);
+    known.know(1);
+    assert_eq!(known.seen, BTreeSet::from([1, 2]), "the pivot has moved on");
+    known.know(3);
+    assert_eq!(known.known, BTreeSet::from([1, 2, 3]));
+    known.check();
+}
+
+#[test]
+fn prefixes_are_solved_first() {
+    let mut known = Known::default();
+    known.add(1, &[2, 1]);
+    known.add(2, &[9, 8, 2, 1]);
+    known.add(3, &[2, 1]);
+    assert_eq!(known.known, BTreeSet::from([1, 2]));
+    assert_eq!(known.seen, BTreeSet::from([1, 2, 8]));
+    known.check();
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut decoder = Decoder::default();
+    let long = |start: u64| Sum::new(&[(start + MAX_SPAN - 1, 1), (start, 1)], vec![1; 60_000]).unwrap();
+    let taken = (0..MAX_SUMS as u64).filter(|start| decoder.add(long(*start))).count();
+    assert!(taken < MAX_SUMS && decoder.bytes <= MAX_BYTES, "{taken} sums, {} bytes", decoder.bytes);
+    let mut decoder = Decoder::default();
+    let short = |start| Sum::new(&[(start + 1_000, 1), (start, 1)], vec![1]);
+    assert!((0..10).all(|start| decoder.add(short(start).unwrap())));
+}
+
+proptest! {
+    /// Whatever comes in whatever order: what is solved is right, the seen are as many as there are independent equations, and none is
+    /// taken back.
+    #[test]
+    fn agrees_with_counting(
+        steps in prop::collection::vec((any::<bool>(), prop::collection::btree_set(0_u64..24, 1..9)), 1..60),
+    ) {
+        let mut known = Known::default();
+        let mut heard: Vec<Vec<u64>> = Vec::new();
+        for (serial, (is_sum, frames)) in steps.into_iter().enumerate() {
+            let frames: Vec<u64> = frames.into_iter().rev().collect();
+            if is_sum {
+                known.add(serial as u64, &frames);
+                heard.push(frames);
+            } else if !known.known.contains(&frames[0]) {
+                known.know(frames[0]);
+                known.seen.insert(frames[0]);
+                heard.push(vec![frames[0]]);
+            }
+            known.check();
+            prop_assert!(known.known.is_subset(&known.seen));
+            prop_assert!(known.seen.len() <= heard.len());
+            let all: BTreeSet<u64> = heard.iter().flatten().copied().collect();
+            prop_assert!(known.seen.is_subset(&all));
+            prop_assert_eq!(known.seen.len(), known.known.len() + known.decoder.sums.len());
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! When a repair is worth a turn of the line, and which frames it should be of.
+//!
+//! Ours, after the model in the design. Of what the sender knows: `M` frames were lost and have not come since, `n` are on their way for the
+//! first time, `m` repairs are on theirs, and of all frames a share of `p` is lost. A repair makes good for any one of the frames in it.
+//!
+//! | frames waiting | a repair for what was lost if | a repair for what is on its way if |
+//! |---|---|---|
+//! | more than 8 | M - m >= 1: a lost frame as it is | never |
+//! | 3 to 8 | M - (1 - p) m >= 1 | never |
+//! | 1 or 2 | M - (1 - p) m + s(m) >= 1 | M + n - (1 - p) (n + m) >= 1 |
+//! | none | the same | of the newest n and the m behind them more than m are lost one time in a thousand or more often |
+//!
+//! with `s(x)` the standard deviation of how many of x arrive. While others wait, each repair that comes too much delays them; while none does, one too
+//! many costs nobody anything. A repair for what was lost ends as early as it can be of use: at the first frame with more missing up to it than
+//! repairs on their way will make good. What is solved by few sums is solved soon.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::arq::Sender;
+
+/// Repairs on their way.
+#[derive(Debug, Default)]
+pub(super) struct Repairs {
+    /// The sending and the last frame of each, oldest first.
+    by_serial: VecDeque<(u64, u64)>,
+    /// How many end at each frame.
+    by_end: BTreeMap<u64, u32>,
+    /// Sendings until it counts as if nothing had ever been lost.
+    wary_until: u64,
+}
+
+/// What the next repair should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// This frame, which was lost.
+    Again(u64),
+    /// A sum of what was lost, up to this frame.
+    Lost(u64),
+    /// A sum of what the receiver may lack, up to the newest frame.
+    Newest,
+}
+
+impl Repairs {
+    /// A repair that ends at the frame `end` is the sending `serial`.
+    pub(super) fn on_sent(&mut self, serial: u64, end: u64) {
+        self.by_serial.push_back((serial, end));
+        *self.by_end.entry(end).or_default() += 1;
+    }
+
+    /// The sending `heard` has come, and all before it that ever will.
+    pub(super) fn on_heard(&mut self, heard: u64, base: u64) {
+        while let Some((_, end)) = self.by_serial.pop_front_if(|(serial, _)| *serial <= heard) {
+            if let Some(count) = self.by_end.get_mut(&end) {
+                *count -= 1;
+                if *count == 0 {
+                    self.by_end.remove(&end);
+                }
+            }
+        }
+        while let Some(entry) = self.by_end.first_entry()
+            && *entry.key() < base
+        {
+            entry.remove();
+        }
+    }
+
+    /// Something was lost, as is known when the sending `serial` is next.
+    pub(super) const fn on_loss(&mut self, serial: u64) {
+        self.wary_until = serial + WARINESS;
+    }
+
+    /// How often a frame is lost.
+    fn loss(&self, sender: &Sender, serial: u64) -> f64 {
+        let least = if serial < self.wary_until { LEAST_LOSS } else { 0.0 };
+        f64::from(sender.loss()).clamp(least, MOST_LOSS) / 256.0
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The repair that is worth a turn now, while so many frames wait.
+    pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64) -> Option<Wanted> {
+        let (missing, repairs) = (sender.missing(), self.by_serial.len());
+        if waiting > MANY {
+            return sender.first_flagged().filter(|_| missing.len() > repairs).map(Wanted::Again);
+        }
+        let loss = self.loss(sender, serial);
+        if !missing.is_empty() {
+            let mut tally = Tally { lacking: 0.0, count: 0.0, loss };
+            tally.expect(repairs as u64);
+            let surplus = tally.surplus(if waiting <= FEW { 1.0 } else { 0.0 });
+            if let Some(end) = missing.iter().nth(surplus) {
+                return Some(Wanted::Lost(*end));
+            }
+        }
+        let on_their_way = sender.outstanding() - missing.len() as u64;
+        if waiting > FEW || on_their_way == 0 || loss == 0.0 {
+            return None;
+        }
+        let is_thin = if waiting == 0 {
+            self.is_thin(sender.next() - 1, on_their_way, loss)
+        } else {
+            let lacking = missing.len() as u64 + on_their_way;
+            let mut tally = Tally { lacking: lacking as f64, count: 0.0, loss };
+            tally.expect(on_their_way + repairs as u64);
+            tally.lacking >= 1.0
+        };
+        is_thin.then_some(Wanted::Newest)
+    }
+
+    /// Whether among the newest frames, of so many that are on their way, more may be lost than repairs behind them make good.
+    fn is_thin(&self, newest: u64, on_their_way: u64, loss: f64) -> bool {
+        let mut repairs = 0;
+        for (end, count) in
+            self.by_end.iter().rev().map(|(end, count)| (*end, *count)).chain([(0, 0)]).take(MOST)
+        {
+            let frames = newest.saturating_sub(end).min(on_their_way);
+            if is_risky(frames, repairs, loss) {
+                return true;
+            }
+            if frames == on_their_way {
+                return false;
+            }
+            repairs += u64::from(count);
+        }
+        false
+    }
+}
+
+/// What is missing up to some frame.
+struct Tally {
+    /// Frames, less those that are expected of what is on its way.
+    lacking: f64,
+    /// Sendings on their way.
+    count: f64,
+    loss: f64,
+}
+
+impl Tally {
+    fn expect(&mut self, sendings: u64) {
+        self.lacking -= (1.0 - self.loss) * sendings as f64;
+        self.count += sendings as f64;
+    }
+
+    /// Of further frames, how many would be made good, with so many standard deviations to spare.
+    fn surplus(&self, deviations: f64) -> usize {
+        (-self.lacking - deviations * self.deviation()).max(0.0).ceil() as usize
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.count * self.loss * (1.0 - self.loss)).sqrt()
+    }
+}
+
+/// Whether, of so many frames and repairs for them, more are lost than there are repairs, too often for an idle line.
+fn is_risky(frames: u64, repairs: u64, loss: f64) -> bool {
+    let (count, spare) = ((frames + repairs) as f64, repairs as f64);
+    let mean = count * loss;
+    if mean > MANY_LOSSES {
+        return mean + KAPPA * (mean * (1.0 - loss)).sqrt() >= spare + 1.0;
+    }
+    // The binomial distribution, term by term from no loss on.
+    let mut term = (0..frames + repairs).fold(1.0, |all, _| all * (1.0 - loss));
+    let mut enough = term;
+    for lost in 1..=repairs {
+        term *= (count - lost as f64 + 1.0) / lost as f64 * loss / (1.0 - loss);
+        enough += term;
+    }
+    1.0 - enough > RISK
+}
+
+/// How often more may be lost than an idle line makes good. Ours: an idle line costs nobody, and who waits for a page has hundreds of packets.
+const RISK: f64 = 0.001;
+
+/// Standard deviations that leave about so much beyond.
+const KAPPA: f64 = 3.0;
+
+/// Losses, on average, from which on the normal distribution is near enough.
+const MANY_LOSSES: f64 = 16.0;
+
+/// Sendings. Ours: where one in a thousand is lost, the next loss is about to come.
+const WARINESS: u64 = 1024;
+
+/// In 256ths: the least that a report can say.
+const LEAST_LOSS: f64 = 1.0;
+
+/// Frames that wait: with more, no repair goes out but for what is known to be lost.
+pub(super) const MANY: u64 = 8;
+
+/// Frames that wait: up to so few, repairs go out for what may be lost.
+const FEW: u64 = 2;
+
+/// Of the newest repairs, as many are looked at.
+const MOST: usize = 256;
+
+/// In 256ths: where more is lost, no number of repairs makes good for it.
+const MOST_LOSS: f64 = 192.0;

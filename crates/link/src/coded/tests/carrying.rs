@@ -1,0 +1,106 @@
+//! Everything arrives, once, whatever the line does.
+
+use base::Rng;
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn on_a_clean_line_every_frame_is_sent_once() {
+    let mut pair = pair(Config::default(), 40);
+    let arrived = pair.carry((0..500).map(|n| packet(1, n, 60)), 700, &mut intact);
+    let numbers: Vec<u32> = arrived.iter().map(|(_, packet)| flow_and_number(packet).1).collect();
+    assert_eq!(numbers, (0..500).collect::<Vec<_>>());
+    assert_eq!(arrived.last().unwrap().0, Instant::ZERO + MS * 540);
+    assert_eq!((pair.count(0, "frames-new"), pair.count(0, "frames-retransmitted")), (500, 0));
+}
+
+/// How late packets of a steady stream are, in order and beyond the line's delay, in steps: the mean and the 99th percentile. The stream takes
+/// a share of `load` of what the line carries.
+fn lateness(loss: f64, load: f64, seed: u64) -> (f64, u32) {
+    const DELAY: u32 = 16;
+    const STEPS: u32 = 30_000;
+    let mut pair = pair(Config::default(), DELAY as usize);
+    let mut rng = Rng::named(seed, "losses");
+    let mut losing = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        if rng.unit() < loss {
+            line.pop_back();
+            line.push_back(None);
+        }
+    };
+    let (mut waiting, mut offered, mut late, mut next) = (0.0, Vec::new(), Vec::new(), 0);
+    for step in 0..STEPS {
+        waiting += load * (1.0 - loss);
+        while waiting >= 1.0 && pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
+            let number = offered.len() as u32;
+            pair.ends[0].offer(pair.now, packet(1, number, 60), Treatment::UNTIL_DELIVERED).unwrap();
+            offered.push(step);
+            waiting -= 1.0;
+        }
+        pair.ends[0].set_backlog(waiting as u64 * 60);
+        for packet in &pair.step(&mut losing)[1] {
+            assert_eq!(flow_and_number(packet).1, next);
+            // At first nobody knows how much is lost.
+            if step > STEPS / 10 {
+                late.push(step - offered[next as usize] - DELAY);
+            }
+            next += 1;
+        }
+    }
+    late.sort_unstable();
+    (f64::from(late.iter().sum::<u32>()) / late.len() as f64, late[late.len() * 99 / 100])
+}
+
+/// What is lost is solved from sums that were on their way before anybody could ask for them: without these each loss costs more than a
+/// round trip of 32 steps.
+#[test]
+fn losses_seldom_cost_a_round_trip() {
+    for (loss, mean, most) in [(0.01, 0.5, 12), (0.1, 1.2, 20), (0.3, 5.0, 70)] {
+        let late = lateness(loss, 0.8, 1);
+        assert!(late.0 < mean && late.1 < most, "{loss}: {late:?}");
+    }
+}
+
+/// With less to spare it takes longer, and does not collapse.
+#[test]
+fn a_full_line_still_delivers() {
+    for (loss, mean) in [(0.1, 10.0), (0.3, 40.0), (0.5, 60.0)] {
+        let late = lateness(loss, 0.9, 2);
+        assert!(late.0 < mean, "{loss}: {late:?}");
+    }
+}
+
+proptest! {
+    /// Whatever the line does, packets of a flow arrive once and in order, and all of them once the line is well again.
+    #[test]
+    fn flows_arrive_whole_and_in_order(
+        ordered in prop::sample::select(vec![Order::Flow, Order::Link, Order::None]),
+        delay in 1_usize..40,
+        packets in prop::collection::vec((0_u8..4, 20_usize..400), 1..80),
+        fates in prop::collection::vec(0_u8..10, 0..300),
+        window in 40_u32..200,
+        backlog in prop::sample::select(vec![0, 400, 10_000]),
+    ) {
+        let config = Config { ordered, window: Some(window.try_into().unwrap()), frame_payload: None };
+        let mut pair = pair(config, delay);
+        let mut fate = fated(fates);
+        pair.ends.iter_mut().for_each(|end| end.set_backlog(backlog));
+        let sent: Vec<Packet> =
+            packets.iter().enumerate().map(|(n, (flow, len))| packet(*flow, n as u32, *len)).collect();
+        let arrived = pair.carry(sent.clone(), 3000, &mut fate);
+        let arrived: Vec<Packet> = arrived.into_iter().map(|(_, packet)| packet).collect();
+        prop_assert_eq!(arrived.len(), sent.len());
+        let of = |packets: &[Packet], flow: u8| -> Vec<Packet> {
+            packets.iter().filter(|p| flow_and_number(p).0 == flow).cloned().collect()
+        };
+        match ordered {
+            Order::Link => prop_assert_eq!(arrived, sent),
+            Order::Flow => for flow in 0..4 { prop_assert_eq!(of(&arrived, flow), of(&sent, flow)); },
+            Order::None => {
+                let sorted = |mut packets: Vec<Packet>| { packets.sort_by_key(|p| flow_and_number(p).1); packets };
+                prop_assert_eq!(sorted(arrived), sorted(sent));
+            }
+        }
+        prop_assert_eq!(pair.count(0, "acks-invalid") + pair.count(1, "acks-invalid"), 0);
+    }
+}
