@@ -5,7 +5,7 @@
 //! is a sum stands in for any of the frames in it, so a repair may be on its way before anybody knows what it is for.
 //!
 //! - A frame goes out as it is, once.
-//! - A receiver reports a frame as come when it has come, or when a sum that came *begins* with it (`decoder`): then one frame less has to
+//! - A receiver reports a frame as come when it has come, or when a sum that came *ends* with it (`decoder`): then one frame less has to
 //!   come, whichever. So what the sender is told of are degrees of freedom (RFC 8406's), in a report that was made for frames.
 //! - A frame that is lost goes out again, as it is while many packets wait, and else as a sum of all that are missing up to it. Whatever
 //!   of the sums arrives solves what it can.

@@ -1,9 +1,12 @@
 //! What sums say of the frames that are missing: linear equations in echelon form, solved as they come.
 //!
 //! RFC 8681, 3.3 is the code (random linear, sliding window, GF(256)) with coefficients of our own. A sum from which all
-//! known frames were taken out, and the unknown ones that other sums begin with, begins with an unknown frame that no other begins with:
-//! its *pivot*. That frame is *seen* (RFC 8975's term is "a degree of freedom"): the sender need not say more about it, whatever else is
+//! known frames were taken out, and the unknown ones that other sums end with, ends with an unknown frame that no other ends with:
+//! its *pivot*. That frame is *seen* (RFC 8406 counts degrees of freedom): the sender need not say more about it, whatever else is
 //! in the sum. A sum with nothing but its pivot is solved, which takes that frame out of all others.
+//!
+//! It is the last frame that counts, since the first is what everybody waits for: of the frames up to any place just as many are seen
+//! as sums can be made of these alone, so all are solved as soon as all are seen.
 //!
 //! Work is done when it can be: a frame that comes is taken out of the sums that have it, a sum that comes is reduced by those before
 //! it. Nothing is ever solved from its start.
@@ -28,10 +31,11 @@ pub(super) struct Decoder {
     news: News,
 }
 
-/// An equation: the frames from `start` on, each times its coefficient, add up to `symbol`.
+/// An equation: the frames up to `end`, each times its coefficient, add up to `symbol`.
 #[derive(Debug)]
 pub(super) struct Sum {
-    start: u64,
+    end: u64,
+    /// The last frame's first.
     coefficients: Vec<u8>,
     symbol: Vec<u8>,
 }
@@ -80,7 +84,7 @@ impl Decoder {
     fn settle(&mut self, mut unsettled: Vec<Sum>) {
         while let Some(sum) = unsettled.pop() {
             let Some(sum) = self.reduce(sum) else { continue };
-            let sequence = sum.start;
+            let sequence = sum.end;
             self.news.seen.push(sequence);
             if sum.coefficients.len() > 1 {
                 self.bytes += sum.bytes();
@@ -95,29 +99,23 @@ impl Decoder {
         }
     }
 
-    /// Takes the pivots of other sums off a sum's start, until there is a frame that none begins with, or that is solved; `None` if
-    /// nothing is left. Of two with the same pivot the one that ends first keeps it: as many sums as frames are missing up to some frame
-    /// then solve these, however many are missing behind it.
-    fn reduce(&mut self, mut sum: Sum) -> Option<Sum> {
+    /// Takes the pivots of other sums off a sum's end, until there is a frame that none ends with, or that is solved; `None` if
+    /// nothing is left.
+    fn reduce(&self, mut sum: Sum) -> Option<Sum> {
         while sum.trim() {
-            let other = self.sums.get_mut(&sum.start).filter(|_| sum.coefficients.len() > 1);
+            let other = self.sums.get(&sum.end).filter(|_| sum.coefficients.len() > 1);
             let Some(other) = other else { return Some(sum) };
-            if sum.coefficients.len() < other.coefficients.len() {
-                let before = other.bytes();
-                core::mem::swap(&mut sum, other);
-                self.bytes = self.bytes + other.bytes() - before;
-            }
             sum.subtract(other);
         }
         None
     }
 
-    /// Takes a frame out of all sums. Those that began with it have no place any more; those with nothing left but their pivots have none
+    /// Takes a frame out of all sums. Those that ended with it have no place any more; those with nothing left but their pivots have none
     /// either.
     fn take_out(&mut self, part: &Part<'_>, sequence: u64) -> Vec<Sum> {
         let Self { sums, bytes, .. } = self;
         let mut loose = Vec::new();
-        for (pivot, sum) in sums.range_mut(sequence.saturating_sub(MAX_SPAN + 7)..=sequence) {
+        for (pivot, sum) in sums.range_mut(sequence..sequence + MAX_SPAN + 8) {
             let before = sum.bytes();
             if sum.take_out(part, sequence) && (*pivot == sequence || sum.coefficients.len() == 1) {
                 loose.push(*pivot);
@@ -126,11 +124,7 @@ impl Decoder {
                 *bytes = *bytes + sum.bytes() - before;
             }
         }
-        let mut unsettled = Vec::with_capacity(loose.len());
-        for pivot in loose {
-            unsettled.extend(sums.remove(&pivot));
-        }
-        unsettled
+        loose.into_iter().filter_map(|pivot| sums.remove(&pivot)).collect()
     }
 }
 
@@ -140,9 +134,9 @@ impl Sum {
         let (start, end) = (frames.last()?.0, frames.first()?.0);
         let mut coefficients = vec![0; (end - start) as usize + 1];
         for (sequence, coefficient) in frames {
-            coefficients[(sequence - start) as usize] = *coefficient;
+            coefficients[(end - sequence) as usize] = *coefficient;
         }
-        Some(Self { start, coefficients, symbol })
+        Some(Self { end, coefficients, symbol })
     }
 
     fn bytes(&self) -> usize {
@@ -154,14 +148,14 @@ impl Sum {
         let Some(zeros) = self.coefficients.iter().position(|it| *it != 0) else { return false };
         if zeros > 0 {
             self.coefficients.drain(..zeros);
-            self.start += zeros as u64;
+            self.end -= zeros as u64;
         }
         let last = self.coefficients.iter().rposition(|it| *it != 0).unwrap_or(0);
         self.coefficients.truncate(last + 1);
         true
     }
 
-    /// Subtracts the multiple of a sum with the same start that leaves nothing there.
+    /// Subtracts the multiple of a sum with the same end that leaves nothing there.
     fn subtract(&mut self, other: &Self) {
         let factor = gf256::mul(self.coefficients[0], gf256::inverse(other.coefficients[0]));
         for (mine, theirs) in
@@ -176,12 +170,12 @@ impl Sum {
 
     /// Takes a frame out, if it is in; whether it was.
     fn take_out(&mut self, part: &Part<'_>, sequence: u64) -> bool {
-        let place = (sequence - self.start) as usize;
+        let place = (self.end - sequence) as usize;
         let Some(coefficient) = self.coefficients.get_mut(place).filter(|it| **it != 0) else { return false };
         let factor = core::mem::take(coefficient);
         symbol::add(&mut self.symbol, factor, part);
         if place > 0 {
-            // The pivot stays, and with it the start.
+            // The pivot stays, and with it the end.
             self.trim();
         }
         true
