@@ -114,11 +114,15 @@ impl Coded {
         };
         let coverage = if wanted == Wanted::Again(end) { None } else { self.coverage(end) };
         self.repairs.on_sent(self.core.serial, end);
-        let Some(coverage) = coverage else { return Some(self.core.poll_again(now, end, kind, out)) };
         let start = out.len();
-        let info = self.append_sum(now, &coverage, wanted, out);
-        self.counters.repairs += 1;
-        self.counters.repair_bytes += (out.len() - start) as u64;
+        let info = match coverage {
+            Some(coverage) => self.append_sum(now, &coverage, wanted, out),
+            None => self.core.poll_again(now, end, kind, out),
+        };
+        if info.kind == FrameKind::Repair {
+            self.counters.repairs += 1;
+            self.counters.repair_bytes += (out.len() - start) as u64;
+        }
         Some(info)
     }
 

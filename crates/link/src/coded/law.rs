@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::arq::Sender;
+use crate::arq::{MAX_WINDOW, Sender};
 
 /// Repairs on their way.
 #[derive(Debug, Default)]
@@ -45,17 +45,26 @@ impl Repairs {
     pub(super) fn on_sent(&mut self, serial: u64, end: u64) {
         self.by_serial.push_back((serial, end));
         *self.by_end.entry(end).or_default() += 1;
+        if self.by_serial.len() > MOST_REPAIRS {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some((_, end)) = self.by_serial.pop_front()
+            && let Some(count) = self.by_end.get_mut(&end)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.by_end.remove(&end);
+            }
+        }
     }
 
     /// The sending `heard` has come, and all before it that ever will.
     pub(super) fn on_heard(&mut self, heard: u64, base: u64) {
-        while let Some((_, end)) = self.by_serial.pop_front_if(|(serial, _)| *serial <= heard) {
-            if let Some(count) = self.by_end.get_mut(&end) {
-                *count -= 1;
-                if *count == 0 {
-                    self.by_end.remove(&end);
-                }
-            }
+        while self.by_serial.front().is_some_and(|(serial, _)| *serial <= heard) {
+            self.forget_first();
         }
         while let Some(entry) = self.by_end.first_entry()
             && *entry.key() < base
@@ -161,13 +170,26 @@ fn is_risky(frames: u64, repairs: u64, loss: f64) -> bool {
         return mean + KAPPA * (mean * (1.0 - loss)).sqrt() >= spare + 1.0;
     }
     // The binomial distribution, term by term from no loss on.
-    let mut term = (0..frames + repairs).fold(1.0, |all, _| all * (1.0 - loss));
+    let mut term = power(1.0 - loss, frames + repairs);
     let mut enough = term;
     for lost in 1..=repairs {
         term *= (count - lost as f64 + 1.0) / lost as f64 * loss / (1.0 - loss);
         enough += term;
     }
     1.0 - enough > RISK
+}
+
+/// `base` times itself, by squaring: a turn of the line asks for many of these, and `f64::powi` is not the same on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut power = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            power *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    power
 }
 
 /// How often more may be lost than an idle line makes good. Ours: an idle line costs nobody, and who waits for a page has hundreds of packets.
@@ -191,8 +213,38 @@ pub(super) const MANY: u64 = 8;
 /// Frames that wait: up to so few, repairs go out for what may be lost.
 const FEW: u64 = 2;
 
+/// Repairs on their way at most, the oldest of which are forgotten: a blocked line gets them without end.
+const MOST_REPAIRS: usize = 2 * MAX_WINDOW as usize;
+
 /// Of the newest repairs, as many are looked at.
 const MOST: usize = 256;
 
 /// In 256ths: where more is lost, no number of repairs makes good for it.
 const MOST_LOSS: f64 = 192.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_risk_is_the_binomial_distribution_s() {
+        assert!((power(0.9, 13) - 0.254_186_582_832_9).abs() < 1e-12);
+        assert!((power(0.5, 0) - 1.0).abs() < f64::EPSILON);
+        // One in a hundred is lost: of 4 and 1 repair 2 are 0.98 times in a thousand, of 5 and 1 1.46 times.
+        assert!(is_risky(1, 0, 0.01) && !is_risky(4, 1, 0.01) && is_risky(5, 1, 0.01));
+        // Where the normal distribution takes over, it says about the same.
+        let enough = |frames| (0..).find(|repairs| !is_risky(frames, *repairs, 0.1)).unwrap();
+        assert!(enough(150).abs_diff(enough(120) * 150 / 120) <= 4, "{} {}", enough(120), enough(150));
+    }
+
+    /// A blocked line gets fillers for ever.
+    #[test]
+    fn repairs_that_nobody_hears_of_take_bounded_memory() {
+        let mut repairs = Repairs::default();
+        for serial in 0..MOST_REPAIRS as u64 + 1000 {
+            repairs.on_sent(serial, serial / 3);
+        }
+        assert_eq!(repairs.by_serial.len(), MOST_REPAIRS);
+        assert_eq!(repairs.by_end.values().map(|count| *count as usize).sum::<usize>(), MOST_REPAIRS);
+    }
+}
