@@ -184,7 +184,8 @@ impl<'a> Testbed<'a> {
         let report = self.report(said)?;
         self.check_gateways()?;
         let rate = self.case.rate.as_bps() as f64;
-        let up_rate = self.case.link.map_or(rate, |link| link.up.0.as_bps() as f64);
+        let up_rate =
+            self.case.link.map_or(rate, |link| link.up.fixed().map_or(rate, |rate| rate.as_bps() as f64));
         let seconds = report["seconds"].as_f64().unwrap_or(f64::NAN);
         let counted = |line: &str, key: &str| report[line][key].as_u64().unwrap_or(0) as f64;
         let both = |key: &str| [counted("down", key), counted("up", key)];

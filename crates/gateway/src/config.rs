@@ -22,7 +22,7 @@
 //!
 //! [link]
 //! protocol = "cotmll"             # or a table with its parameters: { cotmll = { ordered = true } }
-//! rate = "1 Mbit/s"               # optional: as fast as the carrier takes it
+//! rate = "auto"                   # optional: found out; or "10 Mbit/s", or "max", as fast as the carrier takes it
 //! round-trip = "600 ms"           # optional: measured
 //! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
@@ -60,7 +60,7 @@ use zeroize::Zeroizing;
 use crate::key::PresharedKey;
 pub use carrier::{Carrier, Serial, Udp};
 pub use destination::{Destination, HostName};
-pub use values::{InterfaceName, Mtu, Overhead, PositiveRate};
+pub use values::{InterfaceName, LinkRate, Mtu, Overhead};
 
 /// A gateway's configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -112,10 +112,9 @@ pub struct Link {
     /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
     #[serde(with = "link::protocol::of_gateway")]
     pub protocol: Protocol,
-    /// Bits per second of the carrier, with all its headers; without it, as fast as the carrier takes it, which on a
-    /// serial line is its own rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<PositiveRate>,
+    /// Of the carrier, with all its headers; found out unless told, and on a serial line its own.
+    #[serde(default)]
+    pub rate: LinkRate,
     /// Where packets wait for the link; unless told, for one round trip at the rate ([`Link::queue`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<link::queue::Config>,
@@ -183,8 +182,8 @@ impl Link {
     }
 
     fn check_rate(&self, places: &LinkPlaces) -> Result<(), Complaint> {
-        if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate.is_none() {
-            let message = "a queue with a time, or red, and no rate for the link; allowed are packets and bytes, or a rate";
+        if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate == LinkRate::Max {
+            let message = "a queue with a time, or red, and rate = \"max\"; allowed are packets and bytes, or another rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())
@@ -208,10 +207,10 @@ impl Link {
         }
     }
 
-    /// What keeps the protocol from filling a link with this round trip, if something does.
+    /// What keeps the protocol from filling a link with this rate and round trip, if something does.
     #[must_use]
-    pub fn edge(&self, carrier: &Carrier, round_trip: Duration) -> Option<Edge> {
-        let line = LineLimits::new(carrier.frame_limit(), self.rate.map(|rate| rate.0));
+    pub fn edge(&self, carrier: &Carrier, rate: Option<Rate>, round_trip: Duration) -> Option<Edge> {
+        let line = LineLimits::new(carrier.frame_limit(), rate);
         self.protocol.edge(&line, round_trip)
     }
 }
@@ -259,7 +258,9 @@ impl Config {
         let mut config: Self = base::config::parse(file, text)?;
         let places: Places = base::config::parse(file, text)?;
         if let Carrier::Serial(serial) = &config.carrier {
-            config.link.rate = config.link.rate.or(PositiveRate::new(serial.line_rate()));
+            if config.link.rate.fixed().is_none() {
+                config.link.rate = LinkRate::Fixed(serial.line_rate());
+            }
         }
         config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
         match (&config.session.key_file, &config.session.key) {
@@ -302,7 +303,9 @@ impl Config {
                 let message = "pin-peer without a peer; allowed with one".to_owned();
                 Err(Complaint::at(places.carrier.udp.pin_peer.as_ref(), message))
             }
-            Carrier::Serial(serial) if self.link.rate.is_some_and(|rate| rate.0 > serial.line_rate()) => {
+            Carrier::Serial(serial)
+                if self.link.rate.fixed().is_some_and(|rate| rate > serial.line_rate()) =>
+            {
                 let (baud, limit) = (serial.baud, serial.line_rate());
                 let message =
                     format!("a line of {baud:?} baud carries less; allowed are rates up to {limit}, or none");

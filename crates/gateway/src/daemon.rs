@@ -77,8 +77,10 @@ pub struct Gateway {
     /// The longest frame that a datagram holds.
     frame_limit: usize,
     survey: Survey,
-    /// The rate and round trip that the queue was last made for.
-    queue_for: (Option<Rate>, Option<Duration>),
+    /// The rate and round trip that queue, endpoint and device were last made for.
+    line: (Option<Rate>, Option<Duration>),
+    /// Frames that are still to leave in a burst.
+    train: Option<u64>,
     traffic: Traffic,
     rejected: Reasons,
     discarded: Reasons,
@@ -169,8 +171,7 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let rate = config.link.rate.map(|rate| rate.0);
-        let line = LineLimits::new(config.carrier.frame_limit(), rate);
+        let line = LineLimits::new(config.carrier.frame_limit(), survey::of(&config).seeker.capacity());
         let endpoint = config.link.protocol.build(&line);
         Self::with_endpoint(config, endpoint)
     }
@@ -183,11 +184,12 @@ impl Gateway {
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
         let link = config.link;
         let capabilities = endpoint.capabilities();
-        let rate = link.rate.map(|rate| rate.0);
+        let survey = survey::of(&config);
+        let rate = survey.seeker.capacity();
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, None, config.tun.mtu.0);
         let key = config.session.load()?;
-        let (tun, watch) = device::open(&config)?;
+        let (tun, watch) = device::open(&config, rate)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         if let Some(user) = &config.user {
@@ -200,11 +202,12 @@ impl Gateway {
             session,
             named: NamedPeer::of(&config.carrier),
             entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
-            splitting: Splitting::of(&config),
+            splitting: Splitting::of(&config, rate),
             endpoint,
-            pacer: Pacer::new(rate, link.fillers),
-            survey: survey::of(&config),
-            queue_for: (rate, None),
+            pacer: Pacer::new(link.rate.fixed(), link.fillers),
+            survey,
+            line: (rate, None),
+            train: None,
             batch: Batch::default(),
             blocked: false,
             retry_at: None,
@@ -296,13 +299,13 @@ impl Gateway {
     /// What this gateway is, and what it waits for.
     fn introduction(&self) -> String {
         let Config { tun, carrier, link, .. } = &self.config;
-        let rate = link.rate.map_or_else(|| "no rate set".to_owned(), |rate| rate.0.to_string());
+        let rate = link.rate;
         let (name, protocol) = (tun.name.as_str(), link.protocol.name());
         let waits = match carrier.called() {
             Some(peer) => format!("calling {peer}"),
             None => "waiting to be called".to_owned(),
         };
-        format!("{name} over {carrier}, {protocol}, {rate}; {waits}")
+        format!("{name} over {carrier}, {protocol}, rate {rate}; {waits}")
     }
 
     /// Tells, once in a while, that nobody answers.
@@ -378,5 +381,5 @@ impl Gateway {
 /// Keep-alives leave room on a slow link.
 fn timing(config: &Config) -> Timing {
     let bits = config.carrier.packet_limit() as u64 * 8;
-    Timing::for_frames_of(config.link.rate.map_or(Duration::ZERO, |rate| rate.0.time_for(bits)))
+    Timing::for_frames_of(config.link.rate.fixed().map_or(Duration::ZERO, |rate| rate.time_for(bits)))
 }

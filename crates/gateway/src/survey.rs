@@ -2,10 +2,13 @@
 //!
 //! Sans-I/O, like the session whose control datagrams carry it: `now` is a parameter and what to send is polled.
 
-pub mod follower;
+pub mod losses;
 pub mod minimum;
 pub mod mtu;
 pub mod report;
+pub mod seeker;
+pub mod standing;
+pub mod train;
 
 #[cfg(test)]
 mod tests;
@@ -15,9 +18,10 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Rate};
 
 use crate::session::FIRST_DAEMON_KIND;
-use follower::{Finding, Follower};
 use mtu::PathMtu;
 use report::Reports;
+use seeker::{Aim, Finding, Seeker};
+use train::{Train, Trains};
 
 /// Kind of the control datagram that holds a [`report`].
 pub const REPORT: u8 = FIRST_DAEMON_KIND;
@@ -25,20 +29,30 @@ pub const REPORT: u8 = FIRST_DAEMON_KIND;
 pub const PROBE: u8 = FIRST_DAEMON_KIND + 1;
 /// Kind of the answer to it.
 pub const PROBE_ANSWER: u8 = FIRST_DAEMON_KIND + 2;
+/// Kind of a mark of a [`train`].
+pub const TRAIN: u8 = FIRST_DAEMON_KIND + 4;
+/// Kind of the answer to a train.
+pub const TRAIN_ANSWER: u8 = FIRST_DAEMON_KIND + 5;
+
+/// A control datagram's kind and body.
+pub type Control = (u8, Vec<u8>);
 
 /// What is known of a path. Drain order: after [`Survey::handle_control`] and when [`Survey::poll_timeout`] says so, send what
-/// [`Survey::poll_control`] gives, take [`Survey::poll_finding`], and read rate, size and round trip again.
+/// [`Survey::poll_control`] gives and the train of [`Survey::poll_train`], take [`Survey::poll_finding`], and read rate, size and round trip again.
 #[derive(Debug)]
 pub struct Survey {
     /// What the ends tell each other of what arrives.
     pub reports: Reports,
     /// The rate to send at.
-    pub follower: Follower,
+    pub seeker: Seeker,
     /// The largest packet; `None` where the carrier has no packets to speak of.
     pub mtu: Option<PathMtu>,
+    trains: Trains,
+    /// Whether there has been a session.
+    has_begun: bool,
     /// Bytes that the carrier and the session add to the body of a control datagram, with its kind.
     overhead: usize,
-    waiting: VecDeque<(u8, Vec<u8>)>,
+    waiting: VecDeque<Control>,
     findings: VecDeque<Finding>,
 }
 
@@ -49,11 +63,14 @@ impl Survey {
     /// A path of which nothing is known but what was configured: the rate, what a datagram takes on the line besides its own
     /// bytes, the shortest and longest packet. `overhead` bytes are around the body of a control datagram.
     #[must_use]
-    pub fn new(rate: Option<Rate>, on_line: i64, sizes: (Option<usize>, usize), overhead: usize) -> Self {
+    pub fn new(aim: Aim, on_line: i64, sizes: (Option<usize>, usize), overhead: usize) -> Self {
+        let rate = known(aim);
         Self {
             reports: Reports::new(rate),
-            follower: Follower::new(rate, on_line),
+            seeker: Seeker::new(aim, on_line),
             mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
+            trains: Trains::default(),
+            has_begun: false,
             overhead,
             waiting: VecDeque::new(),
             findings: VecDeque::new(),
@@ -61,9 +78,14 @@ impl Survey {
     }
 
     /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
-    pub fn configure(&mut self, rate: Option<Rate>, on_line: i64) {
+    pub fn configure(&mut self, aim: Aim, on_line: i64) {
+        self.seeker.configure(aim, on_line);
+        self.set_rate(known(aim));
+    }
+
+    /// The line has this rate, as far as is known: what the survey itself sends takes a small part of it.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.reports.set_rate(rate);
-        self.follower.configure(rate, on_line);
         if let Some(mtu) = &mut self.mtu {
             mtu.set_rate(rate);
         }
@@ -73,7 +95,13 @@ impl Survey {
     pub fn on_established(&mut self, restarted: bool) {
         if restarted {
             self.reports.restart();
-            self.follower.restart();
+            self.seeker.restart();
+        }
+        if restarted || !self.has_begun {
+            self.has_begun = true;
+            if self.seeker.wants_padding() && self.mtu.is_some() {
+                self.trains.restart();
+            }
         }
         self.reports.on_traffic();
     }
@@ -83,7 +111,7 @@ impl Survey {
         match kind {
             REPORT => {
                 if let Some(sample) = self.reports.handle_report(now, body) {
-                    self.findings.extend(self.follower.on_sample(now, &sample));
+                    self.findings.extend(self.seeker.on_sample(now, &sample));
                     if let Some(mtu) = &mut self.mtu {
                         mtu.on_sample(now, &sample);
                     }
@@ -99,13 +127,25 @@ impl Survey {
                     mtu.handle_answer(now, body);
                 }
             }
+            TRAIN => {
+                if let Some(answer) = self.trains.handle_mark(now, body, self.reports.received()) {
+                    self.send(TRAIN_ANSWER, answer);
+                }
+            }
+            TRAIN_ANSWER => {
+                if let Some(passage) = self.trains.handle_answer(now, body)
+                    && self.seeker.on_train(now, &passage)
+                {
+                    self.trains.hurry(now);
+                }
+            }
             _ => return false,
         }
         true
     }
 
     /// A control datagram to send, by kind and body.
-    pub fn poll_control(&mut self, now: Instant) -> Option<(u8, Vec<u8>)> {
+    pub fn poll_control(&mut self, now: Instant) -> Option<Control> {
         if let Some(waiting) = self.waiting.pop_front() {
             return Some(waiting);
         }
@@ -115,7 +155,35 @@ impl Survey {
             self.send(PROBE, marks[1].to_vec());
             return Some((PROBE, padded));
         }
-        self.reports.poll_report(now).map(|report| (REPORT, report))
+        let report = self.reports.poll_report(now)?;
+        if self.reports.waits() {
+            self.seeker.on_asked(now);
+        }
+        Some((REPORT, report))
+    }
+
+    /// A train that should leave now, with the mark in front of it: `waiting` bytes could be in it, in datagrams of `len` bytes with all headers.
+    /// After its datagrams comes [`Survey::end_train`].
+    pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
+        let rate = self.seeker.capacity()?;
+        let waiting = if self.seeker.wants_trains() { waiting } else { 0 };
+        let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
+        let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());
+        Some((train, (TRAIN, mark)))
+    }
+
+    /// A datagram of padding for the train, as long as packets may be.
+    #[must_use]
+    pub fn padding(&self) -> Control {
+        let mut body = self.trains.padding();
+        let size = self.mtu.as_ref().map_or(self.overhead, PathMtu::size);
+        body.resize(size.saturating_sub(self.overhead).max(body.len()), 0);
+        (TRAIN, body)
+    }
+
+    /// The mark behind the train that has left.
+    pub fn end_train(&mut self, now: Instant) -> Control {
+        (TRAIN, self.trains.end(now, self.reports.sent()))
     }
 
     /// When [`Survey::poll_control`] wants to be called.
@@ -123,7 +191,7 @@ impl Survey {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let probe = self.mtu.as_ref().and_then(PathMtu::poll_timeout);
         let waiting = (!self.waiting.is_empty()).then_some(Instant::ZERO);
-        [self.reports.poll_timeout(), probe, waiting].into_iter().flatten().min()
+        [self.reports.poll_timeout(), probe, waiting, self.trains.poll_timeout()].into_iter().flatten().min()
     }
 
     /// What whoever runs the gateway should know.
@@ -134,12 +202,20 @@ impl Survey {
     /// The smallest round trip of the last minutes.
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
-        self.follower.round_trip()
+        self.seeker.round_trip()
     }
 
     fn send(&mut self, kind: u8, body: Vec<u8>) {
         if self.waiting.len() < WAITING_LIMIT {
             self.waiting.push_back((kind, body));
         }
+    }
+}
+
+/// The rate, if the configuration has one.
+const fn known(aim: Aim) -> Option<Rate> {
+    match aim {
+        Aim::Known(rate) => Some(rate),
+        Aim::Find | Aim::Unlimited => None,
     }
 }

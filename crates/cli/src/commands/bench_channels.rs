@@ -7,7 +7,6 @@ use base::{Duration, Rate};
 use field::bulk::{self, Case, Options, Run};
 use field::comparison::configuration::{Configuration, Controller};
 use field::testbed::{self, TestbedError};
-use gateway::config::PositiveRate;
 use gateway::signals::Signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::statistics::Spread;
@@ -15,11 +14,11 @@ use serde_json::{Value, json};
 
 use super::bench::percent;
 use super::outcome::failure;
-use super::scheme::Scheme;
+use super::scheme::{GatewayRate, Scheme};
 
 /// Downloads by the kernel's CUBIC and BBR over gateways with each protocol, and over none, in real time. Needs root.
 ///
-/// Each run has a testbed of its own. The emulator's line has a queue of one bandwidth-delay product; gateways are told its rate.
+/// Each run has a testbed of its own. The emulator's line has a queue of one bandwidth-delay product; gateways are told its rate unless --gateway-rate says otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,6 +41,9 @@ pub(crate) struct Arguments {
     /// What is between the hosts: nothing, gateways with a link protocol, or such that split connections too (pep).
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::USUAL)]
     schemes: Vec<Scheme>,
+    /// What the gateways are told of the line's rate.
+    #[arg(long, value_enum, default_value_t = GatewayRate::Line)]
+    gateway_rate: GatewayRate,
     /// The hosts' congestion control.
     #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
     controllers: Vec<Congestion>,
@@ -99,10 +101,10 @@ const OPENS: Duration = Duration::from_secs(3);
 const MTU: u32 = 1400;
 
 impl Place {
-    fn case(self, scheme: Scheme, seed: u64) -> Result<Case, ConfigError> {
+    fn case(self, scheme: Scheme, told: GatewayRate, seed: u64) -> Result<Case, ConfigError> {
         let rate = Rate::from_bps(self.rate * 1_000_000);
-        let positive = PositiveRate::new(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
-        let link = scheme.link(positive)?;
+        let told = told.of(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
+        let link = scheme.link(told)?;
         let packet_bits = u64::from(testbed::ETHERNET_MTU) * 8;
         let queue = rate.bits_in(Duration::from_millis(self.round_trip)).div_ceil(packet_bits).max(10);
         let channel = [
@@ -183,8 +185,9 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
         let ours = |cell: &&mut Cell| cell.congestion == congestion;
         let mut cells: Vec<&mut Cell> = cells.iter_mut().filter(ours).collect();
         let seeds = 1..=args.seeds;
-        let cases =
-            cells.iter().flat_map(|cell| seeds.clone().map(|seed| cell.place.case(cell.scheme, seed)));
+        let cases = cells
+            .iter()
+            .flat_map(|cell| seeds.clone().map(|seed| cell.place.case(cell.scheme, args.gateway_rate, seed)));
         let cases = cases.collect::<Result<Vec<_>, _>>().map_err(std::io::Error::other)?;
         let configuration = Configuration { controller: congestion.controller(), sack: true, scaling: true };
         let options = Options {

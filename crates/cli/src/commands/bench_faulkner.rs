@@ -11,7 +11,7 @@ use field::bulk::{self, Case, Options, Run};
 use field::comparison::configuration::Configuration;
 use field::emulator::CHANNEL_NAME;
 use field::testbed::{self, TestbedError};
-use gateway::config::{Link, PositiveRate};
+use gateway::config::{Link, LinkRate};
 use gateway::signals::Signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::real_time::{self, DELAY, Figure, Outcome, Point, QUEUE, RATE, Scheme, Span};
@@ -145,7 +145,7 @@ fn measure(
 /// A case as gateways and emulator take it.
 fn transfer(case: &real_time::Case) -> Result<Case, ConfigError> {
     let link = Link::parse("the gateways' link", &format!("{}overhead = {OVERHEAD}\n", case.link()))?;
-    let rate = PositiveRate::new(RATE).unwrap_or_else(|| unreachable!("{RATE} is above zero"));
+    let rate = LinkRate::of(RATE).unwrap_or_else(|| unreachable!("{RATE} is above zero"));
     let channel = [
         ("--rate", format!("{} bit/s", RATE.as_bps())),
         ("--delay", format!("{} ms", DELAY.as_millis())),

@@ -6,7 +6,7 @@ use base::{Duration, Rate};
 use field::comparison::configuration::Controller;
 use field::latency::{self, Measured, Plan};
 use field::testbed::{self, Name, TestbedError};
-use gateway::config::PositiveRate;
+use gateway::config::LinkRate;
 use lab::statistics::{Spread, quantile};
 use link::queue;
 use serde_json::json;
@@ -73,7 +73,7 @@ const MTU: u32 = 1400;
 impl Arguments {
     fn options(&self, scheme: Scheme, queue: &Queue, seed: u32) -> Result<testbed::Options, TestbedError> {
         let rate = Rate::from_bps(self.rate * 1_000_000);
-        let positive = PositiveRate::new(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
+        let positive = LinkRate::of(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
         let packet_bits = u64::from(testbed::ETHERNET_MTU) * 8;
         let line_queue = rate.bits_in(Duration::from_millis(self.rtt)).div_ceil(packet_bits).max(10);
         let channel = [

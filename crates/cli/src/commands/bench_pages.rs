@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use base::{Duration, Rate};
 use field::pages::{self, Page};
 use field::testbed::{self, Name, TestbedError};
-use gateway::config::PositiveRate;
+use gateway::config::LinkRate;
 use lab::statistics::Spread;
 use serde_json::json;
 
@@ -57,7 +57,7 @@ const MTU: u32 = 1400;
 impl Arguments {
     fn options(&self, scheme: Scheme, seed: u32) -> Result<testbed::Options, TestbedError> {
         let rate = Rate::from_bps(self.rate * 1_000_000);
-        let positive = PositiveRate::new(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
+        let positive = LinkRate::of(rate).unwrap_or_else(|| unreachable!("rates are above zero"));
         let packet_bits = u64::from(testbed::ETHERNET_MTU) * 8;
         let queue = rate.bits_in(Duration::from_millis(self.rtt)).div_ceil(packet_bits).max(10);
         let mut channel = vec![

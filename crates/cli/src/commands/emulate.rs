@@ -59,6 +59,9 @@ pub(crate) struct ChannelArgs {
     /// Rate from B to A (up); as down unless told.
     #[arg(long, value_name = "RATE")]
     pub(crate) up_rate: Option<String>,
+    /// Other rates later on, in TOML: [{at="20 s",rate="500 kbit/s"}], with an up-rate too if --up-rate is told.
+    #[arg(long, value_name = "CHANGES")]
+    pub(crate) rate_changes: Option<String>,
     /// Propagation delay, one way.
     #[arg(long, value_name = "TIME", default_value = "250 ms")]
     pub(crate) delay: String,
@@ -96,6 +99,9 @@ impl ChannelArgs {
         if let Some(rate) = &self.up_rate {
             line("up-rate", &quoted(rate));
         }
+        if let Some(changes) = &self.rate_changes {
+            line("rate-changes", changes);
+        }
         if let Some(errors) = &self.up_errors {
             line("up-errors", &model(errors));
         }
@@ -104,6 +110,10 @@ impl ChannelArgs {
         }
         let mut channel: channel::duplex::Config =
             base::config::parse("arguments", &text).map_err(|error| ConfigError { line: None, ..error })?;
+        if !channel.rate_changes.is_sorted_by(|a, b| a.at < b.at) {
+            let message = "rate-changes: not in order; allowed are times that increase";
+            return Err(ConfigError::about("arguments", message));
+        }
         let read = |file: &str| std::fs::read_to_string(file);
         channel.errors.load(read)?;
         if let Some(errors) = &mut channel.up_errors {
@@ -124,6 +134,9 @@ impl ChannelArgs {
         option("overhead", self.overhead.get().to_string());
         if let Some(rate) = &self.up_rate {
             option("up-rate", rate.clone());
+        }
+        if let Some(changes) = &self.rate_changes {
+            option("rate-changes", changes.clone());
         }
         if let Some(errors) = &self.up_errors {
             option("up-errors", errors.clone());

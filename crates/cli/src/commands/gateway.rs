@@ -54,7 +54,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         let file = file.display();
         complain(format_args!("{file}: others than its owner may have the key; chmod o= {file}"));
     }
-    if let Some(edge) = config.link.round_trip.and_then(|time| config.link.edge(&config.carrier, time)) {
+    if let Some(edge) = config
+        .link
+        .round_trip
+        .and_then(|time| config.link.edge(&config.carrier, config.link.rate.fixed(), time))
+    {
         complain(edge);
     }
     if args.check {

@@ -1,8 +1,31 @@
 //! What may be between the hosts of a testbed that a benchmark builds.
 
+use base::Rate;
 use base::config::{self, ConfigError};
 use field::testbed;
-use gateway::config::{Link, PositiveRate};
+use gateway::config::{Link, LinkRate};
+
+/// What gateways are told of the line's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GatewayRate {
+    /// Nothing: they find it.
+    Auto,
+    /// What it is.
+    Line,
+    /// To send as fast as the carrier takes it.
+    Max,
+}
+
+impl GatewayRate {
+    /// The `rate` of a gateway in front of a line of this rate; `None` if that is zero.
+    pub(crate) fn of(self, line: Rate) -> Option<LinkRate> {
+        match self {
+            Self::Auto => Some(LinkRate::Auto),
+            Self::Line => LinkRate::of(line),
+            Self::Max => Some(LinkRate::Max),
+        }
+    }
+}
 
 /// What is between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -16,6 +39,8 @@ pub(crate) enum Scheme {
     PlainLt,
     WidePep,
     SlacpPep,
+    Coded,
+    CodedPep,
     WidePepEndToEnd,
 }
 
@@ -34,6 +59,8 @@ impl Scheme {
             Self::PlainLt => "plain-lt",
             Self::WidePep => "wide-pep",
             Self::SlacpPep => "slacp-pep",
+            Self::Coded => "coded",
+            Self::CodedPep => "coded-pep",
             Self::WidePepEndToEnd => "wide-pep-end-to-end",
         }
     }
@@ -41,8 +68,8 @@ impl Scheme {
     /// The `[pep]` of both gateways.
     pub(crate) fn pep(self) -> Option<pep::Config> {
         let text = match self {
-            Self::None | Self::Plain | Self::Thesis | Self::Wide | Self::Slacp => return None,
-            Self::PlainPep | Self::WidePep | Self::SlacpPep => "",
+            Self::None | Self::Plain | Self::Thesis | Self::Wide | Self::Slacp | Self::Coded => return None,
+            Self::PlainPep | Self::WidePep | Self::SlacpPep | Self::CodedPep => "",
             Self::PlainLt => "link.preset = \"proxy-link-lossy\"",
             Self::WidePepEndToEnd => "ack = \"end-to-end\"",
         };
@@ -61,11 +88,12 @@ impl Scheme {
                 Some("protocol = { cotmll = { sequence = \"wide\" } }\n")
             }
             Self::Slacp | Self::SlacpPep => Some("protocol = \"slacp\"\n"),
+            Self::Coded | Self::CodedPep => Some("protocol = \"coded\"\n"),
         }
     }
 
     /// The gateways' link at this rate both ways; `None` without gateways.
-    pub(crate) fn link(self, rate: PositiveRate) -> Result<Option<testbed::Link>, ConfigError> {
+    pub(crate) fn link(self, rate: LinkRate) -> Result<Option<testbed::Link>, ConfigError> {
         let config =
             self.link_table().map(|text| Link::parse_without_rate("the gateways' link", text)).transpose()?;
         Ok(config.map(|config| testbed::Link { config, up: rate, down: rate }))

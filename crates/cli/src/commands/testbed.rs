@@ -7,11 +7,12 @@ use base::Duration;
 use base::config::ConfigError;
 use field::testbed::namespaces::Room;
 use field::testbed::{self, Link, Name, Options, TestbedError};
-use gateway::config::{Overhead, PositiveRate};
+use gateway::config::{LinkRate, Overhead};
 use gateway::signals::Signals;
 
 use super::emulate::ChannelArgs;
 use super::outcome::{complain, failure, misconfigured};
+use super::scheme::GatewayRate;
 
 /// host1 - gw1 - emulated satellite - gw2 - host2, in network namespaces of this machine. Needs root.
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,9 @@ struct Up {
     /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     link_config: Option<PathBuf>,
+    /// What the gateways are told of the line's rate.
+    #[arg(long, value_enum, default_value_t = GatewayRate::Line, conflicts_with = "no_gateway")]
+    gateway_rate: GatewayRate,
     /// The gateways split TCP connections.
     #[arg(long, conflicts_with = "no_gateway")]
     pep: bool,
@@ -146,7 +150,7 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let name = Name::new(&up.name.name)?;
     let channel = up.channel.channel()?;
     let positive = |option: &str, rate| {
-        PositiveRate::new(rate).ok_or_else(|| {
+        up.gateway_rate.of(rate).ok_or_else(|| {
             ConfigError::about("arguments", format!("--{option}: a rate of zero; allowed are rates above it"))
         })
     };
@@ -195,8 +199,11 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
     let mut config = gateway::config::Link::parse_without_rate(&file, &table)?;
-    if config.rate.is_some() {
-        return Err(ConfigError::about(&file, "rate: not here; --rate and --up-rate give the rates"));
+    if config.rate != LinkRate::Auto {
+        return Err(ConfigError::about(
+            &file,
+            "rate: not here; --rate and --up-rate give the rates, or --gateway-rate auto or max",
+        ));
     }
     if config.overhead != Overhead::default() {
         return Err(ConfigError::about(&file, "overhead: not here; --overhead gives it"));

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
-use gateway::config::{self, PositiveRate};
+use gateway::config::{self, LinkRate};
 use gateway::key::PresharedKey;
 use gateway::session::OVERHEAD;
 
@@ -30,9 +30,9 @@ pub struct Link {
     /// All but its rate.
     pub config: config::Link,
     /// Rate of the terminal's gateway: the channel's up rate.
-    pub up: PositiveRate,
+    pub up: LinkRate,
     /// Rate of the hub's gateway: the channel's down rate.
-    pub down: PositiveRate,
+    pub down: LinkRate,
 }
 
 impl Link {
@@ -41,7 +41,7 @@ impl Link {
     pub fn edge(&self, round_trip: Duration) -> Option<Edge> {
         // As the gateways' carrier has it: headers of IPv4 and UDP, and the session's.
         let frame_limit = ETHERNET_MTU as usize - 28 - OVERHEAD;
-        let line = LineLimits::new(frame_limit, Some(self.up.0.max(self.down.0)));
+        let line = LineLimits::new(frame_limit, self.up.fixed().max(self.down.fixed()));
         self.config.protocol.edge(&line, round_trip)
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn write_configurations(
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
         let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
-        let link = config::Link { rate: Some(rate), ..link.config };
+        let link = config::Link { rate, ..link.config };
         let site = Site { link, pep: options.pep.as_ref() };
         let site = toml::to_string(&site).map_err(io::Error::other)?;
         let status = directory.join(format!("{}.status", room.name()));

@@ -118,7 +118,7 @@ fn a_serial_line_is_read() {
     let device = "device = \"/dev/ttyUSB0\"\n";
     let slower = site(&format!("{device}baud = 2400\n")).replace("rate = \"1 Mbit/s\"\n", "");
     let config = Config::parse("site.toml", &slower).unwrap();
-    assert_eq!(config.link.rate, PositiveRate::new(Rate::from_bps(1920)));
+    assert_eq!(config.link.rate, LinkRate::Fixed(Rate::from_bps(1920)));
     assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
     assert_eq!(config.carrier.peer().address, Some(Address::Serial));
     for (serial, want) in [
@@ -164,10 +164,10 @@ fn a_link_table_survives_as_text() {
     let site = SITE.replace("[link]\nprotocol = \"plain\"\nrate = \"1 Mbit/s\"\n", &site);
     let again = Config::parse("site.toml", &site).unwrap().link;
     assert_eq!(format!("{again:?}"), format!("{link:?}"));
-    let timed = "protocol = \"plain\"\nqueue = { drop-tail = { time = \"1 s\" } }";
+    let timed = "protocol = \"plain\"\nqueue = { drop-tail = { time = \"1 s\" } }\nrate = \"max\"";
     let error = Link::parse("link.toml", timed).unwrap_err().to_string();
-    assert!(error.starts_with("link.toml:2: queue = ") && error.contains("no rate for the link"), "{error}");
-    assert!(Link::parse("link.toml", &format!("{timed}\nrate = \"1 Mbit/s\"")).is_ok());
+    assert!(error.starts_with("link.toml:2: queue = ") && error.contains("and rate = \"max\""), "{error}");
+    assert!(Link::parse("link.toml", &timed.replace("max", "auto")).is_ok());
     let error = Link::parse("link.toml", "fillers = 0\nprotocol = \"cotmll\"").unwrap_err().to_string();
     assert!(error.starts_with("link.toml:1: fillers = 0: "), "{error}");
 }
@@ -269,13 +269,13 @@ fn the_times_of_fq_codel_follow_the_round_trip_unless_told() {
 #[test]
 fn queues_that_need_a_rate_say_so() {
     for queue in ["drop-tail = { time = \"1 s\" }", "red = {}", "fq-codel = {}"] {
-        let text = format!("protocol = \"plain\"\nqueue = {{ {queue} }}");
+        let text = format!("protocol = \"plain\"\nrate = \"max\"\nqueue = {{ {queue} }}");
         let error = Link::parse("link.toml", &text).unwrap_err().to_string();
-        assert!(error.contains("no rate for the link; allowed are packets and bytes, or a rate"), "{error}");
-        assert!(Link::parse("link.toml", &format!("{text}\nrate = \"1 Mbit/s\"")).is_ok());
+        assert!(error.contains("rate = \"max\"; allowed are packets and bytes, or another rate"), "{error}");
+        assert!(Link::parse("link.toml", &text.replace("max", "1 Mbit/s")).is_ok());
         assert!(Link::parse_without_rate("link.toml", &text).is_ok(), "it is said elsewhere");
         let error = complaint(|site| site.replace("protocol = \"plain\"\nrate = \"1 Mbit/s\"", &text));
-        assert!(error.contains("no rate for the link"), "{error}");
+        assert!(error.contains("rate = \"max\""), "{error}");
     }
 }
 
@@ -289,17 +289,17 @@ fn nobody_is_pinned_who_is_not_known() {
 #[test]
 fn super_segments_follow_rate_and_protection() {
     let mut site = Config::parse("site.toml", SITE).unwrap();
-    assert_eq!(site.super_segment(), None);
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None);
     site.link.clean = true;
-    assert_eq!(site.super_segment(), None, "at 1 Mbit/s a packet is long enough");
-    site.link.rate = Some(PositiveRate(Rate::from_bps(20_000_000)));
-    assert_eq!(site.super_segment(), Some(10_000));
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None, "at 1 Mbit/s a packet is long enough");
+    site.link.rate = LinkRate::Fixed(Rate::from_bps(20_000_000));
+    assert_eq!(site.super_segment(site.link.rate.fixed()), Some(10_000));
 }
 
 #[test]
 fn a_super_segment_leaves_in_one_batch() {
     let mut site = Config::parse("site.toml", SITE).unwrap();
-    (site.link.rate, site.link.clean) = (None, true);
+    (site.link.rate, site.link.clean) = (LinkRate::Max, true);
     // 44 datagrams of 1472 bytes fit an IP packet; 64 of the thesis's short ones are one send's limit.
     let wide = link::cotmll::wide::Config::default();
     let thesis = link::cotmll::Config::default();
@@ -309,10 +309,10 @@ fn a_super_segment_leaves_in_one_batch() {
         (Protocol::Cotmll(thesis), 64 * 487 - 8),
     ] {
         site.link.protocol = protocol;
-        assert_eq!(site.super_segment(), Some(bytes), "{protocol:?}");
+        assert_eq!(site.super_segment(site.link.rate.fixed()), Some(bytes), "{protocol:?}");
     }
     // Of frames with 50 bytes each a batch holds two packets.
     site.link.protocol =
         Protocol::Cotmll(link::cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
-    assert_eq!(site.super_segment(), None);
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None);
 }

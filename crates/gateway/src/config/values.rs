@@ -1,32 +1,74 @@
 //! Values with a range or a form of their own.
 
+use core::fmt;
 use core::ops::RangeInclusive;
+use core::str::FromStr;
 
 use base::Rate;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A rate above zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PositiveRate(pub Rate);
+/// How fast a gateway sends: `"auto"`, `"max"` or a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkRate {
+    /// As fast as the path carries it, which is found out.
+    #[default]
+    Auto,
+    /// As fast as the carrier takes it.
+    Max,
+    /// At this rate, above zero, or less where the path carries less.
+    Fixed(Rate),
+}
 
-impl PositiveRate {
-    /// The rate, if it is above zero.
+impl LinkRate {
+    /// The rate as configured, if it is above zero.
     #[must_use]
-    pub fn new(rate: Rate) -> Option<Self> {
-        (rate.as_bps() > 0).then_some(Self(rate))
+    pub fn of(rate: Rate) -> Option<Self> {
+        (rate.as_bps() > 0).then_some(Self::Fixed(rate))
+    }
+
+    /// The rate, if one is configured.
+    #[must_use]
+    pub const fn fixed(self) -> Option<Rate> {
+        match self {
+            Self::Fixed(rate) => Some(rate),
+            Self::Auto | Self::Max => None,
+        }
     }
 }
 
-impl Serialize for PositiveRate {
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Max => f.write_str("max"),
+            Self::Fixed(rate) => rate.fmt(f),
+        }
+    }
+}
+
+impl FromStr for LinkRate {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "max" => Ok(Self::Max),
+            rate => match rate.parse().map(Self::of) {
+                Ok(rate) => rate.ok_or_else(|| "a rate of zero; allowed are rates above it".to_owned()),
+                Err(error) => Err(format!("{error}, \"auto\" or \"max\"")),
+            },
+        }
+    }
+}
+
+impl Serialize for LinkRate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for PositiveRate {
+impl<'de> Deserialize<'de> for LinkRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(Rate::deserialize(deserializer)?)
-            .ok_or_else(|| de::Error::custom("a rate of zero; allowed are rates above it"))
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::carrier::Address;
 use crate::session::Rejection;
-use crate::survey::follower::Finding;
+use crate::survey::seeker::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,12 @@ impl Notice {
                 "queueing_seconds": queueing.as_secs_f64(),
                 "lost_percent": lost,
             }),
-            Self::Carrier(Finding::Recovered) => json!({ "notice": "rate-recovered" }),
+            Self::Carrier(Finding::Found { measured }) => {
+                json!({ "notice": "rate-found", "measured_bits_per_second": measured.as_bps() })
+            }
+            Self::Carrier(Finding::TooSlow { measured }) => {
+                json!({ "notice": "rate-too-low", "measured_bits_per_second": measured.as_bps() })
+            }
             Self::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
             Self::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
             Self::Refused { from, reason } => {
@@ -166,10 +171,13 @@ impl fmt::Display for Notice {
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
                 f,
                 "the carrier does not carry what is sent: packets waited {} ms and {lost} % were lost; set rate = \"{measured}\", \
-                 which is measured and used until it carries more",
+                 which is measured, or \"auto\"",
                 queueing.as_millis()
             ),
-            Self::Carrier(Finding::Recovered) => f.write_str("the carrier carries the configured rate again"),
+            Self::Carrier(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
+            Self::Carrier(Finding::TooSlow { measured }) => {
+                write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
+            }
             Self::PathMtu(bytes) => {
                 write!(f, "the path carries packets of {bytes} bytes: frames are cut to that")
             }

@@ -78,6 +78,23 @@ impl Gateway {
                 self.session.send_control(now, pairing::KIND, &body);
             }
         }
+        self.transmit_controls(now);
+        self.begin_train();
+        self.append_frames(now);
+        if let Some(to) = self.session.path()
+            && self.session.is_heard(now)
+            && !self.blocked
+        {
+            self.flush(now, to);
+        }
+        self.end_train();
+        // What has left has made room, of which senders on the LAN are to hear.
+        if let Some(splitting) = &mut self.splitting {
+            splitting.flush(now, &mut self.tun, &mut self.traffic);
+        }
+    }
+
+    fn transmit_controls(&mut self, now: Instant) {
         while let Some((to, datagram)) = self.session.poll_transmit() {
             self.count_sent(1, datagram.len());
             self.pacer.on_sent(now, self.on_line(datagram.len()));
@@ -88,17 +105,44 @@ impl Gateway {
                 Sent::Yes | Sent::Full | Sent::Busy => {}
             }
         }
-        self.append_frames(now);
-        if let Some(to) = self.session.path()
-            && self.session.is_heard(now)
-            && !self.blocked
-        {
-            self.flush(now, to);
+    }
+
+    /// Begins a train if one is due: whole, if it is of padding; else its mark, and frames follow in a burst. When it begins and ends is
+    /// measured, so the time is what it is, not when this turn of the loop began.
+    fn begin_train(&mut self) {
+        let now = self.clock.now();
+        if self.blocked || !self.batch.is_empty() || self.train.is_some() || !self.session.is_heard(now) {
+            return;
         }
-        // What has left has made room, of which senders on the LAN are to hear.
-        if let Some(splitting) = &mut self.splitting {
-            splitting.flush(now, &mut self.tun, &mut self.traffic);
+        let waiting = self.entry.bytes() + self.splitting.as_ref().map_or(0, |splitting| splitting.waiting());
+        let len = self.frame_limit + OVERHEAD + self.header_len;
+        let Some((train, (kind, mark))) = self.survey.poll_train(now, len, waiting) else { return };
+        self.session.send_control(now, kind, &mark);
+        if !train.padded {
+            self.train = Some(train.datagrams);
+            return self.transmit_controls(now);
         }
+        // Nothing is known of the channel yet: its marks go twice.
+        self.session.send_control(now, kind, &mark);
+        self.transmit_controls(now);
+        let (kind, padding) = self.survey.padding();
+        for _ in 0..train.datagrams {
+            self.session.send_control(now, kind, &padding);
+            self.transmit_controls(now);
+        }
+        self.train = Some(0);
+    }
+
+    /// Ends the train that has left.
+    fn end_train(&mut self) {
+        if self.train.is_none() || self.blocked || !self.batch.is_empty() {
+            return;
+        }
+        self.train = None;
+        let now = self.clock.now();
+        let (kind, mark) = self.survey.end_train(now);
+        self.session.send_control(now, kind, &mark);
+        self.transmit_controls(now);
     }
 
     /// Fills the batch with what may leave now, and sends it whenever it is full.
@@ -119,6 +163,7 @@ impl Gateway {
             if !self.make_room(now, to) || !self.append_frame(now) {
                 break;
             }
+            self.train = self.train.map(|left| left.saturating_sub(1));
             if demand == Demand::Filler {
                 self.pacer.on_filler(now);
                 self.traffic.fillers_sent.increment();
@@ -136,7 +181,8 @@ impl Gateway {
             Demand::Filler => self.pacer.allows_filler(now),
             Demand::Fresh => true,
         };
-        (allowed && self.pacer.is_free(now)).then_some(demand)
+        let bursts = self.train.is_some_and(|left| left > 0) && demand == Demand::Fresh;
+        (allowed && (bursts || self.pacer.is_free(now))).then_some(demand)
     }
 
     /// Whether the batch takes another datagram, after it was sent if it was full.

@@ -1,7 +1,6 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
 use base::Instant;
-use link::LineLimits;
 
 use super::{Gateway, Notice, timing};
 use crate::config::{Config, Link};
@@ -31,15 +30,10 @@ impl Gateway {
         self.status_at = now;
         let Link { rate, round_trip, queue, fillers, once_dscp, .. } = config.link;
         self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, ..self.config.link };
-        let rate = rate.map(|rate| rate.0);
-        self.pacer = Pacer::new(rate, fillers);
+        self.pacer = Pacer::new(rate.fixed(), fillers);
         self.session.set_timing(timing(&self.config));
-        self.survey.configure(rate, super::survey::on_line(&self.config));
-        self.endpoint.set_line(&LineLimits::new(self.frame_limit, rate));
-        self.queue_for = (rate, self.survey.round_trip());
-        self.limit_queue(now);
-        // Super-segments are as long as the rate allows. Where that fails, somebody has taken the device, which is noticed elsewhere.
-        let _ = self.configure_device();
+        self.survey.configure(super::survey::aim(&self.config), super::survey::on_line(&self.config));
+        self.adapt(now);
     }
 }
 

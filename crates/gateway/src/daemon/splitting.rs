@@ -1,6 +1,6 @@
 //! The split-connection proxy between the TUN device and the link.
 
-use base::{Duration, Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Rate, Rng};
 use link::{Endpoint, Entry, Treatment};
 use pep::{Peer, Proxy, Side};
 use serde_json::{Value, json};
@@ -24,17 +24,28 @@ pub(super) struct Splitting {
     has_given_up: bool,
 }
 
+/// Bytes of a segment between two proxies: a packet that the link carries whole.
+fn longest_segment(config: &Config, rate: Option<Rate>) -> u16 {
+    let packet = config.super_segment(rate).unwrap_or(config.tun.mtu.0);
+    (packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16
+}
+
 impl Splitting {
     /// The proxy that `config` asks for, if it asks for one.
-    pub(super) fn of(config: &Config) -> Option<Box<Self>> {
+    pub(super) fn of(config: &Config, rate: Option<Rate>) -> Option<Box<Self>> {
         let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
         let mut proxy = Proxy::new(config.pep.clone()?, &mut rng);
         proxy.set_mtu(config.tun.mtu.0 as u16);
-        let packet = config.super_segment().unwrap_or(config.tun.mtu.0);
-        let longest_segment = (packet as usize - MOST_HEADERS).min(splitting::MOST_PAYLOAD as usize) as u16;
+        let longest_segment = longest_segment(config, rate);
         let mut splitting = Self { proxy, pairing: Pairing::new(), longest_segment, has_given_up: false };
         splitting.tell_proxy();
         Some(Box::new(splitting))
+    }
+
+    /// The link has another rate: connections that open from now on have segments that fit it.
+    pub(super) fn set_rate(&mut self, config: &Config, rate: Option<Rate>) {
+        self.longest_segment = longest_segment(config, rate);
+        self.proxy.set_peer(self.pairing.peer(), self.longest_segment);
     }
 
     /// Tells the proxy who is at the other end of the link.
@@ -179,7 +190,7 @@ mod tests {
     fn splitting() -> Box<Splitting> {
         let site = "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"192.0.2.1:1\"\n[link]\nprotocol = \"plain\"\n\
                     [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[pep]\n";
-        Splitting::of(&Config::parse("site.toml", site).unwrap()).unwrap()
+        Splitting::of(&Config::parse("site.toml", site).unwrap(), None).unwrap()
     }
 
     /// A host on the LAN calls.

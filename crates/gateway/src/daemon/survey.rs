@@ -6,22 +6,28 @@ use link::queue::Site;
 use serde_json::{Value, json};
 
 use super::{Gateway, Notice};
-use crate::config::Config;
+use crate::config::{Config, LinkRate};
 use crate::random::Random;
 use crate::session::OVERHEAD;
 use crate::survey::Survey;
 use crate::survey::mtu::PathMtu;
+use crate::survey::seeker::Aim;
 
 /// A path as the configuration describes it.
 pub(super) fn of(config: &Config) -> Survey {
     let sizes = (config.carrier.shortest_limit(), config.carrier.packet_limit());
     // A control datagram's kind takes a byte.
     let around = config.carrier.header_len() + OVERHEAD + 1;
-    Survey::new(rate(config), on_line(config), sizes, around)
+    Survey::new(aim(config), on_line(config), sizes, around)
 }
 
-fn rate(config: &Config) -> Option<Rate> {
-    config.link.rate.map(|rate| rate.0)
+/// What the configuration says of the rate.
+pub(super) const fn aim(config: &Config) -> Aim {
+    match config.link.rate {
+        LinkRate::Auto => Aim::Find,
+        LinkRate::Max => Aim::Unlimited,
+        LinkRate::Fixed(rate) => Aim::Known(rate),
+    }
 }
 
 /// What a datagram takes on the line besides its own bytes.
@@ -35,39 +41,51 @@ impl Gateway {
         while let Some(finding) = self.survey.poll_finding() {
             notify(Notice::Carrier(finding));
         }
-        let rate = self.survey.follower.rate();
+        let rate = self.survey.seeker.rate(now);
         if rate != self.pacer.rate() {
             self.pacer.set_rate(now, rate);
         }
-        let (queue_rate, round_trip) = (self.survey.follower.lasting_rate(), self.survey.round_trip());
-        if queue_rate != self.queue_for.0 || is_other(self.queue_for.1, round_trip) {
-            self.tell_edge(round_trip, notify);
-            self.queue_for = (queue_rate, round_trip);
-            self.limit_queue(now);
+        let (rate, round_trip) = (self.survey.seeker.capacity(), self.survey.round_trip());
+        if is_other(self.line.0.map(Rate::as_bps), rate.map(Rate::as_bps))
+            || is_other(self.line.1.map(Duration::as_nanos), round_trip.map(Duration::as_nanos))
+        {
+            self.tell_edge(rate, round_trip, notify);
+            self.adapt(now);
         }
         if let Some(mtu) = &self.survey.mtu {
             let limit = mtu.size() - self.header_len - OVERHEAD;
             if limit != self.frame_limit {
                 notify(Notice::PathMtu(mtu.size()));
                 self.frame_limit = limit;
-                let rate = self.config.link.rate.map(|rate| rate.0);
-                self.endpoint.set_line(&LineLimits::new(limit, rate));
+                self.endpoint.set_line(&LineLimits::new(limit, self.line.0));
             }
         }
     }
 
-    /// Gives the queue the limits that the present rate and round trip ask for, or makes it another kind.
-    pub(super) fn limit_queue(&mut self, now: Instant) {
-        let (link, (rate, round_trip)) = (&self.config.link, self.queue_for);
+    /// Gives all that depends on the line's rate and round trip what these ask for now.
+    pub(super) fn adapt(&mut self, now: Instant) {
+        let former = self.config.super_segment(self.line.0);
+        self.line = (self.survey.seeker.capacity(), self.survey.round_trip());
+        let (rate, round_trip) = self.line;
+        self.survey.set_rate(rate);
+        self.endpoint.set_line(&LineLimits::new(self.frame_limit, rate));
+        let link = &self.config.link;
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, round_trip, self.config.tun.mtu.0);
         self.entry.reconfigure(now, &queue, &site, link.once_dscp);
+        if self.config.super_segment(rate) != former {
+            // Where that fails, somebody has taken the device, which is noticed elsewhere.
+            let _ = self.configure_device();
+            if let Some(splitting) = &mut self.splitting {
+                splitting.set_rate(&self.config, rate);
+            }
+        }
     }
 
     /// Once, when the round trip has been measured; a configured one was known before.
-    fn tell_edge(&self, measured: Option<Duration>, notify: &mut impl FnMut(Notice)) {
-        if let (None, None, Some(round_trip)) = (self.config.link.round_trip, self.queue_for.1, measured)
-            && let Some(edge) = self.config.link.edge(&self.config.carrier, round_trip)
+    fn tell_edge(&self, rate: Option<Rate>, measured: Option<Duration>, notify: &mut impl FnMut(Notice)) {
+        if let (None, None, Some(round_trip)) = (self.config.link.round_trip, self.line.1, measured)
+            && let Some(edge) = self.config.link.edge(&self.config.carrier, rate, round_trip)
         {
             notify(Notice::Edge(edge));
         }
@@ -78,20 +96,21 @@ impl Gateway {
         let seconds = |time: Duration| time.as_secs_f64();
         json!({
             "rate": self.pacer.rate().map(Rate::as_bps),
-            "followed_rate": self.survey.follower.followed().map(Rate::as_bps),
-            "rate_reductions": self.survey.follower.reductions,
+            "carries": self.survey.seeker.capacity().map(Rate::as_bps),
+            "experiments": self.survey.seeker.experiments,
+            "channel_loss": self.survey.seeker.channel_loss(),
             "round_trip_seconds": self.survey.round_trip().map(seconds),
-            "queueing_seconds": seconds(self.survey.follower.queueing()),
+            "queueing_seconds": seconds(self.survey.seeker.queueing()),
             "mtu": self.survey.mtu.as_ref().map(PathMtu::size),
             "mtu_reductions": self.survey.mtu.as_ref().map(|mtu| mtu.shrunk),
         })
     }
 }
 
-/// Whether a round trip differs so much from the one that the queue was made for that it matters.
-fn is_other(former: Option<Duration>, measured: Option<Duration>) -> bool {
-    match (former, measured) {
-        (Some(former), Some(measured)) => former.abs_diff(measured).as_nanos() > former.as_nanos() / 10,
-        (former, measured) => former != measured,
+/// Whether a value differs so much from the one that things were made for that it matters.
+fn is_other(former: Option<u64>, present: Option<u64>) -> bool {
+    match (former, present) {
+        (Some(former), Some(present)) => former.abs_diff(present) > former / 10,
+        (former, present) => former != present,
     }
 }

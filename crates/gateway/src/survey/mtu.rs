@@ -275,7 +275,14 @@ mod tests {
                 let received = if arrives { sent } else { Totals { datagrams: 1, bytes: 100 } };
                 let span = Span { sent, received, ..Span::default() };
                 let round_trip = Duration::from_millis(300);
-                let sample = Sample { sent_at: self.now, round_trip, delay: 0, span: Some(span) };
+                let sample = Sample {
+                    sent_at: self.now,
+                    round_trip,
+                    delay: 0,
+                    span: Some(span),
+                    missed: 0,
+                    after: Totals::default(),
+                };
                 self.mtu.on_sample(self.now, &sample);
                 if let Some((marks, size)) = self.mtu.poll_probe(self.now) {
                     self.probes += 1;

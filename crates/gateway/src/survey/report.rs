@@ -34,7 +34,9 @@ impl Totals {
         self.bytes += bytes;
     }
 
-    const fn since(self, earlier: Self) -> Self {
+    /// What was added since.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
         Self {
             datagrams: self.datagrams.saturating_sub(earlier.datagrams),
             bytes: self.bytes.saturating_sub(earlier.bytes),
@@ -53,6 +55,10 @@ pub struct Sample {
     pub delay: i64,
     /// What happened since the stamp that was answered before; `None` for the first.
     pub span: Option<Span>,
+    /// Stamps since then that nobody answered.
+    pub missed: usize,
+    /// What has left since the stamp.
+    pub after: Totals,
 }
 
 /// What left between two stamps, and what of it arrived.
@@ -105,7 +111,7 @@ pub struct Reports {
 }
 
 /// Between two reports, at least: enough to see a queue grow within a satellite's round trip.
-const INTERVAL: Duration = Duration::from_millis(200);
+const INTERVAL: Duration = Duration::from_millis(100);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
 /// Bits of a report on the line, with its kind, the session's part and headers of IPv6.
@@ -148,6 +154,24 @@ impl Reports {
     /// These have left.
     pub const fn on_sent(&mut self, datagrams: u64, bytes: u64) {
         self.sent.add(datagrams, bytes);
+    }
+
+    /// What has left so far.
+    #[must_use]
+    pub const fn sent(&self) -> Totals {
+        self.sent
+    }
+
+    /// What has come so far.
+    #[must_use]
+    pub const fn received(&self) -> Totals {
+        self.received
+    }
+
+    /// Whether a stamp has not been answered.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        !self.unanswered.is_empty()
     }
 
     /// A datagram has come.
@@ -204,12 +228,15 @@ impl Reports {
         let stamp = Stamp { arrival: Some((arrived, received)), ..self.unanswered[at] };
         self.unanswered.drain(..=at);
         let before = self.answered.replace(stamp);
+        let after = self.sent.since(stamp.sent);
         let under_way = now.saturating_since(stamp.at);
         Some(Sample {
             sent_at: stamp.at,
             round_trip: under_way.saturating_sub(Duration::from_nanos(held)),
             delay: arrived.wrapping_sub(stamp.at.as_nanos()).cast_signed(),
             span: before.and_then(|before| stamp.since(&before)),
+            missed: at,
+            after,
         })
     }
 }
