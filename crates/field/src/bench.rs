@@ -43,10 +43,16 @@ pub enum Scheme {
     Plain,
     /// Our gateways with `cotmll`.
     Cotmll,
+    /// Our gateways with `coded`.
+    Coded,
     /// The same with `plain` and the split-connection proxy.
     PlainPep,
     /// The same with `cotmll`.
     CotmllPep,
+    /// The same with `coded`.
+    CodedPep,
+    /// Our gateways as they are where nothing is configured: `coded`, the proxy, and a rate that is found out.
+    Default,
     /// wireguard-go.
     WireguardGo,
 }
@@ -59,7 +65,10 @@ impl Scheme {
             Self::Plain => "plain",
             Self::Cotmll => "cotmll",
             Self::PlainPep => "plain-pep",
+            Self::Coded => "coded",
             Self::CotmllPep => "cotmll-pep",
+            Self::CodedPep => "coded-pep",
+            Self::Default => "default",
             Self::WireguardGo => "wireguard-go",
         }
     }
@@ -124,7 +133,15 @@ pub fn run(
     check_requirements()?;
     let mut schemes = options.schemes.clone();
     if schemes.is_empty() {
-        schemes = vec![Scheme::Plain, Scheme::Cotmll, Scheme::PlainPep, Scheme::CotmllPep];
+        schemes = vec![
+            Scheme::Plain,
+            Scheme::Cotmll,
+            Scheme::Coded,
+            Scheme::PlainPep,
+            Scheme::CotmllPep,
+            Scheme::CodedPep,
+            Scheme::Default,
+        ];
         if wireguard::program().is_some() {
             schemes.push(Scheme::WireguardGo);
         }
@@ -140,6 +157,11 @@ pub fn run(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Report { cores, summaries: summarize(&runs), runs })
+}
+
+/// The gateways' tables for a link that is as fast as what carries it.
+fn tables(protocol: &str, splits: bool) -> String {
+    format!("[link]\nprotocol = \"{protocol}\"\nrate = \"max\"\nclean = true\n[pep]\nenabled = {splits}\n")
 }
 
 fn summarize(runs: &[Run]) -> Vec<Summary> {
@@ -220,15 +242,18 @@ impl Site {
             Scheme::WireguardGo => {
                 wireguard::start(&self.namespaces, &self.directory, &mut self.processes)?;
             }
-            Scheme::Cotmll => self.start_gateways("\"cotmll\"", "")?,
-            Scheme::Plain => self.start_gateways("\"plain\"", "")?,
-            Scheme::CotmllPep => self.start_gateways("\"cotmll\"", "[pep]\n")?,
-            Scheme::PlainPep => self.start_gateways("\"plain\"", "[pep]\n")?,
+            Scheme::Default => self.start_gateways("")?,
+            Scheme::Plain => self.start_gateways(&tables("plain", false))?,
+            Scheme::PlainPep => self.start_gateways(&tables("plain", true))?,
+            Scheme::Cotmll => self.start_gateways(&tables("cotmll", false))?,
+            Scheme::CotmllPep => self.start_gateways(&tables("cotmll", true))?,
+            Scheme::Coded => self.start_gateways(&tables("coded", false))?,
+            Scheme::CodedPep => self.start_gateways(&tables("coded", true))?,
         }
         Ok(self)
     }
 
-    fn start_gateways(&mut self, protocol: &str, pep: &str) -> Result<(), TestbedError> {
+    fn start_gateways(&mut self, tables: &str) -> Result<(), TestbedError> {
         let (program, key) = (this_program()?, PresharedKey::generate().to_base64());
         let mut statuses = Vec::new();
         for side in 0..2 {
@@ -238,8 +263,7 @@ impl Site {
             let text = format!(
                 "[tun]\nname = \"sat0\"\naddresses = [\"{}/30\"]\nmtu = {TUNNEL_MTU}\n\
                  [carrier.udp]\nlisten = \"{}:51900\"\n{peer}\n\
-                 [link]\nprotocol = {protocol}\nclean = true\n\
-                 {pep}[session]\nkey = \"{key}\"\n\
+                 {tables}[session]\nkey = \"{key}\"\n\
                  [status]\nfile = {status:?}\ninterval = \"200 ms\"\n",
                 TUNNEL[side],
                 WIRE[side],

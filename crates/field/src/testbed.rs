@@ -41,7 +41,7 @@ pub struct Options {
     pub name: Name,
     /// The link of the gateways; without it the emulator bridges the TUN devices itself.
     pub link: Option<Link>,
-    /// The gateways' split-connection proxy; none unless told.
+    /// The gateways' split-connection proxy, if they are to have one.
     pub pep: Option<pep::Config>,
     /// Arguments of `emulate` that describe the channel.
     pub channel: Vec<String>,

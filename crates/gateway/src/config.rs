@@ -20,8 +20,8 @@
 //! baud = 115200
 //! efl-key = "00112233445566778899aabbccddeeff"   # optional: encrypts below the session too
 //!
-//! [link]
-//! protocol = "cotmll"             # or a table with its parameters: { cotmll = { ordered = true } }
+//! [link]                          # optional
+//! protocol = "coded"              # optional; or a table with its parameters: { cotmll = { ordered = true } }
 //! rate = "auto"                   # optional: found out; or "10 Mbit/s", or "max", as fast as the carrier takes it
 //! round-trip = "600 ms"           # optional: measured
 //! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
@@ -33,8 +33,8 @@
 //! [session]
 //! key-file = "site.key"           # or key = "…", as `longhaul keygen` prints it
 //!
-//! [pep]                           # optional: splits TCP connections; `docs/pep.md` has all keys
-//! ack = "local"
+//! [pep]                           # optional; `docs/pep.md` has all keys
+//! enabled = true                  # splits TCP connections
 //!
 //! [status]                        # optional
 //! file = "/run/longhaul/status.json"
@@ -52,7 +52,7 @@ use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 use base::{Duration, Prefix, Rate};
-use link::{DscpSet, Edge, LineLimits, Protocol, queue};
+use link::{DscpSet, Edge, LineLimits, Protocol, coded, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -74,12 +74,13 @@ pub struct Config {
     /// What carries frames to the peer.
     pub carrier: Carrier,
     /// The link between the two.
+    #[serde(default)]
     pub link: Link,
     /// Who may be the peer.
     pub session: SessionKey,
-    /// The split-connection proxy; none unless told.
+    /// The split-connection proxy.
     #[serde(default)]
-    pub pep: Option<pep::Config>,
+    pub pep: pep::Config,
     /// Where the daemon says how it is.
     #[serde(default)]
     pub status: Option<Status>,
@@ -110,7 +111,7 @@ pub struct Tun {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
     /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
-    #[serde(with = "link::protocol::of_gateway")]
+    #[serde(default = "default_protocol", with = "link::protocol::of_gateway")]
     pub protocol: Protocol,
     /// Of the carrier, with all its headers; found out unless told, and on a serial line its own.
     #[serde(default)]
@@ -135,6 +136,25 @@ pub struct Link {
     /// Whether the carrier loses nothing, so that `plain` too may carry super-segments.
     #[serde(default)]
     pub clean: bool,
+}
+
+fn default_protocol() -> Protocol {
+    Protocol::Coded(coded::Config::default())
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            protocol: default_protocol(),
+            rate: LinkRate::default(),
+            queue: None,
+            round_trip: None,
+            once_dscp: DscpSet::default(),
+            fillers: default_fillers(),
+            overhead: Overhead::default(),
+            clean: false,
+        }
+    }
 }
 
 /// Ours: recovers a lost tail within two round trips of a satellite, at less than 1 Mbit/s.
@@ -257,10 +277,10 @@ impl Config {
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
         let mut config: Self = base::config::parse(file, text)?;
         let places: Places = base::config::parse(file, text)?;
-        if let Carrier::Serial(serial) = &config.carrier {
-            if config.link.rate.fixed().is_none() {
-                config.link.rate = LinkRate::Fixed(serial.line_rate());
-            }
+        if let Carrier::Serial(serial) = &config.carrier
+            && config.link.rate.fixed().is_none()
+        {
+            config.link.rate = LinkRate::Fixed(serial.line_rate());
         }
         config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
         match (&config.session.key_file, &config.session.key) {

@@ -165,7 +165,7 @@ impl Survey {
     /// A train that should leave now, with the mark in front of it: `waiting` bytes could be in it, in datagrams of `len` bytes with all headers.
     /// After its datagrams comes [`Survey::end_train`].
     pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
-        let rate = self.seeker.capacity()?;
+        let rate = self.seeker.expected()?;
         let waiting = if self.seeker.wants_trains() { waiting } else { 0 };
         let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
         let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());

@@ -189,7 +189,7 @@ impl Link {
     #[must_use]
     pub fn pep(&self, first: bool) -> Option<&pep::Config> {
         let other = if first { ProxiesAt::Second } else { ProxiesAt::First };
-        self.pep.as_ref().filter(|_| self.pep_at != other)
+        self.pep.as_ref().filter(|pep| pep.enabled && self.pep_at != other)
     }
 
     /// What frames cost on the line towards the terminal, or from it.

@@ -1,6 +1,7 @@
 //! What may be said about a proxy.
 //!
 //! ```toml
+//! enabled = true                  # or false: every connection passes as it is
 //! ack = "local"                   # or "end-to-end": acknowledges only what the far host has acknowledged
 //! answer = "known"                # a SYN before the far end has: to "known" servers, "always" or "never"
 //! connections = 10000             # further ones pass as they are
@@ -32,6 +33,8 @@ use crate::rules::Rule;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Config {
+    /// Whether anything is split.
+    pub enabled: bool,
     /// When what a host sends is acknowledged to it.
     pub ack: Acknowledgement,
     /// When a SYN is answered.
@@ -90,6 +93,7 @@ impl Default for Config {
             TcpConfig::preset(name).unwrap_or_else(|| unreachable!("{name} is a preset of this project"))
         };
         Self {
+            enabled: true,
             ack: Acknowledgement::default(),
             answer: Answer::default(),
             connections: 10_000,

@@ -31,8 +31,11 @@ pub(crate) struct Arguments {
 enum SchemeName {
     Plain,
     Cotmll,
+    Coded,
     PlainPep,
     CotmllPep,
+    CodedPep,
+    Default,
     WireguardGo,
 }
 
@@ -41,7 +44,10 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         SchemeName::Plain => Scheme::Plain,
         SchemeName::Cotmll => Scheme::Cotmll,
         SchemeName::PlainPep => Scheme::PlainPep,
+        SchemeName::Coded => Scheme::Coded,
         SchemeName::CotmllPep => Scheme::CotmllPep,
+        SchemeName::CodedPep => Scheme::CodedPep,
+        SchemeName::Default => Scheme::Default,
         SchemeName::WireguardGo => Scheme::WireguardGo,
     };
     let options = Options {

@@ -29,7 +29,7 @@ site.toml:
   peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
   # or: [carrier.serial] with device = \"/dev/ttyUSB0\" and baud = 115200
   [link]
-  protocol = \"cotmll\"           # or \"slacp\" or \"plain\"
+  protocol = \"coded\"            # or \"cotmll\", \"slacp\" or \"plain\"
   rate = \"1 Mbit/s\"             # of the carrier, with all headers
   [session]
   key-file = \"site.key\"")]

@@ -18,7 +18,7 @@ use super::scheme::GatewayRate;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  longhaul testbed up --protocol cotmll --rate '1 Mbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
+  longhaul testbed up --rate '1 Mbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
   longhaul testbed exec host2 -- python3 -m http.server --directory /usr/share &
   longhaul testbed exec host1 -- curl -O http://10.77.2.2:8000/file
   longhaul testbed down
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    Up(Up),
+    Up(Box<Up>),
     Exec(Exec),
     Down(Down),
 }
@@ -44,19 +44,19 @@ Example:
 struct Up {
     #[command(flatten)]
     name: NameArgs,
-    /// The gateways' link protocol: plain, cotmll, slacp or harq.
-    #[arg(long, default_value = "cotmll", conflicts_with_all = ["link_config", "no_gateway"])]
+    /// The gateways' link protocol: coded, cotmll, slacp, plain or harq.
+    #[arg(long, default_value = "coded", conflicts_with_all = ["link_config", "no_gateway"])]
     protocol: String,
     /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     link_config: Option<PathBuf>,
     /// What the gateways are told of the line's rate.
-    #[arg(long, value_enum, default_value_t = GatewayRate::Line, conflicts_with = "no_gateway")]
+    #[arg(long, value_enum, default_value_t = GatewayRate::Auto, conflicts_with = "no_gateway")]
     gateway_rate: GatewayRate,
-    /// The gateways split TCP connections.
-    #[arg(long, conflicts_with = "no_gateway")]
-    pep: bool,
-    /// The same, with the keys of the pep table of a gateway from a TOML file.
+    /// The gateways do not split TCP connections.
+    #[arg(long, conflicts_with_all = ["no_gateway", "pep_config"])]
+    no_pep: bool,
+    /// A TOML file with the keys of the pep table of a gateway.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     pep_config: Option<PathBuf>,
     /// No gateways: the emulator bridges the two TUN devices.
@@ -214,7 +214,7 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
 
 /// The gateways' proxy, if there is to be one.
 fn pep(up: &Up) -> Result<Option<pep::Config>, ConfigError> {
-    let Some(path) = &up.pep_config else { return Ok(up.pep.then(pep::Config::default)) };
+    let Some(path) = &up.pep_config else { return Ok((!up.no_pep).then(pep::Config::default)) };
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
     base::config::parse(&file, &text).map(Some)

@@ -120,7 +120,13 @@ impl Testbed {
         fs::create_dir(&files).unwrap();
         let testbed = Self { name, files };
         let mut arguments = vec!["testbed", "up", "--name", testbed.name.as_str()];
-        arguments.extend(link);
+        // What a test does not say is the simplest: no proxy, and a rate that is known.
+        let says = |option: &str| link.iter().any(|given| given.starts_with(option));
+        if !says("--no-gateway") {
+            arguments.extend((!says("--pep")).then_some("--no-pep"));
+            arguments.extend(["--gateway-rate", "line"].into_iter().filter(|_| !says("--gateway-rate")));
+        }
+        arguments.extend(link.iter().filter(|option| **option != "--pep"));
         arguments.extend(channel.iter().map(String::as_str));
         let output = longhaul(&arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

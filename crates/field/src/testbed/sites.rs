@@ -50,8 +50,7 @@ impl Link {
 #[derive(Serialize)]
 struct Site<'a> {
     link: config::Link,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pep: Option<&'a pep::Config>,
+    pep: &'a pep::Config,
 }
 
 /// Devices and addresses, all but the TUN devices.
@@ -143,7 +142,8 @@ pub(super) fn write_configurations(
         // The terminal calls the hub.
         let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
         let link = config::Link { rate, ..link.config };
-        let site = Site { link, pep: options.pep.as_ref() };
+        let no_pep = pep::Config { enabled: false, ..pep::Config::default() };
+        let site = Site { link, pep: options.pep.as_ref().unwrap_or(&no_pep) };
         let site = toml::to_string(&site).map_err(io::Error::other)?;
         let status = directory.join(format!("{}.status", room.name()));
         let text = format!(

@@ -34,7 +34,10 @@ impl Splitting {
     /// The proxy that `config` asks for, if it asks for one.
     pub(super) fn of(config: &Config, rate: Option<Rate>) -> Option<Box<Self>> {
         let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
-        let mut proxy = Proxy::new(config.pep.clone()?, &mut rng);
+        if !config.pep.enabled {
+            return None;
+        }
+        let mut proxy = Proxy::new(config.pep.clone(), &mut rng);
         proxy.set_mtu(config.tun.mtu.0 as u16);
         let longest_segment = longest_segment(config, rate);
         let mut splitting = Self { proxy, pairing: Pairing::new(), longest_segment, has_given_up: false };

@@ -105,7 +105,7 @@ pub struct Reports {
     owed: bool,
     /// Whether traffic passed since the last report.
     passed: bool,
-    reported_at: Instant,
+    reported_at: Option<Instant>,
     unanswered: VecDeque<Stamp>,
     answered: Option<Stamp>,
 }
@@ -135,7 +135,7 @@ impl Reports {
             heard: None,
             owed: false,
             passed: false,
-            reported_at: Instant::ZERO,
+            reported_at: None,
             unanswered: VecDeque::new(),
             answered: None,
         }
@@ -187,7 +187,8 @@ impl Reports {
     /// When [`Reports::poll_report`] has one.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (self.passed || self.owed).then(|| self.reported_at + self.interval)
+        let due = self.reported_at.map_or(Instant::ZERO, |at| at + self.interval);
+        (self.passed || self.owed).then_some(due)
     }
 
     /// The body of a report, if one is due.
@@ -209,7 +210,7 @@ impl Reports {
             let at = Instant::from_nanos(stamp);
             self.unanswered.push_back(Stamp { at, sent: self.sent, arrival: None });
         }
-        (self.passed, self.owed, self.reported_at) = (false, false, now);
+        (self.passed, self.owed, self.reported_at) = (false, false, Some(now));
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
     }
 
@@ -303,6 +304,8 @@ mod tests {
     #[test]
     fn reports_take_a_hundredth_of_a_slow_line() {
         let mut slow = Reports::new(Some(Rate::from_bps(9600)));
+        slow.on_traffic();
+        assert!(slow.poll_report(ms(1)).is_some(), "the first is not waited for");
         slow.on_traffic();
         assert!(slow.poll_timeout().unwrap() > ms(10_000));
     }

@@ -55,6 +55,8 @@ pub struct Seeker {
     was_outage: bool,
     losses: Losses,
     window: Window,
+    /// What the bottleneck let through in the latest window, if a queue stood and we used what we may.
+    carried: Option<f64>,
     lossy: Window,
     /// Whether a little more is lost than the channel loses, as by a queue that is too short to be seen.
     overflows: bool,
@@ -67,6 +69,7 @@ pub struct Seeker {
     jump: Jump,
     /// What a train found, where it is more than is configured.
     too_slow: Option<f64>,
+    is_slow_told: bool,
     /// Whether somebody else's queue was found at the bottleneck of late.
     shared_until: Instant,
     /// Experiments with a queue that failed, one after the other.
@@ -177,7 +180,7 @@ const HIGH: u64 = 2;
 /// The time in which a queue is to reach its target, at least, and half a round trip.
 const SETTLING: Duration = Duration::from_millis(200);
 /// A rate is measured over so much time and so many datagrams, losses over more.
-const WINDOW: (Duration, u64) = (Duration::from_millis(200), 8);
+const WINDOW: (Duration, u64) = (Duration::from_millis(200), 12);
 const LOSS_WINDOW: (Duration, u64) = (Duration::from_millis(400), 40);
 /// Arrivals that differ from what was sent by this part tell of the bottleneck.
 const DIFFERENCE: f64 = 0.03;
@@ -214,11 +217,12 @@ const TRAINS: usize = 5;
 /// Two trains that find more than this make the rate jump, to this part of what they found.
 const FAR_ABOVE: f64 = 1.2;
 const TRUSTED: f64 = 0.97;
+const LONGEST_JUMP: f64 = 4.0;
 /// After a jump that was too high there is none before this, doubled each time.
 const JUMP_PAUSE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 /// The circuit breaker acts after so long, on a link that loses more than this.
 const PATIENCE: Duration = Duration::from_secs(10);
-const STARVED: f64 = 0.9;
+const STARVED: f64 = 0.95;
 /// What it leaves of the rate.
 const TRICKLE: f64 = 0.02;
 /// A configured rate is wrong by a fifth, for so long.
@@ -248,6 +252,7 @@ impl Seeker {
             was_outage: false,
             losses: Losses::default(),
             window: Window::default(),
+            carried: None,
             lossy: Window::default(),
             overflows: false,
             experiment: None,
@@ -257,6 +262,7 @@ impl Seeker {
             trains: VecDeque::new(),
             jump: Jump { to: None, not_before: Instant::ZERO, pause: JUMP_PAUSE.0 },
             too_slow: None,
+            is_slow_told: false,
             shared_until: Instant::ZERO,
             failures: 0,
             share: SHARE,
@@ -299,6 +305,15 @@ impl Seeker {
     #[must_use]
     pub fn capacity(&self) -> Option<Rate> {
         (self.aim != Aim::Unlimited).then(|| Rate::from_bps(self.capacity as u64))
+    }
+
+    /// What a train may find: what the last one did, if that was far more than is known.
+    #[must_use]
+    pub fn expected(&self) -> Option<Rate> {
+        let last = self.trains.back().map_or(0.0, |train| train.1);
+        let most = last.min(self.capacity * LONGEST_JUMP);
+        let expected = if last > FAR_ABOVE * self.capacity { most } else { self.capacity };
+        (self.aim != Aim::Unlimited).then(|| Rate::from_bps(expected as u64))
     }
 
     /// The smallest round trip of the last minutes.
@@ -346,9 +361,7 @@ impl Seeker {
         self.round_trip.observe(now, sample.round_trip);
         self.present_round_trip = sample.round_trip;
         self.queue.observe(now, sample.delay);
-        if sample.span.is_some_and(|span| 2 * span.received.bytes > span.sent.bytes) {
-            self.starved_since = None;
-        }
+        self.watch_circuit(now, sample);
         let is_outage = sample.missed >= OUTAGE && !self.was_outage;
         self.was_outage = sample.missed >= OUTAGE;
         match sample.span {
@@ -379,7 +392,7 @@ impl Seeker {
             return false;
         }
         let before = self.trains.iter().rev().nth(1).map_or(0.0, |train| train.1);
-        let both = found.min(before);
+        let both = found.min(before).min(self.capacity * LONGEST_JUMP);
         if both > FAR_ABOVE * self.capacity && self.queue.standing() < self.target().saturating_mul(2) {
             self.set_capacity(now, both * TRUSTED, self.least_growth());
             self.jump.to = Some((self.capacity, now));
@@ -398,7 +411,7 @@ impl Seeker {
         match self.aim {
             Aim::Find if is_long => self.set_capacity(now, found * TRUSTED, self.least_growth()),
             Aim::Find if self.trains.len() == 1 => self.set_capacity(now, found, 1.0),
-            Aim::Known(rate) if is_long && found > (1.0 + 2.0 * WRONG) * rate.as_bps() as f64 => {
+            Aim::Known(rate) if is_long && (rate.as_bps() as f64) < (1.0 - WRONG) * found => {
                 self.too_slow = Some(found);
             }
             _ => {}
@@ -506,6 +519,7 @@ impl Seeker {
             (self.growth, self.grown_at) = (self.least_growth(), now);
         }
         let differs = (carried - offered).abs() > DIFFERENCE * offered;
+        self.carried = (*is_busy && self.is_used(window)).then_some(carried);
         if *is_busy && differs && (carried > offered || self.is_used(window)) {
             self.check_jump(now, carried);
             self.capacity = carried;
@@ -572,10 +586,20 @@ impl Seeker {
         self.jump.to = None;
     }
 
+    /// RFC 8084: whether nearly nothing has arrived for long. What ends that is traffic that does arrive.
+    fn watch_circuit(&mut self, now: Instant, sample: &Sample) {
+        let Some(span) = sample.span else { return };
+        if losses::share(&span).is_some_and(|share| share > STARVED) {
+            self.starved_since.get_or_insert(now.saturating_sub(span.sent_in));
+        }
+    }
+
     /// Losses beyond the channel's: ours, if there are fewer when less is sent.
     fn watch_losses(&mut self, now: Instant, window: &Window) {
         let share = losses::share(&window.span).unwrap_or(0.0);
-        self.starved_since = (share > STARVED).then(|| self.starved_since.unwrap_or(now));
+        if share < STARVED / 2.0 {
+            self.starved_since = None;
+        }
         match self.experiment {
             Some(experiment) if experiment.cause == Cause::Losses => {
                 if window.since.is_none_or(|since| since < experiment.since) {
@@ -599,7 +623,8 @@ impl Seeker {
                 let is_worse = self.losses.are_more(&window.span) || self.losses.last();
                 // What was accepted may have been ours after all: it is tried again now and then.
                 let is_doubtful = self.loss_quiet.is_after_failure() && share > 0.0;
-                if (is_worse || is_doubtful) && self.is_used(window) && now >= self.loss_quiet.until {
+                let may_begin = self.is_used(window) && share <= STARVED && now >= self.loss_quiet.until;
+                if (is_worse || is_doubtful) && may_begin {
                     self.begin(now, Cause::Losses, share);
                     // So much certainly passes.
                     let arrived = self.bits(window.span.received) as f64;
@@ -624,6 +649,7 @@ impl Seeker {
         let Some(experiment) = &mut self.experiment else {
             if standing >= self.target().saturating_mul(HIGH) && now >= self.queue_quiet.until {
                 self.begin(now, Cause::Queue, 0.0);
+                self.capacity = self.capacity.min(self.carried.unwrap_or(self.capacity));
             }
             return;
         };
@@ -668,7 +694,8 @@ impl Seeker {
         let drain_for =
             if self.queue.is_accepted() { self.present_round_trip.min(LONGEST_DRAIN) } else { DRAIN_FOR };
         let drains = now < self.drained_at + drain_for && self.drained_at > Instant::ZERO;
-        let target = if drains { 0.0 } else { self.target().as_secs_f64() };
+        // Twice as deep as it should be, in case the path's own delay has not been seen for long.
+        let target = self.target().as_secs_f64() * if drains { -1.0 } else { 1.0 };
         let mut wanted = (target - ahead) / self.settling().as_secs_f64();
         if drains && self.queue.is_accepted() {
             wanted = wanted.min(DEEP_DRAIN);
@@ -703,7 +730,10 @@ impl Seeker {
 
     /// What to tell.
     fn judge(&mut self, now: Instant) -> Option<Finding> {
-        if let Some(found) = self.too_slow.take() {
+        if let Some(found) = self.too_slow.take()
+            && !self.is_slow_told
+        {
+            self.is_slow_told = true;
             return Some(Finding::TooSlow { measured: Rate::from_bps(found as u64).rounded() });
         }
         let measured = |bits: f64| Rate::from_bps(bits as u64).rounded();

@@ -1,132 +1,231 @@
+//! What the law comes to on each kind of path. Mbit/s are of all that passes the bottleneck; times are in seconds.
+
 use base::{Duration, Rate};
 
 use super::path::{Other, Outcome, Path, World};
-use crate::survey::seeker::Aim;
+use crate::survey::seeker::{Aim, Finding};
 
-fn find(path: Path, seconds: u64) -> Outcome {
-    World::new(Aim::Find, path, 1).run(seconds)
+const SEEDS: [u64; 2] = [1, 2];
+
+/// What comes of finding the rate of this path by oneself.
+fn find(path: &Path, seconds: u64) -> [Outcome; SEEDS.len()] {
+    run(Aim::Find, path, seconds)
 }
 
-fn show(name: &str, path: Path, spans: &[(f64, f64)]) {
-    show_aim(name, Aim::Find, path, spans);
+fn run(aim: Aim, path: &Path, seconds: u64) -> [Outcome; SEEDS.len()] {
+    SEEDS.map(|seed| World::new(aim, path.clone(), seed).run(seconds))
 }
 
-fn show_aim(name: &str, aim: Aim, path: Path, spans: &[(f64, f64)]) {
-    let end = spans.iter().map(|span| span.1).fold(0.0, f64::max) as u64;
-    let outcome = World::new(aim, path, 1).run(end + 1);
-    eprint!(
-        "{name:12} dropped {:6} exp {:2} cap {:7.2} |",
-        outcome.dropped, outcome.experiments, outcome.capacity
-    );
-    for &(from, to) in spans {
-        eprint!(
-            " {from}-{to}: {:.2}/{:.2}/{:.0}",
-            outcome.passed(from, to),
-            Outcome::mean(&outcome.other, from, to),
-            outcome.median_queue(from, to)
-        );
-    }
-    if std::env::var("SHOW").is_ok_and(|shown| shown == name) {
-        for second in 0..end {
-            let (from, to) = (second as f64, second as f64 + 1.0);
-            eprint!(
-                "\n{second}: {:.2}/{:.2}/{:.0}  ",
-                outcome.passed(from, to),
-                Outcome::mean(&outcome.other, from, to),
-                outcome.median_queue(from, to)
-            );
-            eprint!("cap  {}", outcome.capacities[second as usize]);
-        }
-    }
-    eprintln!(" {:?}", outcome.findings.len());
+const fn known(megabits: u64) -> Aim {
+    Aim::Known(Rate::from_bps(megabits * 1_000_000))
+}
+
+#[track_caller]
+fn assert_at_least(value: f64, least: f64, what: &str) {
+    assert!(value >= least, "{what}: {value:.3}, and not at least {least:.3}");
+}
+
+#[track_caller]
+fn assert_at_most(value: f64, most: f64, what: &str) {
+    assert!(value <= most, "{what}: {value:.3}, and not at most {most:.3}");
 }
 
 #[test]
-fn survey() {
-    let early = [(0.0, 1.0), (1.0, 2.0), (2.0, 4.0), (4.0, 10.0), (10.0, 30.0)];
-    let thirds = [(0.0, 5.0), (5.0, 20.0), (20.0, 25.0), (25.0, 40.0), (40.0, 45.0), (45.0, 60.0)];
-    show("50/600", Path::new(50.0, 600), &early);
-    for loss in [0.01, 0.03, 0.05, 0.1, 0.3, 0.5] {
-        show(&format!("loss {loss}"), Path { losses: vec![(0.0, loss)], ..Path::new(50.0, 600) }, &early);
+fn an_idle_path_is_used_within_three_round_trips_and_kept_full_with_a_short_queue() {
+    for (megabits, round_trip, from) in [
+        (50.0, 600, 2.0),
+        (20.0, 600, 2.0),
+        (20.0, 50, 1.0),
+        (10.0, 100, 1.0),
+        (1.0, 600, 2.0),
+        (1000.0, 30, 2.0),
+    ] {
+        for outcome in find(&Path::new(megabits, round_trip), 20) {
+            let what = format!("{megabits} Mbit/s, {round_trip} ms");
+            assert_at_least(outcome.passed(from, 20.0), 0.99 * megabits, &what);
+            assert_at_most(outcome.median_queue(from, 20.0), 60.0, &what);
+            assert_at_most(outcome.drop_share(), 0.05, &what);
+        }
     }
-    show("20/20", Path::new(20.0, 20), &early);
-    show("20/50", Path::new(20.0, 50), &early);
-    show("1/50", Path::new(1.0, 50), &early);
-    show("10/100", Path::new(10.0, 100), &early);
-    show("1/600", Path::new(1.0, 600), &early);
-    show("0.06/600", Path::new(0.06, 600), &thirds);
-    show("1000/30", Path::new(1000.0, 30), &[(0.0, 1.0), (1.0, 2.0), (2.0, 4.0), (4.0, 8.0)]);
-    let steps = vec![(0.0, 20.0), (20.0, 10.0), (40.0, 40.0)];
-    show(
-        "steps",
-        Path { rates: steps, losses: vec![(0.0, 0.01)], ..Path::new(20.0, 600) },
-        &[(3.0, 20.0), (23.0, 40.0), (43.0, 60.0)],
-    );
-    let long = [(0.0, 20.0), (20.0, 40.0), (40.0, 70.0), (70.0, 100.0), (100.0, 105.0), (105.0, 120.0)];
-    show("bbr", Path { other: Some((Other::Bbr, 20.0, 100.0)), ..Path::new(20.0, 600) }, &long);
-    show(
-        "bbr first",
-        Path {
-            other: Some((Other::Bbr, 0.0, 100.0)),
-            wanted: vec![(0.0, 0.0), (20.0, f64::INFINITY)],
-            ..Path::new(20.0, 600)
-        },
-        &long,
-    );
-    show("reno", Path { other: Some((Other::Reno, 20.0, 100.0)), ..Path::new(20.0, 100) }, &long);
-    show(
-        "const 8",
-        Path { other: Some((Other::Constant(8.0), 20.0, 40.0)), ..Path::new(20.0, 100) },
-        &thirds,
-    );
-    show("longer", Path { longer: Some((20.0, Duration::from_millis(300))), ..Path::new(20.0, 100) }, &long);
-    show("jitter", Path { jitter: Duration::from_millis(40), ..Path::new(20.0, 100) }, &early);
-    show(
-        "jitter lossy",
-        Path { jitter: Duration::from_millis(20), losses: vec![(0.0, 0.05)], ..Path::new(20.0, 600) },
-        &early,
-    );
-    show("short queue", Path { queue: Duration::from_millis(8), ..Path::new(20.0, 600) }, &thirds);
-    show("policer", Path { policer: Some((200_000.0, 10.0)), ..Path::new(100.0, 100) }, &thirds);
-    show(
-        "blocked",
-        Path { blocked: Some((Duration::from_secs(1), Duration::from_secs(4))), ..Path::new(20.0, 600) },
-        &thirds,
-    );
-    show(
-        "blocked half",
-        Path { blocked: Some((Duration::from_secs(1), Duration::from_secs(2))), ..Path::new(20.0, 600) },
-        &thirds,
-    );
-    show(
-        "fade",
-        Path { losses: vec![(0.0, 0.0), (20.0, 0.2), (40.0, 0.0)], ..Path::new(20.0, 600) },
-        &thirds,
-    );
-    show(
-        "silence",
-        Path { losses: vec![(0.0, 0.0), (20.0, 0.99), (40.0, 0.0)], ..Path::new(20.0, 600) },
-        &thirds,
-    );
-    show(
-        "limited",
-        Path { wanted: vec![(0.0, 2.0), (20.0, f64::INFINITY)], ..Path::new(20.0, 600) },
-        &thirds,
-    );
-    let known = |rate: u64| Aim::Known(Rate::from_bps(rate));
-    show_aim("known 50", known(50_000_000), Path::new(50.0, 600), &early);
-    show_aim(
-        "known 50 20%",
-        known(50_000_000),
-        Path { losses: vec![(0.0, 0.2)], ..Path::new(50.0, 600) },
-        &early,
-    );
-    show_aim("known 100", known(100_000_000), Path::new(50.0, 600), &early);
-    show_aim(
-        "known jitter",
-        known(20_000_000),
-        Path { jitter: Duration::from_millis(40), ..Path::new(20.0, 100) },
-        &early,
-    );
-    let _ = find;
+}
+
+/// On a short path a queue of a round trip is soon full, and on a slow one the first packets fill it.
+#[test]
+fn short_and_slow_paths_are_used_too() {
+    for (megabits, round_trip) in [(20.0, 20), (1.0, 50), (0.06, 600)] {
+        for outcome in find(&Path::new(megabits, round_trip), 60) {
+            let what = format!("{megabits} Mbit/s, {round_trip} ms");
+            assert_at_least(outcome.passed(5.0, 60.0), 0.9 * megabits, &what);
+        }
+    }
+}
+
+#[test]
+fn what_the_channel_loses_does_not_slow_it_down() {
+    for (loss, least) in [(0.01, 0.99), (0.03, 0.97), (0.05, 0.96), (0.1, 0.96), (0.3, 0.94), (0.5, 0.9)] {
+        for outcome in find(&Path { losses: vec![(0.0, loss)], ..Path::new(50.0, 600) }, 40) {
+            assert_at_least(outcome.passed(10.0, 40.0), least * 50.0, &format!("loss {loss}"));
+            assert_at_most(outcome.median_queue(10.0, 40.0), 60.0, &format!("loss {loss}"));
+        }
+    }
+}
+
+#[test]
+fn a_fade_costs_a_few_round_trips() {
+    let losses = vec![(0.0, 0.0), (20.0, 0.2), (40.0, 0.0)];
+    for outcome in find(&Path { losses, ..Path::new(20.0, 600) }, 60) {
+        assert_at_least(outcome.passed(20.0, 25.0), 14.0, "as it begins");
+        assert_at_least(outcome.passed(25.0, 40.0), 19.0, "while it lasts");
+        assert_at_least(outcome.passed(40.0, 60.0), 19.5, "after it");
+    }
+}
+
+#[test]
+fn blockages_are_no_congestion() {
+    for every in [2, 4] {
+        let blocked = Some((Duration::from_secs(1), Duration::from_secs(every)));
+        for outcome in find(&Path { blocked, ..Path::new(20.0, 600) }, 60) {
+            assert_at_least(outcome.passed(5.0, 60.0), 19.0, &format!("every {every} s"));
+        }
+    }
+}
+
+#[test]
+fn another_rate_is_found_within_three_seconds() {
+    let rates = vec![(0.0, 20.0), (20.0, 10.0), (40.0, 40.0)];
+    for outcome in find(&Path { rates, losses: vec![(0.0, 0.01)], ..Path::new(20.0, 600) }, 60) {
+        for (from, to, megabits) in [(3.0, 20.0, 20.0), (23.0, 40.0, 10.0), (43.0, 60.0, 40.0)] {
+            assert_at_least(outcome.passed(from, from + 1.0), 0.9 * megabits, &format!("at {from}"));
+            assert_at_least(outcome.passed(from, to), 0.97 * megabits, &format!("from {from}"));
+            assert_at_most(outcome.median_queue(from, to), 60.0, &format!("from {from}"));
+        }
+    }
+}
+
+#[test]
+fn beside_other_flows_nobody_starves() {
+    let least = 20.0 / 3.0;
+    for (rival, round_trip) in [(Other::Bbr, 600), (Other::Reno, 100), (Other::Constant(8.0), 100)] {
+        for outcome in find(&Path { other: Some((rival, 20.0, 100.0)), ..Path::new(20.0, round_trip) }, 120) {
+            let what = format!("{rival:?}");
+            assert_at_least(outcome.passed(30.0, 100.0), least, &what);
+            if rival == Other::Bbr {
+                assert_at_least(Outcome::mean(&outcome.other, 30.0, 100.0), least, &what);
+            }
+            assert_at_least(outcome.passed(110.0, 120.0), 19.5, &format!("after {what}"));
+        }
+    }
+    let path = Path {
+        other: Some((Other::Bbr, 0.0, 100.0)),
+        wanted: vec![(0.0, 0.0), (20.0, f64::INFINITY)],
+        ..Path::new(20.0, 600)
+    };
+    for outcome in find(&path, 120) {
+        assert_at_least(outcome.passed(40.0, 100.0), least, "after BBR");
+        assert_at_least(Outcome::mean(&outcome.other, 40.0, 100.0), least, "BBR, which was first");
+    }
+}
+
+#[test]
+fn a_longer_path_is_taken_for_what_it_is_after_a_while() {
+    let longer = Some((20.0, Duration::from_millis(300)));
+    for outcome in find(&Path { longer, ..Path::new(20.0, 100) }, 100) {
+        assert_at_least(outcome.passed(20.0, 40.0), 8.0, "at first");
+        assert_at_least(outcome.passed(50.0, 100.0), 18.5, "later");
+    }
+}
+
+#[test]
+fn jitter_is_no_queue() {
+    for (jitter, round_trip, loss) in [(40, 100, 0.0), (20, 600, 0.05)] {
+        let path = Path {
+            jitter: Duration::from_millis(jitter),
+            losses: vec![(0.0, loss)],
+            ..Path::new(20.0, round_trip)
+        };
+        for outcome in find(&path, 40) {
+            assert_at_least(outcome.passed(10.0, 40.0), 18.5, &format!("{jitter} ms"));
+        }
+    }
+}
+
+#[test]
+fn what_drops_instead_of_queueing_is_found_too() {
+    for outcome in find(&Path { queue: Duration::from_millis(8), ..Path::new(20.0, 600) }, 60) {
+        assert_at_least(outcome.passed(5.0, 60.0), 18.0, "a short queue");
+        assert_at_most(outcome.drop_share(), 0.12, "a short queue");
+    }
+    for outcome in find(&Path { policer: Some((200_000.0, 10.0)), ..Path::new(100.0, 100) }, 60) {
+        assert_at_least(outcome.passed(5.0, 60.0), 9.5, "a policer");
+    }
+}
+
+/// RFC 8084: while nothing arrives, nearly nothing is sent; the rest comes back by itself.
+#[test]
+fn the_circuit_breaker_leaves_a_trickle() {
+    let losses = vec![(0.0, 0.0), (20.0, 0.99), (50.0, 0.0)];
+    for outcome in find(&Path { losses, ..Path::new(20.0, 600) }, 80) {
+        assert_at_most(outcome.passed(40.0, 50.0), 1.5, "while nothing arrives");
+        assert_at_least(outcome.passed(60.0, 80.0), 10.0, "afterwards");
+    }
+}
+
+#[test]
+fn who_sends_little_learns_nothing_wrong() {
+    let wanted = vec![(0.0, 2.0), (20.0, f64::INFINITY)];
+    for outcome in find(&Path { wanted, ..Path::new(20.0, 600) }, 40) {
+        assert_at_least(outcome.passed(2.0, 20.0), 1.95, "what there is");
+        assert_at_least(outcome.passed(20.0, 40.0), 19.5, "all of a sudden");
+    }
+}
+
+#[test]
+fn a_configured_rate_that_the_path_carries_is_kept() {
+    for (losses, jitter) in [(0.0, 0), (0.2, 0), (0.0, 40)] {
+        let path = Path {
+            losses: vec![(0.0, losses)],
+            jitter: Duration::from_millis(jitter),
+            ..Path::new(50.0, 600)
+        };
+        for outcome in run(known(50), &path, 30) {
+            let what = format!("loss {losses}, jitter {jitter}");
+            assert_at_least(outcome.passed(5.0, 30.0), 48.0, &what);
+            assert!(outcome.findings.is_empty(), "{what}: {:?}", outcome.findings);
+        }
+    }
+}
+
+#[test]
+fn a_configured_rate_that_is_wrong_is_told() {
+    for outcome in run(known(100), &Path::new(50.0, 600), 30) {
+        assert_at_least(outcome.passed(5.0, 30.0), 49.0, "too fast");
+        let [(_, Finding::TooFast { measured, .. })] = outcome.findings[..] else {
+            panic!("{:?}", outcome.findings)
+        };
+        assert!(measured.as_bps().abs_diff(50_000_000) < 2_500_000, "{measured}");
+    }
+    for outcome in run(known(30), &Path::new(50.0, 600), 30) {
+        let [(_, Finding::TooSlow { measured })] = outcome.findings[..] else {
+            panic!("{:?}", outcome.findings)
+        };
+        assert!(measured.as_bps().abs_diff(50_000_000) < 2_500_000, "{measured}");
+        assert_at_least(outcome.passed(2.0, 30.0), 29.5, "and kept");
+    }
+}
+
+#[test]
+fn what_was_found_is_told_once() {
+    for outcome in find(&Path::new(20.0, 600), 60) {
+        let [(at, Finding::Found { measured })] = outcome.findings[..] else {
+            panic!("{:?}", outcome.findings)
+        };
+        assert!(measured.as_bps().abs_diff(20_000_000) < 1_000_000 && at < 30.0, "{measured} at {at}");
+    }
+}
+
+#[test]
+fn a_rate_without_bounds_stays_so() {
+    for outcome in run(Aim::Unlimited, &Path { wanted: vec![(0.0, 10.0)], ..Path::new(20.0, 600) }, 20) {
+        assert_at_least(outcome.passed(1.0, 20.0), 9.9, "as it comes");
+    }
 }

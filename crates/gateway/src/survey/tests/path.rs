@@ -38,7 +38,7 @@ pub(super) struct Path {
     pub(super) other: Option<(Other, f64, f64)>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Other {
     /// At so many Mbit/s.
     Constant(f64),
@@ -95,9 +95,7 @@ pub(super) struct Outcome {
     pub(super) queue: Vec<f64>,
     pub(super) findings: Vec<(f64, Finding)>,
     pub(super) dropped: u64,
-    pub(super) experiments: u64,
-    pub(super) capacity: f64,
-    pub(super) capacities: Vec<String>,
+    pub(super) sent: u64,
 }
 
 impl Outcome {
@@ -109,6 +107,11 @@ impl Outcome {
 
     pub(super) fn passed(&self, from: f64, to: f64) -> f64 {
         Self::mean(&self.passed, from, to)
+    }
+
+    /// What part of the datagrams the bottleneck dropped.
+    pub(super) fn drop_share(&self) -> f64 {
+        self.dropped as f64 / self.sent.max(1) as f64
     }
 
     pub(super) fn median_queue(&self, from: f64, to: f64) -> f64 {
@@ -220,21 +223,8 @@ impl World {
             if at >= end {
                 break;
             }
-            if self.outcome.capacities.len() <= at.as_secs_f64() as usize {
-                let seeker = &self.near.seeker;
-                self.outcome.capacities.push(format!(
-                    "{:.2} rate {:.2} loss {:.3} queue {} exp {}",
-                    seeker.capacity().map_or(0.0, |rate| rate.as_bps() as f64 / 1e6),
-                    seeker.rate(at).map_or(0.0, |rate| rate.as_bps() as f64 / 1e6),
-                    seeker.channel_loss(),
-                    seeker.queueing(),
-                    seeker.experiments
-                ));
-            }
             self.handle(event);
         }
-        self.outcome.experiments = self.near.seeker.experiments;
-        self.outcome.capacity = self.near.seeker.capacity().map_or(0.0, |rate| rate.as_bps() as f64 / 1e6);
         self.outcome
     }
 
@@ -324,6 +314,7 @@ impl World {
     fn send(&mut self, control: Option<Control>) {
         let len = control.as_ref().map_or(LEN, |(_, body)| body.len() as u64 + 33);
         self.near.reports.on_sent(1, len);
+        self.outcome.sent += 1;
         let Some(passed) = self.cross(len + HEADER) else {
             self.outcome.dropped += 1;
             return;
