@@ -4,11 +4,11 @@
 //!
 //! 1. **Capacity.** While a queue stands, the bottleneck is never idle: what it lets through is what it carries. It counts where it differs from what we sent,
 //!    so that a delay of other origin changes nothing. While none stands, the capacity is at least what we sent and what arrived of it.
-//! 2. **Rate.** Capacity, less in proportion to the queue beyond [`TARGET`]. What is under way is known, so the queue that it will meet is too: the law
+//! 2. **Rate.** Capacity, less in proportion to the queue beyond 20 ms or less. What is under way is known, so the queue that it will meet is too: the law
 //!    looks ahead by a round trip, and does not repeat a correction that is on its way. Without a queue the rate grows above the capacity, by more and more.
 //! 3. **Trains** ([`super::train`]) tell of a capacity far above in one round trip.
 //! 4. **Experiments.** A queue, or losses, that sending less does not reduce is not our doing: the first counts as the path's delay from then on, and the rate is
-//!    [`SHARE`] of what trains find at least, since somebody else keeps that queue; the second as the channel's.
+//!    half of what trains find at least, since somebody else keeps that queue; the second as the channel's.
 //! 5. **Circuit breaker** (RFC 8084). While nearly nothing arrives, or nobody answers, only a trickle is sent.
 //!
 //! All rates are bits per second on the line, headers included.
@@ -170,7 +170,7 @@ pub enum Finding {
     },
 }
 
-/// The queue that is kept: a quarter of a round trip within these bounds, enough to see that the bottleneck is busy, or [`TARGET_PACKETS`].
+/// The queue that is kept: a quarter of a round trip within these bounds, enough to see that the bottleneck is busy, or two packets.
 const TARGET: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(20));
 const TARGET_PACKETS: u64 = 2;
 /// Of 1500 bytes.

@@ -4,7 +4,7 @@
 //! bottleneck carries them, so the time between the arrivals of its marks is what the bottleneck took for it. The line is paced as usual otherwise: what
 //! a train takes ahead is not sent after it.
 //!
-//! The first trains, when a session begins, are of padding: one of [`FIRST`] datagrams, which every path takes, then a long one. Later ones are of frames
+//! The first trains, when a session begins, are of padding: one of four datagrams, which every path takes, then a long one. Later ones are of frames
 //! that wait anyway, so they cost only their marks.
 //!
 //! | bytes | a mark's field |
@@ -65,7 +65,7 @@ pub struct Train {
 pub struct Passage {
     /// Whether it was of padding.
     pub is_padding: bool,
-    /// Whether it was of more than [`FIRST`] datagrams.
+    /// Whether it was of more than those few.
     pub is_long: bool,
     /// When its front mark left.
     pub sent_at: Instant,
