@@ -19,11 +19,11 @@ pub(crate) enum GatewayRate {
 impl GatewayRate {
     /// The `rate` of a gateway in front of a line of this rate; `None` if that is zero.
     pub(crate) fn of(self, line: Rate) -> Option<LinkRate> {
-        match self {
-            Self::Auto => Some(LinkRate::Auto),
-            Self::Line => LinkRate::of(line),
-            Self::Max => Some(LinkRate::Max),
-        }
+        LinkRate::of(line).map(|rate| match self {
+            Self::Auto => LinkRate::Auto,
+            Self::Line => rate,
+            Self::Max => LinkRate::Max,
+        })
     }
 }
 
