@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use base::config::ConfigError;
 use base::{Duration, Instant, Rate};
 use link::queue::Site;
-use link::{Endpoint, Entry, LineLimits};
+use link::{Endpoint, Entry};
 
 use crate::carrier::Carrier;
 use crate::carrier::batch::Batch;
@@ -171,7 +171,8 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let line = LineLimits::new(config.carrier.frame_limit(), survey::of(&config).seeker.capacity());
+        let rate = survey::of(&config).seeker.capacity();
+        let line = survey::line(&config, config.carrier.frame_limit(), rate);
         let endpoint = config.link.protocol.build(&line);
         Self::with_endpoint(config, endpoint)
     }

@@ -183,7 +183,8 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
         ]))),
         Some(protocol) => {
             let end = |line: Line, direction| {
-                let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()));
+                let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()))
+                    .with_overhead(protocol.framing_bits() as usize / 8);
                 let is_buffered = direction == "up" && link.dama.is_some();
                 let endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");

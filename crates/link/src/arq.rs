@@ -9,6 +9,7 @@ mod copies;
 mod departures;
 pub(crate) mod end;
 pub(crate) mod frame;
+mod length;
 mod order;
 #[cfg(test)]
 pub(crate) mod pair;

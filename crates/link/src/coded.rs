@@ -128,8 +128,8 @@ impl Coded {
 
     /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
     fn coverage(&self, end: u64) -> Option<Coverage> {
-        let Core { line, room, sender, .. } = &self.core;
-        let space = line.frame_limit().saturating_sub(TRAILER_LEN + room + symbol::MAX_FIELDS);
+        let Core { line, longest, sender, .. } = &self.core;
+        let space = line.frame_limit().saturating_sub(TRAILER_LEN + longest + symbol::MAX_FIELDS);
         let coverage = Coverage::choose(end, MOST_SUMMED, space, |it| sender.part(it).is_some());
         coverage.filter(|coverage| coverage.count() > 1)
     }
@@ -350,6 +350,9 @@ impl Endpoint for Coded {
 
     fn set_line(&mut self, line: &LineLimits) {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
+        if self.config.frame_payload.is_none() {
+            self.core.fit_length();
+        }
         self.tail_pause = TAIL_PAUSE.max(self.core.frame_time().saturating_mul(4));
     }
 

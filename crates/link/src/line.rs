@@ -9,6 +9,7 @@ pub struct LineLimits {
     frame_limit: usize,
     rate: Option<Rate>,
     buffered: bool,
+    overhead: usize,
 }
 
 /// Bytes of a frame that every line must carry, so that a protocol always has room for its own fields.
@@ -23,7 +24,7 @@ impl LineLimits {
     #[must_use]
     pub const fn new(frame_limit: usize, rate: Option<Rate>) -> Self {
         assert!(frame_limit >= SHORTEST_FRAME_LIMIT);
-        Self { frame_limit, rate, buffered: false }
+        Self { frame_limit, rate, buffered: false, overhead: 0 }
     }
 
     /// The same line behind a buffer: when a frame leaves is told afterwards
@@ -31,6 +32,18 @@ impl LineLimits {
     #[must_use]
     pub const fn behind_buffer(self) -> Self {
         Self { buffered: true, ..self }
+    }
+
+    /// The same line, on which each frame occupies so many bytes besides its own.
+    #[must_use]
+    pub const fn with_overhead(self, bytes: usize) -> Self {
+        Self { overhead: bytes, ..self }
+    }
+
+    /// Bytes that each frame occupies besides its own.
+    #[must_use]
+    pub const fn overhead(&self) -> usize {
+        self.overhead
     }
 
     /// Whether frames leave later than they are handed over.

@@ -417,6 +417,9 @@ impl Endpoint for Slacp {
 
     fn set_line(&mut self, line: &LineLimits) {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
+        if self.config.frame_payload.is_none() {
+            self.core.fit_length();
+        }
         let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
         let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);

@@ -35,6 +35,12 @@ pub(super) fn on_line(config: &Config) -> i64 {
     config.carrier.header_len() as i64 + i64::from(config.link.overhead.get())
 }
 
+/// The line as the endpoint sees it, with frames of up to `limit` bytes.
+pub(super) fn line(config: &Config, limit: usize, rate: Option<Rate>) -> LineLimits {
+    let around = usize::try_from(on_line(config)).unwrap_or(0) + OVERHEAD;
+    LineLimits::new(limit, rate).with_overhead(around)
+}
+
 impl Gateway {
     /// Acts on what was found out, and tells it.
     pub(super) fn follow_path(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
@@ -57,7 +63,7 @@ impl Gateway {
             if limit != self.frame_limit {
                 notify(Notice::PathMtu(mtu.size()));
                 self.frame_limit = limit;
-                self.endpoint.set_line(&LineLimits::new(limit, self.line.0));
+                self.endpoint.set_line(&line(&self.config, limit, self.line.0));
             }
         }
     }
@@ -68,7 +74,7 @@ impl Gateway {
         self.line = (self.survey.seeker.capacity(), self.survey.round_trip());
         let (rate, round_trip) = self.line;
         self.survey.set_rate(rate);
-        self.endpoint.set_line(&LineLimits::new(self.frame_limit, rate));
+        self.endpoint.set_line(&line(&self.config, self.frame_limit, rate));
         let link = &self.config.link;
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, round_trip, self.config.tun.mtu.0);

@@ -10,6 +10,7 @@ use crate::treatment::Treatment;
 use crate::unreliable::{self, Meanwhile, Turns};
 
 use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::length::Length;
 use super::sender::Chosen;
 use super::sequence::{self, MAX_WINDOW, SPACE};
 use super::{Alarm, Order, Receiver, Sender, TRAILER_LEN};
@@ -18,8 +19,14 @@ use super::{Alarm, Order, Receiver, Sender, TRAILER_LEN};
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) line: LineLimits,
-    /// Bytes of a packet in a frame at most.
+    /// Bytes of a packet in a frame at most, for now.
     pub(crate) room: usize,
+    /// The same whatever happens.
+    pub(crate) longest: usize,
+    /// Frames in flight at most if they are as long as may be.
+    window: u32,
+    /// How long they should be, where that is not told.
+    length: Option<Length>,
     /// Sendings so far.
     pub(crate) serial: u64,
     pub(crate) sender: Sender,
@@ -80,6 +87,9 @@ impl Core {
         Self {
             line: LineLimits::default(),
             room: 0,
+            longest: 0,
+            window: 0,
+            length: None,
             serial: 0,
             sender: Sender::new(0),
             receiver: Receiver::new(order),
@@ -95,16 +105,31 @@ impl Core {
     /// Frames carry `room` bytes of a packet at most, and `window` of them may be in flight.
     pub(crate) fn set_line(&mut self, line: &LineLimits, room: usize, window: u32) {
         self.line = *line;
-        self.room = room;
+        (self.room, self.longest, self.window) = (room, room, window);
         self.sender.set_window(window);
         let frame_bits = room as u64 * 8;
         let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
         self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
     }
 
+    /// On the line that was told of last frames may be shorter, where that brings more through.
+    pub(crate) fn fit_length(&mut self) {
+        let cost = self.line.overhead() + TRAILER_LEN + USUAL_EXTENSION;
+        self.length.get_or_insert_default().set_line(self.longest, cost);
+        self.take_length();
+    }
+
+    fn take_length(&mut self) {
+        if let Some(length) = &self.length {
+            self.room = length.room();
+            let frames = u64::from(self.window) * length.parts() as u64;
+            self.sender.set_window(frames.min(MAX_WINDOW.into()) as u32);
+        }
+    }
+
     /// How long the line takes for a full frame, or a long packet where frames may be longer; nothing where it has no rate.
     pub(crate) fn frame_time(&self) -> Duration {
-        let bytes = self.room.min(LONG_PACKET) as u64;
+        let bytes = self.longest.min(LONG_PACKET) as u64;
         self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
     }
 
@@ -280,6 +305,10 @@ impl Core {
     pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
         let valid = heard.is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
         self.counters.acks_invalid += u64::from(!valid);
+        if valid && let Some(length) = &mut self.length {
+            length.on_report(frame.report.loss, frame.report.in_runs);
+            self.take_length();
+        }
     }
 
     /// Takes note that a frame has come, and takes a packet's part.
@@ -347,5 +376,9 @@ const MOST_WORTH: u64 = 64;
 
 /// The longest that a frame's arrival is kept back. Ours.
 const REPORT_DELAY: Duration = Duration::from_millis(5);
+
+/// Bytes of what is in most trailers besides their fixed part.
+const USUAL_EXTENSION: usize = 2;
+
 /// Bytes: Ethernet's MTU.
 const LONG_PACKET: usize = 1500;

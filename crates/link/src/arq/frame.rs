@@ -8,7 +8,7 @@
 //!   n bytes   0 to 255    1         1           3          3        3      3       1      big-endian
 //! ```
 //!
-//! The flags are, from the highest bit: class (3), first, last, open, place, floor. In front of a packet
+//! The flags are, from the highest bit: runs, class (2), first, last, open, place, floor. In front of a packet
 //! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
 //! Then comes, where its flag is set, the frame's place in a block (2 bytes for the block, 1 for the frame in it), and the floor (3
 //! bytes): wide COTMLL has neither. Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
@@ -98,6 +98,8 @@ pub(crate) struct Report<'a> {
     pub(crate) heard: u32,
     /// How often frames are lost lately, one after another counted once, in 256ths.
     pub(crate) loss: u8,
+    /// Whether many are lost one after another.
+    pub(crate) in_runs: bool,
     /// No frame beyond the stretch has come.
     pub(crate) is_open: bool,
     /// The stretch, as [`Report::runs`] reads it.
@@ -121,12 +123,11 @@ impl<'a> Frame<'a> {
         let [flags, extension, numbers @ ..] = trailer;
         let (payload, extension) =
             rest.split_at_checked(rest.len().wrapping_sub((*extension).into())).ok_or(truncated)?;
-        let class = match flags >> 5 {
+        let class = match flags >> 5 & 3 {
             0 => Class::Control,
             1 => Class::Reliable,
             2 => Class::Unreliable,
-            3 => Class::Repair,
-            _ => return Err(Discard::Malformed),
+            _ => Class::Repair,
         };
         let first = flags & FIRST != 0;
         let mut runs = extension;
@@ -135,7 +136,8 @@ impl<'a> Frame<'a> {
         let extras = Extras::parse(*flags, &mut runs).ok_or(Discard::Malformed)?;
         let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
         let (next, heard, loss) = (number(6), number(9), numbers[12]);
-        let report = Report { next, heard, loss, is_open: flags & OPEN != 0, runs };
+        let (is_open, in_runs) = (flags & OPEN != 0, flags & RUNS != 0);
+        let report = Report { next, heard, loss, in_runs, is_open, runs };
         let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
         Ok(Self { class, first, last, sequence, back, serial, extras, report, payload })
     }
@@ -195,6 +197,7 @@ pub(crate) struct Progress {
     pub(crate) next: u64,
     pub(crate) heard: u64,
     pub(crate) loss: u8,
+    pub(crate) in_runs: bool,
 }
 
 /// What a sender writes behind a payload, but for the report.
@@ -231,6 +234,7 @@ impl Fields {
         let flag = |on, bit| if on { bit } else { 0 };
         out.push(
             (self.class as u8) << 5
+                | flag(progress.in_runs, RUNS)
                 | flag(self.first, FIRST)
                 | flag(self.last, LAST)
                 | flag(is_open, OPEN)
@@ -268,6 +272,7 @@ pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
+const RUNS: u8 = 0b1000_0000;
 const FIRST: u8 = 0b1_0000;
 const LAST: u8 = 0b1000;
 const OPEN: u8 = 0b100;
@@ -293,14 +298,15 @@ mod tests {
         let mut frame = b"payload".to_vec();
         fields.begin(&mut frame);
         [3, 1, 200].into_iter().for_each(|number| push_varint(number, &mut frame));
-        let progress = Progress { next: 0x08_09_0a, heard: 0x0b_0c_0d, loss: 14 };
+        let progress = Progress { next: 0x08_09_0a, heard: 0x0b_0c_0d, loss: 14, in_runs: true };
         fields.emit(6, progress, true, &mut frame);
-        let trailer = [0b0011_0100, 6, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+        let trailer = [0b1011_0100, 6, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
         assert_eq!(frame, [b"payload".as_slice(), &[0xac, 2, 3, 1, 0xc8, 1], &trailer].concat());
         let parsed = Frame::parse(&frame).unwrap();
         assert_eq!((parsed.payload, parsed.back), (b"payload".as_slice(), 300));
         assert_eq!((parsed.sequence, parsed.serial), (0x02_03_04, 0x05_06_07));
         assert!((parsed.first, parsed.last, parsed.report.is_open) == (true, false, true));
+        assert!(parsed.report.in_runs);
         let (from, pairs) = parsed.report.runs().unwrap();
         assert_eq!((from, pairs.collect::<Vec<_>>()), (3, vec![Some((1, 200))]));
     }
@@ -313,7 +319,7 @@ mod tests {
             let fields = Fields { extras, ..Fields::control(7) };
             fields.begin(&mut frame);
             frame.extend([0, 1, 2]);
-            fields.emit(frame.len() - 1, Progress { next: 0, heard: 0, loss: 0 }, false, &mut frame);
+            fields.emit(frame.len() - 1, Progress { next: 0, heard: 0, loss: 0, in_runs: false }, false, &mut frame);
             assert_eq!(frame[1..4], [1, 2, 3]);
             let parsed = Frame::parse(&frame).unwrap();
             assert_eq!(
@@ -328,7 +334,7 @@ mod tests {
         let bare = |flags, extension| [&[flags, extension], [0; 13].as_slice()].concat();
         assert_eq!(Frame::parse(&[0; 14]), Err(Discard::Truncated(14)));
         assert_eq!(Frame::parse(&bare(0, 1)), Err(Discard::Truncated(15)));
-        for flags in [0b1000_0000, 0b1110_0000, 1, 2] {
+        for flags in [1, 2] {
             assert_eq!(Frame::parse(&bare(flags, 0)), Err(Discard::Malformed));
         }
         // The first frame of a packet has a distance, and numbers end.
@@ -339,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_report_that_ends_early_says_so() {
-        let report = |runs| Report { next: 0, heard: 0, loss: 0, is_open: false, runs };
+        let report = |runs| Report { next: 0, heard: 0, loss: 0, in_runs: false, is_open: false, runs };
         assert!(report(&[0x80]).runs().is_none());
         let pairs = |runs| report(runs).runs().unwrap().1.collect::<Vec<_>>();
         assert_eq!(pairs(&[]), []);

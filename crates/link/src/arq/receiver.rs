@@ -31,6 +31,8 @@ pub(crate) struct Receiver {
     heard: u64,
     /// How often a frame is lost after one that has come, in 65536ths.
     loss: u32,
+    /// How many frames are lost one after another, in 16ths.
+    run: u32,
     /// Where the next report starts, unless that has been received.
     report_from: u64,
     /// Packets beyond a gap whose fragments do not fit together.
@@ -72,6 +74,7 @@ impl Receiver {
             reassembly: Reassembly::default(),
             heard: 0,
             loss: 0,
+            run: 0,
             report_from: 0,
             misplaced: 0,
             duplicates: 0,
@@ -91,12 +94,14 @@ impl Receiver {
         self.loss -= self.loss / LOSS_MEMORY;
         if distance > 1 {
             self.loss += u32::from(u16::MAX) / LOSS_MEMORY;
+            self.run = (self.run * 7 + 16 * (distance - 1).min(LONGEST_RUN) as u32) / 8;
         }
     }
 
     /// What every report tells.
     pub(crate) const fn progress(&self) -> Progress {
-        Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8 }
+        let in_runs = self.run >= 16 * LONG_RUN;
+        Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8, in_runs }
     }
 
     /// The number of a frame that [`Receiver::handle`] would take, as far as its window goes.
@@ -356,6 +361,12 @@ impl Receiver {
         self.reassembly.incomplete() + self.misplaced
     }
 }
+
+/// Frames that are lost one after another, on average: with so many or more, something blocks the line. Ours: where every other frame is lost, it is two.
+const LONG_RUN: u32 = 8;
+
+/// Frames in a run that count at most, so that a single one does not last.
+const LONGEST_RUN: u64 = 64;
 
 /// Frames over which losses are averaged. Ours: tells 1 % from none, and forgets within a second at 2 Mbit/s.
 const LOSS_MEMORY: u32 = 128;

@@ -150,6 +150,9 @@ impl Endpoint for Wide {
 
     fn set_line(&mut self, line: &LineLimits) {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
+        if self.config.frame_payload.is_none() {
+            self.core.fit_length();
+        }
         self.tail_pause = TAIL_PAUSE.max(self.core.frame_time().saturating_mul(4));
     }
 

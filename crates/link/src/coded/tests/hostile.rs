@@ -10,7 +10,7 @@ fn sum(end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
     let mut frame = coverage.to_vec();
     frame.extend([7; 30]);
     let fields = Fields { class: Class::Repair, sequence: end, ..Fields::control(serial) };
-    fields.emit(0, Progress { next: 0, heard: 0, loss: 0 }, true, &mut frame);
+    fields.emit(0, Progress { next: 0, heard: 0, loss: 0, in_runs: false }, true, &mut frame);
     frame
 }
 

@@ -53,7 +53,7 @@ fn a_line_without_a_rate_carries_no_copies() {
     for (rate, demand) in [(None, Demand::Nothing), (Some(Rate::from_bps(800_000)), Demand::Fresh)] {
         let mut end = Wide::new(Config::default(), &LineLimits::new(100, rate));
         let mut told = Vec::new();
-        Fields::control(1).emit(0, Progress { next: 0, heard: 0, loss: 50 }, true, &mut told);
+        Fields::control(1).emit(0, Progress { next: 0, heard: 0, loss: 50, in_runs: false }, true, &mut told);
         end.handle_frame(Instant::ZERO, &told).unwrap();
         end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::default()).unwrap();
         end.poll_frame(Instant::ZERO, &mut Vec::new());

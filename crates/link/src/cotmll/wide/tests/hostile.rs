@@ -8,7 +8,7 @@ fn bare(next: u64, heard: u64, runs: &[u64]) -> Vec<u8> {
     let mut frame = Vec::new();
     runs.iter().for_each(|number| push_varint(*number, &mut frame));
     let fields = Fields::control(1);
-    fields.emit(frame.len(), Progress { next, heard, loss: 0 }, true, &mut frame);
+    fields.emit(frame.len(), Progress { next, heard, loss: 0, in_runs: false }, true, &mut frame);
     frame
 }
 
@@ -54,7 +54,7 @@ fn a_frame_far_outside_the_window_costs_nothing() {
         let fields =
             Fields { class: Class::Reliable, first, last, sequence, back: Some(0), ..Fields::control(1) };
         fields.begin(&mut frame);
-        fields.emit(1, Progress { next: 0, heard: 0, loss: 0 }, true, &mut frame);
+        fields.emit(1, Progress { next: 0, heard: 0, loss: 0, in_runs: false }, true, &mut frame);
         let outside = Err(Discard::OutsideWindow(sequence));
         assert_eq!(end.handle_frame(Instant::ZERO, &frame), outside);
     }
