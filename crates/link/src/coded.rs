@@ -10,14 +10,16 @@
 //! - A frame that is lost goes out again, as it is while many packets wait, and else as a sum of all that are missing up to it. Whatever
 //!   of the sums arrives solves what it can.
 //! - While few wait, further repairs go out for what may be lost, as many as the loss rate that the receiver reports asks for (`law`).
+//! - Where what is lost comes in long runs, because something blocks the line again and again, sums bring nothing: whatever is sent
+//!   meanwhile is lost. There it does as wide COTMLL does, and frames are shorter ([`crate::arq`]'s `length`).
 //! - After silence, an idle line carries in turn the oldest frame that is missing, and a sum of the newest.
 
-use base::{Duration, Instant, Packet};
+use base::{Instant, Packet};
 
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Progress};
 use crate::arq::sequence::on_air;
-use crate::arq::{Alarm, Core, TRAILER_LEN};
+use crate::arq::{Core, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -50,10 +52,6 @@ pub struct Coded {
     keeps_until: u64,
     /// Bytes that wait outside.
     backlog: u64,
-    /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost.
-    tail: Alarm,
-    /// After how much silence.
-    tail_pause: Duration,
     /// Whether the next filler is a sum.
     fills_with_sum: bool,
     counters: Counters,
@@ -84,8 +82,6 @@ impl Coded {
             kept: Kept::default(),
             keeps_until: 0,
             backlog: 0,
-            tail: Alarm::Off,
-            tail_pause: TAIL_PAUSE,
             fills_with_sum: false,
             counters: Counters::default(),
         };
@@ -101,6 +97,9 @@ impl Coded {
     /// The repair that goes before anything else. On a line without a rate none goes but for what was lost: it would cost what
     /// others could have.
     fn wanted(&self) -> Option<Wanted> {
+        if self.core.is_blocked_often() {
+            return None;
+        }
         let waiting = if self.core.line.rate().is_some() { self.waiting() } else { u64::MAX };
         self.repairs.wanted(&self.core.sender, self.core.serial, waiting)
     }
@@ -293,20 +292,23 @@ impl Endpoint for Coded {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.alarm.handle_timeout(now);
-        self.tail.handle_timeout(now);
+        self.core.handle_timeout(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let is_silent = self.tail.is_due(now);
-        self.tail = Alarm::At(now + self.tail_pause);
+        let is_silent = self.core.tail.is_due(now);
+        self.core.restart_tail(now);
         let wanted = self.wanted();
-        let is_sending = wanted.is_some() || self.core.sender.may_cut();
+        let is_sending = wanted.is_some()
+            || self.core.sender.may_cut()
+            || self.core.is_blocked_often() && self.core.sender.has_flagged();
         if let Some(info) = self.core.poll_unreliable(now, is_sending, out) {
             return Some(info);
         }
         self.core.serial += 1;
-        let data = if let Some(wanted) = wanted {
+        let data = if self.core.is_blocked_often() {
+            self.core.poll_reliable(now, |_, _, _| Extras::default(), out)
+        } else if let Some(wanted) = wanted {
             self.poll_repair(now, wanted, out)
         } else if self.core.sender.may_cut() {
             self.core.poll_new(now, out)
@@ -324,19 +326,21 @@ impl Endpoint for Coded {
 
     /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| self.core.sender.has_outstanding());
-        [self.core.news.alarm.poll_timeout(), tail].into_iter().flatten().min()
+        self.core.poll_timeout()
     }
 
     fn demand(&self, now: Instant) -> Demand {
         let core = &self.core;
+        if core.is_blocked_often() {
+            return core.demand(now);
+        }
         if core.sender.may_cut()
             || core.unreliable_sender.is_pending()
             || core.news.alarm.is_due(now)
             || self.wanted().is_some()
         {
             Demand::Fresh
-        } else if self.core.sender.has_outstanding() && self.tail.is_due(now) {
+        } else if core.sender.has_outstanding() && core.tail.is_due(now) {
             Demand::Filler
         } else {
             Demand::Nothing
@@ -353,7 +357,6 @@ impl Endpoint for Coded {
         if self.config.frame_payload.is_none() {
             self.core.fit_length();
         }
-        self.tail_pause = TAIL_PAUSE.max(self.core.frame_time().saturating_mul(4));
     }
 
     fn reset(&mut self) {
@@ -362,7 +365,6 @@ impl Endpoint for Coded {
         self.decoder = Decoder::default();
         self.kept.clear();
         self.keeps_until = 0;
-        self.tail = Alarm::Off;
     }
 
     fn observe(&mut self) {
@@ -387,9 +389,6 @@ impl Endpoint for Coded {
         counters
     }
 }
-
-/// The shortest silence after which unacknowledged frames are sent again. As wide COTMLL's.
-const TAIL_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
 const KEEPING: u64 = 1 << 16;

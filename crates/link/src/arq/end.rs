@@ -2,14 +2,14 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::endpoint::{Discard, FrameInfo, FrameKind, Full};
+use crate::endpoint::{Demand, Discard, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
 use crate::unreliable::{self, Meanwhile, Turns};
 
-use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION, Report};
 use super::length::Length;
 use super::sender::Chosen;
 use super::sequence::{self, MAX_WINDOW, SPACE};
@@ -27,6 +27,8 @@ pub(crate) struct Core {
     window: u32,
     /// How long they should be, where that is not told.
     length: Option<Length>,
+    /// Whether what is lost lately comes in long runs, as the receiver has it.
+    in_runs: bool,
     /// Sendings so far.
     pub(crate) serial: u64,
     pub(crate) sender: Sender,
@@ -35,6 +37,9 @@ pub(crate) struct Core {
     pub(crate) unreliable_receiver: unreliable::Receiver<SPACE>,
     pub(crate) turns: Turns,
     pub(crate) news: News,
+    /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost. For protocols
+    /// that do so.
+    pub(crate) tail: Alarm,
     pub(crate) ready: Ready,
     pub(crate) counters: Counters,
 }
@@ -90,6 +95,7 @@ impl Core {
             longest: 0,
             window: 0,
             length: None,
+            in_runs: false,
             serial: 0,
             sender: Sender::new(0),
             receiver: Receiver::new(order),
@@ -97,6 +103,7 @@ impl Core {
             unreliable_receiver: unreliable::Receiver::default(),
             turns: Turns::default(),
             news: News { frames: 0, worth: 1, alarm: Alarm::Off },
+            tail: Alarm::Off,
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
         }
@@ -129,8 +136,39 @@ impl Core {
 
     /// How long the line takes for a full frame, or a long packet where frames may be longer; nothing where it has no rate.
     pub(crate) fn frame_time(&self) -> Duration {
-        let bytes = self.longest.min(LONG_PACKET) as u64;
+        let bytes = self.room.min(LONG_PACKET) as u64;
         self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
+    }
+
+    /// After how much silence unacknowledged frames are sent again: at once where the line is blocked again and again, since whoever
+    /// does not speak does not hear that it is open.
+    pub(crate) fn tail_pause(&self) -> Duration {
+        let frame_time = self.frame_time();
+        if self.is_blocked_often() {
+            return frame_time;
+        }
+        TAIL_PAUSE.max(frame_time.saturating_mul(4))
+    }
+
+    /// Whether what is lost lately comes in long runs.
+    pub(crate) fn is_blocked_often(&self) -> bool {
+        self.in_runs
+    }
+
+    /// A frame leaves.
+    pub(crate) fn restart_tail(&mut self, now: Instant) {
+        self.tail = Alarm::At(now + self.tail_pause());
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.news.alarm.handle_timeout(now);
+        self.tail.handle_timeout(now);
+    }
+
+    /// When a report is due, or unacknowledged frames are to be sent again.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let tail = self.tail.poll_timeout().filter(|_| self.sender.has_outstanding());
+        [self.news.alarm.poll_timeout(), tail].into_iter().flatten().min()
     }
 
     pub(crate) fn offer(&mut self, packet: Packet, treatment: Treatment) -> Result<(), Full> {
@@ -153,6 +191,19 @@ impl Core {
     /// Whether there are packets to be cut, or frames to be sent again, or a report is due.
     pub(crate) fn has_fresh(&self, now: Instant) -> bool {
         self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.news.alarm.is_due(now)
+    }
+
+    /// What to do with a free line where what was lost goes out as it was.
+    pub(crate) fn demand(&self, now: Instant) -> Demand {
+        // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
+        let is_worth_copying = self.line.rate().is_some() && self.sender.may_copy();
+        if is_worth_copying || self.has_fresh(now) {
+            Demand::Fresh
+        } else if self.sender.has_outstanding() && self.tail.is_due(now) {
+            Demand::Filler
+        } else {
+            Demand::Nothing
+        }
     }
 
     /// A frame of class 010, if there is one and it is its turn; `is_sending` if there is class 001 to send. It counts in no order: its mark may take
@@ -305,8 +356,13 @@ impl Core {
     pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
         let valid = heard.is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
         self.counters.acks_invalid += u64::from(!valid);
-        if valid && let Some(length) = &mut self.length {
-            length.on_report(frame.report.loss, frame.report.in_runs);
+        if !valid {
+            return;
+        }
+        let Report { loss, in_runs, .. } = frame.report;
+        self.in_runs = in_runs && loss > 0;
+        if let Some(length) = &mut self.length {
+            length.on_report(loss, in_runs);
             self.take_length();
         }
     }
@@ -338,6 +394,7 @@ impl Core {
         self.serial = 0;
         self.news.frames = 0;
         self.news.alarm = Alarm::Off;
+        self.tail = Alarm::Off;
     }
 
     pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -370,6 +427,10 @@ pub(crate) const fn whole(kind: FrameKind, marks: Marks) -> FrameInfo {
 /// Of the line's time, what goes by between two bare acknowledgements at least. Ours: little beside any satellite's delay, and up to
 /// 5 % of the capacity of the way back at 6 Mbit/s, ever less above.
 const REPORT_TIME: Duration = Duration::from_millis(2);
+
+/// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
+/// in four on a line of 1 Mbit/s that is otherwise idle.
+const TAIL_PAUSE: Duration = Duration::from_millis(50);
 
 /// Frames that are worth a report on the fastest line: 64 take 0.7 ms at 1 Gbit/s.
 const MOST_WORTH: u64 = 64;

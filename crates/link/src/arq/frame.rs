@@ -319,7 +319,12 @@ mod tests {
             let fields = Fields { extras, ..Fields::control(7) };
             fields.begin(&mut frame);
             frame.extend([0, 1, 2]);
-            fields.emit(frame.len() - 1, Progress { next: 0, heard: 0, loss: 0, in_runs: false }, false, &mut frame);
+            fields.emit(
+                frame.len() - 1,
+                Progress { next: 0, heard: 0, loss: 0, in_runs: false },
+                false,
+                &mut frame,
+            );
             assert_eq!(frame[1..4], [1, 2, 3]);
             let parsed = Frame::parse(&frame).unwrap();
             assert_eq!(

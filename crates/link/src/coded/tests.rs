@@ -1,5 +1,6 @@
 //! Two ends of coded ARQ, and the line between them.
 
+mod blocking;
 mod carrying;
 mod hostile;
 

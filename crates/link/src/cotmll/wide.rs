@@ -23,10 +23,10 @@
 //!
 //! Sessions, limited persistence and the thesis's open choices belong to the thesis's format.
 
-use base::{Duration, Instant, Packet};
+use base::{Instant, Packet};
 
+use crate::arq::Core;
 use crate::arq::frame::{Class, Extras, Fields};
-use crate::arq::{Alarm, Core};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::line::LineLimits;
@@ -41,18 +41,13 @@ pub use config::Config;
 pub struct Wide {
     config: Config,
     core: Core,
-    /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost.
-    tail: Alarm,
-    /// After how much silence.
-    tail_pause: Duration,
 }
 
 impl Wide {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let core = Core::new(config.ordered);
-        let mut wide = Self { config, core, tail: Alarm::Off, tail_pause: TAIL_PAUSE };
+        let mut wide = Self { config, core: Core::new(config.ordered) };
         wide.set_line(line);
         wide
     }
@@ -106,13 +101,12 @@ impl Endpoint for Wide {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.alarm.handle_timeout(now);
-        self.tail.handle_timeout(now);
+        self.core.handle_timeout(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.tail = Alarm::At(now + self.tail_pause);
         let core = &mut self.core;
+        core.restart_tail(now);
         if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
@@ -127,20 +121,11 @@ impl Endpoint for Wide {
 
     /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| self.core.sender.has_outstanding());
-        [self.core.news.alarm.poll_timeout(), tail].into_iter().flatten().min()
+        self.core.poll_timeout()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
-        let is_worth_copying = self.core.line.rate().is_some() && self.core.sender.may_copy();
-        if is_worth_copying || self.core.has_fresh(now) {
-            Demand::Fresh
-        } else if self.core.sender.has_outstanding() && self.tail.is_due(now) {
-            Demand::Filler
-        } else {
-            Demand::Nothing
-        }
+        self.core.demand(now)
     }
 
     /// Never: a filler is data.
@@ -153,22 +138,16 @@ impl Endpoint for Wide {
         if self.config.frame_payload.is_none() {
             self.core.fit_length();
         }
-        self.tail_pause = TAIL_PAUSE.max(self.core.frame_time().saturating_mul(4));
     }
 
     fn reset(&mut self) {
         self.core.reset();
-        self.tail = Alarm::Off;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.core.counters()
     }
 }
-
-/// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
-/// in four on a line of 1 Mbit/s that is otherwise idle.
-const TAIL_PAUSE: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests;

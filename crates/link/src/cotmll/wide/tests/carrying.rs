@@ -299,5 +299,5 @@ fn another_rate_has_another_window() {
     let window = Config::default().window(&line(16_000));
     assert!(window > 8000);
     assert_eq!(fill(&mut end), window.into());
-    assert_eq!((end.core.news.worth, end.tail_pause), (2, TAIL_PAUSE));
+    assert_eq!((end.core.news.worth, end.core.tail_pause()), (2, MS.saturating_mul(50)));
 }
