@@ -42,12 +42,12 @@ fuzz_target!(|bytes: &[u8]| {
             fate
         });
         after += usize::from(fate.is_none());
-        if fate.is_some() && ends[0].has_room(Treatment::UNTIL_DELIVERED) {
+        if fate.is_some() && ends[0].has_room(Treatment::Reliable) {
             let mut packet = vec![0x45; 40 + usize::from(fate.unwrap_or(0)) * 2];
             packet[12..20].fill((sent.len() % 5) as u8);
             packet[36..40].copy_from_slice(&(sent.len() as u32).to_be_bytes());
             sent.push(Packet::from_slice(&packet));
-            ends[0].offer(now, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).expect("it has room");
+            ends[0].offer(now, Packet::from_slice(&packet), Treatment::Reliable).expect("it has room");
         }
         for side in 0..2 {
             if ends[side].poll_timeout().is_some_and(|due| due <= now) {

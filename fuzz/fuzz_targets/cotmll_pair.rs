@@ -74,7 +74,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
     let lost = Fate { lost: true, ..Fate::default() };
     match op & 7 {
         0 => {
-            let treatment = if argument & 1 == 1 { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+            let treatment = if argument & 1 == 1 { Treatment::Once } else { Treatment::Reliable };
             pair.offer(side, argument as u8 >> 1, input.byte().into(), treatment);
             0
         }
@@ -103,7 +103,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
             let fate = if op & 7 == 4 { lost } else { Fate::default() };
             for _ in 0..count {
                 if side == 1 {
-                    pair.offer(argument & 1, argument as u8, argument * 16, Treatment::UNTIL_DELIVERED);
+                    pair.offer(argument & 1, argument as u8, argument * 16, Treatment::Reliable);
                 }
                 pair.transfer(0, fate);
                 pair.transfer(1, fate);
@@ -114,7 +114,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
         6 => {
             let count = usize::from(input.byte()) + 1;
             for n in 0..count {
-                pair.offer(side, n as u8 & 7, 8, Treatment::UNTIL_DELIVERED);
+                pair.offer(side, n as u8 & 7, 8, Treatment::Reliable);
                 pair.transfer(side, Fate { lost: n % (argument + 1) == argument, ..Fate::default() });
             }
             count

@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         window: Some((u32::from(window) + 8).try_into().expect("in range")),
     };
     let repeats = setting & 3 != 0;
-    let treatment = if setting & 0x10 != 0 { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+    let treatment = if setting & 0x10 != 0 { Treatment::Once } else { Treatment::Reliable };
     let rate = (setting & 0x80 != 0).then(|| base::Rate::from_bps(1_000_000));
     let line = LineLimits::new(120, rate);
     let mut ends: [Box<dyn Endpoint>; 2] = [0, 1].map(|_| Protocol::Harq(config).build(&line));

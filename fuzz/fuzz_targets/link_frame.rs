@@ -33,8 +33,8 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some((&len, tail)) = rest.split_first() {
         let (head, tail) = tail.split_at(usize::from(len).min(tail.len()));
         rest = tail;
-        if endpoint.has_room(Treatment::UNTIL_DELIVERED) {
-            endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Treatment::UNTIL_DELIVERED).expect("it has room");
+        if endpoint.has_room(Treatment::Reliable) {
+            endpoint.offer(now, Packet::from_slice(&[0x45; 600]), Treatment::Reliable).expect("it has room");
         }
         // A second at most from frame to frame, so that packets are overdue now and then.
         now += Duration::from_millis(u64::from(len) * 4);

@@ -288,7 +288,7 @@ fn frame_bits(protocol: &Protocol, cost: FrameCost, len: usize) -> u64 {
     let mut packet = Packet::with_capacity(len);
     packet.resize(len);
     packet[0] = 0x45;
-    let taken = endpoint.offer(Instant::ZERO, packet, Treatment::UNTIL_DELIVERED);
+    let taken = endpoint.offer(Instant::ZERO, packet, Treatment::Reliable);
     debug_assert!(taken.is_ok(), "a fresh endpoint has room");
     let mut frame = Vec::new();
     let mut bits = 0;

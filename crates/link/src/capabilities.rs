@@ -14,6 +14,8 @@ pub struct Capabilities {
     /// A packet of many frames, such as a TCP super-segment, is safe on a line that loses frames. If not, one lost frame
     /// costs the whole packet.
     pub carries_super_segments: bool,
+    /// Packets that ask to be [interactive](crate::Treatment::Interactive) are carried apart from the others, before them.
+    pub has_classes: bool,
     /// An idle line must still get a frame now and then, because only that shows the loss of the last ones.
     pub wants_fillers: bool,
 }

@@ -13,19 +13,36 @@
 //! - Where what is lost comes in long runs, because something blocks the line again and again, sums bring nothing: whatever is sent
 //!   meanwhile is lost. There it does as wide COTMLL does, and frames are shorter ([`crate::arq`]'s `length`).
 //! - After silence, an idle line carries in turn the oldest frame that is missing, and a sum of the newest.
+//!
+//! Packets are of three classes ([`Treatment`]), each with a window, repairs and reports of its own (`class`), so that what is interactive
+//! waits neither for a download nor for its repairs:
+//!
+//! | class | sent again | repairs for what may be lost | order |
+//! |---|---|---|---|
+//! | once | never | until 99 of 100 come, or 98 while others wait | none |
+//! | interactive | until it has come | while few interactive packets wait, until 999 of 1000 come, or 980 while others wait | as configured |
+//! | reliable | until it has come | while few packets wait | as configured |
+//!
+//! The class is in a byte behind the trailer:
+//!
+//! ```text
+//! +---------+---------+-------+
+//! | payload | trailer | class |    n, 15 or more, and 1 bytes
+//! +---------+---------+-------+
+//! ```
+//!
+//! The line's turns go to the classes in this order, but for half of the line at most while a later one has something to send.
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
-use crate::arq::end::whole;
-use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Progress};
-use crate::arq::sequence::on_air;
-use crate::arq::{Core, TRAILER_LEN};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::event::Event;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
+use crate::unreliable::{Meanwhile, Turns};
 
+mod class;
 mod config;
 mod coverage;
 mod decoder;
@@ -35,216 +52,86 @@ mod symbol;
 
 pub use config::Config;
 
-use coverage::{Coverage, coefficient};
-use decoder::{Decoder, Sum};
-use kept::Kept;
-use law::{Repairs, Wanted};
+use class::Class;
 
 /// One end of a link with coded ARQ.
 #[derive(Debug)]
 pub struct Coded {
     config: Config,
-    core: Core,
-    repairs: Repairs,
-    decoder: Decoder,
-    kept: Kept,
-    /// The peer's sending from which on frames are kept no more.
-    keeps_until: u64,
-    /// Bytes that wait outside.
-    backlog: u64,
-    /// Whether the next filler is a sum.
-    fills_with_sum: bool,
-    counters: Counters,
-}
-
-#[derive(Debug, Default)]
-struct Counters {
-    repairs: u64,
-    repair_bytes: u64,
-    solved: u64,
-    /// Sums of frames that all are known.
-    needless: u64,
-    /// Sums of frames that were known and are not kept.
-    late: u64,
-    /// Sums for which there was no room.
-    refused: u64,
+    /// In the order of [`Treatment::ALL`].
+    classes: [Class; 3],
+    /// Of each class but the last with all after it.
+    turns: [Turns; 2],
+    /// When each class last heard how much is lost.
+    heard_at: [Option<Instant>; 3],
+    /// Frames of no class.
+    malformed: u64,
 }
 
 impl Coded {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let mut coded = Self {
+        let line = line.within(CLASS_LEN);
+        Self {
             config,
-            core: Core::new(config.ordered),
-            repairs: Repairs::default(),
-            decoder: Decoder::default(),
-            kept: Kept::default(),
-            keeps_until: 0,
-            backlog: 0,
-            fills_with_sum: false,
-            counters: Counters::default(),
+            classes: Treatment::ALL.map(|treatment| Class::new(config, treatment, &line)),
+            turns: [Turns::default(); 2],
+            heard_at: [None; 3],
+            malformed: 0,
+        }
+    }
+
+    const fn class(&self, treatment: Treatment) -> &Class {
+        &self.classes[place(treatment)]
+    }
+
+    const fn class_mut(&mut self, treatment: Treatment) -> &mut Class {
+        &mut self.classes[place(treatment)]
+    }
+
+    /// Tells each class whether one behind it has something to send.
+    fn note_waiting(&mut self) {
+        let [once, interactive, reliable] = &mut self.classes;
+        let waits = reliable.waiting() > 0;
+        interactive.set_delays_others(waits);
+        once.set_delays_others(waits || interactive.waiting() > 0);
+    }
+
+    /// What a class has to do while those before it would send.
+    fn meanwhile(demands: &[Demand]) -> Meanwhile {
+        match demands.iter().any(|demand| *demand > Demand::Nothing) {
+            true => Meanwhile::Sending,
+            false => Meanwhile::Nothing,
+        }
+    }
+
+    /// Whose turn the line is.
+    fn choose(&self, demands: &[Demand; 3]) -> usize {
+        let is_turn = |place: usize| {
+            self.turns.get(place).is_none_or(|turns| turns.is_here(Self::meanwhile(&demands[place + 1..])))
         };
-        coded.set_line(line);
-        coded
+        let fresh = (0..3).find(|place| demands[*place] == Demand::Fresh && is_turn(*place));
+        // Those that have had their half leave the others even what these would only repeat.
+        let others = || (0..3).rev().find(|place| demands[*place] > Demand::Nothing);
+        fresh.or_else(others).unwrap_or(place(Treatment::Reliable))
     }
 
-    /// Frames that wait to be sent for the first time.
-    fn waiting(&self) -> u64 {
-        self.backlog.div_ceil(self.core.room as u64) + u64::from(self.core.sender.is_pending())
+    /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.
+    fn share_losses(&mut self, now: Instant) {
+        let is_new = |at: &Option<Instant>| at.is_some_and(|at| now.saturating_since(at) < LOSS_MEMORY);
+        let heard = self.classes.iter().zip(&self.heard_at).filter(|(_, at)| is_new(at));
+        let all = heard.map(|(class, _)| class.loss());
+        let Some((loss, in_runs)) = all.reduce(|a, b| (a.0.max(b.0), a.1 || b.1)) else { return };
+        self.classes.iter_mut().for_each(|class| class.set_loss(loss, in_runs));
     }
+}
 
-    /// The repair that goes before anything else. On a line without a rate none goes but for what was lost: it would cost what
-    /// others could have.
-    fn wanted(&self) -> Option<Wanted> {
-        if self.core.is_blocked_often() {
-            return None;
-        }
-        let waiting = if self.core.line.rate().is_some() { self.waiting() } else { u64::MAX };
-        self.repairs.wanted(&self.core.sender, self.core.serial, waiting)
-    }
-
-    /// Appends a repair, as a sum or as a frame where there is no other.
-    fn poll_repair(&mut self, now: Instant, wanted: Wanted, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let (end, kind) = match wanted {
-            Wanted::Again(frame) => (frame, FrameKind::Retransmission),
-            Wanted::Lost(end) => (end, FrameKind::Retransmission),
-            Wanted::Newest => (self.core.sender.newest()?, FrameKind::Repair),
-        };
-        let coverage = if wanted == Wanted::Again(end) { None } else { self.coverage(end) };
-        self.repairs.on_sent(self.core.serial, end);
-        let start = out.len();
-        let info = match coverage {
-            Some(coverage) => self.append_sum(now, &coverage, wanted, out),
-            None => self.core.poll_again(now, end, kind, out),
-        };
-        if info.kind == FrameKind::Repair {
-            self.counters.repairs += 1;
-            self.counters.repair_bytes += (out.len() - start) as u64;
-        }
-        Some(info)
-    }
-
-    /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
-    fn coverage(&self, end: u64) -> Option<Coverage> {
-        let Core { line, longest, sender, .. } = &self.core;
-        let space = line.frame_limit().saturating_sub(TRAILER_LEN + longest + symbol::MAX_FIELDS);
-        let coverage = Coverage::choose(end, MOST_SUMMED, space, |it| sender.part(it).is_some());
-        coverage.filter(|coverage| coverage.count() > 1)
-    }
-
-    fn append_sum(
-        &mut self,
-        now: Instant,
-        coverage: &Coverage,
-        wanted: Wanted,
-        out: &mut Vec<u8>,
-    ) -> FrameInfo {
-        let Core { serial, sender, .. } = &mut self.core;
-        let (start, serial) = (out.len(), *serial);
-        let mut sum = Vec::new();
-        for sequence in coverage.frames() {
-            if let Some(part) = sender.part(sequence) {
-                symbol::add(&mut sum, coefficient(serial, sequence), &part);
-            }
-        }
-        coverage.emit(out);
-        out.extend_from_slice(&sum);
-        let end = coverage.end();
-        let marks = sender.marks_of(end);
-        if wanted == Wanted::Lost(end) {
-            sender.on_summed(end, serial);
-        }
-        let fields = Fields { class: Class::Repair, sequence: end, ..Fields::control(serial) };
-        self.core.complete(now, &fields, start, out);
-        whole(FrameKind::Repair, marks)
-    }
-
-    /// An idle line carries what may help: nothing was heard for a while.
-    fn poll_filler(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.fills_with_sum = !self.fills_with_sum;
-        if self.fills_with_sum {
-            return self.poll_repair(now, Wanted::Newest, out);
-        }
-        let missing = self.core.sender.missing().first().copied();
-        let oldest = missing.or_else(|| Some(self.core.sender.oldest()?.1))?;
-        Some(self.core.poll_again(now, oldest, FrameKind::Filler, out))
-    }
-
-    /// Takes a sum.
-    fn handle_sum(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
-        let Some(end) = self.core.receiver.in_window(frame.sequence) else {
-            self.counters.needless += 1;
-            return Err(Discard::Duplicate(frame.sequence.into()));
-        };
-        let mut bytes = frame.payload;
-        let coverage = Coverage::parse(end, &mut bytes).ok_or_else(|| self.core.refuse())?;
-        self.core.news.on_frame(now);
-        let (mut symbol, mut unknown) = (bytes.to_vec(), Vec::new());
-        for sequence in coverage.frames() {
-            let coefficient = coefficient(frame.serial.into(), sequence);
-            if !self.core.receiver.has(sequence) {
-                unknown.push((sequence, coefficient));
-            } else if let Some(part) = self.kept.part(sequence) {
-                symbol::add(&mut symbol, coefficient, &part);
-            } else {
-                self.counters.late += 1;
-                return Err(Discard::Late(sequence));
-            }
-        }
-        let Some(sum) = Sum::new(&unknown, symbol) else {
-            self.counters.needless += 1;
-            return Err(Discard::Duplicate(end));
-        };
-        if !self.decoder.add(sum) {
-            self.counters.refused += 1;
-            return Err(Discard::OutsideWindow(end));
-        }
-        self.take_news();
-        Ok(())
-    }
-
-    /// Takes a frame as it is.
-    fn handle_source(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
-        let sequence = self.core.receiver.in_window(frame.sequence);
-        self.core.handle_payload(now, frame)?;
-        if let Some(sequence) = sequence {
-            self.keep(sequence, &frame.part());
-            if !self.decoder.is_empty() {
-                self.decoder.on_known(&frame.part(), sequence);
-                self.take_news();
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps a frame that has come while there may be sums with it.
-    fn keep(&mut self, sequence: u64, part: &Part<'_>) {
-        let receiver = &self.core.receiver;
-        let Progress { heard, loss, .. } = receiver.progress();
-        if receiver.has_gap() || loss > 0 {
-            self.keeps_until = heard + KEEPING;
-        }
-        if heard < self.keeps_until {
-            self.kept.keep(sequence, part);
-        } else {
-            self.kept.clear();
-        }
-    }
-
-    /// Takes what sums have told.
-    fn take_news(&mut self) {
-        let news = self.decoder.take_news();
-        news.seen.iter().for_each(|sequence| self.core.receiver.see(*sequence));
-        for (sequence, symbol) in news.solved {
-            let Some(part) = symbol::read(on_air(sequence), &symbol) else {
-                self.core.counters.malformed += 1;
-                continue;
-            };
-            self.keep(sequence, &part);
-            let taken = self.core.receiver.handle_solved(&part, &mut self.core.ready);
-            self.counters.solved += u64::from(taken.is_ok());
-        }
+const fn place(treatment: Treatment) -> usize {
+    match treatment {
+        Treatment::Once => 0,
+        Treatment::Interactive => 1,
+        Treatment::Reliable => 2,
     }
 }
 
@@ -253,98 +140,73 @@ impl Endpoint for Coded {
         self.config.capabilities()
     }
 
-    fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
-        self.core.offer(packet, treatment)
+    fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        let taken = self.class_mut(treatment).offer(now, packet, treatment);
+        self.note_waiting();
+        taken
     }
 
     fn has_room(&self, treatment: Treatment) -> bool {
-        self.core.has_room(treatment)
+        self.class(treatment).has_room(treatment)
     }
 
-    fn set_backlog(&mut self, bytes: u64) {
-        self.backlog = bytes;
+    fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
+        self.class_mut(treatment).set_backlog(treatment, bytes);
+        self.note_waiting();
     }
 
+    /// Of what is sent until it has come.
     fn obstacle(&self) -> Option<Obstacle> {
-        self.core.sender.obstacle()
+        self.class(Treatment::Reliable).obstacle()
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let frame = self.core.parse(frame)?;
-        if frame.extras != Extras::default() {
-            return Err(self.core.refuse());
-        }
-        self.core.on_serial(&frame);
-        let heard = self.core.heard(&frame);
-        let flags = self.core.sender.flags();
-        self.core.handle_report(&frame, heard);
-        if self.core.sender.flags() > flags {
-            self.repairs.on_loss(self.core.serial);
-        }
-        if let Some(heard) = heard {
-            self.repairs.on_heard(heard, self.core.sender.base());
-        }
-        match frame.class {
-            Class::Repair => self.handle_sum(now, &frame),
-            Class::Reliable => self.handle_source(now, &frame),
-            Class::Control | Class::Unreliable => self.core.handle_payload(now, &frame),
-        }
+        let Some((&number, frame)) = frame.split_last() else {
+            self.malformed += 1;
+            return Err(Discard::Truncated(0));
+        };
+        let number = usize::from(number);
+        let Some(class) = self.classes.get_mut(number) else {
+            self.malformed += 1;
+            return Err(Discard::Malformed);
+        };
+        let result = class.handle_frame(now, frame);
+        self.heard_at[number] = Some(now);
+        self.share_losses(now);
+        result
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.handle_timeout(now);
+        self.classes.iter_mut().for_each(|class| class.handle_timeout(now));
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let is_silent = self.core.tail.is_due(now);
-        self.core.restart_tail(now);
-        let wanted = self.wanted();
-        let is_sending = wanted.is_some()
-            || self.core.sender.may_cut()
-            || self.core.is_blocked_often() && self.core.sender.has_flagged();
-        if let Some(info) = self.core.poll_unreliable(now, is_sending, out) {
-            return Some(info);
+        let demands = self.classes.each_ref().map(|class| class.demand(now));
+        let (number, start) = (self.choose(&demands), out.len());
+        let info = self.classes[number].poll_frame(now, out)?;
+        out.push(number as u8);
+        self.note_waiting();
+        let len = out.len() - start;
+        for (place, turns) in self.turns.iter_mut().enumerate() {
+            match number {
+                one if one == place => turns.on_frame(len, Self::meanwhile(&demands[place + 1..])),
+                one if one > place => turns.on_other(len),
+                _ => {}
+            }
         }
-        self.core.serial += 1;
-        let data = if self.core.is_blocked_often() {
-            self.core.poll_reliable(now, |_, _, _| Extras::default(), out)
-        } else if let Some(wanted) = wanted {
-            self.poll_repair(now, wanted, out)
-        } else if self.core.sender.may_cut() {
-            self.core.poll_new(now, out)
-        } else if is_silent && !self.core.news.alarm.is_due(now) {
-            self.poll_filler(now, out)
-        } else {
-            None
-        };
-        Some(data.unwrap_or_else(|| self.core.control(now, &Fields::control(self.core.serial), out)))
+        Some(info)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
-        self.core.ready.pop()
+        self.classes.iter_mut().find_map(Endpoint::poll_packet)
     }
 
-    /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.core.poll_timeout()
+        self.classes.iter().filter_map(Endpoint::poll_timeout).min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let core = &self.core;
-        if core.is_blocked_often() {
-            return core.demand(now);
-        }
-        if core.sender.may_cut()
-            || core.unreliable_sender.is_pending()
-            || core.news.alarm.is_due(now)
-            || self.wanted().is_some()
-        {
-            Demand::Fresh
-        } else if core.sender.has_outstanding() && core.tail.is_due(now) {
-            Demand::Filler
-        } else {
-            Demand::Nothing
-        }
+        self.classes.iter().map(|class| class.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
     /// Never: a filler is data.
@@ -353,48 +215,42 @@ impl Endpoint for Coded {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
-        if self.config.frame_payload.is_none() {
-            self.core.fit_length();
-        }
+        let line = line.within(CLASS_LEN);
+        self.classes.iter_mut().for_each(|class| class.set_line(&line));
     }
 
     fn reset(&mut self) {
-        self.core.reset();
-        self.repairs.reset();
-        self.decoder = Decoder::default();
-        self.kept.clear();
-        self.keeps_until = 0;
+        self.classes.iter_mut().for_each(Endpoint::reset);
+        (self.turns, self.heard_at) = ([Turns::default(); 2], [None; 3]);
     }
 
     fn observe(&mut self) {
-        self.core.sender.events.observe();
+        self.classes.iter_mut().for_each(Endpoint::observe);
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.core.sender.events.pop()
+        self.classes.iter_mut().find_map(Endpoint::poll_event)
     }
 
+    /// Of all classes together.
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        let mut counters = self.core.counters();
-        counters.extend([
-            ("frames-repair", c.repairs),
-            ("bytes-repair", c.repair_bytes),
-            ("frames-solved", c.solved),
-            ("sums-needless", c.needless),
-            ("sums-late", c.late),
-            ("sums-refused", c.refused),
-        ]);
+        let [mut counters, rest @ ..] = self.classes.each_ref().map(Endpoint::counters);
+        for (all, others) in counters.iter_mut().enumerate().map(|(place, all)| (all, rest.iter().map(move |it| it[place].1)))
+        {
+            all.1 += others.sum::<u64>();
+        }
+        for (name, count) in &mut counters {
+            *count += if *name == "frames-malformed" { self.malformed } else { 0 };
+        }
         counters
     }
 }
 
-/// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
-const KEEPING: u64 = 1 << 16;
+/// Bytes behind a trailer that tell the class.
+const CLASS_LEN: usize = 1;
 
-/// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
-const MOST_SUMMED: u64 = 256;
+/// How long what a class heard of losses holds for all. Ours.
+const LOSS_MEMORY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

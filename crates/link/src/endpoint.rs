@@ -104,9 +104,9 @@ pub trait Endpoint: Debug + Send {
     /// Whether [`Endpoint::offer`] would take a packet with this treatment now.
     fn has_room(&self, treatment: Treatment) -> bool;
 
-    /// So many bytes wait outside for room: a protocol may do more for what few wait for. Its owner says so before it asks what the
-    /// endpoint would do.
-    fn set_backlog(&mut self, _bytes: u64) {}
+    /// So many bytes of packets with this treatment wait outside for room: a protocol may do more for what few wait for. Its owner says so
+    /// before it asks what the endpoint would do.
+    fn set_backlog(&mut self, _treatment: Treatment, _bytes: u64) {}
 
     /// What keeps packets that are sent until they have come from leaving, if something does besides their turn.
     fn obstacle(&self) -> Option<Obstacle> {

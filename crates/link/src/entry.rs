@@ -1,25 +1,26 @@
-//! Where packets enter a link: those that are to be sent once, as their marks say, wait apart from those that are sent
-//! until they have come.
+//! Where packets enter a link: those that are treated apart, as their marks say, wait apart from those that are sent until they have come.
 //!
 //! A voice packet that is repeated comes too late to be heard, and holds up those behind it. Its sender says so by its
 //! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
-//! such packets apart from the others ([`Treatment::ONCE`]).
+//! such packets apart from the others ([`Treatment::Once`]). One with [classes](Capabilities::has_classes) also keeps what is interactive apart
+//! ([`Treatment::Interactive`]).
 
 use base::{Duration, Instant, Packet};
 
 use crate::capabilities::Capabilities;
-use crate::dscp::DscpSet;
 use crate::endpoint::{Endpoint, Obstacle};
 use crate::queue::{self, Dropped, Queue};
-use crate::treatment::Treatment;
+use crate::treatment::{ByDscp, Treatment};
 
 /// The queues in front of an endpoint.
 #[derive(Debug)]
 pub struct Entry {
-    marks: DscpSet,
+    by_dscp: ByDscp,
     queue: Box<dyn Queue>,
     /// Where packets wait that are sent once; `None` if none are.
     once: Option<Box<dyn Queue>>,
+    /// Where interactive packets wait; `None` if none are treated as such.
+    interactive: Option<Box<dyn Queue>>,
     /// Since when the peer has been silent, if it is.
     silent_since: Option<Instant>,
     /// Since when the endpoint's window has been full and nothing has left.
@@ -27,20 +28,22 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Empty queues on `site`, each as `queue` says, in front of an endpoint with these capabilities; packets with `marks` are sent
-    /// once. A protocol that recovers no losses sends all packets once, so that there is one queue for all.
+    /// Empty queues on `site`, each as `queue` says, in front of an endpoint with these capabilities; packets are treated as `by_dscp`
+    /// says. A protocol that recovers no losses sends all packets once, so that there is one queue for all.
     #[must_use]
     pub fn new(
         queue: &queue::Config,
         site: &queue::Site<'_>,
-        marks: DscpSet,
+        by_dscp: ByDscp,
         capabilities: Capabilities,
     ) -> Self {
-        let apart = capabilities.recovers_losses && !marks.is_empty();
+        let once = capabilities.recovers_losses && !by_dscp.once.is_empty();
+        let interactive = capabilities.has_classes && !by_dscp.interactive.is_empty();
         Self {
-            marks,
+            by_dscp,
             queue: queue.build(site, QUEUE),
-            once: apart.then(|| queue.build(site, ONCE_QUEUE)),
+            once: once.then(|| queue.build(site, ONCE_QUEUE)),
+            interactive: interactive.then(|| queue.build(site, INTERACTIVE_QUEUE)),
             silent_since: None,
             full_since: None,
         }
@@ -54,10 +57,14 @@ impl Entry {
         now: Instant,
         config: &queue::Config,
         site: &queue::Site<'_>,
-        marks: DscpSet,
+        by_dscp: ByDscp,
     ) {
-        self.marks = marks;
-        let queues = [(Some(&mut self.queue), QUEUE), (self.once.as_mut(), ONCE_QUEUE)];
+        self.by_dscp = by_dscp;
+        let queues = [
+            (Some(&mut self.queue), QUEUE),
+            (self.once.as_mut(), ONCE_QUEUE),
+            (self.interactive.as_mut(), INTERACTIVE_QUEUE),
+        ];
         for (queue, name) in queues.into_iter().filter_map(|(queue, name)| Some((queue?, name))) {
             if !queue.set_limits(config, site) {
                 let packets = queue.drain();
@@ -67,20 +74,59 @@ impl Entry {
         }
     }
 
+    /// How a packet is treated, as far as there is a queue for that.
+    #[must_use]
+    pub fn treatment(&self, packet: &[u8]) -> Treatment {
+        match self.by_dscp.treatment(packet) {
+            Treatment::Once if self.once.is_some() => Treatment::Once,
+            Treatment::Interactive if self.interactive.is_some() => Treatment::Interactive,
+            _ => Treatment::Reliable,
+        }
+    }
+
+    /// How a packet of a stream is treated that somebody here sends again until it has come: never as one that is sent once.
+    #[must_use]
+    pub fn stream_treatment(&self, packet: &[u8]) -> Treatment {
+        match self.treatment(packet) {
+            Treatment::Once => Treatment::Reliable,
+            other => other,
+        }
+    }
+
+    fn queue_for(&self, treatment: Treatment) -> Option<&dyn Queue> {
+        match treatment {
+            Treatment::Reliable => Some(&*self.queue),
+            Treatment::Interactive => self.interactive.as_deref(),
+            Treatment::Once => self.once.as_deref(),
+        }
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &dyn Queue> {
+        Treatment::ALL.into_iter().filter_map(|treatment| self.queue_for(treatment))
+    }
+
     /// Appends a packet to the queue that its marks ask for. If that makes the queue drop packets, this one or some that waited,
     /// `dropped` hears of them.
     pub fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
-        match &mut self.once {
-            Some(once) if self.marks.holds(&packet) => once.push(now, packet, dropped),
-            _ => self.queue.push(now, packet, dropped),
-        }
+        let treatment = self.treatment(&packet);
+        self.push_as(now, packet, treatment, dropped);
+    }
+
+    /// The same for a packet that is treated so.
+    pub fn push_as(&mut self, now: Instant, packet: Packet, treatment: Treatment, dropped: &mut Dropped<'_>) {
+        let queue = match treatment {
+            Treatment::Reliable => None,
+            Treatment::Interactive => self.interactive.as_mut(),
+            Treatment::Once => self.once.as_mut(),
+        };
+        queue.unwrap_or(&mut self.queue).push(now, packet, dropped);
     }
 
     /// Whether the peer is silent, so that nothing is sent to it. A link of which nobody knows that need not say.
     pub fn set_silent(&mut self, now: Instant, is_silent: bool) {
         self.silent_since = is_silent.then(|| self.silent_since.unwrap_or(now));
-        if let Some(once) = &mut self.once {
-            once.set_blocked(now, self.silent_since);
+        for queue in [&mut self.once, &mut self.interactive].into_iter().flatten() {
+            queue.set_blocked(now, self.silent_since);
         }
         if is_silent {
             self.queue.set_blocked(now, self.silent_since);
@@ -103,8 +149,8 @@ impl Entry {
         self.queue.set_blocked(now, blocked_since);
     }
 
-    /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first. `dropped` hears of those
-    /// that a queue drops instead.
+    /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first, then what is interactive.
+    /// `dropped` hears of those that a queue drops instead.
     pub fn pop_for(
         &mut self,
         now: Instant,
@@ -112,16 +158,21 @@ impl Entry {
         dropped: &mut Dropped<'_>,
     ) -> Option<(Packet, Treatment)> {
         self.watch(now, endpoint);
-        if let Some(once) = &mut self.once
-            && endpoint.has_room(Treatment::ONCE)
-            && let Some(packet) = once.pop(now, dropped)
-        {
-            return Some((packet, Treatment::ONCE));
+        let Self { queue, once, interactive, .. } = self;
+        let queues = [
+            (once.as_mut(), Treatment::Once),
+            (interactive.as_mut(), Treatment::Interactive),
+            (Some(queue), Treatment::Reliable),
+        ];
+        for (queue, treatment) in queues {
+            if let Some(queue) = queue
+                && endpoint.has_room(treatment)
+                && let Some(packet) = queue.pop(now, dropped)
+            {
+                return Some((packet, treatment));
+            }
         }
-        if !endpoint.has_room(Treatment::UNTIL_DELIVERED) {
-            return None;
-        }
-        Some((self.queue.pop(now, dropped)?, Treatment::UNTIL_DELIVERED))
+        None
     }
 
     /// The average length in packets that the queue of packets that are sent until they have come goes by; `None` if it goes by
@@ -134,19 +185,25 @@ impl Entry {
     /// Packets that wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.queue.len() + self.once.as_ref().map_or(0, |once| once.len())
+        self.queues().map(Queue::len).sum()
     }
 
     /// Bytes that wait.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.queue.bytes() + self.once.as_ref().map_or(0, |once| once.bytes())
+        self.queues().map(Queue::bytes).sum()
+    }
+
+    /// Bytes of packets with this treatment that wait.
+    #[must_use]
+    pub fn bytes_for(&self, treatment: Treatment) -> u64 {
+        self.queue_for(treatment).map_or(0, Queue::bytes)
     }
 
     /// Whether none waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.once.as_ref().is_none_or(|once| once.is_empty())
+        self.queues().all(Queue::is_empty)
     }
 
     /// What the queue of packets that are sent until they have come counted, by name.
@@ -160,19 +217,27 @@ impl Entry {
     pub fn once_counters(&self) -> Option<Vec<(&'static str, u64)>> {
         self.once.as_ref().map(|once| once.counters())
     }
+
+    /// The same of the queue of interactive packets; `None` if there is none.
+    #[must_use]
+    pub fn interactive_counters(&self) -> Option<Vec<(&'static str, u64)>> {
+        self.interactive.as_ref().map(|interactive| interactive.counters())
+    }
 }
 
 /// How long a window may be full without letting anything through before the link is taken to be blocked. Ours: longer than a round trip by any
 /// satellite (0.6 s where it stands still: RFC 2488, 2), in which a window that is too small for its link lets a part of itself through.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The names of the two queues, of which their random streams have theirs.
+/// The names of the queues, of which their random streams have theirs.
 const QUEUE: &str = "queue";
 const ONCE_QUEUE: &str = "once-queue";
+const INTERACTIVE_QUEUE: &str = "interactive-queue";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dscp::DscpSet;
     use crate::endpoint::{Demand, Discard, FrameInfo, Full};
     use crate::line::LineLimits;
     use crate::protocol::Protocol;
@@ -180,8 +245,13 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    fn marks(marks: &[u32]) -> DscpSet {
+    fn dscps(marks: &[u32]) -> DscpSet {
         marks.to_vec().try_into().unwrap()
+    }
+
+    /// Packets with these marks are sent once.
+    fn marks(marks: &[u32]) -> ByDscp {
+        ByDscp { once: dscps(marks), ..ByDscp::default() }
     }
 
     fn ipv4(dscp: u8) -> Packet {
@@ -192,7 +262,7 @@ mod tests {
         Protocol::Cotmll(crate::cotmll::Config::default())
     }
 
-    fn entry(queue: &queue::Config, marks: DscpSet, protocol: &Protocol) -> Entry {
+    fn entry(queue: &queue::Config, marks: ByDscp, protocol: &Protocol) -> Entry {
         let site = queue::Site { rate: None, seed: 1, name: "l" };
         Entry::new(queue, &site, marks, protocol.capabilities())
     }
@@ -224,16 +294,44 @@ mod tests {
             let Ok(()) = endpoint.offer(NOW, packet, treatment) else { panic!("no room for {treatment:?}") };
         }
         // One of each, for which the endpoint has room.
-        assert_eq!(taken, [(46, Treatment::ONCE), (0, Treatment::UNTIL_DELIVERED)]);
+        assert_eq!(taken, [(46, Treatment::Once), (0, Treatment::Reliable)]);
         assert!((entry.len(), entry.is_empty()) == (2, false) && entry.once_counters().is_some());
-        let refused = endpoint.offer(NOW, ipv4(46), Treatment::ONCE);
+        let refused = endpoint.offer(NOW, ipv4(46), Treatment::Once);
         assert!(matches!(refused, Err(Full(_))));
+    }
+
+    #[test]
+    fn what_is_interactive_has_a_queue_where_there_are_classes() {
+        let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
+        let coded = Protocol::Coded(crate::coded::Config::default());
+        let order = |protocol: &Protocol| {
+            let (mut entry, endpoint) = (entry(&queue::Config::default(), by_dscp, protocol), build(protocol));
+            for dscp in [0, 18, 46] {
+                push(&mut entry, ipv4(dscp)).unwrap();
+            }
+            let waits = Treatment::ALL.map(|treatment| entry.bytes_for(treatment));
+            let order = [0; 3].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
+            (waits, order.map(|(packet, treatment)| (packet[1] >> 2, treatment)))
+        };
+        let (waits, taken) = order(&coded);
+        assert_eq!(waits, [20; 3]);
+        assert_eq!(
+            taken,
+            [(46, Treatment::Once), (18, Treatment::Interactive), (0, Treatment::Reliable)]
+        );
+        let (waits, taken) = order(&cotmll());
+        assert_eq!(waits, [20, 0, 40]);
+        assert_eq!(taken.map(|(dscp, _)| dscp), [46, 0, 18]);
+        // Whoever sends a packet again until it has come does not ask the link to send it once.
+        let entry = entry(&queue::Config::default(), by_dscp, &coded);
+        let treatments = [0, 18, 46].map(|dscp| entry.stream_treatment(&ipv4(dscp)));
+        assert_eq!(treatments, [Treatment::Reliable, Treatment::Interactive, Treatment::Reliable]);
     }
 
     /// Packets keep their order where each is sent once anyway.
     #[test]
     fn without_marks_or_repetitions_there_is_one_queue() {
-        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (DscpSet::default(), cotmll())] {
+        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (ByDscp::default(), cotmll())] {
             let (mut entry, endpoint) =
                 (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
             push(&mut entry, ipv4(0)).unwrap();
@@ -241,7 +339,7 @@ mod tests {
             let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
             assert_eq!(
                 order.map(|(packet, treatment)| (packet[1] >> 2, treatment)),
-                [(0, Treatment::UNTIL_DELIVERED), (46, Treatment::UNTIL_DELIVERED)]
+                [(0, Treatment::Reliable), (46, Treatment::Reliable)]
             );
             assert!(entry.is_empty() && entry.once_counters().is_none());
         }
@@ -309,7 +407,7 @@ mod tests {
 
     /// What a queue of which a packet leaves each millisecond drops at each, `endpoint` saying in what state that is.
     fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut Entry) -> Stub) -> Vec<u32> {
-        let mut entry = entry(&fq_codel(text), DscpSet::default(), &cotmll());
+        let mut entry = entry(&fq_codel(text), ByDscp::default(), &cotmll());
         (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
         let step = |milli| {
             let stub = endpoint(milli, &mut entry);

@@ -16,7 +16,7 @@
 //! - While the receiver has not acknowledged all blocks before the first that may still be sent again, each fragment names that one, and so
 //!   does a control frame where there are no fragments. So packets wait for nothing that was given up.
 //! - A packet that is too long for a block is spread over several, and lost with any of them.
-//! - Packets that ask to be sent once ([`Treatment::ONCE`]) are coded alike, have numbers of their own, and are not acknowledged. With FEC
+//! - Packets that ask to be sent once ([`Treatment::Once`]) are coded alike, have numbers of their own, and are not acknowledged. With FEC
 //!   alone all packets are.
 //! - When the peer starts afresh, a packet of which fragments are still to be sent is lost like any other that is under way.
 
@@ -122,7 +122,7 @@ impl Harq {
 
     /// How a packet is sent: with FEC alone as one that asks for it.
     fn treated(&self, treatment: Treatment) -> Treatment {
-        if self.config.repeats() { treatment } else { Treatment::ONCE }
+        if self.config.repeats() { treatment } else { Treatment::Once }
     }
 
     /// How long a report may take.

@@ -40,7 +40,7 @@ pub use line::LineLimits;
 pub use marks::Marks;
 pub use protocol::Protocol;
 pub use queue::Queue;
-pub use treatment::{Coding, Treatment};
+pub use treatment::{ByDscp, Treatment};
 
 /// The longest packet that any protocol carries, in bytes: a 64 KiB super-segment and its metadata.
 pub const MAX_PACKET: usize = 66 * 1024;

@@ -46,6 +46,12 @@ impl LineLimits {
         self.overhead
     }
 
+    /// The same line for frames to which so many bytes are added.
+    #[must_use]
+    pub(crate) const fn within(self, bytes: usize) -> Self {
+        Self { frame_limit: self.frame_limit.saturating_sub(bytes), ..self }
+    }
+
     /// Whether frames leave later than they are handed over.
     #[must_use]
     pub const fn is_buffered(&self) -> bool {

@@ -198,6 +198,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     keeps_order: true,
     needs_order: false,
     carries_super_segments: false,
+    has_classes: false,
     wants_fillers: false,
 };
 

@@ -16,7 +16,7 @@
 //!   has heard the question settles what was sent before it. So no outage, however long, leaves a full window behind.
 //! - Every frame tells, where it differs from what the receiver acknowledged, before which frame nothing will be sent again. The receiver
 //!   then stops waiting for what is missing.
-//! - Packets that ask to be sent once ([`Treatment::ONCE`]) are a class of their own, without acknowledgements.
+//! - Packets that ask to be sent once ([`Treatment::Once`]) are a class of their own, without acknowledgements.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obs
 use crate::event::Event;
 use crate::line::LineLimits;
 use crate::marks::Marks;
-use crate::treatment::{Coding, Treatment};
+use crate::treatment::Treatment;
 
 mod block;
 mod config;
@@ -319,7 +319,7 @@ impl Endpoint for Slacp {
     }
 
     fn offer(&mut self, _now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
-        let asks = treatment.coding == Coding::Strongest || self.config.protect_dscp.holds(&packet);
+        let asks = self.config.protect_dscp.holds(&packet);
         self.core.offer(packet, treatment)?;
         if !treatment.is_once() {
             self.protects_new = asks;

@@ -1,47 +1,51 @@
 //! How one packet is to be treated on its way over a link.
-//!
-//! A treatment is what the sender of a packet asks for. A protocol honours as much of it as it can and ignores the rest:
-//! `plain` sends everything once, and COTMLL knows only "once" ([`Treatment::is_once`]) and "until it arrives".
 
-use core::num::NonZeroU32;
+use crate::dscp::DscpSet;
 
-use base::Instant;
-
-/// What a packet asks of the link. The default: deliver it, however long that takes.
+/// What a packet asks of the link, as its mark (DSCP) says. A protocol honours what it can: `plain` sends everything once, and but for
+/// coded ARQ nobody has a class of its own for what is interactive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Treatment {
-    /// Transmissions of each of its frames at most; `None` means until it arrives or the protocol's own limit is reached.
-    pub attempts: Option<NonZeroU32>,
-    /// From then on the packet is worthless: the protocol may drop what is left of it. `None` means never.
-    pub deadline: Option<Instant>,
-    /// Whether redundancy is to protect it.
-    pub coding: Coding,
-}
-
-/// Redundancy that a packet asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coding {
-    /// As the protocol is configured.
+pub enum Treatment {
+    /// Deliver it, however long that takes.
     #[default]
-    AsConfigured,
-    /// None: the packet is cheap to lose.
-    Without,
-    /// As much as the protocol has: a retransmission would come too late.
-    Strongest,
+    Reliable,
+    /// Deliver it, and soon: somebody waits for it, and there is little of it.
+    Interactive,
+    /// Each of its frames is sent once, whether or not it arrives: late is worse than lost.
+    Once,
 }
 
 impl Treatment {
-    /// One transmission, whether or not it arrives: late is worse than lost.
-    pub const ONCE: Self =
-        Self { attempts: Some(NonZeroU32::MIN), deadline: None, coding: Coding::AsConfigured };
-
-    /// As often as it takes.
-    pub const UNTIL_DELIVERED: Self = Self { attempts: None, deadline: None, coding: Coding::AsConfigured };
+    /// All of them, the most urgent first.
+    pub const ALL: [Self; 3] = [Self::Once, Self::Interactive, Self::Reliable];
 
     /// Whether each frame of the packet is transmitted once at most.
     #[must_use]
     #[inline]
     pub const fn is_once(&self) -> bool {
-        matches!(self.attempts, Some(NonZeroU32::MIN))
+        matches!(self, Self::Once)
+    }
+}
+
+/// Which packets are treated apart from the others, by their marks (RFC 4594).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByDscp {
+    /// Those that are sent [once](Treatment::Once).
+    pub once: DscpSet,
+    /// Those that are [interactive](Treatment::Interactive).
+    pub interactive: DscpSet,
+}
+
+impl ByDscp {
+    /// What a packet asks for.
+    #[must_use]
+    pub fn treatment(&self, packet: &[u8]) -> Treatment {
+        if self.once.holds(packet) {
+            Treatment::Once
+        } else if self.interactive.holds(packet) {
+            Treatment::Interactive
+        } else {
+            Treatment::Reliable
+        }
     }
 }

@@ -101,7 +101,7 @@ impl Pair {
     ) -> Vec<Packet> {
         let (mut waiting, mut arrived, mut after) = (VecDeque::from(packets), Vec::new(), 0);
         while after < AFTER {
-            let treatment = Treatment::UNTIL_DELIVERED;
+            let treatment = Treatment::Reliable;
             while self.ends[0].has_room(treatment)
                 && let Some(packet) = waiting.pop_front()
             {

@@ -112,7 +112,7 @@ impl Run {
                     side,
                     self.flows[flow as usize],
                     len,
-                    if once { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED },
+                    if once { Treatment::Once } else { Treatment::Reliable },
                 );
             }
             let fate = self.fate();

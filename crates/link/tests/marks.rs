@@ -136,7 +136,7 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
         ),
         ("{ harq = { sendings = 1 } }", &["new", "repair"]),
     ] {
-        let told = carry(&protocol(text), Treatment::UNTIL_DELIVERED);
+        let told = carry(&protocol(text), Treatment::Reliable);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), kinds, "{text}");
         assert!(told["new"] > 2 * u32::from(PACKETS), "{text}: {told:?}");
     }
@@ -145,10 +145,10 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
 #[test]
 fn so_has_one_that_is_sent_once() {
     for text in ["\"cotmll\"", "{ cotmll = { sessions = 4 } }", "{ cotmll = { sequence = \"wide\" } }"] {
-        let told = carry(&protocol(text), Treatment::ONCE);
+        let told = carry(&protocol(text), Treatment::Once);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["control", "new"], "{text}");
     }
-    let told = carry(&protocol("\"harq\""), Treatment::ONCE);
+    let told = carry(&protocol("\"harq\""), Treatment::Once);
     assert_eq!(told.into_iter().collect::<Vec<_>>(), [("new", 9 * 64), ("repair", 64)]);
 }
 
@@ -159,7 +159,7 @@ fn a_whole_packet_has_its_own_marks() {
     for number in 1..=10 {
         let mut short = packet(number);
         short.truncate(500);
-        end.offer(Instant::ZERO, short, Treatment::ONCE).unwrap();
+        end.offer(Instant::ZERO, short, Treatment::Once).unwrap();
         let mut frame = Vec::new();
         let info = end.poll_frame(Instant::ZERO, &mut frame).unwrap();
         assert_eq!((info.marks, frame.len()), (marks(number), 500));
@@ -174,8 +174,8 @@ fn a_packet_keeps_its_marks_over_a_reset() {
     for text in ["\"plain\"", "\"cotmll\"", "\"coded\"", "{ cotmll = { sequence = \"wide\" } }", blocks] {
         let mut end = protocol(text).build(&LINE);
         for number in [1, 2] {
-            if end.has_room(Treatment::UNTIL_DELIVERED) {
-                end.offer(Instant::ZERO, packet(number), Treatment::UNTIL_DELIVERED).unwrap();
+            if end.has_room(Treatment::Reliable) {
+                end.offer(Instant::ZERO, packet(number), Treatment::Reliable).unwrap();
             }
             for _ in 0..2 {
                 let info = end.poll_frame(Instant::ZERO, &mut Vec::new()).unwrap();

@@ -23,12 +23,12 @@ fn obstacles(
         let now = Instant::ZERO + Duration::from_millis(milli);
         let mut left = false;
         for flow in 0_u8.. {
-            if !ends[0].has_room(Treatment::UNTIL_DELIVERED) {
+            if !ends[0].has_room(Treatment::Reliable) {
                 break;
             }
             let mut packet = vec![0; 400];
             (packet[0], packet[15]) = (0x45, flow.wrapping_add(milli as u8));
-            ends[0].offer(now, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
+            ends[0].offer(now, Packet::from_slice(&packet), Treatment::Reliable).unwrap();
             left = true;
         }
         for (end, line) in ends.iter_mut().zip(&mut lines) {

@@ -102,10 +102,10 @@ impl Splitting {
         while let Some(packet) = self.proxy.poll_queued(now) {
             entry.push(now, packet, &mut counted);
         }
-        if endpoint.has_room(Treatment::UNTIL_DELIVERED)
+        if endpoint.has_room(Treatment::Reliable)
             && let Some(packet) = self.proxy.poll_turn(now, !entry.is_empty())
         {
-            return Some((packet, Treatment::UNTIL_DELIVERED));
+            return Some((packet, Treatment::Reliable));
         }
         let (packet, treatment) = entry.pop_for(now, endpoint, &mut counted)?;
         self.proxy.note_passed(packet.len());

@@ -78,6 +78,7 @@ impl Endpoint for Repeater {
             keeps_order: true,
             needs_order: false,
             carries_super_segments: false,
+            has_classes: false,
             wants_fillers: false,
         }
     }

@@ -150,6 +150,12 @@ impl Core {
         TAIL_PAUSE.max(frame_time.saturating_mul(4))
     }
 
+    /// What is known of losses besides what the latest report said.
+    pub(crate) fn set_loss(&mut self, loss: u8, in_runs: bool) {
+        self.sender.set_loss(loss);
+        self.in_runs = in_runs;
+    }
+
     /// Whether what is lost lately comes in long runs.
     pub(crate) fn is_blocked_often(&self) -> bool {
         self.in_runs
@@ -256,10 +262,10 @@ impl Core {
     }
 
     /// A new frame, if there is something to cut.
-    pub(crate) fn poll_new(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+    pub(crate) fn poll_new(&mut self, now: Instant, extras: Extras, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let start = out.len();
         let chosen = self.sender.poll_new(self.serial, self.room, out)?;
-        Some(self.finish(now, &chosen, Extras::default(), start, out))
+        Some(self.finish(now, &chosen, extras, start, out))
     }
 
     /// A frame of the window once more.

@@ -66,10 +66,10 @@ impl<E: Endpoint> Pair<E> {
     ) -> Vec<(Instant, Packet)> {
         let (mut packets, mut arrived) = (packets.into_iter(), Vec::new());
         for _ in 0..steps {
-            while self.ends[0].has_room(Treatment::UNTIL_DELIVERED)
+            while self.ends[0].has_room(Treatment::Reliable)
                 && let Some(packet) = packets.next()
             {
-                self.ends[0].offer(self.now, packet, Treatment::UNTIL_DELIVERED).unwrap();
+                self.ends[0].offer(self.now, packet, Treatment::Reliable).unwrap();
             }
             let [_, there] = self.step(fate);
             arrived.extend(there.into_iter().map(|packet| (self.now, packet)));

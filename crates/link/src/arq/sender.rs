@@ -39,6 +39,8 @@ pub(crate) struct Sender {
     reordering: u64,
     /// Sendings of a frame at most; `None` for as many as it takes.
     attempts: Option<u8>,
+    /// Whether frames have the DSCP of their packet.
+    keeps_dscp: bool,
     given_up: u64,
     /// What is given up, for an observer.
     pub(crate) events: Events,
@@ -101,6 +103,7 @@ impl Sender {
             told: Spans::default(),
             reordering: REORDERING,
             attempts: None,
+            keeps_dscp: false,
             given_up: 0,
             events: Events::default(),
             last_given_up: None,
@@ -129,6 +132,16 @@ impl Sender {
         self.reordering = sendings;
     }
 
+    /// Frames have the DSCP of their packet from now on: routers may reorder those of one window by it, as far as their order does not matter.
+    pub(crate) fn keep_dscp(&mut self) {
+        self.keeps_dscp = true;
+    }
+
+    /// So many 256ths of all frames are lost.
+    pub(crate) fn set_loss(&mut self, loss: u8) {
+        self.loss = loss;
+    }
+
     /// A frame that was sent so often and lost is given up from now on.
     pub(crate) fn set_attempts(&mut self, attempts: u8) {
         self.attempts = Some(attempts);
@@ -143,7 +156,8 @@ impl Sender {
     pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
-        self.marks = Marks::of(&packet).without_dscp();
+        let marks = Marks::of(&packet);
+        self.marks = if self.keeps_dscp { marks } else { marks.without_dscp() };
         self.packets.push_back(packet);
         self.cut = Some(0);
     }
@@ -516,9 +530,10 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, attempts, reordering, .. } = *self;
+        let Self { flags, given_up, attempts, keeps_dscp, reordering, .. } = *self;
         let events = core::mem::take(&mut self.events);
-        *self = Self { flags, given_up, attempts, reordering, events, ..Self::new(self.window as u32) };
+        let fresh = Self::new(self.window as u32);
+        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }

@@ -29,6 +29,7 @@ impl Config {
             keeps_order: matches!(self.ordered, Order::Link),
             needs_order: false,
             carries_super_segments: true,
+            has_classes: true,
             wants_fillers: true,
         }
     }

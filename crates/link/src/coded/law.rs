@@ -89,7 +89,13 @@ impl Repairs {
     }
 
     /// The repair that is worth a turn now, while so many frames wait.
-    pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64) -> Option<Wanted> {
+    pub(super) fn wanted(
+        &self,
+        sender: &Sender,
+        serial: u64,
+        waiting: u64,
+        risk: Risk,
+    ) -> Option<Wanted> {
         let (missing, repairs) = (sender.missing(), self.by_serial.len());
         if waiting > MANY {
             return sender.first_flagged().filter(|_| missing.len() > repairs).map(Wanted::Again);
@@ -108,7 +114,7 @@ impl Repairs {
             return None;
         }
         let is_thin = if waiting == 0 {
-            self.is_thin(sender.next() - 1, on_their_way, loss)
+            self.is_thin(sender.next() - 1, on_their_way, loss, risk)
         } else {
             let lacking = missing.len() as u64 + on_their_way;
             let mut tally = Tally { lacking: lacking as f64, count: 0.0, loss };
@@ -119,13 +125,13 @@ impl Repairs {
     }
 
     /// Whether among the newest frames, of so many that are on their way, more may be lost than repairs behind them make good.
-    fn is_thin(&self, newest: u64, on_their_way: u64, loss: f64) -> bool {
+    fn is_thin(&self, newest: u64, on_their_way: u64, loss: f64, risk: Risk) -> bool {
         let mut repairs = 0;
         for (end, count) in
             self.by_end.iter().rev().map(|(end, count)| (*end, *count)).chain([(0, 0)]).take(MOST)
         {
             let frames = newest.saturating_sub(end).min(on_their_way);
-            if is_risky(frames, repairs, loss) {
+            if is_risky(frames, repairs, loss, risk) {
                 return true;
             }
             if frames == on_their_way {
@@ -163,11 +169,11 @@ impl Tally {
 }
 
 /// Whether, of so many frames and repairs for them, more are lost than there are repairs, too often for an idle line.
-fn is_risky(frames: u64, repairs: u64, loss: f64) -> bool {
+fn is_risky(frames: u64, repairs: u64, loss: f64, risk: Risk) -> bool {
     let (count, spare) = ((frames + repairs) as f64, repairs as f64);
     let mean = count * loss;
     if mean > MANY_LOSSES {
-        return mean + KAPPA * (mean * (1.0 - loss)).sqrt() >= spare + 1.0;
+        return mean + risk.deviations * (mean * (1.0 - loss)).sqrt() >= spare + 1.0;
     }
     // The binomial distribution, term by term from no loss on.
     let mut term = power(1.0 - loss, frames + repairs);
@@ -176,7 +182,7 @@ fn is_risky(frames: u64, repairs: u64, loss: f64) -> bool {
         term *= (count - lost as f64 + 1.0) / lost as f64 * loss / (1.0 - loss);
         enough += term;
     }
-    1.0 - enough > RISK
+    1.0 - enough > risk.share
 }
 
 /// `base` times itself, by squaring: a turn of the line asks for many of these, and `f64::powi` is not the same on every machine.
@@ -192,11 +198,22 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     power
 }
 
-/// How often more may be lost than an idle line makes good. Ours: an idle line costs nobody, and who waits for a page has hundreds of packets.
-const RISK: f64 = 0.001;
+/// How often more may be lost than an idle line makes good.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Risk {
+    share: f64,
+    /// Standard deviations that leave about so much beyond.
+    deviations: f64,
+}
 
-/// Standard deviations that leave about so much beyond.
-const KAPPA: f64 = 3.0;
+/// What is sent again if necessary. Ours: an idle line costs nobody, and who waits for a page has hundreds of packets.
+pub(super) const REPEATED: Risk = Risk { share: 0.001, deviations: 3.0 };
+
+/// What others wait behind. Ours: each repair that comes too much delays them.
+pub(super) const SHARED: Risk = Risk { share: 0.02, deviations: 2.0 };
+
+/// What is sent once. Ours: a call is as good with one packet in a hundred missing (ITU-T G.113, appendix I), and its repairs cost others.
+pub(super) const ONCE: Risk = Risk { share: 0.01, deviations: 2.3 };
 
 /// Losses, on average, from which on the normal distribution is near enough.
 const MANY_LOSSES: f64 = 16.0;
@@ -231,9 +248,9 @@ mod tests {
         assert!((power(0.9, 13) - 0.254_186_582_832_9).abs() < 1e-12);
         assert!((power(0.5, 0) - 1.0).abs() < f64::EPSILON);
         // One in a hundred is lost: of 4 and 1 repair 2 are 0.98 times in a thousand, of 5 and 1 1.46 times.
-        assert!(is_risky(1, 0, 0.01) && !is_risky(4, 1, 0.01) && is_risky(5, 1, 0.01));
+        assert!(is_risky(1, 0, 0.01, REPEATED) && !is_risky(4, 1, 0.01, REPEATED) && is_risky(5, 1, 0.01, REPEATED));
         // Where the normal distribution takes over, it says about the same.
-        let enough = |frames| (0..).find(|repairs| !is_risky(frames, *repairs, 0.1)).unwrap();
+        let enough = |frames| (0..).find(|repairs| !is_risky(frames, *repairs, 0.1, REPEATED)).unwrap();
         assert!(enough(150).abs_diff(enough(120) * 150 / 120) <= 4, "{} {}", enough(120), enough(150));
     }
 

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod carrying;
+mod classes;
 mod hostile;
 
 use std::collections::VecDeque;
@@ -12,6 +13,11 @@ use super::*;
 use crate::arq::Order;
 use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 
-fn pair(config: Config, delay: usize) -> Pair<Coded> {
-    Pair::new(|| Coded::new(config, &LINE), delay)
+/// One class alone: that of packets which are sent until they have come.
+fn class(config: Config) -> Class {
+    Class::new(config, Treatment::Reliable, &LINE)
+}
+
+fn pair(config: Config, delay: usize) -> Pair<Class> {
+    Pair::new(|| class(config), delay)
 }

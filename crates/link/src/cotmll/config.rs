@@ -50,6 +50,7 @@ impl Config {
             keeps_order: self.ordered && self.sessions.get() == 1,
             needs_order: true,
             carries_super_segments: true,
+            has_classes: false,
             wants_fillers: true,
         }
     }

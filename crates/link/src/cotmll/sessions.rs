@@ -80,7 +80,7 @@ impl Sessions {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let count = config.sessions.get() as usize;
-        let line = LineLimits::new(line.frame_limit() - SESSION_LEN, line.rate());
+        let line = line.within(SESSION_LEN);
         Self {
             sessions: iter::repeat_with(|| Session::new(config, &line)).take(count).collect(),
             silent: (0..count).collect(),
@@ -273,7 +273,7 @@ impl Endpoint for Sessions {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        let line = LineLimits::new(line.frame_limit() - SESSION_LEN, line.rate());
+        let line = line.within(SESSION_LEN);
         self.sessions.iter_mut().for_each(|session| session.machine.set_line(&line));
     }
 

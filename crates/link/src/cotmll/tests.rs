@@ -54,7 +54,7 @@ fn actions(endpoint: &mut Cotmll, count: usize) -> Vec<(FrameKind, u16)> {
 }
 
 fn offer(endpoint: &mut Cotmll, byte: u8, len: usize) {
-    endpoint.offer(NOW, Packet::from_slice(&vec![byte; len]), Treatment::UNTIL_DELIVERED).unwrap();
+    endpoint.offer(NOW, Packet::from_slice(&vec![byte; len]), Treatment::Reliable).unwrap();
 }
 
 /// Sends `count` packets of one frame each.

@@ -107,6 +107,7 @@ impl Config {
             needs_order: false,
             // A block may be given up, and all of the packet with it.
             carries_super_segments: false,
+            has_classes: false,
             wants_fillers: false,
         }
     }

@@ -37,7 +37,7 @@ fn count(endpoint: &Plain, name: &str) -> u64 {
 fn a_packet_that_fits_is_a_frame_without_overhead() {
     let (mut a, mut b) = ends(1500);
     for first in [0x45, 0x60, 0x00] {
-        a.offer(Instant::ZERO, packet(first, 1500), Treatment::UNTIL_DELIVERED).unwrap();
+        a.offer(Instant::ZERO, packet(first, 1500), Treatment::Reliable).unwrap();
         let sent = frames(&mut a);
         assert_eq!(sent, [packet(first, 1500).to_vec()]);
         b.handle_frame(Instant::ZERO, &sent[0]).unwrap();
@@ -50,12 +50,12 @@ fn a_packet_that_fits_is_a_frame_without_overhead() {
 fn a_full_buffer_hands_the_packet_back() {
     let mut a = endpoint(2, 1500);
     for _ in 0..2 {
-        assert!(a.has_room(Treatment::ONCE));
-        a.offer(Instant::ZERO, packet(0x45, 20), Treatment::ONCE).unwrap();
+        assert!(a.has_room(Treatment::Once));
+        a.offer(Instant::ZERO, packet(0x45, 20), Treatment::Once).unwrap();
     }
-    let Full(back) = a.offer(Instant::ZERO, packet(0x45, 21), Treatment::UNTIL_DELIVERED).unwrap_err();
+    let Full(back) = a.offer(Instant::ZERO, packet(0x45, 21), Treatment::Reliable).unwrap_err();
     assert_eq!(
-        (back.len(), a.has_room(Treatment::UNTIL_DELIVERED), a.demand(Instant::ZERO)),
+        (back.len(), a.has_room(Treatment::Reliable), a.demand(Instant::ZERO)),
         (21, false, Demand::Fresh)
     );
 }
@@ -64,8 +64,8 @@ fn a_full_buffer_hands_the_packet_back() {
 fn a_long_packet_travels_in_fragments() {
     let (mut a, mut b) = ends(1400);
     let long = packet(0x00, 64 * 1024 + 12);
-    a.offer(Instant::ZERO, long.clone(), Treatment::UNTIL_DELIVERED).unwrap();
-    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::UNTIL_DELIVERED).unwrap();
+    a.offer(Instant::ZERO, long.clone(), Treatment::Reliable).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::Reliable).unwrap();
     let sent = frames(&mut a);
     assert_eq!(sent.len(), (64 * 1024 + 12_usize).div_ceil(1396) + 1);
     assert_eq!((sent[0][0], sent[1][0], sent[46][0]), (0x12, 0x10, 0x11));
@@ -81,8 +81,8 @@ fn a_long_packet_travels_in_fragments() {
 fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
     for missing in 0..5 {
         let (mut a, mut b) = ends(1004);
-        a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::UNTIL_DELIVERED).unwrap();
-        a.offer(Instant::ZERO, packet(0x45, 2000), Treatment::UNTIL_DELIVERED).unwrap();
+        a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::Reliable).unwrap();
+        a.offer(Instant::ZERO, packet(0x45, 2000), Treatment::Reliable).unwrap();
         for (n, frame) in frames(&mut a).iter().enumerate().filter(|(n, _)| *n != missing) {
             let _ = (n, b.handle_frame(Instant::ZERO, frame));
         }
@@ -97,8 +97,8 @@ fn a_packet_with_a_missing_fragment_is_dropped_and_counted() {
 #[test]
 fn a_whole_packet_may_come_between_fragments() {
     let (mut a, mut b) = ends(1004);
-    a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::UNTIL_DELIVERED).unwrap();
-    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::UNTIL_DELIVERED).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 4000), Treatment::Reliable).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 40), Treatment::Reliable).unwrap();
     let sent = frames(&mut a);
     for frame in [0, 4, 1, 2, 3].map(|n| &sent[n]) {
         b.handle_frame(Instant::ZERO, frame).unwrap();
@@ -119,7 +119,7 @@ fn what_is_no_frame_is_counted() {
 fn any_packet_arrives_whatever_its_first_byte() {
     let (mut a, mut b) = (endpoint(256, 200), endpoint(10, 200));
     for first in 0..=255 {
-        a.offer(Instant::ZERO, packet(first, 100), Treatment::UNTIL_DELIVERED).unwrap();
+        a.offer(Instant::ZERO, packet(first, 100), Treatment::Reliable).unwrap();
     }
     for frame in frames(&mut a) {
         b.handle_frame(Instant::ZERO, &frame).unwrap();
@@ -144,7 +144,7 @@ fn reassembly_is_bounded() {
 #[test]
 fn a_reset_starts_the_packet_again() {
     let (mut a, mut b) = ends(1000);
-    a.offer(Instant::ZERO, packet(0x45, 3000), Treatment::UNTIL_DELIVERED).unwrap();
+    a.offer(Instant::ZERO, packet(0x45, 3000), Treatment::Reliable).unwrap();
     let mut lost = Vec::new();
     a.poll_frame(Instant::ZERO, &mut lost).unwrap();
     a.reset();
@@ -164,7 +164,7 @@ proptest! {
         let (mut a, mut b) = (endpoint(100, 1000), endpoint(1, 1000));
         let packets: Vec<_> = lens.iter().enumerate().map(|(n, len)| packet(0x40 | n as u8, *len)).collect();
         for packet in &packets {
-            a.offer(Instant::ZERO, packet.clone(), Treatment::UNTIL_DELIVERED).unwrap();
+            a.offer(Instant::ZERO, packet.clone(), Treatment::Reliable).unwrap();
         }
         let sent = frames(&mut a);
         for (frame, _) in sent.iter().zip(lost.iter().cycle()).filter(|(_, lost)| !**lost) {
@@ -194,7 +194,7 @@ fn frames_are_shorter_once_the_line_says_so() {
     let mut plain = Plain::new(Config::default(), &LineLimits::new(1000, None));
     let mut far = Plain::new(Config::default(), &LineLimits::default());
     let packet = [&[0x45_u8], [7; 998].as_slice()].concat();
-    plain.offer(Instant::ZERO, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
+    plain.offer(Instant::ZERO, Packet::from_slice(&packet), Treatment::Reliable).unwrap();
     plain.set_line(&LineLimits::new(300, None));
     let mut lens = Vec::new();
     let mut frame = Vec::new();

@@ -52,6 +52,7 @@ impl Config {
             needs_order: true,
             // A frame may be given up, and all of the packet with it.
             carries_super_segments: false,
+            has_classes: false,
             wants_fillers: false,
         }
     }

@@ -279,10 +279,10 @@ impl LinkEnd {
             self.enqueue(now, packet);
         }
         let others_wait = !self.entry.is_empty();
-        if self.endpoint.has_room(Treatment::UNTIL_DELIVERED)
+        if self.endpoint.has_room(Treatment::Reliable)
             && let Some(packet) = self.splitter.poll_turn(now, others_wait)
         {
-            return Some((packet, Treatment::UNTIL_DELIVERED));
+            return Some((packet, Treatment::Reliable));
         }
         let probe = self.probe.as_deref();
         let mut dropped = |packet: Packet, _| note_drop(probe, now, &packet);

@@ -73,7 +73,7 @@ fn poll(endpoint: &mut Cotmll) -> (FrameKind, Option<u16>) {
 
 fn offer(endpoint: &mut Cotmll, frames: u32) -> bool {
     let packet = Packet::from_slice(&vec![0; (frames * PAYLOAD) as usize]);
-    endpoint.offer(NOW, packet, Treatment::UNTIL_DELIVERED).is_ok()
+    endpoint.offer(NOW, packet, Treatment::Reliable).is_ok()
 }
 
 /// A bare acknowledgement arrives.

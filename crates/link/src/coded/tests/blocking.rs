@@ -3,12 +3,14 @@
 use base::Rng;
 
 use super::*;
+use crate::arq::Core;
+use crate::arq::frame::{Fields, Frame, Progress};
 use crate::arq::pair::Pair;
 
 const STEPS: u32 = 4000;
 
 /// Packets of 60 bytes over a line that loses runs of frames, of so many on average, with as many between them; and how many came out.
-fn carry(config: Config, run: f64) -> (Pair<Coded>, usize) {
+fn carry(config: Config, run: f64) -> (Pair<Class>, usize) {
     let (mut pair, mut rng, mut is_blocked) = (pair(config, 20), Rng::named(1, "blockages"), false);
     let mut fate = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         // Both directions have one obstacle.

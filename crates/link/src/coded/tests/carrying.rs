@@ -31,13 +31,13 @@ fn lateness(loss: f64, load: f64, seed: u64) -> (f64, u32) {
     let (mut waiting, mut offered, mut late, mut next) = (0.0, Vec::new(), Vec::new(), 0);
     for step in 0..STEPS {
         waiting += load * (1.0 - loss);
-        while waiting >= 1.0 && pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
+        while waiting >= 1.0 && pair.ends[0].has_room(Treatment::Reliable) {
             let number = offered.len() as u32;
-            pair.ends[0].offer(pair.now, packet(1, number, 60), Treatment::UNTIL_DELIVERED).unwrap();
+            pair.ends[0].offer(pair.now, packet(1, number, 60), Treatment::Reliable).unwrap();
             offered.push(step);
             waiting -= 1.0;
         }
-        pair.ends[0].set_backlog(waiting as u64 * 60);
+        pair.ends[0].set_backlog(Treatment::Reliable, waiting as u64 * 60);
         for packet in &pair.step(&mut losing)[1] {
             assert_eq!(flow_and_number(packet).1, next);
             // At first nobody knows how much is lost.
@@ -84,7 +84,7 @@ proptest! {
         let config = Config { ordered, window: Some(window.try_into().unwrap()), frame_payload: None };
         let mut pair = pair(config, delay);
         let mut fate = fated(fates);
-        pair.ends.iter_mut().for_each(|end| end.set_backlog(backlog));
+        pair.ends.iter_mut().for_each(|end| end.set_backlog(Treatment::Reliable, backlog));
         let sent: Vec<Packet> =
             packets.iter().enumerate().map(|(n, (flow, len))| packet(*flow, n as u32, *len)).collect();
         let arrived = pair.carry(sent.clone(), 3000, &mut fate);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn offer_unreliable(endpoint: &mut Cotmll, len: usize) {
-    endpoint.offer(NOW, Packet::from_slice(&vec![1; len]), Treatment::ONCE).unwrap();
+    endpoint.offer(NOW, Packet::from_slice(&vec![1; len]), Treatment::Once).unwrap();
 }
 
 fn unreliable(endpoint: &mut Cotmll, tx: u16, first: bool, last: bool) -> Result<(), Discard> {
@@ -47,7 +47,7 @@ fn class_010_is_counted_apart_and_never_sent_again() {
     let mut a = endpoint(2);
     send_new(&mut a, 2);
     offer_unreliable(&mut a, 1000);
-    assert!(!a.has_room(Treatment::ONCE));
+    assert!(!a.has_room(Treatment::Once));
     // The window is full, which does not concern this class.
     let sent: Vec<_> = (0..3).map(|_| next(&mut a)).collect();
     let numbers: Vec<_> = sent.iter().map(|s| (s.trailer.protocol, s.trailer.tx, s.payload.len())).collect();
@@ -55,7 +55,7 @@ fn class_010_is_counted_apart_and_never_sent_again() {
     assert_eq!(numbers, [(class_010, 0, 487), (class_010, 1, 487), (class_010, 2, 26)]);
     assert_eq!((sent[0].trailer.first, sent[2].trailer.last), (true, true));
     assert_eq!((class(&mut a), a.in_flight()), ((SubProtocol::Reliable, 0), 2));
-    assert!(a.has_room(Treatment::ONCE));
+    assert!(a.has_room(Treatment::Once));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn both_classes_deliver_through_each_other() {
     for n in 0..50_u8 {
         offer(&mut a, n, 1200);
         offer_unreliable(&mut a, 700);
-        while !(a.has_room(Treatment::UNTIL_DELIVERED) && a.has_room(Treatment::ONCE)) {
+        while !(a.has_room(Treatment::Reliable) && a.has_room(Treatment::Once)) {
             let mut frame = Vec::new();
             a.poll_frame(NOW, &mut frame).unwrap();
             b.handle_frame(NOW, &frame).unwrap();

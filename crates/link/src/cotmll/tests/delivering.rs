@@ -52,8 +52,8 @@ fn a_super_segment_stays_whole() {
         let config = Config { frame_payload: frame_payload.try_into().unwrap(), ..Config::default() };
         let (mut a, mut b) = (with(config), with(config));
         let packet: Vec<u8> = (0..65_548_u32).map(|i| (i * 7) as u8).collect();
-        a.offer(NOW, Packet::from_slice(&packet), Treatment::UNTIL_DELIVERED).unwrap();
-        while !a.has_room(Treatment::UNTIL_DELIVERED) {
+        a.offer(NOW, Packet::from_slice(&packet), Treatment::Reliable).unwrap();
+        while !a.has_room(Treatment::Reliable) {
             let mut frame = Vec::new();
             a.poll_frame(NOW, &mut frame).unwrap();
             b.handle_frame(NOW, &frame).unwrap();

@@ -48,7 +48,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Offer(once, len) => {
-                    let treatment = if once { Treatment::ONCE } else { Treatment::UNTIL_DELIVERED };
+                    let treatment = if once { Treatment::Once } else { Treatment::Reliable };
                     let had_room = a.has_room(treatment);
                     prop_assert_eq!(a.offer(NOW, Packet::from_slice(&vec![0; len]), treatment).is_ok(), had_room);
                 }

@@ -197,7 +197,7 @@ fn a_frame_fits_the_line() {
         let mut a = Cotmll::new(config, &LineLimits::new(frame_limit, None));
         offer(&mut a, 7, 250);
         assert_eq!([(); 3].map(|()| next(&mut a).payload.len()), lens);
-        a.offer(NOW, Packet::from_slice(&[8; 250]), Treatment::ONCE).unwrap();
+        a.offer(NOW, Packet::from_slice(&[8; 250]), Treatment::Once).unwrap();
         assert_eq!([(); 4].map(|()| next(&mut a)).map(|sent| sent.payload.len()), [100, 100, 50, 100]);
     }
 }
@@ -239,11 +239,11 @@ fn demand_tells_news_from_repetition() {
     next(&mut a);
     offer(&mut a, 2, 100);
     // The window is full: all that can be said was said.
-    assert_eq!((a.demand(NOW), a.has_room(Treatment::UNTIL_DELIVERED)), (Demand::Filler, false));
+    assert_eq!((a.demand(NOW), a.has_room(Treatment::Reliable)), (Demand::Filler, false));
     ack(&mut a, cumulative(1));
     assert_eq!(a.demand(NOW), Demand::Fresh);
     next(&mut a);
-    assert_eq!((a.demand(NOW), a.has_room(Treatment::UNTIL_DELIVERED)), (Demand::Filler, true));
+    assert_eq!((a.demand(NOW), a.has_room(Treatment::Reliable)), (Demand::Filler, true));
     // A frame beyond a gap: a block to tell, and nothing cumulative.
     arrive(&mut a, 1, 0).unwrap();
     assert_eq!(a.demand(NOW), Demand::Fresh);

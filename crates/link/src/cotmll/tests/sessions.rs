@@ -22,7 +22,7 @@ fn packet(endpoint: &Sessions, session: usize, len: usize) -> Packet {
 
 fn offer(endpoint: &mut Sessions, session: usize, len: usize) {
     let packet = packet(endpoint, session, len);
-    endpoint.offer(NOW, packet, Treatment::UNTIL_DELIVERED).unwrap();
+    endpoint.offer(NOW, packet, Treatment::Reliable).unwrap();
 }
 
 /// The next frame: its kind, session, payload and trailer.
@@ -111,7 +111,7 @@ fn none_is_silent_for_more_than_16_frames() {
         let mut spoke_at = vec![0; sessions as usize];
         let mut others = 0;
         for frame in 1..400 {
-            if a.has_room(Treatment::UNTIL_DELIVERED) {
+            if a.has_room(Treatment::Reliable) {
                 offer(&mut a, 1, 1400);
             }
             let (kind, session, _, trailer) = next(&mut a);
@@ -160,7 +160,7 @@ fn an_old_frame_has_its_turn_beside_data() {
     assert_eq!(next(&mut a).0, New);
     let mut again = Vec::new();
     for frame in 2..=30 {
-        if a.has_room(Treatment::UNTIL_DELIVERED) {
+        if a.has_room(Treatment::Reliable) {
             offer(&mut a, 0, 1400);
         }
         let (kind, session, _, trailer) = next(&mut a);
@@ -181,14 +181,14 @@ fn an_old_frame_has_its_turn_beside_data() {
 fn a_packet_waits_for_its_session_and_for_no_other() {
     let mut a = endpoint(2);
     offer(&mut a, 0, 700);
-    assert!(a.has_room(Treatment::UNTIL_DELIVERED));
+    assert!(a.has_room(Treatment::Reliable));
     (0..5).for_each(|_| offer(&mut a, 0, 700));
     assert_eq!(count(&a, "packets-dropped-session"), 2);
     offer(&mut a, 1, 700);
-    assert!(!a.has_room(Treatment::UNTIL_DELIVERED), "no session has room");
-    assert!(a.has_room(Treatment::ONCE));
+    assert!(!a.has_room(Treatment::Reliable), "no session has room");
+    assert!(a.has_room(Treatment::Once));
     let refused = packet(&a, 0, 700);
-    assert!(a.offer(NOW, refused, Treatment::UNTIL_DELIVERED).is_err());
+    assert!(a.offer(NOW, refused, Treatment::Reliable).is_err());
     assert_eq!(count(&a, "packets-dropped-session"), 2);
     let new = turns(&mut a, 20).into_iter().filter(|(kind, _)| *kind == New);
     let (of_0, of_1): (Vec<_>, Vec<_>) = new.partition(|(_, session)| *session == 0);

@@ -104,7 +104,7 @@ fn fec_alone_needs_no_way_back() {
 fn a_packet_is_cut_into_equal_fragments() {
     for (text, header, sent) in [("", 7, 4), ("sendings = 1", 4, 1)] {
         let mut end = Harq::new(config(text), &LINE);
-        end.offer(Instant::ZERO, packet(1, 0, 500), Treatment::UNTIL_DELIVERED).unwrap();
+        end.offer(Instant::ZERO, packet(1, 0, 500), Treatment::Reliable).unwrap();
         let mut kinds = Vec::new();
         let mut frame = Vec::new();
         let mut now = Instant::ZERO;

@@ -152,8 +152,8 @@ fn what_is_sent_once_is_sent_once() {
     let mut arrived = Vec::new();
     let mut sent = 0;
     for step in 0..2000_u32 {
-        if sent < 50 && pair.ends[0].has_room(Treatment::ONCE) {
-            pair.ends[0].offer(pair.now, packet(1, sent, 60), Treatment::ONCE).unwrap();
+        if sent < 50 && pair.ends[0].has_room(Treatment::Once) {
+            pair.ends[0].offer(pair.now, packet(1, sent, 60), Treatment::Once).unwrap();
             sent += 1;
         }
         let mut one_in_twenty = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
@@ -177,7 +177,7 @@ fn what_is_sent_once_does_not_starve_the_rest() {
     let mut pair = pair(config(""), 5);
     let mut counts = [0_u32; 2];
     for number in 0..4000 {
-        for (flow, treatment) in [(0, Treatment::UNTIL_DELIVERED), (1, Treatment::ONCE)] {
+        for (flow, treatment) in [(0, Treatment::Reliable), (1, Treatment::Once)] {
             if pair.ends[0].has_room(treatment) {
                 pair.ends[0].offer(pair.now, packet(flow, number, 300), treatment).unwrap();
             }
@@ -192,7 +192,7 @@ fn what_is_sent_once_does_not_starve_the_rest() {
 #[test]
 fn what_is_still_in_the_buffer_is_not_late() {
     let mut end = Harq::new(config(""), &LINE.behind_buffer());
-    end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::UNTIL_DELIVERED).unwrap();
+    end.offer(Instant::ZERO, packet(1, 0, 60), Treatment::Reliable).unwrap();
     let mut frames = 0;
     while end.poll_frame(Instant::ZERO, &mut Vec::new()).is_some() {
         frames += 1;

@@ -84,8 +84,8 @@ fn a_long_gap_makes_many_blocks() {
         now += MS;
         let [a, b] = &mut ends;
         for count in 0..700 {
-            if round == 0 && a.has_room(Treatment::UNTIL_DELIVERED) && number < 700 {
-                a.offer(now, packet(1, number, 60), Treatment::UNTIL_DELIVERED).unwrap();
+            if round == 0 && a.has_room(Treatment::Reliable) && number < 700 {
+                a.offer(now, packet(1, number, 60), Treatment::Reliable).unwrap();
                 number += 1;
             }
             let mut frame = Vec::new();

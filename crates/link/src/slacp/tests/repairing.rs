@@ -122,7 +122,7 @@ fn a_packet_that_is_sent_once_is_not_sent_again() {
     };
     let mut arrived = Vec::new();
     for number in 0..10 {
-        pair.ends[0].offer(pair.now, packet(1, number, 60), Treatment::ONCE).unwrap();
+        pair.ends[0].offer(pair.now, packet(1, number, 60), Treatment::Once).unwrap();
         arrived.extend(pair.step(&mut line).into_iter().flatten());
     }
     arrived.extend((0..50).flat_map(|_| pair.step(&mut line)).flatten());

@@ -118,8 +118,8 @@ fn the_window_is_kept() {
     let config = Config { window: Some(10.try_into().unwrap()), ..Config::default() };
     let mut pair = pair(config, 100);
     for n in 0..190 {
-        if n % 2 == 0 && pair.ends[0].has_room(Treatment::UNTIL_DELIVERED) {
-            pair.ends[0].offer(pair.now, packet(1, n, 60), Treatment::UNTIL_DELIVERED).unwrap();
+        if n % 2 == 0 && pair.ends[0].has_room(Treatment::Reliable) {
+            pair.ends[0].offer(pair.now, packet(1, n, 60), Treatment::Reliable).unwrap();
         }
         pair.step(&mut intact);
         assert!(pair.ends[0].in_flight() <= 10);
@@ -134,7 +134,7 @@ fn after_a_reset_of_both_ends_what_was_not_cut_goes_on() {
     let mut pair = pair(Config::default(), 10);
     pair.carry((0..3).map(|n| packet(1, n, 60)), 3, &mut intact);
     pair.ends[0].offer(pair.now, packet(1, 3, 60), Treatment::default()).unwrap();
-    assert!(!pair.ends[0].has_room(Treatment::UNTIL_DELIVERED));
+    assert!(!pair.ends[0].has_room(Treatment::Reliable));
     pair.ends.iter_mut().for_each(Endpoint::reset);
     pair.lines = Default::default();
     let arrived = pair.carry([packet(1, 9, 60)], 50, &mut intact);
@@ -159,7 +159,7 @@ fn packets_that_are_sent_once_are_not_repeated_and_let_others_through() {
     let mut arrived = Vec::new();
     for _ in 0..300 {
         for (flow, count, treatment) in
-            [(1, &mut voice, Treatment::ONCE), (2, &mut data, Treatment::UNTIL_DELIVERED)]
+            [(1, &mut voice, Treatment::Once), (2, &mut data, Treatment::Reliable)]
         {
             if pair.ends[0].has_room(treatment) {
                 pair.ends[0].offer(pair.now, packet(flow, *count, 60), treatment).unwrap();
@@ -181,7 +181,7 @@ fn what_is_sent_once_and_the_rest_share_by_bytes() {
         let mut end = Wide::new(Config::default(), &LineLimits::new(1500, LINE.rate()));
         let (mut once, mut bulk, mut now) = (0, 0, Instant::ZERO);
         for number in 0..400 {
-            for (len, treatment) in [(once_len, Treatment::ONCE), (bulk_len, Treatment::UNTIL_DELIVERED)] {
+            for (len, treatment) in [(once_len, Treatment::Once), (bulk_len, Treatment::Reliable)] {
                 if end.has_room(treatment) {
                     end.offer(now, packet(1, number, len), treatment).unwrap();
                 }
@@ -261,8 +261,8 @@ fn what_is_sent_once_may_overtake_everything() {
     for number in 0..200 {
         now += Duration::from_millis(1);
         let (treatment, line) = match number % 2 {
-            0 => (Treatment::UNTIL_DELIVERED, &mut best_effort),
-            _ => (Treatment::ONCE, &mut voice),
+            0 => (Treatment::Reliable, &mut best_effort),
+            _ => (Treatment::Once, &mut voice),
         };
         a.offer(now, packet(1, number, 60), treatment).unwrap();
         let mut frame = Vec::new();

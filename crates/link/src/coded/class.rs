@@ -1,0 +1,419 @@
+//! One class of traffic over a link with coded ARQ: its window, its repairs and what it solves.
+
+use base::{Instant, Packet};
+
+use crate::arq::end::whole;
+use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
+use crate::arq::sequence::on_air;
+use crate::arq::{Core, Order, TRAILER_LEN};
+use crate::capabilities::Capabilities;
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
+use crate::event::Event;
+use crate::line::LineLimits;
+use crate::treatment::Treatment;
+
+use super::Config;
+use super::coverage::{Coverage, coefficient};
+use super::decoder::{Decoder, Sum};
+use super::kept::Kept;
+use super::law::{self, Repairs, Wanted};
+use super::symbol;
+
+/// One end of a class. Whatever it sends may be of use to the same class at the other end alone.
+#[derive(Debug)]
+pub(super) struct Class {
+    config: Config,
+    treatment: Treatment,
+    pub(super) core: Core,
+    repairs: Repairs,
+    decoder: Decoder,
+    kept: Kept,
+    /// The peer's sending from which on frames are kept no more.
+    keeps_until: u64,
+    /// Bytes that wait outside.
+    backlog: u64,
+    /// Whether a class behind this one has something to send.
+    delays_others: bool,
+    /// Whether the next filler is a sum.
+    fills_with_sum: bool,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    repairs: u64,
+    repair_bytes: u64,
+    solved: u64,
+    /// Sums of frames that all are known.
+    needless: u64,
+    /// Sums of frames that were known and are not kept.
+    late: u64,
+    /// Sums for which there was no room.
+    refused: u64,
+}
+
+impl Class {
+    /// The class of packets that are treated so, with nothing said yet.
+    pub(super) fn new(config: Config, treatment: Treatment, line: &LineLimits) -> Self {
+        // Who would rather lose a packet than wait for it does not wait for another.
+        let order = if treatment.is_once() { Order::None } else { config.ordered };
+        let mut class = Self {
+            config,
+            treatment,
+            core: Core::new(order),
+            repairs: Repairs::default(),
+            decoder: Decoder::default(),
+            kept: Kept::default(),
+            keeps_until: 0,
+            backlog: 0,
+            delays_others: false,
+            fills_with_sum: false,
+            counters: Counters::default(),
+        };
+        if treatment.is_once() {
+            class.core.sender.set_attempts(1);
+            class.core.sender.keep_dscp();
+        }
+        class.set_line(line);
+        class
+    }
+
+    /// What the line loses, as the reports of all classes have it.
+    pub(super) fn set_loss(&mut self, loss: u8, in_runs: bool) {
+        self.core.set_loss(loss, in_runs);
+    }
+
+    /// Whether a class behind this one has something to send.
+    pub(super) fn set_delays_others(&mut self, delays: bool) {
+        self.delays_others = delays;
+    }
+
+    /// What the latest report said of that.
+    pub(super) fn loss(&self) -> (u8, bool) {
+        (self.core.sender.loss(), self.core.is_blocked_often())
+    }
+
+    /// Whether frames go out as they are alone: where a line is blocked again and again, whatever is sent meanwhile is lost.
+    fn is_uncoded(&self) -> bool {
+        self.core.is_blocked_often() && !self.treatment.is_once()
+    }
+
+    /// Frames that wait to be sent for the first time.
+    pub(super) fn waiting(&self) -> u64 {
+        self.backlog.div_ceil(self.core.room as u64) + u64::from(self.core.sender.is_pending())
+    }
+
+    /// The repair that goes before anything else. On a line without a rate nothing is known to be idle, and of what there may be much none goes
+    /// out but for what was lost: it would cost what others could have.
+    fn wanted(&self) -> Option<Wanted> {
+        if self.is_uncoded() {
+            return None;
+        }
+        let is_cheap = self.core.line.rate().is_some() || self.treatment != Treatment::Reliable;
+        let waiting = if is_cheap { self.waiting() } else { u64::MAX };
+        let risk = match self.treatment {
+            _ if self.delays_others => law::SHARED,
+            Treatment::Once => law::ONCE,
+            Treatment::Interactive | Treatment::Reliable => law::REPEATED,
+        };
+        self.repairs.wanted(&self.core.sender, self.core.serial, waiting, risk)
+    }
+
+    /// That nothing before this will be sent again, where that is news to whoever waits for it.
+    fn extras(&self) -> Extras {
+        let floor = self.core.sender.floor();
+        let is_news = self.treatment.is_once() && floor > self.core.sender.base();
+        Extras { place: None, floor: is_news.then(|| on_air(floor)) }
+    }
+
+    /// Appends a repair, as a sum or as a frame where there is no other.
+    fn poll_repair(&mut self, now: Instant, wanted: Wanted, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let (end, kind) = match wanted {
+            Wanted::Again(frame) => (frame, FrameKind::Retransmission),
+            Wanted::Lost(end) => (end, FrameKind::Retransmission),
+            Wanted::Newest => (self.core.sender.newest()?, FrameKind::Repair),
+        };
+        let coverage = if wanted == Wanted::Again(end) { None } else { self.coverage(end) };
+        self.repairs.on_sent(self.core.serial, end);
+        let start = out.len();
+        let info = match coverage {
+            Some(coverage) => self.append_sum(now, &coverage, wanted, out),
+            None => self.core.poll_again(now, end, kind, out),
+        };
+        if info.kind == FrameKind::Repair {
+            self.counters.repairs += 1;
+            self.counters.repair_bytes += (out.len() - start) as u64;
+        }
+        Some(info)
+    }
+
+    /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
+    fn coverage(&self, end: u64) -> Option<Coverage> {
+        let Core { line, longest, sender, .. } = &self.core;
+        let space = line.frame_limit().saturating_sub(TRAILER_LEN + longest + symbol::MAX_FIELDS);
+        let coverage = Coverage::choose(end, MOST_SUMMED, space, |it| sender.part(it).is_some());
+        coverage.filter(|coverage| coverage.count() > 1)
+    }
+
+    fn append_sum(
+        &mut self,
+        now: Instant,
+        coverage: &Coverage,
+        wanted: Wanted,
+        out: &mut Vec<u8>,
+    ) -> FrameInfo {
+        let extras = self.extras();
+        let Core { serial, sender, .. } = &mut self.core;
+        let (start, serial) = (out.len(), *serial);
+        let mut sum = Vec::new();
+        for sequence in coverage.frames() {
+            if let Some(part) = sender.part(sequence) {
+                symbol::add(&mut sum, coefficient(serial, sequence), &part);
+            }
+        }
+        coverage.emit(out);
+        out.extend_from_slice(&sum);
+        let end = coverage.end();
+        let marks = sender.marks_of(end);
+        if wanted == Wanted::Lost(end) {
+            sender.on_summed(end, serial);
+        }
+        let fields =
+            Fields { class: FrameClass::Repair, sequence: end, extras, ..Fields::control(serial) };
+        self.core.complete(now, &fields, start, out);
+        whole(FrameKind::Repair, marks)
+    }
+
+    /// An idle line carries what may help: nothing was heard for a while.
+    fn poll_filler(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.fills_with_sum = !self.fills_with_sum;
+        if self.fills_with_sum {
+            return self.poll_repair(now, Wanted::Newest, out);
+        }
+        let missing = self.core.sender.missing().first().copied();
+        let oldest = missing.or_else(|| Some(self.core.sender.oldest()?.1))?;
+        Some(self.core.poll_again(now, oldest, FrameKind::Filler, out))
+    }
+
+    /// Takes a sum.
+    fn handle_sum(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+        let Some(end) = self.core.receiver.in_window(frame.sequence) else {
+            self.counters.needless += 1;
+            return Err(Discard::Duplicate(frame.sequence.into()));
+        };
+        let mut bytes = frame.payload;
+        let coverage = Coverage::parse(end, &mut bytes).ok_or_else(|| self.core.refuse())?;
+        self.core.news.on_frame(now);
+        let (mut symbol, mut unknown) = (bytes.to_vec(), Vec::new());
+        for sequence in coverage.frames() {
+            let coefficient = coefficient(frame.serial.into(), sequence);
+            if !self.core.receiver.has(sequence) {
+                unknown.push((sequence, coefficient));
+            } else if let Some(part) = self.kept.part(sequence) {
+                symbol::add(&mut symbol, coefficient, &part);
+            } else {
+                self.counters.late += 1;
+                return Err(Discard::Late(sequence));
+            }
+        }
+        let Some(sum) = Sum::new(&unknown, symbol) else {
+            self.counters.needless += 1;
+            return Err(Discard::Duplicate(end));
+        };
+        if !self.decoder.add(sum) {
+            self.counters.refused += 1;
+            return Err(Discard::OutsideWindow(end));
+        }
+        self.take_news();
+        Ok(())
+    }
+
+    /// Takes a frame as it is.
+    fn handle_source(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+        let sequence = self.core.receiver.in_window(frame.sequence);
+        self.core.handle_payload(now, frame)?;
+        if let Some(sequence) = sequence {
+            self.keep(sequence, &frame.part());
+            if !self.decoder.is_empty() {
+                self.decoder.on_known(&frame.part(), sequence);
+                self.take_news();
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a frame that has come while there may be sums with it.
+    fn keep(&mut self, sequence: u64, part: &Part<'_>) {
+        let receiver = &self.core.receiver;
+        let Progress { heard, loss, .. } = receiver.progress();
+        if receiver.has_gap() || loss > 0 {
+            self.keeps_until = heard + KEEPING;
+        }
+        if heard < self.keeps_until {
+            self.kept.keep(sequence, part);
+        } else {
+            self.kept.clear();
+        }
+    }
+
+    /// Takes what sums have told.
+    fn take_news(&mut self) {
+        let news = self.decoder.take_news();
+        news.seen.iter().for_each(|sequence| self.core.receiver.see(*sequence));
+        for (sequence, symbol) in news.solved {
+            let Some(part) = symbol::read(on_air(sequence), &symbol) else {
+                self.core.counters.malformed += 1;
+                continue;
+            };
+            self.keep(sequence, &part);
+            let taken = self.core.receiver.handle_solved(&part, &mut self.core.ready);
+            self.counters.solved += u64::from(taken.is_ok());
+        }
+    }
+}
+
+impl Endpoint for Class {
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities()
+    }
+
+    fn offer(&mut self, _now: Instant, packet: Packet, _treatment: Treatment) -> Result<(), Full> {
+        self.core.offer(packet, Treatment::Reliable)
+    }
+
+    fn has_room(&self, _treatment: Treatment) -> bool {
+        self.core.has_room(Treatment::Reliable)
+    }
+
+    fn set_backlog(&mut self, _treatment: Treatment, bytes: u64) {
+        self.backlog = bytes;
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        self.core.sender.obstacle()
+    }
+
+    fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        let frame = self.core.parse(frame)?;
+        let is_odd = frame.class == FrameClass::Unreliable
+            || frame.extras.place.is_some()
+            || frame.extras.floor.is_some() && !self.treatment.is_once();
+        if is_odd {
+            return Err(self.core.refuse());
+        }
+        self.core.on_serial(&frame);
+        let heard = self.core.heard(&frame);
+        let flags = self.core.sender.flags();
+        self.core.handle_report(&frame, heard);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.serial);
+        }
+        if let Some(heard) = heard {
+            self.repairs.on_heard(heard, self.core.sender.base());
+        }
+        if let Some(floor) = frame.extras.floor {
+            self.core.receiver.on_floor(floor, &mut self.core.ready);
+        }
+        match frame.class {
+            FrameClass::Repair => self.handle_sum(now, &frame),
+            FrameClass::Reliable => self.handle_source(now, &frame),
+            FrameClass::Control | FrameClass::Unreliable => Ok(()),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.core.handle_timeout(now);
+    }
+
+    fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let is_silent = self.core.tail.is_due(now);
+        self.core.restart_tail(now);
+        let (wanted, extras) = (self.wanted(), self.extras());
+        self.core.serial += 1;
+        let data = if self.is_uncoded() {
+            self.core.poll_reliable(now, |_, _, _| extras, out)
+        } else if let Some(wanted) = wanted {
+            self.poll_repair(now, wanted, out)
+        } else if self.core.sender.may_cut() {
+            self.core.poll_new(now, extras, out)
+        } else if is_silent && !self.treatment.is_once() && !self.core.news.alarm.is_due(now) {
+            self.poll_filler(now, out)
+        } else {
+            None
+        };
+        Some(data.unwrap_or_else(|| {
+            let fields = Fields { extras, ..Fields::control(self.core.serial) };
+            self.core.control(now, &fields, out)
+        }))
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        self.core.ready.pop()
+    }
+
+    /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+
+    fn demand(&self, now: Instant) -> Demand {
+        let core = &self.core;
+        if self.is_uncoded() {
+            core.demand(now)
+        } else if core.sender.may_cut() || core.news.alarm.is_due(now) || self.wanted().is_some() {
+            Demand::Fresh
+        } else if core.sender.has_outstanding() && core.tail.is_due(now) && !self.treatment.is_once() {
+            Demand::Filler
+        } else {
+            Demand::Nothing
+        }
+    }
+
+    /// Never: a filler is data.
+    fn is_at_rest(&self, _now: Instant) -> bool {
+        false
+    }
+
+    fn set_line(&mut self, line: &LineLimits) {
+        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
+        if self.config.frame_payload.is_none() {
+            self.core.fit_length();
+        }
+    }
+
+    fn reset(&mut self) {
+        self.core.reset();
+        self.repairs.reset();
+        self.decoder = Decoder::default();
+        self.kept.clear();
+        self.keeps_until = 0;
+    }
+
+    fn observe(&mut self) {
+        self.core.sender.events.observe();
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.core.sender.events.pop()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        let mut counters = self.core.counters();
+        counters.extend([
+            ("frames-repair", c.repairs),
+            ("bytes-repair", c.repair_bytes),
+            ("frames-solved", c.solved),
+            ("sums-needless", c.needless),
+            ("sums-late", c.late),
+            ("sums-refused", c.refused),
+        ]);
+        counters
+    }
+}
+
+/// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
+const KEEPING: u64 = 1 << 16;
+
+/// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
+const MOST_SUMMED: u64 = 256;
