@@ -26,6 +26,7 @@
 //! round-trip = "600 ms"           # optional: measured
 //! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
+//! interactive-dscp = [18]         # optional: `coded` carries packets with these marks before others, with repairs of their own
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments
@@ -52,7 +53,7 @@ use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 use base::{Duration, Prefix, Rate};
-use link::{DscpSet, Edge, LineLimits, Protocol, coded, queue};
+use link::{ByDscp, DscpSet, Edge, LineLimits, Protocol, coded, queue};
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -122,10 +123,14 @@ pub struct Link {
     /// Round trip between the two ends; measured unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; none unless told.
-    /// Each end decides about what it sends.
-    #[serde(default, skip_serializing_if = "DscpSet::is_empty")]
+    /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; those of calls and
+    /// conferences unless told. Each end decides about what it sends.
+    #[serde(default = "usual_once")]
     pub once_dscp: DscpSet,
+    /// The DSCPs of packets for which somebody waits. A protocol with classes carries them before others, with repairs of their own; others
+    /// treat them like any.
+    #[serde(default = "usual_interactive")]
+    pub interactive_dscp: DscpSet,
     /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always. A
     /// protocol that recovers losses needs some, lest the last frames' loss never show.
     #[serde(default = "default_fillers")]
@@ -142,6 +147,14 @@ fn default_protocol() -> Protocol {
     Protocol::Coded(coded::Config::default())
 }
 
+const fn usual_once() -> DscpSet {
+    ByDscp::USUAL.once
+}
+
+const fn usual_interactive() -> DscpSet {
+    ByDscp::USUAL.interactive
+}
+
 impl Default for Link {
     fn default() -> Self {
         Self {
@@ -149,7 +162,8 @@ impl Default for Link {
             rate: LinkRate::default(),
             queue: None,
             round_trip: None,
-            once_dscp: DscpSet::default(),
+            once_dscp: usual_once(),
+            interactive_dscp: usual_interactive(),
             fillers: default_fillers(),
             overhead: Overhead::default(),
             clean: false,
@@ -207,6 +221,12 @@ impl Link {
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())
+    }
+
+    /// How packets are treated by their marks.
+    #[must_use]
+    pub const fn by_dscp(&self) -> ByDscp {
+        ByDscp { once: self.once_dscp, interactive: self.interactive_dscp }
     }
 
     /// The queue in front of a link that is paced at `rate`, with packets of up to `mtu` bytes, once the round trip was

@@ -202,7 +202,7 @@ impl Gateway {
             clock: Clock::start(),
             session,
             named: NamedPeer::of(&config.carrier),
-            entry: Entry::new(&queue, &site, link.once_dscp, capabilities),
+            entry: Entry::new(&queue, &site, link.by_dscp(), capabilities),
             splitting: Splitting::of(&config, rate),
             endpoint,
             pacer: Pacer::new(link.rate.fixed(), link.fillers),

@@ -189,7 +189,7 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                 let endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
-                let entry = Entry::new(&link.queue, &site, link.once_dscp, protocol.capabilities());
+                let entry = Entry::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
                 let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"))
                     .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {

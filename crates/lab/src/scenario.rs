@@ -145,6 +145,17 @@ pub struct Link {
     /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
     #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
     pub once_dscp: link::DscpSet,
+    /// The DSCPs of packets for which somebody waits: a protocol with classes carries them before others; none unless told.
+    #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
+    pub interactive_dscp: link::DscpSet,
+}
+
+impl Link {
+    /// How packets are treated by their marks.
+    #[must_use]
+    pub const fn by_dscp(&self) -> link::ByDscp {
+        link::ByDscp { once: self.once_dscp, interactive: self.interactive_dscp }
+    }
 }
 
 /// At which ends of a link there is a proxy.

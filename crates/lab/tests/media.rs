@@ -12,7 +12,7 @@ use lab::node::{FrameCost, Link, LinkEnd, Medium, Wire, WireEnd};
 use lab::run::{self, Watch};
 use lab::scenario::Suite;
 use link::queue::{self, Site};
-use link::{DscpSet, Entry, LineLimits, Protocol};
+use link::{ByDscp, Entry, LineLimits, Protocol};
 use longhaul_lab as lab;
 use things::{Heard, Thing, packet};
 
@@ -32,7 +32,7 @@ fn line() -> Line {
 fn plain(line: Line) -> LinkEnd {
     let protocol = Protocol::default();
     let site = Site { rate: Some(RATE), seed: 1, name: "l" };
-    let entry = Entry::new(&queue::Config::default(), &site, DscpSet::default(), protocol.capabilities());
+    let entry = Entry::new(&queue::Config::default(), &site, ByDscp::default(), protocol.capabilities());
     LinkEnd::new(entry, protocol.build(&LineLimits::new(1500, Some(RATE))), line, FrameCost::Framing(0))
 }
 

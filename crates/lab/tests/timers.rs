@@ -9,7 +9,7 @@ use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
 use lab::node::{FrameCost, Link, LinkEnd};
-use link::{DscpSet, Entry, LineLimits, queue};
+use link::{ByDscp, DscpSet, Entry, LineLimits, queue};
 use longhaul_lab as lab;
 use repeater::Repeater;
 use things::{Thing, packet};
@@ -36,7 +36,12 @@ fn end(once: &[u32]) -> LinkEnd {
     let marks = DscpSet::try_from(once.to_vec()).unwrap();
     let capabilities = link::Endpoint::capabilities(&*endpoint);
     let site = queue::Site { rate: Some(RATE), seed: 1, name: "sat/down" };
-    let entry = Entry::new(&queue::Config::default(), &site, marks, capabilities);
+    let entry = Entry::new(
+        &queue::Config::default(),
+        &site,
+        ByDscp { once: marks, ..ByDscp::default() },
+        capabilities,
+    );
     LinkEnd::new(entry, endpoint, line(), FrameCost::Framing(0))
 }
 

@@ -235,7 +235,8 @@ impl Endpoint for Coded {
     /// Of all classes together.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let [mut counters, rest @ ..] = self.classes.each_ref().map(Endpoint::counters);
-        for (all, others) in counters.iter_mut().enumerate().map(|(place, all)| (all, rest.iter().map(move |it| it[place].1)))
+        for (all, others) in
+            counters.iter_mut().enumerate().map(|(place, all)| (all, rest.iter().map(move |it| it[place].1)))
         {
             all.1 += others.sum::<u64>();
         }

@@ -10,6 +10,21 @@ use crate::flow;
 pub struct DscpSet(u64);
 
 impl DscpSet {
+    /// These code points.
+    ///
+    /// # Panics
+    /// If one has more than 6 bits.
+    #[must_use]
+    pub const fn of(marks: &[u8]) -> Self {
+        let (mut set, mut at) = (0, 0);
+        while at < marks.len() {
+            assert!((marks[at] as u32) < u64::BITS, "a DSCP has 6 bits");
+            set |= 1 << marks[at];
+            at += 1;
+        }
+        Self(set)
+    }
+
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -305,7 +305,8 @@ mod tests {
         let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
         let coded = Protocol::Coded(crate::coded::Config::default());
         let order = |protocol: &Protocol| {
-            let (mut entry, endpoint) = (entry(&queue::Config::default(), by_dscp, protocol), build(protocol));
+            let (mut entry, endpoint) =
+                (entry(&queue::Config::default(), by_dscp, protocol), build(protocol));
             for dscp in [0, 18, 46] {
                 push(&mut entry, ipv4(dscp)).unwrap();
             }
@@ -315,10 +316,7 @@ mod tests {
         };
         let (waits, taken) = order(&coded);
         assert_eq!(waits, [20; 3]);
-        assert_eq!(
-            taken,
-            [(46, Treatment::Once), (18, Treatment::Interactive), (0, Treatment::Reliable)]
-        );
+        assert_eq!(taken, [(46, Treatment::Once), (18, Treatment::Interactive), (0, Treatment::Reliable)]);
         let (waits, taken) = order(&cotmll());
         assert_eq!(waits, [20, 0, 40]);
         assert_eq!(taken.map(|(dscp, _)| dscp), [46, 0, 18]);

@@ -37,6 +37,11 @@ pub struct ByDscp {
 }
 
 impl ByDscp {
+    /// As RFC 4594 means the marks. Once: telephony (46; 44 where it was admitted, RFC 5865), whose packets the carrier treats alike.
+    /// Interactive: low-latency data (18, 20, 22), signalling (40), routing and operation (48, 56, 16).
+    pub const USUAL: Self =
+        Self { once: DscpSet::of(&[44, 46]), interactive: DscpSet::of(&[16, 18, 20, 22, 40, 48, 56]) };
+
     /// What a packet asks for.
     #[must_use]
     pub fn treatment(&self, packet: &[u8]) -> Treatment {

@@ -65,7 +65,10 @@ impl Gateway {
             }
         }
         let splitting = self.splitting.as_ref().map_or(0, |splitting| splitting.waiting());
-        self.endpoint.set_backlog(self.entry.bytes() + splitting);
+        for treatment in Treatment::ALL {
+            let split = if treatment == Treatment::Reliable { splitting } else { 0 };
+            self.endpoint.set_backlog(treatment, self.entry.bytes_for(treatment) + split);
+        }
     }
 
     /// Sends what may leave now.

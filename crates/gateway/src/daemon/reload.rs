@@ -1,6 +1,7 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
 use base::Instant;
+use link::DscpSet;
 
 use super::{Gateway, Notice, timing};
 use crate::config::{Config, Link};
@@ -28,8 +29,9 @@ impl Gateway {
         }
         self.config.status.clone_from(&config.status);
         self.status_at = now;
-        let Link { rate, round_trip, queue, fillers, once_dscp, .. } = config.link;
-        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, ..self.config.link };
+        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, .. } = config.link;
+        let kept = self.config.link;
+        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, ..kept };
         self.pacer = Pacer::new(rate.fixed(), fillers);
         self.session.set_timing(timing(&self.config));
         self.survey.configure(super::survey::aim(&self.config), super::survey::on_line(&self.config));
@@ -41,6 +43,7 @@ impl Gateway {
 fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs =
         |old: &dyn core::fmt::Debug, new: &dyn core::fmt::Debug| format!("{old:?}") != format!("{new:?}");
+    let is_first = |old: DscpSet, new: DscpSet| old.is_empty() && !new.is_empty();
     [
         ("user", old.user != new.user),
         ("[tun]", differs(&old.tun, &new.tun)),
@@ -50,7 +53,8 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         ("[pep]", old.pep != new.pep),
         ("clean", old.link.clean != new.link.clean),
         // Whether there is a queue of their own for them is decided at the start.
-        ("once-dscp", old.link.once_dscp.is_empty() && !new.link.once_dscp.is_empty()),
+        ("once-dscp", is_first(old.link.once_dscp, new.link.once_dscp)),
+        ("interactive-dscp", is_first(old.link.interactive_dscp, new.link.interactive_dscp)),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

@@ -102,10 +102,15 @@ impl Splitting {
         while let Some(packet) = self.proxy.poll_queued(now) {
             entry.push(now, packet, &mut counted);
         }
-        if endpoint.has_room(Treatment::Reliable)
+        while endpoint.has_room(Treatment::Reliable)
+            && entry.bytes_for(Treatment::Interactive) == 0
             && let Some(packet) = self.proxy.poll_turn(now, !entry.is_empty())
         {
-            return Some((packet, Treatment::Reliable));
+            let treatment = entry.stream_treatment(&packet);
+            if endpoint.has_room(treatment) {
+                return Some((packet, treatment));
+            }
+            entry.push_as(now, packet, treatment, &mut counted);
         }
         let (packet, treatment) = entry.pop_for(now, endpoint, &mut counted)?;
         self.proxy.note_passed(packet.len());

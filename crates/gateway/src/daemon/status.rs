@@ -37,6 +37,7 @@ impl Gateway {
             "queue": named(self.entry.counters()),
             "pep": self.splitting.as_ref().map(|it| it.status()),
             "once_queue": self.entry.once_counters().map(named),
+            "interactive_queue": self.entry.interactive_counters().map(named),
         })
     }
 

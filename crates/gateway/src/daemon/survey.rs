@@ -78,7 +78,7 @@ impl Gateway {
         let link = &self.config.link;
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, round_trip, self.config.tun.mtu.0);
-        self.entry.reconfigure(now, &queue, &site, link.once_dscp);
+        self.entry.reconfigure(now, &queue, &site, link.by_dscp());
         if self.config.super_segment(rate) != former {
             // Where that fails, somebody has taken the device, which is noticed elsewhere.
             let _ = self.configure_device();

@@ -70,11 +70,13 @@ impl Scenario {
             check_framing(name, link)?;
             check_rate_changes(name, link)?;
             check_erasure_changes(name, link)?;
-            if link.protocol.is_none() && !link.once_dscp.is_empty() {
-                let message = format!(
-                    "link \"{name}\" has once-dscp and no protocol; allowed is a protocol, or no such key"
-                );
-                return nonsense("", message);
+            for (key, marks) in [("once-dscp", link.once_dscp), ("interactive-dscp", link.interactive_dscp)] {
+                if link.protocol.is_none() && !marks.is_empty() {
+                    let message = format!(
+                        "link \"{name}\" has {key} and no protocol; allowed is a protocol, or no such key"
+                    );
+                    return nonsense("", message);
+                }
             }
             if link.channel.delay > MAX_DELAY {
                 let delay = link.channel.delay;

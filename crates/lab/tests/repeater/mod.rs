@@ -122,8 +122,7 @@ impl Endpoint for Repeater {
         if self.again_at.is_some_and(|due| due <= now) {
             self.again_at = None;
             self.timeouts += 1;
-            let attempts = self.current.as_ref().and_then(|(_, treatment)| treatment.attempts);
-            if attempts.is_some_and(|attempts| self.sendings >= attempts.get()) {
+            if self.current.as_ref().is_some_and(|(_, treatment)| treatment.is_once()) {
                 self.given_up += 1;
                 self.finish();
             }

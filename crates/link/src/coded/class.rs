@@ -178,8 +178,7 @@ impl Class {
         if wanted == Wanted::Lost(end) {
             sender.on_summed(end, serial);
         }
-        let fields =
-            Fields { class: FrameClass::Repair, sequence: end, extras, ..Fields::control(serial) };
+        let fields = Fields { class: FrameClass::Repair, sequence: end, extras, ..Fields::control(serial) };
         self.core.complete(now, &fields, start, out);
         whole(FrameKind::Repair, marks)
     }

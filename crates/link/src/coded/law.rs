@@ -89,13 +89,7 @@ impl Repairs {
     }
 
     /// The repair that is worth a turn now, while so many frames wait.
-    pub(super) fn wanted(
-        &self,
-        sender: &Sender,
-        serial: u64,
-        waiting: u64,
-        risk: Risk,
-    ) -> Option<Wanted> {
+    pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64, risk: Risk) -> Option<Wanted> {
         let (missing, repairs) = (sender.missing(), self.by_serial.len());
         if waiting > MANY {
             return sender.first_flagged().filter(|_| missing.len() > repairs).map(Wanted::Again);
@@ -248,7 +242,11 @@ mod tests {
         assert!((power(0.9, 13) - 0.254_186_582_832_9).abs() < 1e-12);
         assert!((power(0.5, 0) - 1.0).abs() < f64::EPSILON);
         // One in a hundred is lost: of 4 and 1 repair 2 are 0.98 times in a thousand, of 5 and 1 1.46 times.
-        assert!(is_risky(1, 0, 0.01, REPEATED) && !is_risky(4, 1, 0.01, REPEATED) && is_risky(5, 1, 0.01, REPEATED));
+        assert!(
+            is_risky(1, 0, 0.01, REPEATED)
+                && !is_risky(4, 1, 0.01, REPEATED)
+                && is_risky(5, 1, 0.01, REPEATED)
+        );
         // Where the normal distribution takes over, it says about the same.
         let enough = |frames| (0..).find(|repairs| !is_risky(frames, *repairs, 0.1, REPEATED)).unwrap();
         assert!(enough(150).abs_diff(enough(120) * 150 / 120) <= 4, "{} {}", enough(120), enough(150));

@@ -226,7 +226,7 @@ impl LinkEnd {
             ("bits-control", control),
         ];
         let endpoint = self.endpoint.counters();
-        let once = self.entry.once_counters();
+        let (once, interactive) = (self.entry.once_counters(), self.entry.interactive_counters());
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
@@ -235,6 +235,7 @@ impl LinkEnd {
             .chain(self.splitter.report())
             .chain(named("queue-", &self.entry.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
+            .chain(interactive.iter().flat_map(|counters| named("interactive-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
             .collect()
     }
@@ -279,12 +280,18 @@ impl LinkEnd {
             self.enqueue(now, packet);
         }
         let others_wait = !self.entry.is_empty();
-        if self.endpoint.has_room(Treatment::Reliable)
+        let probe = self.probe.as_deref();
+        // What is interactive waits for its class alone, so no more of it is asked for meanwhile.
+        while self.endpoint.has_room(Treatment::Reliable)
+            && self.entry.bytes_for(Treatment::Interactive) == 0
             && let Some(packet) = self.splitter.poll_turn(now, others_wait)
         {
-            return Some((packet, Treatment::Reliable));
+            let treatment = self.entry.stream_treatment(&packet);
+            if self.endpoint.has_room(treatment) {
+                return Some((packet, treatment));
+            }
+            self.entry.push_as(now, packet, treatment, &mut |packet, _| note_drop(probe, now, &packet));
         }
-        let probe = self.probe.as_deref();
         let mut dropped = |packet: Packet, _| note_drop(probe, now, &packet);
         let (packet, treatment) = self.entry.pop_for(now, &*self.endpoint, &mut dropped)?;
         self.splitter.note_passed(packet.len());
@@ -301,7 +308,10 @@ impl LinkEnd {
             let taken = self.endpoint.offer(now, packet, treatment);
             debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
         }
-        self.endpoint.set_backlog(self.entry.bytes() + self.splitter.waiting());
+        for treatment in Treatment::ALL {
+            let split = if treatment == Treatment::Reliable { self.splitter.waiting() } else { 0 };
+            self.endpoint.set_backlog(treatment, self.entry.bytes_for(treatment) + split);
+        }
     }
 
     /// Seals what is due and starts frames while the line is free.
