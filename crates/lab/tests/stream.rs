@@ -64,8 +64,9 @@ fn every_byte_arrives_among_damaged_bits() {
 fn a_clean_line_is_as_fast_as_an_ideal_one() {
     let ideal = runs("ideal", "none", &["link.satellite.protocol.plain.buffer=10"]);
     for framing in ["efl", "encrypted-efl"] {
-        let [plain, cotmll] = &runs(framing, "none", &["link.satellite.protocol.plain.buffer=10"])[..] else {
-            panic!("two schemes");
+        let [plain, cotmll, ..] = &runs(framing, "none", &["link.satellite.protocol.plain.buffer=10"])[..]
+        else {
+            panic!("two schemes and more");
         };
         assert!((cotmll.seconds / ideal[1].seconds - 1.0).abs() < 0.01, "{} s", cotmll.seconds);
         // Packets are cut into three frames.

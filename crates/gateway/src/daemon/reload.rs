@@ -68,6 +68,7 @@ mod tests {
     #[test]
     fn what_needs_a_restart_is_named() {
         let site = "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"192.0.2.1:1\"\n[link]\nprotocol = \"plain\"\n\
+                    once-dscp = []\ninteractive-dscp = []\n\
                     rate = \"1 Mbit/s\"\n[session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n";
         let old = Config::parse("site.toml", site).unwrap();
         let changed = |from: &str, to: &str| {
@@ -77,8 +78,8 @@ mod tests {
         assert_eq!(changed("1 Mbit/s", "2 Mbit/s"), "");
         assert_eq!(changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\""), "");
         assert_eq!(
-            changed("plain\"", "cotmll\"\nonce-dscp = [46]\nclean = true"),
-            "protocol clean once-dscp"
+            changed("plain\"\nonce-dscp = []\ninteractive-dscp = []", "cotmll\"\nclean = true"),
+            "protocol clean once-dscp interactive-dscp"
         );
         assert_eq!(changed("192.0.2.1:1", "192.0.2.1:2"), "[carrier]");
         assert_eq!(changed(":1\"", ":1\"\npeer = \"hub.example.org:1\""), "[carrier]");
