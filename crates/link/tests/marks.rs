@@ -120,7 +120,8 @@ fn poll(
 #[test]
 fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
     let repeating = &["control", "filler", "new", "retransmission"][..];
-    let coded = &["control", "new", "repair", "retransmission"][..];
+    let fragmented = &["control", "new", "repair", "retransmission"][..];
+    let coded = &["control", "filler", "new", "repair", "retransmission"][..];
     for (text, kinds) in [
         ("\"plain\"", &["new"][..]),
         ("\"cotmll\"", repeating),
@@ -129,7 +130,7 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
         ("{ cotmll = { sessions = 4 } }", repeating),
         ("{ cotmll = { sequence = \"wide\" } }", repeating),
         ("{ coded = { ordered = true } }", coded),
-        ("\"harq\"", coded),
+        ("\"harq\"", fragmented),
         (
             "{ harq = { combine = true, fragments = 4, data = 4, sendings = 3 } }",
             &["control", "new", "repair"],

@@ -155,21 +155,50 @@ fn an_unconfirmed_caller_is_half_open() {
     assert_eq!(far.handle_packet(NOW, Side::Link, &mut plain_syn(9)), Verdict::Taken);
 }
 
-/// One that never comes, because its caller has gone: it is asked again, then given up, and its server hears of it.
-#[test]
-fn an_unconfirmed_caller_is_given_up() {
+/// A proxy with a caller over the link whose server has answered; the answer is ready to be polled.
+fn answered() -> Proxy {
     let mut far = proxy(Config { half_open: 1, ..Config::default() }, Peer::Known);
     assert_eq!(far.handle_packet(NOW, Side::Link, &mut syn(CLIENT, 4000, masked())), Verdict::Taken);
     let called = View::parse(&sent(&mut far, Side::Lan)[0][20..]).unwrap().seq();
     let repr = header((80, 4000), SeqNum(77), called + 1, Flags::SYN | Flags::ACK);
     assert_eq!(far.handle_packet(NOW, Side::Lan, &mut segment((SERVER, CLIENT), &repr, &[])), Verdict::Taken);
+    far
+}
+
+/// A caller asks again because the link was blocked, and the answer has to wait for the link's window: that is no reason to give up.
+#[test]
+fn an_answer_that_waits_for_the_link_breaks_nothing() {
+    let mut far = answered();
+    assert_eq!(sent(&mut far, Side::Link).len(), 1);
+    let after = |ms| NOW + Duration::from_millis(ms);
+    assert_eq!(far.handle_packet(after(2000), Side::Link, &mut syn(CLIENT, 4000, masked())), Verdict::Taken);
+    let mut now = NOW;
+    while let Some(due) = far.poll_timeout().filter(|due| *due < after(60_000)) {
+        now = now.max(due);
+        far.handle_timeout(now);
+        assert!(far.poll_transmit(now, Side::Lan).is_none_or(|it| !flags(&it).has(Flags::RST)), "{now:?}");
+    }
+    assert!(now > after(3000), "its timer has expired");
+    let again = far.poll_transmit(now, Side::Link).unwrap();
+    assert_eq!(flags(&again), Flags::SYN | Flags::ACK);
+    assert_eq!((far.host(Side::Link).connections().count(), far.counters().broken), (1, 0));
+}
+
+fn flags(packet: &base::Packet) -> Flags {
+    View::parse(&packet[20..]).unwrap().flags()
+}
+
+/// One that never comes, because its caller has gone: it is asked again, then given up, and its server hears of it.
+#[test]
+fn an_unconfirmed_caller_is_given_up() {
+    let mut far = answered();
     let (mut now, mut answers, mut resets) = (NOW, 0, 0);
     loop {
         while let Some(packet) = far.poll_transmit(now, Side::Link) {
-            answers += u32::from(View::parse(&packet[20..]).unwrap().flags().has(Flags::SYN));
+            answers += u32::from(flags(&packet).has(Flags::SYN));
         }
         while let Some(packet) = far.poll_transmit(now, Side::Lan) {
-            resets += u32::from(View::parse(&packet[20..]).unwrap().flags().has(Flags::RST));
+            resets += u32::from(flags(&packet).has(Flags::RST));
         }
         let Some(due) = far.poll_timeout() else { break };
         now = now.max(due);

@@ -16,7 +16,7 @@ use super::Config;
 use super::coverage::{Coverage, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
-use super::law::{self, Repairs, Wanted};
+use super::law::{self, Reach, Repairs, Wanted};
 use super::symbol;
 
 /// One end of a class. Whatever it sends may be of use to the same class at the other end alone.
@@ -134,7 +134,8 @@ impl Class {
             Wanted::Newest => (self.core.sender.newest()?, FrameKind::Repair),
         };
         let coverage = if wanted == Wanted::Again(end) { None } else { self.coverage(end) };
-        self.repairs.on_sent(self.core.serial, end);
+        let start = coverage.as_ref().map_or(end, Coverage::start);
+        self.repairs.on_sent(self.core.serial, Reach { end, start });
         let start = out.len();
         let info = match coverage {
             Some(coverage) => self.append_sum(now, &coverage, wanted, out),

@@ -96,6 +96,11 @@ impl Coverage {
         self.end
     }
 
+    /// The first.
+    pub(super) fn start(&self) -> u64 {
+        self.frames().last().unwrap_or(self.end)
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         self.run + self.bitmap.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()

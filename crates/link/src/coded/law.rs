@@ -11,22 +11,34 @@
 //! | none | the same | of the newest n and the m behind them more than m are lost one time in a thousand or more often |
 //!
 //! with `s(x)` the standard deviation of how many of x arrive. While others wait, each repair that comes too much delays them; while none does, one too
-//! many costs nobody anything. A repair for what was lost ends as early as it can be of use: at the first frame with more missing up to it than
+//! many costs nobody anything. Of `m` only those repairs count that reach back to a frame. A repair for what was lost ends as early as it can be of use: at the first frame with more missing up to it than
 //! repairs on their way will make good. What is solved by few sums is solved soon.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::arq::{MAX_WINDOW, Sender};
 
 /// Repairs on their way.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
-    /// The sending and the last frame of each, oldest first.
-    by_serial: VecDeque<(u64, u64)>,
-    /// How many end at each frame.
-    by_end: BTreeMap<u64, u32>,
+    /// The sending of each, oldest first, and what is in it.
+    by_serial: VecDeque<(u64, Reach)>,
+    /// How many have each reach, of those that may still be of use.
+    by_end: BTreeMap<Reach, u32>,
+    /// How many of these begin at each frame.
+    by_start: BTreeMap<u64, u32>,
+    /// How many these are.
+    useful: u64,
     /// Sendings until it counts as if nothing had ever been lost.
     wary_until: u64,
+}
+
+/// The frames in a repair: the last and the first. A sum holds so many frames at most, so on a long link it does not reach back to all
+/// that are on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reach {
+    pub(super) end: u64,
+    pub(super) start: u64,
 }
 
 /// What the next repair should be.
@@ -41,35 +53,50 @@ pub(super) enum Wanted {
 }
 
 impl Repairs {
-    /// A repair that ends at the frame `end` is the sending `serial`.
-    pub(super) fn on_sent(&mut self, serial: u64, end: u64) {
-        self.by_serial.push_back((serial, end));
-        *self.by_end.entry(end).or_default() += 1;
+    /// A repair of these frames is the sending `serial`.
+    pub(super) fn on_sent(&mut self, serial: u64, reach: Reach) {
+        self.by_serial.push_back((serial, reach));
+        *self.by_end.entry(reach).or_default() += 1;
+        *self.by_start.entry(reach.start).or_default() += 1;
+        self.useful += 1;
         if self.by_serial.len() > MOST_REPAIRS {
             self.forget_first();
         }
     }
 
     fn forget_first(&mut self) {
-        if let Some((_, end)) = self.by_serial.pop_front()
-            && let Some(count) = self.by_end.get_mut(&end)
+        if let Some((_, reach)) = self.by_serial.pop_front()
+            && let Some(count) = self.by_end.get_mut(&reach)
         {
             *count -= 1;
             if *count == 0 {
-                self.by_end.remove(&end);
+                self.by_end.remove(&reach);
+            }
+            self.forget(reach.start, 1);
+        }
+    }
+
+    /// So many that begin at this frame are of no use any more.
+    fn forget(&mut self, start: u64, count: u32) {
+        self.useful -= u64::from(count);
+        if let Some(all) = self.by_start.get_mut(&start) {
+            *all -= count;
+            if *all == 0 {
+                self.by_start.remove(&start);
             }
         }
     }
 
-    /// The sending `heard` has come, and all before it that ever will.
+    /// The sending `heard` has come, and all before it that ever will; the receiver has all frames before `base`.
     pub(super) fn on_heard(&mut self, heard: u64, base: u64) {
         while self.by_serial.front().is_some_and(|(serial, _)| *serial <= heard) {
             self.forget_first();
         }
         while let Some(entry) = self.by_end.first_entry()
-            && *entry.key() < base
+            && entry.key().end < base
         {
-            entry.remove();
+            let (reach, count) = entry.remove_entry();
+            self.forget(reach.start, count);
         }
     }
 
@@ -90,18 +117,16 @@ impl Repairs {
 
     /// The repair that is worth a turn now, while so many frames wait.
     pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64, risk: Risk) -> Option<Wanted> {
-        let (missing, repairs) = (sender.missing(), self.by_serial.len());
+        let (missing, repairs) = (sender.missing(), self.useful);
         if waiting > MANY {
-            return sender.first_flagged().filter(|_| missing.len() > repairs).map(Wanted::Again);
+            let flagged = sender.first_flagged()?;
+            let is_lacking = missing.len() as u64 > repairs || self.first_short(missing, 0.0, 0.0).is_some();
+            return is_lacking.then_some(Wanted::Again(flagged));
         }
         let loss = self.loss(sender, serial);
-        if !missing.is_empty() {
-            let mut tally = Tally { lacking: 0.0, count: 0.0, loss };
-            tally.expect(repairs as u64);
-            let surplus = tally.surplus(if waiting <= FEW { 1.0 } else { 0.0 });
-            if let Some(end) = missing.iter().nth(surplus) {
-                return Some(Wanted::Lost(*end));
-            }
+        let deviations = if waiting <= FEW { 1.0 } else { 0.0 };
+        if let Some(end) = self.first_short(missing, loss, deviations) {
+            return Some(Wanted::Lost(end));
         }
         let on_their_way = sender.outstanding() - missing.len() as u64;
         if waiting > FEW || on_their_way == 0 || loss == 0.0 {
@@ -112,18 +137,30 @@ impl Repairs {
         } else {
             let lacking = missing.len() as u64 + on_their_way;
             let mut tally = Tally { lacking: lacking as f64, count: 0.0, loss };
-            tally.expect(on_their_way + repairs as u64);
+            tally.expect(on_their_way + repairs);
             tally.lacking >= 1.0
         };
         is_thin.then_some(Wanted::Newest)
     }
 
+    /// The first of the missing frames with more missing up to it than the repairs that reach it, or one before it, will make good.
+    fn first_short(&self, missing: &BTreeSet<u64>, loss: f64, deviations: f64) -> Option<u64> {
+        let mut starts = self.by_start.iter().peekable();
+        let (mut tally, mut surplus) = (Tally { lacking: 0.0, count: 0.0, loss }, 0);
+        missing.iter().enumerate().find_map(|(before, frame)| {
+            while let Some((_, count)) = starts.next_if(|(start, _)| *start <= frame) {
+                tally.expect((*count).into());
+                surplus = tally.surplus(deviations);
+            }
+            (before >= surplus).then_some(*frame)
+        })
+    }
+
     /// Whether among the newest frames, of so many that are on their way, more may be lost than repairs behind them make good.
     fn is_thin(&self, newest: u64, on_their_way: u64, loss: f64, risk: Risk) -> bool {
         let mut repairs = 0;
-        for (end, count) in
-            self.by_end.iter().rev().map(|(end, count)| (*end, *count)).chain([(0, 0)]).take(MOST)
-        {
+        let ends = self.by_end.iter().rev().map(|(reach, count)| (reach.end, *count));
+        for (end, count) in ends.chain([(0, 0)]).take(MOST) {
             let frames = newest.saturating_sub(end).min(on_their_way);
             if is_risky(frames, repairs, loss, risk) {
                 return true;
@@ -212,11 +249,11 @@ pub(super) const ONCE: Risk = Risk { share: 0.01, deviations: 2.3 };
 /// Losses, on average, from which on the normal distribution is near enough.
 const MANY_LOSSES: f64 = 16.0;
 
-/// Sendings. Ours: where one in a thousand is lost, the next loss is about to come.
-const WARINESS: u64 = 1024;
+/// Sendings. Ours: where one in a thousand is lost, 49 of 50 losses come within so many of the last.
+const WARINESS: u64 = 4096;
 
-/// In 256ths: the least that a report can say.
-const LEAST_LOSS: f64 = 1.0;
+/// In 256ths. Ours: a report that says 0 may mean anything up to one.
+const LEAST_LOSS: f64 = 0.5;
 
 /// Frames that wait: with more, no repair goes out but for what is known to be lost.
 pub(super) const MANY: u64 = 8;
@@ -257,9 +294,35 @@ mod tests {
     fn repairs_that_nobody_hears_of_take_bounded_memory() {
         let mut repairs = Repairs::default();
         for serial in 0..MOST_REPAIRS as u64 + 1000 {
-            repairs.on_sent(serial, serial / 3);
+            repairs.on_sent(serial, Reach { end: serial / 3, start: serial / 6 });
         }
         assert_eq!(repairs.by_serial.len(), MOST_REPAIRS);
-        assert_eq!(repairs.by_end.values().map(|count| *count as usize).sum::<usize>(), MOST_REPAIRS);
+        let of = |counts: &mut dyn Iterator<Item = &u32>| counts.map(|count| *count as usize).sum::<usize>();
+        assert_eq!(of(&mut repairs.by_end.values()), MOST_REPAIRS);
+        assert_eq!(of(&mut repairs.by_start.values()), MOST_REPAIRS);
+        assert_eq!(repairs.useful, MOST_REPAIRS as u64);
+        repairs.on_heard(u64::MAX, 0);
+        assert!(repairs.by_end.is_empty() && repairs.by_start.is_empty() && repairs.useful == 0);
+    }
+
+    /// On a long link sums of the newest frames do not reach what is found to be lost a round trip later.
+    #[test]
+    fn a_repair_counts_for_what_is_in_it() {
+        let mut repairs = Repairs::default();
+        for serial in 0..40 {
+            repairs.on_sent(serial, Reach { end: 1000 + serial, start: 744 + serial });
+        }
+        let short = |repairs: &Repairs, missing: &[u64]| {
+            repairs.first_short(&missing.iter().copied().collect(), 0.1, 0.0)
+        };
+        assert_eq!(short(&repairs, &[500]), Some(500));
+        assert_eq!(short(&repairs, &[500, 990]), Some(500));
+        assert_eq!(short(&repairs, &[800, 990]), None);
+        repairs.on_sent(40, Reach { end: 500, start: 500 });
+        repairs.on_sent(41, Reach { end: 500, start: 500 });
+        assert_eq!(short(&repairs, &[500, 990]), None);
+        // What ends before the first frame that is missing has done all that it can.
+        repairs.on_heard(0, 600);
+        assert_eq!((repairs.useful, short(&repairs, &[700])), (39, Some(700)));
     }
 }

@@ -195,8 +195,8 @@ impl Connection {
 
     fn on_handshake_timer(&mut self, now: Instant) {
         let sender = &mut self.sender;
-        // One that nobody has taken yet was given all the time that there is.
-        let never_left = self.syn_due && sender.retries == 0;
+        // One that nobody has taken yet was given all the time that there is. An answer that is due may be one that is asked for again.
+        let never_left = self.state == State::SynSent && self.syn_due && sender.retries == 0;
         if never_left
             || u32::from(sender.retries) >= self.config.limits.syn_retries
             || self.is_progress_overdue(now)
