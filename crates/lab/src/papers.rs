@@ -1,5 +1,5 @@
 //! The papers that are reproduced: each is a study under `scenarios/`, and has here only the probes that the instrument
-//! does not have.
+//! does not have. `frontier` puts what comes of all five side by side.
 
 mod casoni;
 mod faulkner;
@@ -78,6 +78,14 @@ pub const ALL: &[Paper] = &[
         folder: "scenarios/lt-tcp",
         files: files!("lt-tcp": "experiments.toml", "claims.toml", "base.toml", "beyond.toml", "tables.csv"),
         probes: lt_tcp::PROBES,
+    },
+    // No paper's: all of them together.
+    Paper {
+        name: "frontier",
+        folder: "scenarios/frontier",
+        files: files!("frontier": "experiments.toml", "limits.toml", "claims.toml", "bulk.toml", "stream.toml",
+                  "../faulkner/baseline.toml", "../faulkner/saturated.toml", "../lt-tcp/base.toml"),
+        probes: &[],
     },
 ];
 

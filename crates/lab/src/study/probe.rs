@@ -2,8 +2,10 @@
 
 mod channel;
 mod exchanges;
+mod genie;
 mod links;
 mod running;
+pub mod sharing;
 mod sources;
 mod throughput;
 
@@ -148,10 +150,13 @@ pub(super) const INSTRUMENT: &[&Probe] = &[
     &running::RUNNING_MEAN,
     &channel::BLOCKAGES,
     &channel::FRAME_LOSS,
+    &sharing::SHARING,
     &sources::LATENCY,
+    &genie::GENIE,
     &exchanges::TRANSACTIONS,
     &links::COUNTERS,
     &links::AIR,
+    &links::COST,
     &links::BLOCKED,
     &links::QUEUES,
 ];

@@ -3,6 +3,7 @@
 use base::{Duration, Instant};
 
 use crate::run::Received;
+use crate::study::probe::sharing::jain;
 use crate::study::probe::{Method, Probe};
 
 /// Of all bulk transfers, over the whole run: `T` is the mean goodput of one in kbit/s, `F` the least over the greatest
@@ -64,18 +65,12 @@ struct Shares {
 impl Shares {
     fn of(rates: &[f64]) -> Self {
         let sum: f64 = rates.iter().sum();
-        let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = rates.iter().copied().fold(0.0, f64::max);
         let count = rates.len() as f64;
         // Flows that all carry nothing share equally.
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
-        Self {
-            mean: sum / count,
-            fairness: ratio(least, greatest),
-            jain: ratio(sum * sum, count * squares),
-            least,
-        }
+        Self { mean: sum / count, fairness: ratio(least, greatest), jain: jain(rates).unwrap_or(1.0), least }
     }
 }
 

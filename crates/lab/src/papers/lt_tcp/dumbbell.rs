@@ -10,6 +10,7 @@ use crate::engine::Port;
 use crate::network::Network;
 use crate::node::Element;
 use crate::statistics::spearman;
+use crate::study::probe::sharing::jain;
 use crate::study::probe::{Method, Probe, Trial};
 
 /// In Mbit/s of 2^20 bit/s, as the paper has them: `G` what the receivers got, `TH` what the senders put into the network, of
@@ -67,9 +68,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     measured.note("again_share", totals.timeouts_again.and_then(|again| share(again, totals.timeouts)));
     measured.note("episode_share", share(totals.timeouts, totals.timeouts + totals.recoveries));
     measured.note("per_segment", share(totals.timeouts, totals.segments));
-    let squares: f64 = totals.received.iter().map(|bytes| bytes * bytes).sum();
-    let sum: f64 = totals.received.iter().sum();
-    measured.note("jain", share(sum * sum, flows * squares));
+    measured.note("jain", jain(&totals.received));
     note_flows(&samples, measured);
     let looks = f64::from(samples.looks);
     measured.note("queue", samples.queue / looks);

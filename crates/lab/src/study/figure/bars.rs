@@ -1,7 +1,9 @@
 //! Bars, boxes and heat maps: one mark for each value of an axis.
 
+use std::sync::Arc;
+
 use kuva::plot::legend::LegendPosition;
-use kuva::plot::{BarPlot, BoxPlot, Heatmap};
+use kuva::plot::{BarPlot, BoxPlot, ColorMap, Heatmap};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
@@ -73,23 +75,37 @@ pub(super) fn boxes(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
 
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
 pub(super) fn heat(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let curves = drawing.curves();
-    let mut rows = Vec::new();
-    for curve in &curves {
+    let (mut rows, mut names) = (Vec::new(), Vec::new());
+    for curve in drawing.curves() {
         let mut row = Vec::new();
         for place in drawing.places() {
-            let scope = drawing.scope(curve, Some(place))?;
-            row.push(told(&drawing.value(&drawing.form.y, &scope)?).map_or(f64::NAN, |(value, _)| value));
+            let scope = drawing.scope(&curve, Some(place))?;
+            let value = match drawing.is_drawn(&scope)? {
+                true => told(&drawing.value(&drawing.form.y, &scope)?),
+                false => None,
+            };
+            row.push(value.map_or(f64::NAN, |(value, _)| value));
         }
-        rows.push(row);
+        if row.iter().any(|value| !value.is_nan()) {
+            rows.push(row);
+            names.push(curve.name);
+        }
     }
-    if rows.iter().flatten().all(|value| value.is_nan()) {
+    if rows.is_empty() {
         return Ok(None);
     }
-    let names = curves.iter().map(|curve| curve.name.clone()).collect();
-    let labels = drawing.places().into_iter().map(|place| label(drawing, place)).collect();
-    let plot = Heatmap::new().with_data(rows).with_labels(names, labels).with_values();
-    Ok(Some(finish(drawing, vec![Plot::Heatmap(plot)])))
+    let labels: Vec<String> =
+        drawing.places().into_iter().map(|place| label(drawing, place)).collect();
+    let plot = Heatmap::new().with_data(rows).with_values().with_color_map(ColorMap::Custom(Arc::new(shade)));
+    let plots = vec![Plot::Heatmap(plot)];
+    let layout = layout(drawing, &plots).with_x_categories(labels).with_y_categories(names);
+    Ok(Some(draw(plots, layout.with_x_tick_rotate(-40.0))))
+}
+
+/// The colour of a share of the greatest value: from sand to green, so light that the value in it can be read.
+fn shade(share: f64) -> String {
+    let mix = |from: f64, to: f64| (from + (to - from) * share.clamp(0.0, 1.0)).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(250.0, 87.0), mix(228.0, 187.0), mix(204.0, 138.0))
 }
 
 fn label(drawing: &Drawing<'_>, place: usize) -> String {
@@ -100,10 +116,14 @@ fn label(drawing: &Drawing<'_>, place: usize) -> String {
 }
 
 fn finish(drawing: &Drawing<'_>, plots: Vec<Plot>) -> String {
-    let layout = Layout::auto_from_plots(&plots)
+    let layout = layout(drawing, &plots);
+    draw(plots, layout)
+}
+
+fn layout(drawing: &Drawing<'_>, plots: &[Plot]) -> Layout {
+    let layout = Layout::auto_from_plots(plots)
         .with_x_label(drawing.form.x_axis.label.clone())
         .with_y_label(drawing.form.y_axis.label.clone())
         .with_legend_position(LegendPosition::OutsideRightTop);
-    let layout = if drawing.form.y_axis.log { layout.with_log_y() } else { layout };
-    draw(plots, layout)
+    if drawing.form.y_axis.log { layout.with_log_y() } else { layout }
 }

@@ -52,6 +52,25 @@ pub(super) const AIR: Probe = Probe {
     },
 };
 
+/// `air_per_bit`: bits that links with a protocol put on their lines, both ways, for each bit that applications received.
+pub(super) const COST: Probe = Probe {
+    name: "cost",
+    version: 1,
+    quantities: &["air_per_bit"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |_, run, measured| {
+            let counted = run.links.values().flatten();
+            let bits: u64 =
+                counted.filter(|(name, _)| name.starts_with("bits-")).map(|(_, bits)| *bits).sum();
+            let received = run.bytes as f64 * 8.0;
+            measured.note("air_per_bit", (received > 0.0).then(|| bits as f64 / received));
+            Ok(())
+        },
+    },
+};
+
 /// `blocked(direction)`: the share of the run's time in which a direction, such as `'satellite/down'`, is blocked.
 pub(super) const BLOCKED: Probe = Probe {
     name: "blocked",
