@@ -463,7 +463,7 @@ impl Seeker {
         self.target().as_secs_f64() / self.settling().as_secs_f64()
     }
 
-    /// What was allowed to leave since `since`, in bits per second.
+    /// What was allowed to leave since `since`, in bits per second: before the first rate that is remembered, as much as by that.
     fn allowed(&self, since: Instant, span: Duration) -> f64 {
         let until = since + span;
         let mut bits = 0.0;
@@ -475,7 +475,9 @@ impl Seeker {
                 end = from;
             }
         }
-        bits / until.saturating_since(end).as_secs_f64().max(1e-9)
+        let first = self.paced.front().map_or(self.rate, |(_, rate)| *rate);
+        bits += first * end.saturating_since(since).as_secs_f64();
+        bits / span.as_secs_f64().max(1e-9)
     }
 
     /// Takes in what left and arrived between two stamps, and acts on it once it is enough.

@@ -195,6 +195,22 @@ fn a_configured_rate_that_the_path_carries_is_kept() {
     }
 }
 
+/// What is lost while next to nothing is sent says nothing about the rate.
+#[test]
+fn a_configured_rate_outlasts_losses_of_a_few_datagrams() {
+    for losses in [0.3, 0.6, 0.9] {
+        let path = Path {
+            losses: vec![(0.0, losses), (3.0, 0.0)],
+            wanted: vec![(0.0, 0.1), (6.0, f64::INFINITY)],
+            ..Path::new(50.0, 600)
+        };
+        for outcome in run(known(50), &path, 20) {
+            assert_at_least(outcome.passed(6.0, 20.0), 48.0, &format!("loss {losses}"));
+            assert!(outcome.findings.is_empty(), "{losses}: {:?}", outcome.findings);
+        }
+    }
+}
+
 #[test]
 fn a_configured_rate_that_is_wrong_is_told() {
     for outcome in run(known(100), &Path::new(50.0, 600), 30) {
