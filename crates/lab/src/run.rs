@@ -444,6 +444,7 @@ pub fn run_all(
             let watch = Watch {
                 flows: *k == 0,
                 latencies: *k == 0,
+                progress: *k == 0,
                 capacity: *k == 0,
                 capture,
                 log,

@@ -15,7 +15,6 @@ use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
 use super::{Figure, SchemeRuns, by_scheme, capacity};
-use crate::observe::Flow;
 use crate::run::Run;
 use crate::scenario::{Scenario, Suite};
 
@@ -118,14 +117,13 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>], same_channels: bool) -> String {
     draw(plots, layout)
 }
 
-/// Acknowledged bytes against time, a line a scheme.
+/// Received bytes against time, a line a scheme. Not what senders were told: a proxy acknowledges before anything has arrived.
 fn progress(schemes: &[SchemeRuns<'_>], scenario: Option<&Scenario>) -> Option<String> {
     let mut plots = Vec::new();
     let mut end = 0.0_f64;
     for (index, run) in first_runs(schemes) {
         let mut points = vec![(0.0, 0.0)];
-        points
-            .extend(acked(&run.flows).into_iter().map(|(at, bytes)| (at.as_secs_f64(), bytes as f64 / 1e3)));
+        points.extend(received(run).into_iter().map(|(at, bytes)| (at.as_secs_f64(), bytes as f64 / 1e3)));
         end = end.max(points.last().map_or(0.0, |(at, _)| *at));
         let line = LinePlot::new().with_data(thin(points)).with_step().with_stroke_width(2.0);
         plots.push(Plot::Line(line.with_color(colour(index)).with_legend(run.scheme.as_str())));
@@ -144,7 +142,7 @@ fn goodput_over_time(schemes: &[SchemeRuns<'_>], scenario: Option<&Scenario>) ->
     for (index, run) in first_runs(schemes) {
         let mut bins = vec![0.0; 61];
         let mut before = 0;
-        for (at, bytes) in acked(&run.flows) {
+        for (at, bytes) in received(run) {
             let place = ((at.as_secs_f64() / bin) as usize).min(60);
             bins[place] += (bytes - before) as f64 * 8.0 / bin / 1e3;
             before = bytes;
@@ -212,14 +210,14 @@ fn dots(points: Vec<(f64, f64)>, colour: &str) -> ScatterPlot {
     ScatterPlot::new().with_data(points).with_size(1.8).with_color(colour)
 }
 
-/// Bytes acknowledged over all flows of a run, against time.
-fn acked(flows: &[Flow]) -> Vec<(Instant, u64)> {
+/// Bytes that all applications of a run had received, against time.
+fn received(run: &Run) -> Vec<(Instant, u64)> {
     let mut steps: Vec<(Instant, u64)> = Vec::new();
-    for flow in flows {
+    for application in &run.progress {
         let mut before = 0;
-        for &(at, offset) in &flow.acks {
-            steps.push((at, offset - before));
-            before = offset;
+        for &(at, bytes) in &application.points {
+            steps.push((at, bytes - before));
+            before = bytes;
         }
     }
     steps.sort_by_key(|(at, _)| *at);

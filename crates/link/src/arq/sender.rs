@@ -271,7 +271,7 @@ impl Sender {
         while let Some(&(serial, sequence)) = self.by_age.front() {
             let is_current = sequence >= self.base && {
                 let frame = self.frame(sequence);
-                !frame.is_received && frame.serial == serial
+                !frame.is_received && frame.serial == serial && !self.flagged.contains(&sequence)
             };
             if is_current {
                 return Some((serial, sequence));
@@ -446,14 +446,28 @@ impl Sender {
     }
 
     /// Flags frames that are missing from a stretch although a later sending was heard. Those that a report says nothing about
-    /// wait for one that does.
+    /// wait for one that does; they hold up nobody whom it does tell of.
     fn flag(&mut self, heard: u64, (start, end): (u64, u64), is_open: bool) {
         while let Some((serial, sequence)) = self.oldest() {
-            let is_told = start <= sequence && (sequence < end || is_open);
-            if serial + self.reordering > heard || !is_told {
+            if serial + self.reordering > heard {
                 return;
             }
+            let is_told = start <= sequence && (sequence < end || is_open);
+            if !is_told {
+                return self.flag_all(heard, start, end);
+            }
             self.take_for_lost(sequence);
+        }
+    }
+
+    /// The same for the frames of the stretch alone, whatever was sent before them.
+    fn flag_all(&mut self, heard: u64, start: u64, end: u64) {
+        for sequence in start.max(self.base)..end {
+            let frame = self.frame(sequence);
+            let is_lost = !frame.is_received && frame.serial.saturating_add(self.reordering) <= heard;
+            if is_lost && !self.flagged.contains(&sequence) {
+                self.take_for_lost(sequence);
+            }
         }
     }
 
@@ -464,9 +478,8 @@ impl Sender {
         }
     }
 
-    /// The oldest sending is lost: its frame will be sent again, or is given up.
+    /// The latest sending of a frame is lost: it will be sent again, or is given up.
     fn take_for_lost(&mut self, sequence: u64) {
-        self.by_age.pop_front();
         self.flags += 1;
         if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
             self.give_up(sequence);

@@ -94,8 +94,7 @@ pub(super) fn heat(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
     if rows.is_empty() {
         return Ok(None);
     }
-    let labels: Vec<String> =
-        drawing.places().into_iter().map(|place| label(drawing, place)).collect();
+    let labels: Vec<String> = drawing.places().into_iter().map(|place| label(drawing, place)).collect();
     let plot = Heatmap::new().with_data(rows).with_values().with_color_map(ColorMap::Custom(Arc::new(shade)));
     let plots = vec![Plot::Heatmap(plot)];
     let layout = layout(drawing, &plots).with_x_categories(labels).with_y_categories(names);
