@@ -55,8 +55,11 @@ fn errors(rng: &mut Rng) -> String {
         }
         _ => {
             let (quiet, burst) = (between(rng, 20, 3000), between(rng, 1, 600));
+            // Open for half of the time at least.
+            let least = burst.div_ceil(2);
             format!(
-                "{{ bursts = {{ interval = [\"1 ms\", \"{quiet} ms\"], length = [\"1 us\", \"{burst} ms\"] }} }}"
+                "{{ bursts = {{ interval = [\"{least} ms\", \"{} ms\"], length = [\"1 us\", \"{burst} ms\"] }} }}",
+                least + quiet
             )
         }
     }
