@@ -28,9 +28,9 @@ site.toml:
   listen = \"192.0.2.1:51900\"
   peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
   # or: [carrier.serial] with device = \"/dev/ttyUSB0\" and baud = 115200
-  [link]
+  [link]                        # the whole table is optional
   protocol = \"coded\"            # or \"cotmll\", \"slacp\" or \"plain\"
-  rate = \"1 Mbit/s\"             # of the carrier, with all headers
+  rate = \"auto\"                 # or \"1 Mbit/s\", of the carrier, with all headers
   [session]
   key-file = \"site.key\"")]
 pub(crate) struct Arguments {
