@@ -4,6 +4,7 @@
 //! its place: file, line, key, value and what is allowed.
 
 mod dialect;
+mod wording;
 
 use core::fmt;
 use core::ops::Range;
@@ -11,6 +12,7 @@ use core::ops::Range;
 use serde::de::DeserializeOwned;
 
 pub use dialect::{Dialect, Settings, read, read_or};
+pub use wording::plain;
 
 /// Why a file cannot be used. Its text is one line: `file:line: key = value: what is wrong and what is allowed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +65,18 @@ impl core::error::Error for ConfigError {}
 /// # Errors
 /// Broken TOML, an unknown or missing key, or a value out of its range.
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
-    toml::from_str(text).map_err(|error: toml::de::Error| match error.span() {
-        Some(span) => ConfigError::at(file, text, span, error.message()),
-        None => ConfigError::about(file, error.message()),
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let message = plain(error.message());
+        match error.span().filter(|span| !error.message().starts_with("missing") || is_table(text, span)) {
+            Some(span) => ConfigError::at(file, text, span, message),
+            None => ConfigError::about(file, message),
+        }
     })
+}
+
+/// Whether a table begins there: its first line is the place of a key that it lacks. The file as a whole has no such line.
+fn is_table(text: &str, span: &Range<usize>) -> bool {
+    text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
 }
 
 #[cfg(test)]
@@ -96,9 +106,10 @@ mod tests {
         );
         assert_eq!(
             complaint("rate = \"1 bit/s\"\ndelay = \"1 s\"\njitter = 3\n"),
-            "link.toml:3: jitter = 3: unknown field `jitter`, expected `rate` or `delay`"
+            "link.toml:3: jitter = 3: unknown key `jitter`, expected `rate` or `delay`"
         );
-        assert!(complaint("rate = \"1 bit/s\"").contains("missing field `delay`"));
+        // The file as a whole lacks a key: no line of it is to blame, and a comment least of all.
+        assert_eq!(complaint("# A link.\nrate = \"1 bit/s\""), "link.toml: missing key `delay`");
         assert!(complaint("rate = [").starts_with("link.toml:1"));
     }
 }

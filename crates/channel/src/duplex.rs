@@ -9,7 +9,7 @@ use core::fmt::Display;
 
 use base::config::ConfigError;
 use base::{Duration, Instant, Rate};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::line::{self, End, Line, RateChange};
 use crate::model::{ErrorModel, Streams};
@@ -28,10 +28,11 @@ use crate::model::{ErrorModel, Streams};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// Bits per second towards the terminal.
+    /// Bits per second towards the terminal; above 0.
+    #[serde(deserialize_with = "above_zero")]
     pub rate: Rate,
-    /// Bits per second from the terminal; the same unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Bits per second from the terminal, above 0; the same unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "none_or_above_zero")]
     pub up_rate: Option<Rate>,
     /// Other rates later on, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,6 +48,21 @@ pub struct Config {
     /// Whether one obstacle blocks both directions.
     #[serde(default = "correlated")]
     pub correlated: bool,
+}
+
+/// A line that carries nothing at all is a slip; for a time, `rate-changes` may set 0.
+fn above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+    let rate = Rate::deserialize(deserializer)?;
+    if rate.as_bps() == 0 {
+        return Err(de::Error::custom(
+            "a rate of zero; allowed are rates above it (rate-changes may set 0 for a time)",
+        ));
+    }
+    Ok(rate)
+}
+
+fn none_or_above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    above_zero(deserializer).map(Some)
 }
 
 /// From a time on the lines have other rates.

@@ -392,7 +392,7 @@ mod tests {
                 "1 is not a blocked fraction; allowed are 0 up to",
             ),
             ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be 1 us or longer"),
-            ("{ gilbert-elliott = { f = 0.1 } }", "missing field `d`"),
+            ("{ gilbert-elliott = { f = 0.1 } }", "missing key `d`"),
             (
                 "{ bursts = { interval = [\"3 s\", \"1 s\"], length = [\"1 s\", \"1 s\"] } }",
                 "[\"3 s\", \"1 s\"] are no limits; allowed are the shortest time first",
@@ -405,7 +405,7 @@ mod tests {
                 "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",
                 "unexpected keys in table: e, available keys: f, d, b, c",
             ),
-            ("\"perfect\"", "unknown variant `perfect`, expected one of `none`, `bit-errors`"),
+            ("\"perfect\"", "unknown value `perfect`, expected one of `none`, `bit-errors`"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with("s.toml:2: errors = "), "{error}");

@@ -58,7 +58,7 @@ enum Command {
 
 /// Runs the chosen subcommand.
 pub(crate) fn run(cli: &Cli) -> ExitCode {
-    match &cli.command {
+    let code = match &cli.command {
         Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),
@@ -70,5 +70,6 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Emulate(arguments) => emulate::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),
         Command::Traffic(arguments) => traffic::execute(arguments),
-    }
+    };
+    outcome::ended(code)
 }

@@ -365,10 +365,13 @@ fn up_takes_no_namespace_of_others() {
 fn wrong_arguments_and_configurations_end_with_code_2() {
     for (arguments, want) in [
         (&["testbed", "up", "--rate", "1 Mbps"][..], "rate = \"1 Mbps\""),
-        (&["testbed", "up", "--protocol", "plan"], "unknown variant `plan`, expected"),
+        (&["testbed", "up", "--protocol", "plan"], "unknown value `plan`, expected"),
         (&["testbed", "up", "--name", "A/b"], "allowed are 1 to 20 of a-z, 0-9 and -"),
-        (&["testbed", "up", "--rate", "0 bit/s"], "--rate: a rate of zero; allowed are rates above it"),
-        (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "--up-rate: a rate of zero"),
+        (
+            &["testbed", "up", "--rate", "0 bit/s"],
+            "rate = \"0 bit/s\": a rate of zero; allowed are rates above it",
+        ),
+        (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "up-rate = \"0 bit/s\": a rate of zero"),
         (&["testbed", "up", "--mtu", "1279"], "1280..=1500"),
         (&["testbed", "up", "--line-queue", "0"], "0 is not in 1.."),
         (&["testbed", "up", "--overhead", "-65"], "-65 is out of range; allowed are -64 to 256"),

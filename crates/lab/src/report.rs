@@ -75,20 +75,20 @@ impl<'a> Summary<'a> {
 /// # Errors
 /// The directory or a file in it cannot be written.
 pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(directory)?;
+    fs_err::create_dir_all(directory)?;
     let page = directory.join("report.html");
     let figures = figures::figures(suite, runs);
-    std::fs::write(&page, page::page(suite, runs, &figures, command))?;
+    fs_err::write(&page, page::page(suite, runs, &figures, command))?;
     for figure in &figures {
-        std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
+        fs_err::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
     }
     let summary = Summary::new(suite, runs, Some(page.clone()));
-    std::fs::write(directory.join("runs.json"), summary.to_json())?;
+    fs_err::write(directory.join("runs.json"), summary.to_json())?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {
         let text = toml::to_string(scenario).map_err(io::Error::other)?;
         let name = name.replace(char::is_control, " ");
         let heading = format!("# {name}: the scenario as it was run, every default spelled out.\n");
-        std::fs::write(directory.join(format!("scenario-{}.toml", number + 1)), heading + &text)?;
+        fs_err::write(directory.join(format!("scenario-{}.toml", number + 1)), heading + &text)?;
     }
     Ok(page)
 }

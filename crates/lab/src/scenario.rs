@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub(crate) use capacity::Networks;
-pub use overrides::Override;
+pub use overrides::{Ineffective, Override};
 pub use traffic::{Bulk, Dscp, Opener, RateSource, Traffic, Transactions, Transport};
 
 /// Ports that a host waits at, at most: from [`FIRST_PORT`] upwards, as many as there are.
@@ -248,6 +248,8 @@ pub struct Suite {
     pub scenario: Scenario,
     /// Each scheme's name and the whole scenario that it stands for.
     pub schemes: Vec<(String, Scenario)>,
+    /// Overrides that change nothing in some schemes, because these set the same key themselves.
+    pub ineffective: Vec<Ineffective>,
 }
 
 impl Suite {
@@ -275,26 +277,34 @@ impl Suite {
         let written: Scenario = config::parse(file, text)?;
         let table: toml::Table = config::parse(file, text)?;
         check_schemes(file, text, &written.scheme)?;
-        let mut scenario = resolve(file, text, directory, &written.name, table.clone())?;
-        let mut table = table;
+        let resolve = |table| resolve(file, text, directory, table);
+        let mut scenario = resolve(table.clone())?;
+        let mut laid = table.clone();
         if !overrides.is_empty() {
-            let said: String = overrides.iter().map(|change| format!(" --set '{change}'")).collect();
-            overrides.iter().for_each(|change| overrides::lay_over(&mut table, &change.set));
-            scenario = resolve(file, text, directory, &written.name, table.clone())
-                .map_err(|error| ConfigError::about(file, format!("with{said}: {}", error.message)))?;
+            laid = overrides::with(&table, overrides);
+            scenario = resolve(laid.clone()).map_err(|error| {
+                let works = |some: &[Override]| resolve(overrides::with(&table, some)).is_ok();
+                let message = overrides::explain(&table, overrides, works, error.message);
+                ConfigError::about(file, message)
+            })?;
         }
-        let schemes = match &written.scheme[..] {
-            [] => vec![(written.name.clone(), scenario.clone())],
-            schemes => schemes
-                .iter()
-                .map(|scheme| {
-                    let mut table = table.clone();
-                    overrides::lay_over(&mut table, &scheme.set);
-                    Ok((scheme.name.clone(), resolve(file, text, directory, &scheme.name, table)?))
-                })
-                .collect::<Result<_, ConfigError>>()?,
+        check_schemes(file, text, &scenario.scheme)?;
+        let of_scheme = |scheme: &Scheme| {
+            let mut whole = laid.clone();
+            overrides::lay_over(&mut whole, &scheme.set);
+            let scenario = resolve(whole).map_err(|error| {
+                let message = overrides::unknown_name(&laid, &scheme.set);
+                let message = message.unwrap_or_else(|| without_shared_keys(&error.message));
+                place(file, text, &scheme.name, format!("scheme \"{}\": {message}", scheme.name))
+            })?;
+            Ok((scheme.name.clone(), scenario))
         };
-        Ok(Self { scenario, schemes })
+        let schemes = match &scenario.scheme[..] {
+            [] => vec![(written.name, scenario.clone())],
+            schemes => schemes.iter().map(of_scheme).collect::<Result<_, ConfigError>>()?,
+        };
+        let ineffective = overrides::ineffective(&table, overrides, &scenario.scheme);
+        Ok(Self { scenario, schemes, ineffective })
     }
 
     /// Whether every scheme meets the same channels, so that runs of one seed can be compared one by one.
@@ -348,8 +358,15 @@ impl Base {
     ) -> Result<Scenario, ConfigError> {
         let mut table = self.table.clone();
         table.remove("scheme");
-        sets.into_iter().for_each(|set| overrides::lay_over(&mut table, set));
-        let scenario = resolve(&self.file, &self.text, &self.directory, name, table)?;
+        let mut unknown = None;
+        for set in sets {
+            unknown = unknown.or_else(|| overrides::unknown_name(&table, set));
+            overrides::lay_over(&mut table, set);
+        }
+        let scenario = resolve(&self.file, &self.text, &self.directory, table).map_err(|error| {
+            let message = unknown.unwrap_or(error.message);
+            place(&self.file, &self.text, name, format!("\"{name}\": {message}"))
+        })?;
         Ok(Scenario { name: name.to_owned(), ..scenario })
     }
 }
@@ -361,29 +378,28 @@ fn check_schemes(file: &str, text: &str, schemes: &[Scheme]) -> Result<(), Confi
         if schemes[..number].iter().any(|other| other.name == scheme.name) {
             return complain(format!("two schemes are called \"{}\"; their names must differ", scheme.name));
         }
-        if let Some(key) = ["name", "description", "seed", "seeds", "scheme"]
-            .iter()
-            .find(|key| scheme.set.contains_key(**key))
-        {
+        if let Some(key) = SHARED.iter().find(|key| scheme.set.contains_key(**key)) {
             return complain(format!("scheme \"{}\" sets \"{key}\", which all schemes share", scheme.name));
         }
     }
     Ok(())
 }
 
-/// The scenario that `table` says, checked, for the scheme called `name`.
-fn resolve(
-    file: &str,
-    text: &str,
-    directory: &Path,
-    name: &str,
-    table: toml::Table,
-) -> Result<Scenario, ConfigError> {
+/// Keys that a scheme may not set.
+const SHARED: [&str; 5] = ["name", "description", "seed", "seeds", "scheme"];
+
+/// A complaint that suggests keys, without those that a scheme may not set.
+fn without_shared_keys(message: &str) -> String {
+    SHARED.iter().fold(message.to_owned(), |message, key| {
+        message.replace(&format!("`{key}`, "), "").replace(&format!(", `{key}`"), "")
+    })
+}
+
+/// The scenario that `table` says, checked.
+fn resolve(file: &str, text: &str, directory: &Path, table: toml::Table) -> Result<Scenario, ConfigError> {
     let scenario: Result<Scenario, _> = table.try_into();
-    let mut scenario = scenario.map_err(|error| {
-        let message = error.to_string().trim_end().replace('\n', " ");
-        place(file, text, name, format!("as \"{name}\" resolves: {message}"))
-    })?;
+    let mut scenario =
+        scenario.map_err(|error| ConfigError::about(file, config::plain(&error.to_string())))?;
     scenario.load_files(file, text, directory)?;
     scenario.check().map_err(|nonsense| place(file, text, &nonsense.value, nonsense.message))?;
     Ok(scenario)

@@ -131,7 +131,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         ("tcp.mss=15000", r#"link "a" has a mac-buffer of 14400 B; allowed are 15168 B"#),
         ("dama.beam.capacity=0 bit/s", r#"network "beam" has no capacity; allowed are 1 bit/s and more"#),
-        ("link.a.channel.up-rate=0 bit/s", r#"link "a" has dama and a rate from the terminal of zero"#),
+        ("link.a.channel.up-rate=0 bit/s", "a rate of zero"),
         ("link.a.dama.rbdc-timeout=16", "a time-out of 16 superframes; allowed are 0 (without end) to 15"),
         (
             "link.a.encapsulation.up=rle",

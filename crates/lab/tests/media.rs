@@ -211,7 +211,7 @@ fn changes_that_make_no_sense_are_refused() {
             "changes its rate at 2 s; allowed are times after 0 s, each after the one before",
         ),
         ("errors.bit-errors.ber=1e-6", "has rate-changes and bit errors; allowed are erasure, and blockages"),
-        ("rate-changes=[{rate=\"1 bit/s\"}]", "missing field `at`"),
+        ("rate-changes=[{rate=\"1 bit/s\"}]", "missing key `at`"),
         (
             "errors.erasure={probability=0.1,changes=[{at=\"3 s\",probability=0.2},{at=\"2 s\",probability=0}]}",
             "changes its erasures at 2 s; allowed are times after the one before",

@@ -230,7 +230,7 @@ fn mistakes_are_found_at_load() {
         ("table.csv printed", "table.csv prnted", "no column \"prnted\"; there are p, scheme, printed"),
         ("default = \"large\"", "default = \"huge\"", "axis \"window\" has no value 'huge'"),
         ("receive-buffer = \"4 KiB\"", "receive-bufer = \"4 KiB\"", "receive-bufer"),
-        ("seeds = 4", "sedes = 4", "unknown field `sedes`"),
+        ("seeds = 4", "sedes = 4", "unknown key `sedes`"),
         ("name = \"loss\"", "name = \"the loss\"", "write letters, digits and _"),
     ] {
         assert!(HEAD.contains(from), "{from}");

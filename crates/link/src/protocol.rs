@@ -372,10 +372,10 @@ mod tests {
     #[test]
     fn a_wrong_value_names_its_line_and_what_is_allowed() {
         for (text, complaint) in [
-            ("\"plan\"", "unknown variant `plan`, expected"),
-            ("{ plan = {} }", "unknown variant `plan`, expected"),
+            ("\"plan\"", "unknown value `plan`, expected"),
+            ("{ plan = {} }", "unknown value `plan`, expected"),
             ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
-            ("{ plain = { bufer = 1 } }", "unknown field `bufer`, expected `buffer`"),
+            ("{ plain = { bufer = 1 } }", "unknown key `bufer`, expected `buffer`"),
             ("{ cotmll = { persistence = \"0 s\" } }", "0 s is out of range; allowed is anything longer"),
             ("{ cotmll = { persistence = 2 } }", "invalid type: integer `2`, expected a string"),
             ("{ cotmll = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
@@ -396,7 +396,7 @@ mod tests {
             ),
             ("{ slacp = { max-retransmissions = 101 } }", "101 is out of range; allowed are 0 to 100"),
             ("{ coded = { window = 0 } }", "0 is out of range; allowed are 1 to 131072"),
-            ("{ coded = { windw = 1 } }", "unknown field `windw`, expected"),
+            ("{ coded = { windw = 1 } }", "unknown key `windw`, expected"),
             ("{ slacp = { fec-ratio = 10.5 } }", "10.5 is out of range; allowed are 0 to 10"),
             ("{ harq = { fragments = 65 } }", "65 is out of range; allowed are 1 to 64"),
             ("{ harq = { data = 0 } }", "0 is out of range; allowed are 1 to 64"),
@@ -404,7 +404,7 @@ mod tests {
             ("{ harq = { sendings = 0 } }", "0 is out of range; allowed are 1 to 16"),
             ("{ harq = { sendings = 17 } }", "17 is out of range; allowed are 1 to 16"),
             ("{ harq = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
-            ("{ harq = { sending = 3 } }", "unknown field `sending`, expected"),
+            ("{ harq = { sending = 3 } }", "unknown key `sending`, expected"),
             ("{ harq = { ordered = \"flow\" } }", "expected a boolean"),
             (
                 "{ harq = { sendings = 7, combine = true } }",

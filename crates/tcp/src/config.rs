@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(config::parse::<TcpConfig>("t", text).unwrap_err().to_string(), complaint);
         }
         let unknown = config::parse::<TcpConfig>("t", "cwnd = 3").unwrap_err().to_string();
-        assert!(unknown.contains("unknown field `cwnd`"), "{unknown}");
+        assert!(unknown.contains("unknown key `cwnd`"), "{unknown}");
     }
 
     /// What was one flat table is told from a typing error; what is written instead exists.

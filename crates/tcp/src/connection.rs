@@ -258,10 +258,10 @@ impl Connection {
         self.sender.controller.window()
     }
 
-    /// Slow start threshold in bytes, if the controller has one.
+    /// Slow start threshold in bytes; `None` before the first reduction, and for a controller without one.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
-        self.sender.controller.ssthresh()
+        self.sender.controller.ssthresh().filter(|threshold| *threshold != u64::MAX)
     }
 
     /// Smoothed round-trip time, once there is a sample.

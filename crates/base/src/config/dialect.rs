@@ -255,15 +255,18 @@ mod tests {
                 "count = 3\npreset = \"fast\"",
                 "t:2: preset = \"fast\": no preset \"fast\"; allowed are \"quick\", \"slow\"",
             ),
-            ("preset = \"quick\"\ncount = -1", "t:2: count = -1: invalid value: integer `-1`, expected u32"),
+            (
+                "preset = \"quick\"\ncount = -1",
+                "t:2: count = -1: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+            ),
             (
                 "preset = \"quick\"\n\nwidth = 3",
-                "t:3: width = 3: unknown field `width`, expected one of `delay`, `count`, `tail`",
+                "t:3: width = 3: unknown key `width`, expected one of `delay`, `count`, `tail`",
             ),
             ("preset = 3", "t:1: preset = 3: invalid type: integer `3`, expected a string"),
             (
                 "preset = \"quick\"\n[tail]\nlength = -1",
-                "t:3: length = -1: invalid value: integer `-1`, expected u32",
+                "t:3: length = -1: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
             ),
             ("tail = 3", "t:1: tail = 3: invalid type: integer `3`, expected a table, or its `kind` alone"),
             (

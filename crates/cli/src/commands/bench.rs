@@ -12,6 +12,8 @@ use super::{
     bench_tcp,
 };
 
+use super::outcome::say;
+
 /// Measure the engine, the gateway or TCP on this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench engine --runs 9")]
@@ -88,7 +90,7 @@ fn bench_engine(arguments: &Engine) {
     let measured: Vec<_> =
         erasures.into_iter().filter_map(|erasure| measure(erasure, arguments.runs)).collect();
     if arguments.json {
-        println!("{:#}", json(&measured));
+        say!("{:#}", json(&measured));
     } else {
         print_table(&measured);
     }
@@ -107,10 +109,10 @@ fn measure(erasure: f64, runs: u32) -> Option<Measured> {
 }
 
 fn print_table(measured: &[Measured]) {
-    println!("ten SACK flows, 500-byte segments, 100 simulated seconds; one core\n");
-    println!("erasure  packets  events/packet  million packets/s: median (min - max)  trace");
+    say!("ten SACK flows, 500-byte segments, 100 simulated seconds; one core\n");
+    say!("erasure  packets  events/packet  million packets/s: median (min - max)  trace");
     for Measured { erasure, passed, rate } in measured {
-        println!(
+        say!(
             "{erasure:>5} %  {:>7}  {:>13.2}  {:>17.2} ({:.2} - {:.2})             {:016x}",
             passed.packets,
             passed.events as f64 / passed.packets as f64,
@@ -121,7 +123,7 @@ fn print_table(measured: &[Measured]) {
         );
     }
     if let Some(peak) = peak_memory_mb() {
-        println!("\npeak memory of this process: {peak:.1} MB");
+        say!("\npeak memory of this process: {peak:.1} MB");
     }
 }
 

@@ -13,7 +13,7 @@ use lab::statistics::Spread;
 use serde_json::{Value, json};
 
 use super::bench::percent;
-use super::outcome::failure;
+use super::outcome::{failure, say, show};
 use super::scheme::{GatewayRate, Scheme};
 
 /// Downloads by the kernel's CUBIC and BBR over gateways with each protocol, and over none, in real time. Needs root.
@@ -135,7 +135,7 @@ struct Cell {
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
     match measure(args) {
         Ok(cells) if args.json => {
-            println!(
+            say!(
                 "{:#}",
                 json!({ "seconds": args.seconds, "streams": args.streams, "cells": cells.iter().map(object).collect::<Vec<_>>() })
             );
@@ -212,24 +212,27 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
 }
 
 fn print(args: &Arguments, cells: &[Cell]) {
-    println!(
+    say!(
         "Mbit/s in the application, {} s from the first SYN, {} connections, median (least - most) of {} seeds, {} testbeds at a time\n",
-        args.seconds, args.streams, args.seeds, args.jobs
+        args.seconds,
+        args.streams,
+        args.seeds,
+        args.jobs
     );
     let floods = args.floods.iter().any(|flood| *flood > 0);
-    print!("{:>8} {:>7} {:>6} {:>6}", "Mbit/s", "RTT", "loss", "TCP");
+    show(format_args!("{:>8} {:>7} {:>6} {:>6}", "Mbit/s", "RTT", "loss", "TCP"));
     if floods {
-        print!(" {:>8}", "junk/s");
+        show(format_args!(" {:>8}", "junk/s"));
     }
-    args.schemes.iter().for_each(|scheme| print!("  {:>22}", scheme.name()));
-    println!();
+    args.schemes.iter().for_each(|scheme| show(format_args!("  {:>22}", scheme.name())));
+    say!();
     for row in cells.chunks(args.schemes.len()) {
         let Some(Cell { place, congestion, .. }) = row.first() else { return };
         let Place { rate, round_trip, loss, .. } = place;
-        print!("{rate:>8} {round_trip:>4} ms {loss:>4} % {:>6}", congestion.controller().name());
+        show(format_args!("{rate:>8} {round_trip:>4} ms {loss:>4} % {:>6}", congestion.controller().name()));
         if floods {
             let reached = row.iter().flat_map(|cell| &cell.floods).copied();
-            print!(" {:>8.0}", Spread::of(reached).map_or(0.0, |spread| spread.median));
+            show(format_args!(" {:>8.0}", Spread::of(reached).map_or(0.0, |spread| spread.median)));
         }
         for cell in row {
             let spread = Spread::of(cell.goodput.iter().copied());
@@ -237,9 +240,9 @@ fn print(args: &Arguments, cells: &[Cell]) {
                 1 => format!("{:.2}", spread.median),
                 _ => format!("{:.2} ({:.2} - {:.2})", spread.median, spread.min, spread.max),
             });
-            print!("  {text:>22}");
+            show(format_args!("  {text:>22}"));
         }
-        println!();
+        say!();
     }
 }
 

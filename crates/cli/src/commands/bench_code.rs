@@ -8,6 +8,8 @@ use lab::statistics::Spread;
 
 use super::bench::timed;
 
+use super::outcome::say;
+
 /// Reed-Solomon codes across frames of 1500 bytes: gigabytes of frames per second of one core
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench code --runs 9")]
@@ -57,16 +59,16 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             })
         };
         let blocks: Vec<_> = measured.iter().map(block).collect();
-        println!("{:#}", serde_json::json!({ "frame_bytes": FRAME, "blocks": blocks }));
+        say!("{:#}", serde_json::json!({ "frame_bytes": FRAME, "blocks": blocks }));
         return ExitCode::SUCCESS;
     }
-    println!(
+    say!(
         "Reed-Solomon across frames of {FRAME} bytes, one core; all repairs computed, as many sources recovered"
     );
-    println!("\n  block  operation  GB/s of sources, median (quartiles)");
+    say!("\n  block  operation  GB/s of sources, median (quartiles)");
     for Measured { block: (sources, repairs), operation, rate } in measured {
         let block = format!("{sources}:{repairs}");
-        println!("{block:>7}  {operation:>9}  {:.2} ({:.2} - {:.2})", rate.median, rate.p25, rate.p75);
+        say!("{block:>7}  {operation:>9}  {:.2} ({:.2} - {:.2})", rate.median, rate.p25, rate.p75);
     }
     ExitCode::SUCCESS
 }

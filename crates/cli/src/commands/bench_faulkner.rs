@@ -1,6 +1,6 @@
 //! `longhaul bench faulkner`: two figures of the thesis by the kernel's TCP in real time, beside the lab.
 
-use std::fs;
+use fs_err as fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use lab::statistics::Spread;
 use serde_json::{Value, json};
 
 use super::bench_tcp::configuration;
-use super::outcome::{failure, misconfigured};
+use super::outcome::{failure, misconfigured, say};
 
 /// Figures 4-4 and 4-15 of Faulkner 2004 by the kernel's TCP over two gateways, beside the lab's. Needs root.
 ///
@@ -107,7 +107,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         return failure(format_args!("{}: {error}", args.out.display()));
     }
     if args.json {
-        println!("{:#}", object(figure, &points, &lab, &kernel));
+        say!("{:#}", object(figure, &points, &lab, &kernel));
     } else {
         print(args, &points, &kernel);
     }
@@ -210,7 +210,7 @@ fn cells(figure: Figure, points: &[Point]) -> Vec<Cell> {
 
 fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
     let figure = args.figure;
-    println!(
+    say!(
         "figure {}: throughput / line rate over {} seeds of {} s each: mean (least - most); {}\n",
         figure.number(),
         args.seeds,
@@ -221,7 +221,7 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
         Figure::Blockage => "f",
         Figure::Window => "frames",
     };
-    println!(
+    say!(
         "scheme  {axis:>6}     d               kernel                  lab  kernel/lab: median (least - most)  bound"
     );
     for cell in cells(figure, points) {
@@ -230,7 +230,7 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
         let ratio = cell.ratio.map_or_else(String::new, |ratio| {
             format!("{:.2} ({:.2} - {:.2})", ratio.median, ratio.min, ratio.max)
         });
-        println!(
+        say!(
             "{:6}  {:>6}  {:>4}  {kernel:>19}  {lab:>19}  {ratio:>33}  {:.3}",
             cell.scheme.name(),
             cell.place,
@@ -242,17 +242,20 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
     if let (Some(mean), Some(worst)) =
         (of_runs(|run| run.mean_lateness_ms), of_runs(|run| run.greatest_lateness_ms))
     {
-        println!(
+        say!(
             "\nemulators late by {:.2} ms on average ({:.2} in the worst run), at worst by {:.1} ms in the median run and \
              {:.1} ms in the worst",
-            mean.mean, mean.max, worst.median, worst.max
+            mean.mean,
+            mean.max,
+            worst.median,
+            worst.max
         );
     }
     let busy = points.iter().zip(kernel).filter(|(point, _)| point.scheme == Scheme::TcpLl);
     if let Some(busy) = Spread::of(busy.flat_map(|(_, run)| run.line_use)) {
-        println!("COTMLL kept its lines busy {:.4} of the time (least {:.4})", busy.mean, busy.min);
+        say!("COTMLL kept its lines busy {:.4} of the time (least {:.4})", busy.mean, busy.min);
     }
-    println!("{}", args.out.join(format!("kernel-{}.svg", figure.number())).display());
+    say!("{}", args.out.join(format!("kernel-{}.svg", figure.number())).display());
 }
 
 fn object(figure: Figure, points: &[Point], lab: &[Outcome], kernel: &[Run]) -> Value {

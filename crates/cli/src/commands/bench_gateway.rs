@@ -7,7 +7,7 @@ use field::bench::{self, Options, Report, Scheme};
 use field::testbed::TestbedError;
 use gateway::signals::Signals;
 
-use super::outcome::failure;
+use super::outcome::{failure, say};
 
 /// One TCP stream through two encrypted gateways and no emulator, wireguard-go beside it where installed. Needs root.
 #[derive(Debug, clap::Args)]
@@ -57,14 +57,14 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     };
     let progress = |run: &bench::Run| {
         if !args.json {
-            println!("{:13} {:6.2} Gbit/s", run.scheme.name(), run.gbps);
+            say!("{:13} {:6.2} Gbit/s", run.scheme.name(), run.gbps);
         }
     };
     let result = Signals::new()
         .map_err(TestbedError::from)
         .and_then(|mut signals| bench::run(&options, &mut signals, progress));
     match result {
-        Ok(report) if args.json => println!("{}", serde_json::json!(report)),
+        Ok(report) if args.json => say!("{}", serde_json::json!(report)),
         Ok(report) => print(&report),
         Err(error) => return failure(error),
     }
@@ -72,11 +72,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 fn print(report: &Report) {
-    println!("\none TCP stream through two encrypted gateways; {} cores for all of it\n", report.cores);
-    println!("scheme         median    min    max  Gbit/s  runs  to wireguard-go");
+    say!("\none TCP stream through two encrypted gateways; {} cores for all of it\n", report.cores);
+    say!("scheme         median    min    max  Gbit/s  runs  to wireguard-go");
     for summary in &report.summaries {
         let ratio = summary.to_wireguard_go.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
-        println!(
+        say!(
             "{:13} {:7.2} {:6.2} {:6.2}          {:4}  {ratio:>15}",
             summary.scheme.name(),
             summary.median_gbps,

@@ -11,7 +11,7 @@ use lab::statistics::{Spread, quantile};
 use link::queue;
 use serde_json::json;
 
-use super::outcome::failure;
+use super::outcome::{failure, say};
 use super::scheme::Scheme;
 
 /// `ping` beside a download by the kernel's CUBIC, over gateways with each protocol and queue. Needs root.
@@ -143,14 +143,18 @@ fn print(args: &Arguments, measured: &[Vec<Measured>]) {
     if args.json {
         let cell = |((scheme, queue), runs): (&(Scheme, &Queue), &Vec<Measured>)| json!({ "scheme": scheme.name(), "queue": queue.text, "runs": runs });
         let cells: Vec<_> = cells.iter().zip(measured).map(cell).collect();
-        return println!("{:#}", json!({ "rate_mbps": args.rate, "rtt_ms": args.rtt, "cells": cells }));
+        return say!("{:#}", json!({ "rate_mbps": args.rate, "rtt_ms": args.rtt, "cells": cells }));
     }
-    println!(
+    say!(
         "ping beside a download: {} Mbit/s, {} ms; milliseconds of {} s each, after {} s; {} runs\n",
-        args.rate, args.rtt, args.seconds, args.warm_up_seconds, args.runs
+        args.rate,
+        args.rtt,
+        args.seconds,
+        args.warm_up_seconds,
+        args.runs
     );
     let width = cells.iter().map(|(_, queue)| queue.text.len()).max().unwrap_or(0).max(5);
-    println!("{:12} {:width$}   idle  loaded   rise  95 %  99 %  unanswered  Mbit/s", "scheme", "queue");
+    say!("{:12} {:width$}   idle  loaded   rise  95 %  99 %  unanswered  Mbit/s", "scheme", "queue");
     for ((scheme, queue), runs) in cells.iter().zip(measured) {
         let all = |of: fn(&Measured) -> &Vec<f64>| {
             let mut all: Vec<f64> = runs.iter().flat_map(of).copied().collect();
@@ -161,11 +165,11 @@ fn print(args: &Arguments, measured: &[Vec<Measured>]) {
         let goodput = Spread::of(runs.iter().map(|run| run.goodput_mbps)).map_or(0.0, |spread| spread.median);
         let unanswered: usize = runs.iter().map(|run| run.unanswered).sum();
         if idle.is_empty() || loaded.is_empty() {
-            println!("{:12} {:width$}  no answers", scheme.name(), queue.text);
+            say!("{:12} {:width$}  no answers", scheme.name(), queue.text);
             continue;
         }
         let (before, beside) = (quantile(&idle, 0.5), quantile(&loaded, 0.5));
-        println!(
+        say!(
             "{:12} {:width$} {before:>6.0} {beside:>7.0} {:>6.0} {:>5.0} {:>5.0} {unanswered:>11} {goodput:>7.2}",
             scheme.name(),
             queue.text,

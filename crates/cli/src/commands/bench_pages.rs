@@ -10,7 +10,7 @@ use lab::statistics::Spread;
 use serde_json::json;
 
 use super::bench::percent;
-use super::outcome::failure;
+use super::outcome::{failure, say};
 use super::scheme::Scheme;
 
 /// Page loads by the kernel's TCP over gateways with each protocol, with and without the split-connection proxy. Needs root.
@@ -112,18 +112,23 @@ fn print(args: &Arguments, seconds: &[Vec<f64>]) {
             .zip(seconds)
             .map(|(scheme, seconds)| (scheme.name().to_owned(), json!(seconds)))
             .collect();
-        return println!("{:#}", json!({ "objects": args.objects, "reuse": args.reuse, "seconds": schemes }));
+        return say!("{:#}", json!({ "objects": args.objects, "reuse": args.reuse, "seconds": schemes }));
     }
     let kind = if args.reuse { "used again" } else { "for one object each" };
-    println!(
+    say!(
         "{} objects of 5 to 100 kB over {} connections at a time, {kind}; {} Mbit/s, {} ms, {} % lost; seconds, median of {} loads\n",
-        args.objects, args.parallel, args.rate, args.rtt, args.loss, args.loads
+        args.objects,
+        args.parallel,
+        args.rate,
+        args.rtt,
+        args.loss,
+        args.loads
     );
-    println!("scheme                 median    min    max  to the first");
+    say!("scheme                 median    min    max  to the first");
     let mut first = None;
     for (scheme, spread) in args.schemes.iter().zip(spreads) {
         let Some(Spread { median, min, max, .. }) = spread else { continue };
         let first = *first.get_or_insert(median);
-        println!("{:20} {median:>8.2} {min:>6.2} {max:>6.2} {:>13.2}", scheme.name(), median / first);
+        say!("{:20} {median:>8.2} {min:>6.2} {max:>6.2} {:>13.2}", scheme.name(), median / first);
     }
 }

@@ -6,7 +6,7 @@ use lab::bench::scale::{Scaled, Shape, WARM_UP};
 use serde_json::{Value, json};
 
 use super::bench::{peak_memory_mb, timed};
-use super::outcome::failure;
+use super::outcome::{failure, say};
 
 /// Stars of 2 to 10,000 terminals and 10 to 100,000 flows between two hosts: set-up, time per event, memory per flow.
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(mut steps) => {
             relate(&mut steps);
             if arguments.json {
-                println!("{:#}", json!({ "steps": steps }));
+                say!("{:#}", json!({ "steps": steps }));
             } else {
                 print_table(&steps);
             }
@@ -142,12 +142,12 @@ fn relate(steps: &mut [Value]) {
 }
 
 fn print_table(steps: &[Value]) {
-    println!("flows of 40 kbit/s each; memory per flow is what it takes beyond its data in flight\n");
-    println!("shape    size  set-up s    events  ns/event  relative  peak MB  bytes/flow");
+    say!("flows of 40 kbit/s each; memory per flow is what it takes beyond its data in flight\n");
+    say!("shape    size  set-up s    events  ns/event  relative  peak MB  bytes/flow");
     for step in steps {
         let number = |key: &str| step[key].as_f64().unwrap_or_default();
         let bytes = step["bytes_per_flow"].as_f64().map_or("-".to_owned(), |bytes| format!("{bytes:.0}"));
-        println!(
+        say!(
             "{:<5} {:>7}  {:>8.3}  {:>8}  {:>8.0}  {:>8.2}  {:>7.1}  {bytes:>10}",
             step["shape"].as_str().unwrap_or_default(),
             number("size"),

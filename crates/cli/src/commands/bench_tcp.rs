@@ -11,7 +11,7 @@ use lab::statistics::Spread;
 use serde_json::{Value, json};
 
 use super::bench::percent;
-use super::outcome::{failure, misconfigured};
+use super::outcome::{failure, misconfigured, say};
 
 /// The same transfers by the kernel's TCP and by ours, over `longhaul emulate` with the same seeds. Needs root.
 #[derive(Debug, clap::Args)]
@@ -99,7 +99,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     };
     let cells = cells(&options, &runs);
     if args.json {
-        println!("{:#}", object(&cells, &runs));
+        say!("{:#}", object(&cells, &runs));
     } else {
         print(args, &cells, &runs);
     }
@@ -134,16 +134,20 @@ impl Cell {
 }
 
 fn print(args: &Arguments, cells: &[Cell], runs: &[Run]) {
-    println!(
+    say!(
         "{} bytes at {}, {} one way, queue {} packets; seconds over {} seeds: median (quartiles)\n",
-        args.size, args.rate, args.delay, args.line_queue, args.seeds
+        args.size,
+        args.rate,
+        args.delay,
+        args.line_queue,
+        args.seeds
     );
-    println!("configuration       erasure            kernel               ours          ratio");
+    say!("configuration       erasure            kernel               ours          ratio");
     for cell in cells {
         let [kernel, ours] = cell
             .seconds
             .map(|spread| format!("{:.2} ({:.2} - {:.2})", spread.median, spread.p25, spread.p75));
-        println!(
+        say!(
             "{:18} {:>6} %  {kernel:>20}  {ours:>20}  {:.3}",
             cell.configuration.name(),
             cell.loss,
@@ -151,9 +155,11 @@ fn print(args: &Arguments, cells: &[Cell], runs: &[Run]) {
         );
     }
     if let Some(late) = lateness(runs) {
-        println!(
+        say!(
             "\nemulator late at worst: median of the transfers {:.2} ms, upper quartile {:.2} ms, most {:.2} ms",
-            late.median, late.p75, late.max
+            late.median,
+            late.p75,
+            late.max
         );
     }
 }

@@ -184,11 +184,11 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 
 fn print(report: &Report, json: bool) {
     if json {
-        say(serde_json::json!(report));
+        say!("{}", serde_json::json!(report));
         return;
     }
     for (name, counters) in [("down", &report.down), ("up", &report.up)] {
-        say(format_args!(
+        say!(
             "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}; \
              missed {}, {:.1} ms late at worst",
             report.seconds,
@@ -200,7 +200,7 @@ fn print(report: &Report, json: bool) {
             counters.dropped_at_exit.get(),
             counters.dropped_at_entry,
             counters.greatest_lateness_us as f64 / 1000.0,
-        ));
+        );
     }
 }
 

@@ -78,12 +78,12 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
     // A manager that does not hear it says so itself.
     let _ = supervisor::notify_ready();
     gateway.run(&mut signals, |notice| match json {
-        true => say(notice.to_json()),
+        true => say!("{}", notice.to_json()),
         false if notice.is_complaint() => complain(notice),
-        false => say(notice),
+        false => say!("{}", notice),
     })?;
     if json {
-        say(gateway.status());
+        say!("{}", gateway.status());
     }
     Ok(())
 }

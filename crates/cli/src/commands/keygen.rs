@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use gateway::key::PresharedKey;
 
-use super::outcome::failure;
+use super::outcome::{failure, say};
 
 /// Makes a key that two gateways share, 32 random bytes in base64.
 #[derive(Debug, clap::Args)]
@@ -39,10 +39,10 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         }
     }
     match (&args.out, args.json) {
-        (None, false) => println!("{key}"),
-        (None, true) => println!("{}", serde_json::json!({ "key": key })),
+        (None, false) => say!("{key}"),
+        (None, true) => say!("{}", serde_json::json!({ "key": key })),
         (Some(_), false) => {}
-        (Some(path), true) => println!("{}", serde_json::json!({ "file": path })),
+        (Some(path), true) => say!("{}", serde_json::json!({ "file": path })),
     }
     ExitCode::SUCCESS
 }

@@ -1,27 +1,59 @@
 //! How a command speaks while it runs, and ends when it cannot do its work.
 
-use std::fmt::Display;
-use std::io::Write as _;
+use std::fmt::{self, Display};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Something failed while running: exit code 1.
 pub(crate) fn failure(error: impl Display) -> ExitCode {
-    eprintln!("longhaul: {error}");
+    complain(error);
     ExitCode::FAILURE
 }
 
 /// The configuration or the arguments are wrong: exit code 2.
 pub(crate) fn misconfigured(error: impl Display) -> ExitCode {
-    eprintln!("longhaul: {error}");
+    complain(error);
     ExitCode::from(2)
 }
 
-/// Something that is to be set right, but is no reason to end.
+/// A line on standard error: something to set right, but no reason to end.
 pub(crate) fn complain(notice: impl Display) {
-    let _ = writeln!(std::io::stderr(), "longhaul: {notice}");
+    let _ = writeln!(io::stderr(), "longhaul: {notice}");
 }
 
-/// A line on standard output, for commands that run long: that nobody reads it any more is no reason to end.
-pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Writes a line to standard output, in the way of `println!` but without its panic; see [`show`].
+macro_rules! say {
+    () => { $crate::commands::outcome::show(format_args!("\n")) };
+    ($($line:tt)*) => { $crate::commands::outcome::show(format_args!("{}\n", format_args!($($line)*))) };
 }
+pub(crate) use say;
+
+/// Writes text to standard output. After the first failure nothing more is written, and [`ended`] decides what the failure means.
+pub(crate) fn show(text: fmt::Arguments<'_>) {
+    if UNWRITTEN.get().is_none()
+        && let Err(error) = write(text)
+    {
+        let _ = UNWRITTEN.set(error);
+    }
+}
+
+fn write(text: fmt::Arguments<'_>) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_fmt(text)?;
+    output.flush()
+}
+
+/// The exit code of a command that would have ended with `code`: a reader that has gone, as `head` does, is no failure;
+/// output that could not be written for another reason is one.
+pub(crate) fn ended(code: ExitCode) -> ExitCode {
+    match UNWRITTEN.get() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            failure(format_args!("standard output: {error}"))
+        }
+        _ => code,
+    }
+}
+
+/// Why standard output takes nothing more.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();

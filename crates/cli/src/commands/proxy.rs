@@ -55,10 +55,10 @@ fn serve(config: &Config) -> Result<(), GatewayError> {
     let mut middlebox = Middlebox::new(config)?;
     // A manager that does not hear it says so itself.
     let _ = supervisor::notify_ready();
-    say(format_args!("splitting connections between {} and {}", config.lan.as_str(), config.wan.as_str()));
+    say!("splitting connections between {} and {}", config.lan.as_str(), config.wan.as_str());
     middlebox.run(&mut signals)?;
     for (name, count) in middlebox.counters() {
-        say(format_args!("{name}: {count}"));
+        say!("{name}: {count}");
     }
     Ok(())
 }

@@ -1,12 +1,14 @@
 //! What `reproduce` and `sweep` have in common: running a study with a bar, and telling what came out.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
+
+use super::outcome::{say, show};
 
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
@@ -95,15 +97,15 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
     let page = study::write(&outcome, &format!("{command}{}", running.choices()), &out)?;
     let summary = Summary::new(&outcome, Some(page.clone()))?;
     if running.json {
-        println!("{}", summary.to_json());
+        say!("{}", summary.to_json());
         return Ok(());
     }
-    println!("{}\n", study.title);
+    say!("{}\n", study.title);
     if outcome.plan.shard.is_none() && !study.claims.is_empty() {
-        print!("{}", outcome.table());
+        show(format_args!("{}", outcome.table()));
     }
-    print!("{}", summary.agreement());
-    println!("report: {}", page.display());
+    show(format_args!("{}", summary.agreement()));
+    say!("report: {}", page.display());
     Ok(())
 }
 
@@ -140,7 +142,7 @@ impl Progress {
         *last = elapsed;
         let (done, all) = (self.bar.position() as f64, self.bar.length().unwrap_or(0) as f64);
         let left = elapsed.as_secs_f64() * (all / done - 1.0).max(0.0);
-        eprintln!("{:.0} %, about {left:.0} s left", 100.0 * done / all);
+        let _ = writeln!(io::stderr(), "{:.0} %, about {left:.0} s left", 100.0 * done / all);
     }
 
     fn finish(&self) {

@@ -9,7 +9,7 @@ use lab::report::{self, Summary};
 use lab::run::{self, Recordings, Run};
 use lab::scenario::Suite;
 
-use super::outcome::failure;
+use super::outcome::{failure, say, show};
 
 /// Where a suite's results go.
 pub(crate) struct Output {
@@ -43,7 +43,7 @@ pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
 
 fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     if let Some(directory) = &output.out {
-        std::fs::create_dir_all(directory)?;
+        fs_err::create_dir_all(directory)?;
     }
     let runs = run_with_progress(suite, output.jobs, &output.recordings)?;
     let page = match &output.out {
@@ -51,25 +51,21 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
         None => None,
     };
     if output.json {
-        println!("{}", Summary::new(suite, &runs, page).to_json());
+        say!("{}", Summary::new(suite, &runs, page).to_json());
         return Ok(runs);
     }
-    println!("{}", suite.scenario.name);
-    println!(
-        "seeds {} to {}\n",
-        suite.scenario.seed,
-        suite.scenario.seed + u64::from(suite.scenario.seeds) - 1
-    );
-    print!("{}", report::table(suite, &runs));
-    println!("trace hash {}", run::trace_hash(&runs));
+    say!("{}", suite.scenario.name);
+    say!("seeds {} to {}\n", suite.scenario.seed, suite.scenario.seed + u64::from(suite.scenario.seeds) - 1);
+    show(format_args!("{}", report::table(suite, &runs)));
+    say!("trace hash {}", run::trace_hash(&runs));
     if let Some((_, path)) = &output.recordings.capture {
-        println!("capture: {}", path.display());
+        say!("capture: {}", path.display());
     }
     if let Some((scheme, path)) = &output.recordings.log {
-        println!("event log of {scheme}: {}", path.display());
+        say!("event log of {scheme}: {}", path.display());
     }
     if let Some(page) = page {
-        println!("report: {}", page.display());
+        say!("report: {}", page.display());
     }
     Ok(runs)
 }

@@ -11,7 +11,7 @@ use gateway::config::{LinkRate, Overhead};
 use gateway::signals::Signals;
 
 use super::emulate::ChannelArgs;
-use super::outcome::{complain, failure, misconfigured};
+use super::outcome::{complain, failure, misconfigured, say};
 use super::scheme::GatewayRate;
 
 /// host1 - gw1 - emulated satellite - gw2 - host2, in network namespaces of this machine. Needs root.
@@ -149,13 +149,9 @@ impl From<ConfigError> for Wrong {
 fn build(up: &Up) -> Result<(), Wrong> {
     let name = Name::new(&up.name.name)?;
     let channel = up.channel.channel()?;
-    let positive = |option: &str, rate| {
-        up.gateway_rate.of(rate).ok_or_else(|| {
-            ConfigError::about("arguments", format!("--{option}: a rate of zero; allowed are rates above it"))
-        })
-    };
-    let down = positive("rate", channel.rate)?;
-    let up_rate = channel.up_rate.map_or(Ok(down), |rate| positive("up-rate", rate))?;
+    let told = |rate| up.gateway_rate.of(rate).expect("a channel's rates are above zero");
+    let down = told(channel.rate);
+    let up_rate = channel.up_rate.map_or(down, told);
     let config = if up.no_gateway { None } else { Some(link(up)?) };
     let link = config.map(|config| Link { config, up: up_rate, down });
     let protocol =
@@ -177,13 +173,13 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let (host1, host2) = ("10.77.1.2", "10.77.2.2");
     if up.json {
         let directory = name.directory();
-        println!(
+        say!(
             "{}",
             serde_json::json!({ "name": name.as_str(), "host1": host1, "host2": host2, "directory": directory })
         );
     } else {
-        println!("testbed {} is up ({protocol}); host1 is {host1}, host2 is {host2}", name.as_str());
-        println!("  longhaul testbed exec --name {} host1 -- ping -c 3 {host2}", name.as_str());
+        say!("testbed {} is up ({protocol}); host1 is {host1}, host2 is {host2}", name.as_str());
+        say!("  longhaul testbed exec --name {} host1 -- ping -c 3 {host2}", name.as_str());
     }
     Ok(())
 }

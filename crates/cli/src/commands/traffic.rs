@@ -12,7 +12,7 @@ use field::traffic::{self, Distribution, Load, MOST_CONNECTIONS, Options, Report
 use gateway::signals::Signals;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::outcome::{failure, misconfigured, say};
+use super::outcome::{complain, failure, misconfigured, say};
 
 /// Generate and measure traffic: bulk transfers, rate-controlled streams, transactions.
 ///
@@ -183,13 +183,13 @@ fn execute_serve(args: &Serve) -> ExitCode {
     let result = Signals::new().and_then(|mut signals| {
         let server = Server::new(args.listen, args.connections as usize, args.patience)?;
         if !args.json {
-            say(format_args!("listening at {}", server.address()?));
+            say!("listening at {}", server.address()?);
         }
-        server.run(&mut signals, |complaint| eprintln!("longhaul: {complaint}"))
+        server.run(&mut signals, |complaint| complain(complaint))
     });
     match result {
-        Ok(counters) if args.json => say(serde_json::json!(counters)),
-        Ok(counters) => say(format_args!(
+        Ok(counters) if args.json => say!("{}", serde_json::json!(counters)),
+        Ok(counters) => say!(
             "{} connections: {} completed, {} refused as too many, {} for their request, {} for their congestion \
              control, {} silent, {} broken",
             counters.connections,
@@ -199,7 +199,7 @@ fn execute_serve(args: &Serve) -> ExitCode {
             counters.refused_congestion,
             counters.silent,
             counters.broken
-        )),
+        ),
         Err(error) => return failure(format_args!("{}: {error}", args.listen)),
     }
     ExitCode::SUCCESS
@@ -227,7 +227,7 @@ fn execute_client(client: &Client, load: &Load) -> ExitCode {
     });
     bar.finish_and_clear();
     match result {
-        Ok(report) if client.json => say(format_args!("{:#}", serde_json::json!(report))),
+        Ok(report) if client.json => say!("{:#}", serde_json::json!(report)),
         Ok(report) => print(load, &report),
         Err(error) => return failure(error),
     }
@@ -239,19 +239,22 @@ const LINES: usize = 20;
 
 fn print(load: &Load, report: &Report) {
     let whole = matches!(load, Load::Transactions { .. });
-    say(format_args!(
+    say!(
         "{} bytes on {} connections in {:.3} s: {:.3} Mbit/s at the receiver; every byte is as it was sent\n",
-        report.bytes, report.connections, report.seconds, report.mbps
-    ));
-    say("        time       Mbit/s");
+        report.bytes,
+        report.connections,
+        report.seconds,
+        report.mbps
+    );
+    say!("        time       Mbit/s");
     let together = report.throughput_mbps.len().div_ceil(LINES).max(1);
     for (line, bins) in report.throughput_mbps.chunks(together).enumerate() {
         let from = (line * together) as f64 * report.interval_seconds;
         let until = from + bins.len() as f64 * report.interval_seconds;
         let mean = bins.iter().sum::<f64>() / bins.len() as f64;
-        say(format_args!("{from:>7.1} - {until:<7.1} {mean:>8.3}"));
+        say!("{from:>7.1} - {until:<7.1} {mean:>8.3}");
     }
-    say("\nms                     n       min      mean       p50       p90       p99       max");
+    say!("\nms                     n       min      mean       p50       p90       p99       max");
     if let Some(connect) = &report.connect_ms {
         row("connecting", connect);
     }
@@ -261,21 +264,29 @@ fn print(load: &Load, report: &Report) {
     if let Some(due) = report.records_due
         && report.records < due
     {
-        say(format_args!("\n{} of {due} records could not be sent before the end", due - report.records));
+        say!("\n{} of {due} records could not be sent before the end", due - report.records);
     }
     match report.clock {
-        Some(clock) if !clock.same_clock => say(format_args!(
+        Some(clock) if !clock.same_clock => say!(
             "\nThe server's clock is {:+.3} ms from ours, give or take {:.3} ms; so are the latencies. {} records \
              seem to have come before they were sent.",
-            clock.offset_ms, clock.uncertainty_ms, report.before_sent
-        )),
+            clock.offset_ms,
+            clock.uncertainty_ms,
+            report.before_sent
+        ),
         _ => {}
     }
 }
 
 fn row(name: &str, times: &Distribution) {
-    say(format_args!(
+    say!(
         "{name:<14} {:>9} {:>9.3} {:>9.3} {:>9.3} {:>9.3} {:>9.3} {:>9.3}",
-        times.n, times.min, times.mean, times.p50, times.p90, times.p99, times.max
-    ));
+        times.n,
+        times.min,
+        times.mean,
+        times.p50,
+        times.p90,
+        times.p99,
+        times.max
+    );
 }

@@ -45,13 +45,13 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
         ("\"sat0\"", "\"a/b\"", "site.toml:3: name = \"a/b\": \"a/b\" is not an interface name; allowed"),
         ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "site.toml:4: addresses"),
         ("\"192.0.2.1:51900\"", "\"here\"", "site.toml:6: listen = \"here\""),
-        ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown variant `plan`, expected"),
+        ("\"plain\"", "\"plan\"", "site.toml:8: protocol = \"plan\": unknown value `plan`, expected"),
         (
             "\"plain\"",
             "{ harq = { data = 11 } }",
             "site.toml:8: protocol = { harq = { data = 11 } }: data = 11 of fragments = 10; allowed are",
         ),
-        ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown field `mut`, expected one of"),
+        ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown key `mut`, expected one of"),
         ("AAAA=", "AA==", "site.toml:11: key"),
         (
             "[session]",
@@ -122,8 +122,8 @@ fn a_serial_line_is_read() {
     assert_eq!((config.carrier.frame_limit(), config.carrier.header_len()), (511 - 32, 5));
     assert_eq!(config.carrier.peer().address, Some(Address::Serial));
     for (serial, want) in [
-        ("baud = 9600\n".to_owned(), "missing field `device`"),
-        (device.to_owned(), "missing field `baud`"),
+        ("baud = 9600\n".to_owned(), "missing key `device`"),
+        (device.to_owned(), "missing key `baud`"),
         (
             format!("{device}baud = 49\n"),
             "site.toml:7: baud = 49: 49 is out of range; allowed are 50 to 4000000",
@@ -138,14 +138,14 @@ fn a_serial_line_is_read() {
         ),
         (
             format!("{device}speed = 1\n"),
-            "site.toml:7: speed = 1: unknown field `speed`, expected one of `device`, `baud`, `efl-key`",
+            "site.toml:7: speed = 1: unknown key `speed`, expected one of `device`, `baud`, `efl-key`",
         ),
     ] {
         let error = Config::parse("site.toml", &site(&serial)).unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
     }
     let other = complaint(|site| site.replace("carrier.udp", "carrier.pigeon"));
-    assert!(other.contains("unknown field `pigeon`, expected `udp` or `serial`"), "{other}");
+    assert!(other.contains("unknown key `pigeon`, expected `udp` or `serial`"), "{other}");
     let both =
         complaint(|site| site.replace("[link]", "[carrier.serial]\ndevice = \"x\"\nbaud = 50\n[link]"));
     assert!(both.contains("allowed are [carrier.udp] or [carrier.serial]"), "{both}");

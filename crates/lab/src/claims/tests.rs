@@ -225,7 +225,7 @@ fn a_claims_file_reads_and_complains_with_its_place() {
     let twice = complaint(&FILE.repeat(2));
     assert!(twice.starts_with("c.toml:10: ") && twice.ends_with("their ids must differ"), "{twice}");
     assert!(
-        complaint(&FILE.replace("ratio", "guess")).starts_with("c.toml:8: kind = \"guess\": unknown variant")
+        complaint(&FILE.replace("ratio", "guess")).starts_with("c.toml:8: kind = \"guess\": unknown value")
     );
 }
 

@@ -1,8 +1,8 @@
 //! What a run is watched for: who is told to keep what, before it begins.
 
 use core::cell::RefCell;
+use fs_err::File;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;

@@ -79,12 +79,6 @@ impl Scenario {
             return nonsense("dama", message);
         }
         let rate = link.up_rate();
-        if rate.as_bps() == 0 {
-            let message = format!(
-                "link \"{name}\" has dama and a rate from the terminal of zero; allowed are 1 bit/s and more"
-            );
-            return nonsense("rate", message);
-        }
         for (key, value) in [("rbdc", dama.rbdc), ("cra", dama.cra)] {
             if value > rate {
                 let message =

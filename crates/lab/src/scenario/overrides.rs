@@ -7,6 +7,8 @@ use base::config::Settings as _;
 use tcp::TcpConfig;
 use toml::{Table, Value};
 
+use super::Scheme;
+
 /// One `key=value` of the command line: a dotted path and a TOML value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
@@ -68,6 +70,95 @@ impl fmt::Display for Override {
             }
         }
     }
+}
+
+/// `table` with all of `overrides` laid over it, one after the other.
+pub(super) fn with(table: &Table, overrides: &[Override]) -> Table {
+    let mut laid = table.clone();
+    overrides.iter().for_each(|change| lay_over(&mut laid, &change.set));
+    laid
+}
+
+/// Why `overrides` make no scenario of `written`: those to blame, and what is wrong. `works` tells whether some of them make one.
+pub(super) fn explain(
+    written: &Table,
+    overrides: &[Override],
+    works: impl Fn(&[Override]) -> bool,
+    message: String,
+) -> String {
+    let without = |place: usize| {
+        let (before, after) = (&overrides[..place], &overrides[place + 1..]);
+        [before, after].concat()
+    };
+    let blamed = |place: &usize| works(&without(*place));
+    let mut to_blame: Vec<&Override> =
+        (0..overrides.len()).filter(blamed).map(|place| &overrides[place]).collect();
+    if to_blame.is_empty() {
+        to_blame.extend(overrides);
+    }
+    let message = to_blame.iter().find_map(|change| unknown_name(written, &change.set)).unwrap_or(message);
+    let said: Vec<String> = to_blame.iter().map(|change| format!("--set '{change}'")).collect();
+    format!("with {}: {message}", said.join(" "))
+}
+
+/// Which link, traffic or network with bandwidth on demand a set of keys names that the scenario does not have. To set some of its
+/// keys is then a slip; to add one, all of them have to be there.
+pub(super) fn unknown_name(scenario: &Table, set: &Table) -> Option<String> {
+    ["link", "traffic", "dama"].into_iter().find_map(|section| {
+        let names = |table: &'_ Table| -> Vec<String> {
+            table
+                .get(section)
+                .and_then(Value::as_table)
+                .map_or_else(Vec::new, |named| named.keys().cloned().collect())
+        };
+        let known = names(scenario);
+        let unknown = names(set).into_iter().find(|name| !known.contains(name))?;
+        Some(match known.is_empty() {
+            true => format!("no {section} \"{unknown}\"; the scenario has none"),
+            false => format!("no {section} \"{unknown}\"; the scenario has {}", known.join(", ")),
+        })
+    })
+}
+
+/// An override, and the schemes in which it changes nothing because they set the same key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ineffective {
+    /// The override.
+    pub set: Override,
+    /// The schemes' names.
+    pub schemes: Vec<String>,
+}
+
+/// Says it as a notice.
+impl fmt::Display for Ineffective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schemes: Vec<String> = self.schemes.iter().map(|name| format!("\"{name}\"")).collect();
+        let (them, who) = match schemes.len() {
+            1 => ("scheme", "which sets that key itself"),
+            _ => ("schemes", "which set that key themselves"),
+        };
+        write!(f, "--set '{}' changes nothing in {them} {}, {who}", self.set, schemes.join(", "))
+    }
+}
+
+/// The overrides that some schemes undo.
+pub(super) fn ineffective(written: &Table, overrides: &[Override], schemes: &[Scheme]) -> Vec<Ineffective> {
+    let all = with(written, overrides);
+    let of = |(place, set): (usize, &Override)| {
+        let mut others = overrides.to_vec();
+        others.remove(place);
+        let without = with(written, &others);
+        let is_undone = |scheme: &&Scheme| {
+            let [mut with, mut without] = [all.clone(), without.clone()];
+            lay_over(&mut with, &scheme.set);
+            lay_over(&mut without, &scheme.set);
+            with == without
+        };
+        let undone = schemes.iter().filter(is_undone).map(|scheme| scheme.name.clone());
+        let schemes: Vec<String> = if all == without { Vec::new() } else { undone.collect() };
+        (!schemes.is_empty()).then(|| Ineffective { set: set.clone(), schemes })
+    };
+    overrides.iter().enumerate().filter_map(of).collect()
 }
 
 /// Lays `over` over `base`: tables merge, anything else replaces.

@@ -1,7 +1,7 @@
 //! The report of a study: one HTML page, its figures as SVG, the tidy table and the JSON summary.
 
 use core::fmt::Write as _;
-use std::fs::File;
+use fs_err::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -20,21 +20,21 @@ use crate::report::html::{document, escape, show};
 /// # Errors
 /// A file cannot be written, or a figure or table does not fit what was measured.
 pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> Result<PathBuf, StudyError> {
-    std::fs::create_dir_all(directory)?;
+    fs_err::create_dir_all(directory)?;
     let mut figures: Vec<Figure> = readings::matrix(outcome).into_iter().collect();
     figures.extend(figure::figures(outcome)?);
     for figure in &figures {
-        std::fs::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
+        fs_err::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
     }
     let file = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
     outcome.results.write_csv(outcome.study, file("measurements.csv")?)?;
     outcome.results.write_json(outcome.study, file("measurements.jsonl")?)?;
     let page = directory.join("report.html");
     let summary = Summary::new(outcome, Some(page.clone()))?;
-    std::fs::write(&page, self::page(outcome, &summary, &figures, command))?;
-    std::fs::write(directory.join("summary.json"), summary.to_json())?;
+    fs_err::write(&page, self::page(outcome, &summary, &figures, command))?;
+    fs_err::write(directory.join("summary.json"), summary.to_json())?;
     if !outcome.judgement.judged.is_empty() {
-        std::fs::write(directory.join("verdicts.md"), markdown::verdicts(outcome))?;
+        fs_err::write(directory.join("verdicts.md"), markdown::verdicts(outcome))?;
     }
     Ok(page)
 }

@@ -5,8 +5,8 @@
 //! runs of its own scenarios). A line with an old stamp is dropped when the file is read. Lines are written whole, one
 //! by one, so that a run that is cut off loses only what was still running.
 
+use fs_err::{self as fs, File, OpenOptions};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

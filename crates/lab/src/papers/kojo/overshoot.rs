@@ -32,9 +32,9 @@ pub(super) fn measure(observed: &Observed<'_>, note: &mut dyn FnMut(&str, Option
 /// The threshold with which the first data left; infinite if slow start had no end set.
 fn initial_ssthresh(observed: &Observed<'_>, flow: &Flow) -> Option<f64> {
     let first = flow.segments.first()?.at;
-    let states = observed.states.iter().filter(|(at, state)| *at <= first && state.to == flow.ports.1);
-    let ssthresh = states.filter_map(|(_, state)| state.ssthresh).next_back()?;
-    Some(if ssthresh == u64::MAX { f64::INFINITY } else { ssthresh as f64 })
+    let mut states = observed.states.iter().filter(|(at, state)| *at <= first && state.to == flow.ports.1);
+    let (_, state) = states.next_back()?;
+    Some(state.ssthresh.map_or(f64::INFINITY, |ssthresh| ssthresh as f64))
 }
 
 /// When the IP queue or the MAC buffer had no room.
