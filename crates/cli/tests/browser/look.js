@@ -61,7 +61,7 @@ function look(frame) {
   const main = root.querySelector("main") ?? root;
   return {
     page: frame.dataset.page,
-    width: view.innerWidth,
+    room: isDrawing ? view.innerWidth : root.clientWidth,
     dark: view.matchMedia("(prefers-color-scheme: dark)").matches,
     needed: isDrawing ? Math.floor(root.getBoundingClientRect().right) : root.scrollWidth,
     wide: isDrawing ? [] : wide(view, root),
