@@ -177,7 +177,8 @@ impl Chart {
         let xs = self.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x));
         let layout = self.x.apply(Side::X, xs, layout);
         let ys = self.curves.iter().flat_map(|curve| {
-            let ends = curve.intervals.iter().flat_map(|&(low, high)| [low, high]);
+            // An interval that goes below zero says little that is worth an axis that does.
+            let ends = curve.intervals.iter().map(|&(_, high)| high);
             curve.points.iter().map(|(_, y)| *y).chain(ends)
         });
         let layout = self.y.apply(Side::Y, ys, layout);

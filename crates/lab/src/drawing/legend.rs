@@ -28,39 +28,43 @@ impl Entry {
         Self { name: name.to_owned(), look, sample }
     }
 
+    fn sample_width(&self) -> f64 {
+        if matches!(self.sample, Sample::Line | Sample::MarkedLine) { LINE_SAMPLE } else { 14.0 }
+    }
+
     fn width(&self) -> f64 {
-        SAMPLE + GAP + self.name.chars().count() as f64 * LETTER + 2.0 * GAP
+        self.sample_width() + GAP + self.name.chars().count() as f64 * LETTER + 2.0 * GAP
     }
 
     fn draw(&self, svg: &mut String, x: f64, y: f64) {
-        let (colour, dashes) = (self.look.colour, self.look.dashes);
+        let (colour, dashes, width) = (self.look.colour, self.look.dashes, self.sample_width());
         if matches!(self.sample, Sample::Line | Sample::MarkedLine) {
             let dashes = dashes.map_or_else(String::new, |dashes| format!(" stroke-dasharray=\"{dashes}\""));
             let _ = write!(
                 svg,
                 "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>",
-                x + SAMPLE
+                x + width
             );
         }
         match self.sample {
             Sample::Line => {}
-            Sample::MarkedLine | Sample::Mark => mark(svg, self.look, x + SAMPLE / 2.0, y),
+            Sample::MarkedLine | Sample::Mark => mark(svg, self.look, x + width / 2.0, y),
             Sample::Area => {
-                let (x, y) = (x + SAMPLE / 2.0 - 7.0, y - 6.0);
+                let (x, y) = (x + width / 2.0 - 7.0, y - 6.0);
                 let _ = write!(
                     svg,
                     "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"14\" height=\"12\" fill=\"{colour}\"/>"
                 );
             }
         }
-        let (x, y) = (x + SAMPLE + GAP, y + 0.35 * FONT);
+        let (x, y) = (x + width + GAP, y + 0.35 * FONT);
         let _ =
             write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{FONT}\">{}</text>", escape(&self.name));
     }
 }
 
-/// How long a sample is.
-const SAMPLE: f64 = 34.0;
+/// How long the sample of a line is.
+const LINE_SAMPLE: f64 = 34.0;
 /// Between a sample and its name.
 const GAP: f64 = 7.0;
 /// The width of a letter, about: fonts differ.

@@ -49,18 +49,17 @@ pub(super) fn goodput(shown: &Shown<'_>) -> Option<Drawing> {
     let mut chart = Chart::new("", "goodput (kbit/s)");
     let mut rates: Vec<f64> = Vec::new();
     for run in &shown.runs {
-        let rate = shown.scenario(run).and_then(line_rate);
-        rates.extend(rate.filter(|rate| !rates.contains(rate)));
-        let steps: Vec<_> =
-            received(run).into_iter().map(|(at, b)| (at.as_secs_f64(), b as f64 * 8.0)).collect();
+        let line = shown.scenario(run).and_then(|scenario| Line::new(scenario, run.seed, longest));
+        rates.extend(line.as_ref().map(|line| line.rate).filter(|rate| !rates.contains(rate)));
+        let steps = received(run).into_iter().map(|(at, bytes)| (at.as_secs_f64(), bytes as f64 * 8.0));
+        let crossing = Crossing::new(steps.collect(), line);
         let end = end_of(run);
         let bins = (BINS * end / longest).round().max(1.0);
         let width = end / bins;
-        let crossed = |edge: f64| crossed_by(&steps, edge, rate);
         let mut points: Vec<(f64, f64)> = Vec::new();
         for bin in 0..bins as u32 {
             let from = f64::from(bin) * width;
-            points.push((from, (crossed(from + width) - crossed(from)) / width / 1e3));
+            points.push((from, (crossing.bits_by(from + width) - crossing.bits_by(from)) / width / 1e3));
         }
         points.extend(points.last().map(|(_, last)| (end, *last)));
         chart = chart.steps(&run.scheme, shown.look(run), points);
@@ -77,25 +76,74 @@ const BINS: f64 = 60.0;
 /// How the goodput was counted.
 pub(super) fn goodput_caption(shown: &Shown<'_>) -> String {
     let mut caption = "Means over sixtieths of the longest run.".to_owned();
-    if shown.runs.iter().any(|run| shown.scenario(run).and_then(line_rate).is_some()) {
+    let is_limited =
+        |run: &&Run| shown.scenario(run).is_some_and(|scenario| metrics::bottleneck(scenario).is_some());
+    if shown.runs.iter().any(is_limited) {
         caption += " A receiver hands over at once what waited behind a lost packet, which can be more than the line carries in \
-                    that time; so each byte counts at the latest time at which it can have crossed the line.";
+                    that time; so each byte counts at the latest time at which the open line can have carried it.";
     }
     caption
 }
 
-/// Bits per second of the line that limits all that a scenario sends, if one does.
-fn line_rate(scenario: &Scenario) -> Option<f64> {
-    metrics::bottleneck(scenario).map(|narrow| narrow.rate.as_bps() as f64).filter(|rate| *rate > 0.0)
+/// The line that limits all that a scenario sends.
+struct Line {
+    /// Bits per second.
+    rate: f64,
+    /// When nothing arrives from it, in seconds: blockages, later by the propagation delay.
+    silent: Vec<Range<f64>>,
 }
 
-/// The bits that must have crossed a line with this `rate` by `at`, so that all could be received when it was. `steps` are times,
-/// each with all bits received by then; without a rate they cross when they are received.
-fn crossed_by(steps: &[(f64, f64)], at: f64, rate: Option<f64>) -> f64 {
-    let next = steps.partition_point(|(time, _)| *time <= at);
-    let received = next.checked_sub(1).map_or(0.0, |last| steps[last].1);
-    let Some(rate) = rate else { return received };
-    steps[next..].iter().map(|(time, bits)| bits - rate * (time - at)).fold(received, f64::max)
+impl Line {
+    fn new(scenario: &Scenario, seed: u64, end: f64) -> Option<Self> {
+        let narrow = metrics::bottleneck(scenario).filter(|narrow| narrow.rate.as_bps() > 0)?;
+        let delay = scenario.link.iter().find(|(name, _)| narrow.direction.starts_with(&format!("{name}/")));
+        let delay = delay.map_or(0.0, |(_, link)| link.channel.delay.as_secs_f64());
+        let blocked = blocked(scenario, seed, end, |direction| direction == narrow.direction);
+        let later =
+            |blocked: Range<Instant>| blocked.start.as_secs_f64() + delay..blocked.end.as_secs_f64() + delay;
+        Some(Self { rate: narrow.rate.as_bps() as f64, silent: blocked.into_iter().map(later).collect() })
+    }
+
+    /// The most bits that arrive from it by `at`.
+    fn most_by(&self, at: f64) -> f64 {
+        let silent = self.silent.iter().take_while(|silent| silent.start < at);
+        self.rate * (at - silent.map(|silent| silent.end.min(at) - silent.start).sum::<f64>())
+    }
+}
+
+/// What was received, by when it must have crossed a line for all of it to be received when it was.
+struct Crossing {
+    /// Times, each with all bits received by then.
+    steps: Vec<(f64, f64)>,
+    line: Option<Line>,
+    /// For each step, the most bits by which it or a later one is ahead of the line.
+    ahead: Vec<f64>,
+}
+
+impl Crossing {
+    /// Without a line, bits cross when they are received.
+    fn new(steps: Vec<(f64, f64)>, line: Option<Line>) -> Self {
+        let ahead_of = |line: &Line| {
+            let mut most = f64::NEG_INFINITY;
+            let ahead = steps.iter().rev().map(|(at, bits)| {
+                most = most.max(bits - line.most_by(*at));
+                most
+            });
+            let mut ahead: Vec<f64> = ahead.collect();
+            ahead.reverse();
+            ahead
+        };
+        let ahead = line.as_ref().map_or_else(Vec::new, ahead_of);
+        Self { steps, line, ahead }
+    }
+
+    fn bits_by(&self, at: f64) -> f64 {
+        let next = self.steps.partition_point(|(time, _)| *time <= at);
+        let received = next.checked_sub(1).map_or(0.0, |last| self.steps[last].1);
+        let needed =
+            self.ahead.get(next).zip(self.line.as_ref()).map(|(ahead, line)| ahead + line.most_by(at));
+        needed.map_or(received, |needed| needed.max(received))
+    }
 }
 
 /// Bytes that all applications of a run had received, against time.
@@ -127,19 +175,22 @@ pub(super) fn timed(chart: Chart, scenario: Option<&Scenario>, end: f64, seed: u
     if chart.is_empty() || end <= 0.0 {
         return None;
     }
-    let blocked = scenario.map_or_else(Vec::new, |scenario| blocked(scenario, seed, end));
+    let blocked = scenario.map_or_else(Vec::new, |scenario| blocked(scenario, seed, end, |_| true));
     let label = if blocked.is_empty() { "time (s)" } else { "time (s); shaded: blocked" };
     let seconds = |blocked: Range<Instant>| blocked.start.as_secs_f64()..blocked.end.as_secs_f64().min(end);
     let chart = chart.x_label(label).between_x(0.0..end);
     Some(chart.shaded(blocked.into_iter().map(seconds).collect()).drawing())
 }
 
-/// When any direction of any link of the scenario is blocked.
-fn blocked(scenario: &Scenario, seed: u64, end: f64) -> Vec<Range<Instant>> {
+/// When any of those directions of links of the scenario that are `wanted` is blocked.
+fn blocked(scenario: &Scenario, seed: u64, end: f64, wanted: impl Fn(&str) -> bool) -> Vec<Range<Instant>> {
     let range = Instant::ZERO..Instant::ZERO + Duration::from_secs_f64(end);
     let mut all: Vec<Range<Instant>> = Vec::new();
     for (name, link) in &scenario.link {
         for (direction, line) in [("down", link.channel.down()), ("up", link.channel.up())] {
+            if !wanted(&format!("{name}/{direction}")) {
+                continue;
+            }
             let timeline = line.errors.timeline(&link.channel.streams(seed, name, direction));
             all.extend(timeline.blocked_in(range.clone()));
         }
@@ -163,13 +214,17 @@ mod tests {
     #[test]
     fn a_burst_counts_over_the_time_that_the_line_took_for_it() {
         // 10 bit/s; 5 bits at 1 s, and at 4 s 20 bits at once, which took the line two seconds.
-        let steps = [(1.0, 5.0), (4.0, 25.0)];
-        let crossed = |at| crossed_by(&steps, at, Some(10.0));
-        assert_eq!([0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 9.0].map(crossed), [0.0, 0.0, 5.0, 5.0, 15.0, 25.0, 25.0]);
-        assert_eq!(crossed_by(&steps, 3.0, None), 5.0);
+        let steps = || vec![(1.0, 5.0), (4.0, 25.0)];
+        let crossing = Crossing::new(steps(), Some(Line { rate: 10.0, silent: Vec::new() }));
+        let times = [0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 9.0];
+        assert_eq!(times.map(|at| crossing.bits_by(at)), [0.0, 0.0, 5.0, 5.0, 15.0, 25.0, 25.0]);
+        // Nothing came from 2.5 to 3.5 s.
+        let crossing = Crossing::new(steps(), Some(Line { rate: 10.0, silent: vec![2.5..3.5] }));
+        assert_eq!(times.map(|at| crossing.bits_by(at)), [0.0, 0.0, 5.0, 15.0, 20.0, 25.0, 25.0]);
         for tenth in 0..90 {
             let at = f64::from(tenth) / 10.0;
-            assert!(crossed(at + 0.1) - crossed(at) <= 1.0 + 1e-9, "at {at}");
+            assert!(crossing.bits_by(at + 0.1) - crossing.bits_by(at) <= 1.0 + 1e-9, "at {at}");
         }
+        assert_eq!(Crossing::new(steps(), None).bits_by(3.0), 5.0);
     }
 }
