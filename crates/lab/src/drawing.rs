@@ -22,7 +22,7 @@ pub(crate) use chart::{Chart, thin};
 pub(crate) use data::Row;
 pub(crate) use legend::{Entry, Sample};
 pub(crate) use look::{Look, Looks};
-pub(crate) use sheet::Sheet;
+pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Sheet};
 pub(crate) use tone::{BACKGROUND, BLOCKED, BLOCKED_OPACITY, BOUND, GRID, INK, dark_rules};
 
 /// A layout whose ordinates go from zero to beyond `most`, for what is no curve.
@@ -53,7 +53,7 @@ pub(crate) struct Figure {
 
 impl Figure {
     /// Writes three files to `directory`: `NAME.svg`, whose colours follow the reader's choice of light or dark; `NAME-paper.svg`,
-    /// whose colours do not; and `NAME.csv`, the data of both.
+    /// for print; and `NAME.csv`, the data of both.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -61,7 +61,7 @@ impl Figure {
         let write =
             |ending: &str, text: &str| std::fs::write(directory.join(format!("{}{ending}", self.name)), text);
         write(".svg", &following(&self.drawing.svg))?;
-        write("-paper.svg", &self.drawing.svg)?;
+        write("-paper.svg", &sheet::sized(&self.drawing.svg))?;
         write(".csv", &data::csv(&self.name, &self.drawing.rows))
     }
 }

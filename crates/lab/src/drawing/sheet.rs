@@ -115,8 +115,21 @@ fn scaling(svg: &str, over: &str) -> String {
     };
     let (width, height) = (attribute("width").unwrap_or("0"), attribute("height").unwrap_or("0"));
     let size = format!(" width=\"{width}\" height=\"{height}\"");
-    let scaled = format!(" viewBox=\"0 0 {width} {height}\" width=\"100%\" style=\"max-width: 60rem\"");
+    let scaled = format!(" viewBox=\"0 0 {width} {height}\"{AS_WIDE_AS_ITS_PLACE}");
     svg.replacen(&size, &scaled, 1).replacen("</svg>", &format!("{over}</svg>\n"), 1)
+}
+
+/// The width of a drawing on a screen.
+pub(crate) const AS_WIDE_AS_ITS_PLACE: &str = " width=\"100%\" style=\"max-width: 60rem\"";
+
+/// The same with a size of its own, as programs that set papers want it: a unit of the drawing is a pixel of CSS, so that letters
+/// are as large as those of a footnote.
+pub(super) fn sized(svg: &str) -> String {
+    let size = svg.split_once(" viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
+    let size = size.and_then(|(size, _)| size.split_once(' '));
+    let size =
+        size.map_or_else(String::new, |(width, height)| format!(" width=\"{width}\" height=\"{height}\""));
+    svg.replacen(AS_WIDE_AS_ITS_PLACE, &size, 1)
 }
 
 fn theme() -> Theme {
@@ -190,5 +203,12 @@ mod tests {
             scaling("<svg xmlns=\"x\" width=\"760\" height=\"340.5\" fill=\"black\"><g/></svg>", "<b/>");
         assert!(svg.starts_with("<svg xmlns=\"x\" viewBox=\"0 0 760 340.5\" width=\"100%\""), "{svg}");
         assert!(svg.ends_with("<g/><b/></svg>\n") && !svg.contains("height=\"3"), "{svg}");
+        let sized = sized(&svg);
+        assert!(
+            sized.starts_with(
+                "<svg xmlns=\"x\" viewBox=\"0 0 760 340.5\" width=\"760\" height=\"340.5\" fill"
+            ),
+            "{sized}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use super::Outcome;
 use super::judge::Judged;
 use crate::claims::{Tally, Verdict};
-use crate::drawing::{BACKGROUND, BOUND, Drawing, Figure, GRID, INK, Row};
+use crate::drawing::{AS_WIDE_AS_ITS_PLACE, BACKGROUND, BOUND, Drawing, Figure, GRID, INK, Row};
 use crate::report::html::escape;
 
 const WIDTH: f64 = 860.0;
@@ -37,8 +37,8 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
     let height = top + ROW * judged.len() as f64 + 8.0;
     let column = (WIDTH - NAMES - SHARES) / order.len() as f64;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" \
-         style=\"max-width: 60rem\" font-family=\"system-ui, sans-serif\" font-size=\"10\" fill=\"{INK}\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\"{AS_WIDE_AS_ITS_PLACE} \
+         font-family=\"system-ui, sans-serif\" font-size=\"10\" fill=\"{INK}\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"{BACKGROUND}\"/>\n"
     );
     headings(&mut svg, outcome, &order, column);
