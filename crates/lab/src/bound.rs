@@ -34,6 +34,14 @@ pub fn goodput_bps(scenario: &Scenario, seed: u64, completed: bool) -> f64 {
     most_bits(&flows, end) / end.saturating_since(first_start).as_secs_f64()
 }
 
+/// The most application bytes that can have arrived by each of `instants`, over this realisation.
+pub(crate) fn most_bytes(scenario: &Scenario, seed: u64, instants: &[Instant]) -> Vec<f64> {
+    let setting = Setting::new(scenario, seed);
+    let flows: Vec<Flow<'_>> =
+        scenario.traffic.values().map(|traffic| Flow::new(&setting, traffic)).collect();
+    instants.iter().map(|&at| most_bits(&flows, at) / 8.0).collect()
+}
+
 /// The least time in which all connections of the transfer called `name` can be carried if nothing else is, in seconds;
 /// `None` without such a transfer, without a size, or over a dead link.
 #[must_use]

@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod bound;
 pub mod claims;
+mod drawing;
 pub mod engine;
 pub mod metrics;
 pub mod network;
@@ -16,7 +17,6 @@ pub mod observe;
 pub mod papers;
 pub mod real_time;
 pub mod report;
-
 pub mod run;
 pub mod scenario;
 pub mod statistics;

@@ -2,10 +2,10 @@
 
 mod applications;
 mod capacity;
-mod curves;
 mod figures;
 pub(crate) mod html;
 mod measures;
+mod over_time;
 mod page;
 mod table;
 
@@ -18,23 +18,8 @@ use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
 
-pub(crate) use curves::Curves;
-pub(crate) use figures::{BLOCKED_COLOUR, BLOCKED_OPACITY, BOUND_COLOUR, COLOURS, draw, thin};
 pub use measures::Measures;
 pub use table::table;
-
-/// A figure and what it shows.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Its file's name, without the ending.
-    pub name: String,
-    /// Its heading.
-    pub title: String,
-    /// How to read it.
-    pub caption: String,
-    /// The drawing.
-    pub svg: String,
-}
 
 /// What `--json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -69,7 +54,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Writes `report.html`, its figures as SVG, `runs.json` and the resolved scenario of every scheme to `directory`; the
+/// Writes `report.html`, its figures as SVG with their data as CSV, `runs.json` and the resolved scenario of every scheme to `directory`; the
 /// path of the page.
 ///
 /// # Errors
@@ -79,9 +64,7 @@ pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io
     let page = directory.join("report.html");
     let figures = figures::figures(suite, runs);
     fs_err::write(&page, page::page(suite, runs, &figures, command))?;
-    for figure in &figures {
-        fs_err::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
-    }
+    figures.iter().try_for_each(|figure| figure.write(directory))?;
     let summary = Summary::new(suite, runs, Some(page.clone()));
     fs_err::write(directory.join("runs.json"), summary.to_json())?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {

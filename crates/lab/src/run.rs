@@ -2,6 +2,7 @@
 
 mod exchanges;
 mod sources;
+mod typical;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use watching::Watched;
 
 pub use exchanges::TransactionsResult;
 pub use sources::SourceResult;
+pub use typical::Typical;
 
 /// What a run of one scheme with one seed came to.
 #[derive(Clone, Debug, Serialize)]
@@ -163,6 +165,13 @@ pub struct Watch {
     pub progress: bool,
     /// Write the packets of this node to this file.
     pub capture: Option<(String, PathBuf)>,
+}
+
+impl Watch {
+    /// What plots of a report are drawn from.
+    fn for_plots() -> Self {
+        Self { flows: true, latencies: true, progress: true, capacity: true, ..Self::default() }
+    }
 }
 
 /// Runs `scenario` once.
@@ -414,20 +423,26 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
     }
 }
 
-/// What a suite's runs write while they go on, each for the first seed.
+/// What a suite's runs keep and write besides their figures.
 #[derive(Clone, Debug, Default)]
 pub struct Recordings {
-    /// The packets of this node, of the first scheme, to this file.
+    /// Keep what plots are drawn from, for the [typical](Typical) seed.
+    pub plots: bool,
+    /// The packets of this node, of the first scheme and seed, to this file.
     pub capture: Option<(String, PathBuf)>,
-    /// All events of the scheme with this name to this file, which `docs/events.md` describes.
+    /// All events of the scheme with this name and the first seed to this file, which `docs/events.md` describes.
     pub log: Option<(String, PathBuf)>,
 }
 
 /// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back
-/// in the order of schemes and seeds. The first seed of every scheme keeps its traces.
+/// in the order of schemes and seeds. Which seed is typical shows when all are done, so its runs are repeated if plots are to be
+/// drawn.
 ///
 /// # Errors
 /// As [`run`].
+///
+/// # Panics
+/// If a run comes out otherwise when it is repeated.
 pub fn run_all(
     suite: &Suite,
     recordings: &Recordings,
@@ -436,25 +451,39 @@ pub fn run_all(
     let seeds = 0..u64::from(suite.scenario.seeds);
     let plan: Vec<_> = suite.schemes.iter().flat_map(|s| seeds.clone().map(move |k| (s, k))).collect();
     let first = &suite.schemes[0].0;
-    plan.par_iter()
+    let is_only = recordings.plots && suite.scenario.seeds == 1;
+    let runs: io::Result<Vec<Run>> = plan
+        .par_iter()
         .map(|((scheme, scenario), k)| {
-            let Recordings { capture, log } = recordings;
+            let Recordings { capture, log, .. } = recordings;
             let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
             let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
-            let watch = Watch {
-                flows: *k == 0,
-                latencies: *k == 0,
-                progress: *k == 0,
-                capacity: *k == 0,
-                capture,
-                log,
-                ..Watch::default()
-            };
+            let watch = Watch { capture, log, ..if is_only { Watch::for_plots() } else { Watch::default() } };
             let run = run(scheme, scenario, scenario.seed + k, &watch)?;
             on_done(&run);
             Ok(run)
         })
-        .collect()
+        .collect();
+    let mut runs = runs?;
+    if let Some(typical) = Typical::of(suite, &runs).filter(|_| recordings.plots && !is_only) {
+        repeat(suite, &mut runs, typical.seed)?;
+    }
+    Ok(runs)
+}
+
+/// Repeats the runs with this seed and keeps what plots are drawn from.
+fn repeat(suite: &Suite, runs: &mut [Run], seed: u64) -> io::Result<()> {
+    runs.par_iter_mut().filter(|run| run.seed == seed).try_for_each(|before| {
+        let scheme = suite.schemes.iter().find(|(name, _)| *name == before.scheme);
+        let (name, scenario) = scheme.expect("a run is of a scheme of its suite");
+        let again = run(name, scenario, seed, &Watch::for_plots())?;
+        assert_eq!(
+            again.trace_hash, before.trace_hash,
+            "{name} with seed {seed} is not the same when it is repeated"
+        );
+        *before = again;
+        Ok(())
+    })
 }
 
 /// One hash over the hashes of `runs`, in hexadecimal.

@@ -39,7 +39,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         out: Some(arguments.out.clone()),
         jobs: arguments.jobs,
         json: arguments.json,
-        recordings: Recordings::default(),
+        recordings: Recordings { plots: true, ..Recordings::default() },
         command: "longhaul run scenarios/demo/download.toml".to_owned(),
     };
     suite::execute(&suite, &output)

@@ -82,7 +82,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
     let logged = arguments.log_scheme.as_ref().unwrap_or(&suite.schemes[0].0);
     let log = arguments.log.clone().map(|path| (logged.clone(), path));
-    let recordings = Recordings { capture, log };
+    let recordings = Recordings { plots: arguments.out.is_some(), capture, log };
     let output = Output {
         out: arguments.out.clone(),
         jobs: arguments.jobs,

@@ -1,13 +1,8 @@
 //! The kernel's points over the lab's curves.
 
-use kuva::plot::legend::LegendPosition;
-use kuva::plot::{LinePlot, ScatterPlot};
-use kuva::render::layout::Layout;
-use kuva::render::plots::Plot;
-
 use super::{Figure, Point, Scheme};
-use crate::report::{BOUND_COLOUR, COLOURS, draw as drawn};
-use crate::statistics::Spread;
+use crate::drawing::{Chart, Looks, following};
+use crate::statistics::{Interval, Spread};
 
 /// Shift of the kernel's points, as a part of the axis, so that curves of one place do not hide each other's.
 const SHIFT: f64 = 0.004;
@@ -23,41 +18,36 @@ pub fn draw(figure: Figure, points: &[Point]) -> String {
     }
     let several = curves.iter().any(|(_, d)| d.to_bits() != curves[0].1.to_bits());
     let width = points.iter().map(|point| point.x).fold(0.0, f64::max);
-    let mut plots = Vec::new();
-    for (number, (scheme, d)) in curves.iter().enumerate() {
-        let of_curve: Vec<&Point> =
-            points.iter().filter(|p| p.scheme == *scheme && p.d.to_bits() == d.to_bits()).collect();
-        let name = if several { format!("{}, d = {d} s", scheme.name()) } else { scheme.name().to_owned() };
-        let colour = COLOURS[number % COLOURS.len()];
-        if number == 0 {
-            let bound = spreads(&of_curve, |point| point.bound);
-            let line = LinePlot::new().with_data(bound.iter().map(|(x, bound)| (*x, bound.mean)));
-            let line = line.with_color(BOUND_COLOUR).with_dashed().with_legend("bound");
-            plots.push(Plot::Line(line));
-        }
-        let lab = spreads(&of_curve, |point| point.lab);
-        let line = LinePlot::new().with_data(lab.iter().map(|(x, lab)| (*x, lab.mean))).with_color(colour);
-        plots.push(Plot::Line(line.with_stroke_width(2.0).with_legend(format!("{name}, lab"))));
-        let kernel = spreads(&of_curve, |point| point.kernel);
-        let shift = width * SHIFT * number as f64;
-        let dots = ScatterPlot::new()
-            .with_data(kernel.iter().map(|(x, kernel)| (x + shift, kernel.mean)))
-            .with_y_err_asymmetric(kernel.iter().map(|(_, k)| (k.mean - k.min, k.max - k.mean)))
-            .with_color(colour)
-            .with_size(5.0);
-        plots.push(Plot::Scatter(dots.with_legend(format!("{name}, kernel"))));
-    }
     let x_label = match figure {
         Figure::Blockage => "blocked fraction f",
         Figure::Window => "window of the link ARQ (s of line time)",
     };
-    let layout = Layout::auto_from_plots(&plots)
-        .with_x_label(x_label)
-        .with_y_label("throughput / line rate")
-        .with_x_axis_min(0.0)
-        .with_y_axis_min(0.0)
-        .with_legend_position(LegendPosition::OutsideRightTop);
-    drawn(plots, layout)
+    let name = |&(scheme, d): &(Scheme, f64)| match several {
+        true => format!("{}, d = {d} s", scheme.name()),
+        false => scheme.name().to_owned(),
+    };
+    let looks = Looks::of(&[curves.iter().map(name).collect()]);
+    let mut chart = Chart::new(x_label, "throughput / line rate");
+    for (number, curve) in curves.iter().enumerate() {
+        let (scheme, d) = curve;
+        let of_curve: Vec<&Point> =
+            points.iter().filter(|p| p.scheme == *scheme && p.d.to_bits() == d.to_bits()).collect();
+        let (name, look) = (name(curve), looks.look(&name(curve)));
+        if number == 0 {
+            let bound = spreads(&of_curve, |point| point.bound);
+            chart = chart.calculated("bound", bound.iter().map(|(x, bound)| (*x, bound.mean)).collect());
+        }
+        let lab = spreads(&of_curve, |point| point.lab);
+        let lab = lab.iter().map(|(x, lab)| (*x, lab.mean)).collect();
+        chart = chart.trace(&format!("{name}, lab"), look, lab);
+        let shift = width * SHIFT * number as f64;
+        let kernel = spreads(&of_curve, |point| point.kernel);
+        let bars = kernel
+            .iter()
+            .map(|(x, k)| (x + shift, Interval { mean: k.mean, low: k.min, high: k.max, n: k.n }));
+        chart = chart.samples(&format!("{name}, kernel"), look, &bars.collect::<Vec<_>>());
+    }
+    following(&chart.drawing().svg)
 }
 
 /// The spread of a value over the seeds, at each place, from left to right.

@@ -1,28 +1,18 @@
 //! Bandwidth on demand, drawn: what a terminal asked for, was granted and used, superframe by superframe.
 
-use kuva::plot::LinePlot;
-use kuva::render::plots::Plot;
+use kuva::plot::scatter::MarkerShape;
 
-use super::figures::{COLOURS, thin, timed};
+use super::over_time::timed;
+use crate::drawing::{Chart, Drawing, Look, thin};
 use crate::run::{Capacity, Run};
 use crate::scenario::Scenario;
 
-/// What is drawn of a cycle, in slots.
-type Curve = (&'static str, fn(&channel::dama::Cycle) -> u32);
-
-/// What was asked for is the rate request that is in effect, and the volume that was asked for at the superframe's start.
-const CURVES: [Curve; 3] = [
-    ("asked for", |cycle| cycle.rate + cycle.asked_volume),
-    ("granted", |cycle| cycle.grant.total()),
-    ("used", |cycle| cycle.used),
-];
-
-/// The timeline of a terminal in one run, in kbit/s over seconds.
-pub(super) fn timeline(capacity: &Capacity, run: &Run, scenario: &Scenario) -> Option<String> {
+/// The timeline of a terminal in one run, in kbit/s over seconds; `look` is that of the run's scheme.
+pub(super) fn timeline(capacity: &Capacity, run: &Run, scenario: &Scenario, look: Look) -> Option<Drawing> {
     let slots = capacity.slots;
     let superframe = slots.superframe();
     let kbits = |count: u32| f64::from(count) * f64::from(slots.slot_bits()) / superframe.as_secs_f64() / 1e3;
-    let curve = |(index, (name, value)): (usize, Curve)| {
+    let points = |value: fn(&channel::dama::Cycle) -> u32| {
         let mut points = Vec::new();
         let mut expected = None;
         for cycle in &capacity.cycles {
@@ -33,10 +23,13 @@ pub(super) fn timeline(capacity: &Capacity, run: &Run, scenario: &Scenario) -> O
             points.push((cycle.start.as_secs_f64(), kbits(value(cycle))));
             expected = Some(cycle.start + superframe);
         }
-        let line = LinePlot::new().with_data(thin(points)).with_step().with_stroke_width(1.5);
-        Plot::Line(line.with_color(COLOURS[index]).with_legend(name))
+        thin(points)
     };
-    let plots: Vec<_> = CURVES.into_iter().enumerate().map(curve).collect();
+    // What was asked for is the rate request that is in effect, and the volume that was asked for at the superframe's start.
+    let chart = Chart::new("", "kbit/s, by the superframe")
+        .steps("asked for", Look::calculated(1), points(|cycle| cycle.rate + cycle.asked_volume))
+        .steps("granted", Look::plain(MarkerShape::Square), points(|cycle| cycle.grant.total()))
+        .steps("used", look, points(|cycle| cycle.used));
     let end = capacity.cycles.last()?.start + superframe;
-    timed(plots, "kbit/s, by the superframe", Some(scenario), end.as_secs_f64(), run.seed)
+    timed(chart, Some(scenario), end.as_secs_f64(), run.seed)
 }

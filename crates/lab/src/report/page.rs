@@ -4,8 +4,9 @@ use core::fmt::Write as _;
 
 use super::html::{document, escape, show};
 use super::measures::{self, Measures};
-use super::{Figure, SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
-use crate::run::{self, Run};
+use super::{SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
+use crate::drawing::Figure;
+use crate::run::{self, Run, Typical};
 use crate::scenario::Suite;
 
 /// The page.
@@ -18,7 +19,8 @@ pub(super) fn page(suite: &Suite, runs: &[Run], figures: &[Figure], command: &st
     body += &comparable(suite, &schemes);
     body += &latencies(&schemes);
     figures.iter().for_each(|figure| body += &show(figure));
-    schemes.iter().for_each(|scheme| body += &counters(scheme));
+    let seed = Typical::of(suite, runs).map_or(scenario.seed, |typical| typical.seed);
+    schemes.iter().for_each(|scheme| body += &counters(scheme, seed));
     body += &every_run(runs);
     body += &reproduce(suite, runs, command);
     document(&scenario.name, &body)
@@ -97,10 +99,10 @@ fn rows<const N: usize>(headings: &[&str; N], rows: impl Iterator<Item = [String
     table + "</tbody></table>\n"
 }
 
-/// What the first run of a scheme counted: TCP's retransmissions, and every direction of every link.
-fn counters(scheme: &SchemeRuns<'_>) -> String {
-    let Some(run) = scheme.runs.first() else { return String::new() };
-    let (name, seed) = (escape(scheme.name), run.seed);
+/// What a scheme's run with this seed counted: TCP's retransmissions, and every direction of every link.
+fn counters(scheme: &SchemeRuns<'_>, seed: u64) -> String {
+    let Some(run) = scheme.runs.iter().find(|run| run.seed == seed) else { return String::new() };
+    let name = escape(scheme.name);
     let mut table =
         format!("<details><summary>{name}: what was sent and lost, seed {seed}</summary>\n<table><tbody>\n");
     let mut row = |what: &str, count: u64| {

@@ -2,6 +2,7 @@
 
 mod bars;
 mod lines;
+mod looks;
 mod trace;
 
 use base::config::ConfigError;
@@ -14,10 +15,11 @@ use super::results::{View, Words, verify};
 use super::template::{Scope, evaluate};
 use super::{Outcome, Study, StudyError};
 use crate::claims::{self, Value};
-use crate::report::Figure;
+use crate::drawing::{Drawing, Figure, Look, Looks};
 
 /// All figures of the experiments that ran.
 pub(super) fn figures(outcome: &Outcome<'_>) -> Result<Vec<Figure>, StudyError> {
+    let looks = looks::of(outcome.study);
     let mut figures = Vec::new();
     for form in &outcome.study.figures {
         let asked = outcome.plan.figure.as_ref();
@@ -25,8 +27,8 @@ pub(super) fn figures(outcome: &Outcome<'_>) -> Result<Vec<Figure>, StudyError> 
         let Some(experiment) = outcome.study.experiment(&form.from).filter(|_| is_wanted) else { continue };
         if outcome.experiments.contains(&experiment) {
             let complain = |message| StudyError::Expression { place: format!("figure {}", form.id), message };
-            let drawing = Drawing::new(outcome, form, experiment).map_err(complain)?;
-            figures.extend(drawing.figure().map_err(complain)?);
+            let source = Source::new(outcome, form, experiment, &looks).map_err(complain)?;
+            figures.extend(source.figure().map_err(complain)?);
         }
     }
     Ok(figures)
@@ -119,30 +121,39 @@ pub(super) fn spelled_out(experiment: &Experiment, expression: &str) -> String {
 }
 
 /// One figure, and where its numbers come from.
-struct Drawing<'a> {
+struct Source<'a> {
     outcome: &'a Outcome<'a>,
     form: &'a FigureForm,
     experiment: usize,
     reading: &'a [usize],
+    looks: &'a Looks,
 }
 
 /// A curve's place on the axes that tell curves apart, and what it is called.
 struct Curve {
     coordinates: Vec<(usize, usize)>,
     name: String,
+    /// What gives it its colour, and how many curves of the figure before it have the same.
+    after: String,
+    variant: usize,
 }
 
 /// A value with its 95 % interval, if it has one.
 type Told = (f64, Option<(f64, f64)>);
 
-impl<'a> Drawing<'a> {
-    fn new(outcome: &'a Outcome<'a>, form: &'a FigureForm, experiment: usize) -> Result<Self, String> {
+impl<'a> Source<'a> {
+    fn new(
+        outcome: &'a Outcome<'a>,
+        form: &'a FigureForm,
+        experiment: usize,
+        looks: &'a Looks,
+    ) -> Result<Self, String> {
         let reading = outcome.points.first().ok_or("nothing ran")?;
-        Ok(Self { outcome, form, experiment, reading })
+        Ok(Self { outcome, form, experiment, reading, looks })
     }
 
     fn figure(&self) -> Result<Option<Figure>, String> {
-        let svg = match self.form.kind {
+        let drawing: Option<Drawing> = match self.form.kind {
             Kind::Lines => lines::lines(self)?,
             Kind::Bars => bars::bars(self)?,
             Kind::Boxes => bars::boxes(self)?,
@@ -155,7 +166,8 @@ impl<'a> Drawing<'a> {
             false => (id.clone(), String::new()),
         };
         let title = format!("{prefix}{}", self.form.title);
-        Ok(svg.map(|svg| Figure { name, title, caption: self.form.caption.clone(), svg }))
+        let caption = self.form.caption.clone();
+        Ok(drawing.map(|drawing| Figure { name, title, caption, drawing }))
     }
 
     fn axis(&self, name: &str) -> Option<(usize, &'a Axis)> {
@@ -171,7 +183,9 @@ impl<'a> Drawing<'a> {
     fn curves(&self) -> Vec<Curve> {
         let axes: Vec<_> = self.form.curve.as_slice().iter().filter_map(|name| self.axis(name)).collect();
         let places: Vec<_> = axes.iter().map(|(_, axis)| self.outcome.plan.places(axis)).collect();
-        let curve = |combination: Vec<usize>| {
+        let only_axes: Vec<&Axis> = axes.iter().map(|(_, axis)| *axis).collect();
+        let mut curves: Vec<Curve> = Vec::new();
+        for combination in product(&places) {
             let part = |((_, axis), &place): (&(usize, &Axis), &usize)| match &axis.values[place].value {
                 Value::Text(text) => text.clone(),
                 value => format!("{} = {value}", axis.name),
@@ -180,10 +194,16 @@ impl<'a> Drawing<'a> {
                 true => self.form.y_name.clone(),
                 false => axes.iter().zip(&combination).map(part).collect::<Vec<_>>().join(", "),
             };
+            let after = looks::named_after(self.form, &only_axes, &combination);
+            let variant = curves.iter().filter(|curve| curve.after == after).count();
             let coordinates = axes.iter().map(|(place, _)| *place).zip(combination).collect();
-            Curve { coordinates, name }
-        };
-        product(&places).into_iter().map(curve).collect()
+            curves.push(Curve { coordinates, name, after, variant });
+        }
+        curves
+    }
+
+    fn look(&self, curve: &Curve) -> Look {
+        self.looks.look(&curve.after).varied(curve.variant)
     }
 
     /// The names of a point: its coordinates on the curve's axes, on the abscissa's and on the fixed ones.
@@ -348,14 +368,15 @@ mod tests {
         let figures = figures(&outcome).unwrap();
         let thin = |name: &str| {
             let figure = figures.iter().find(|figure| figure.name == name).unwrap();
-            figure.svg.matches("stroke-width=\"0.8\"").count()
+            figure.drawing.svg.matches("stroke-width=\"0.8\"").count()
         };
         assert_eq!((thin("each"), thin("mean"), thin("trace")), (3, 0, 2));
         let form = study.figures.iter().find(|form| form.id == "mean").unwrap();
-        let drawing = Drawing::new(&outcome, form, 0).unwrap();
-        let places = drawing.abscissae(&drawing.curves()[0]).unwrap();
+        let looks = looks::of(&study);
+        let source = Source::new(&outcome, form, 0, &looks).unwrap();
+        let places = source.abscissae(&source.curves()[0]).unwrap();
         let points =
-            places.iter().map(|(scope, x)| (*x, told(&drawing.value(&form.y, scope).unwrap()).unwrap().0));
+            places.iter().map(|(scope, x)| (*x, told(&source.value(&form.y, scope).unwrap()).unwrap().0));
         // The mean of the seeds 1 to 3 is 2.
         assert_eq!(points.collect::<Vec<_>>(), [(1.0, 3.0), (2.0, 2.0), (4.0, 1.5)]);
     }

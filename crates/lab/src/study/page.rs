@@ -10,10 +10,10 @@ use super::judge::Judged;
 use super::summary::{Cell, Summary, criteria};
 use super::{Outcome, Plan, StudyError, figure, markdown, readings};
 use crate::claims::Verdict;
-use crate::report::Figure;
+use crate::drawing::Figure;
 use crate::report::html::{document, escape, show};
 
-/// Writes `report.html`, its figures, `measurements.csv`, `measurements.jsonl`,
+/// Writes `report.html`, its figures with their data, `measurements.csv`, `measurements.jsonl`,
 /// `summary.json` and `verdicts.md` to `directory`; the path
 /// of the page.
 ///
@@ -23,9 +23,7 @@ pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> Result<P
     fs_err::create_dir_all(directory)?;
     let mut figures: Vec<Figure> = readings::matrix(outcome).into_iter().collect();
     figures.extend(figure::figures(outcome)?);
-    for figure in &figures {
-        fs_err::write(directory.join(format!("{}.svg", figure.name)), &figure.svg)?;
-    }
+    figures.iter().try_for_each(|figure| figure.write(directory))?;
     let file = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
     outcome.results.write_csv(outcome.study, file("measurements.csv")?)?;
     outcome.results.write_json(outcome.study, file("measurements.jsonl")?)?;
@@ -129,12 +127,12 @@ fn verdicts(outcome: &Outcome<'_>) -> String {
 }
 
 fn coloured(verdict: Verdict) -> String {
-    let colour = match verdict {
-        Verdict::Holds => "#00704f",
-        Verdict::Fails => "#b34700",
-        Verdict::Undecided => "#666",
+    let class = match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::Undecided => "undecided",
     };
-    format!("<b style=\"color:{colour}\">{verdict}</b>")
+    format!("<b class=\"{class}\">{verdict}</b>")
 }
 
 /// How near larger tables come to the paper, as a whole and group by group.

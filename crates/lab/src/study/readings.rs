@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use super::Outcome;
 use super::judge::Judged;
 use crate::claims::{Tally, Verdict};
-use crate::report::Figure;
+use crate::drawing::{AS_WIDE_AS_ITS_PLACE, BACKGROUND, BOUND, Drawing, Figure, GRID, INK, Row};
 use crate::report::html::escape;
 
 const WIDTH: f64 = 860.0;
@@ -16,12 +16,12 @@ const ROW: f64 = 20.0;
 /// A line of headings.
 const HEADING: f64 = 16.0;
 
-/// Okabe and Ito's green and vermilion, which colour-blind readers can tell apart, and a grey.
+/// Green and vermilion, which colour-blind readers can tell apart, and a grey.
 const fn colour(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Holds => "#009e73",
+        Verdict::Holds => "#008a65",
         Verdict::Fails => "#d55e00",
-        Verdict::Undecided => "#dddddd",
+        Verdict::Undecided => GRID,
     }
 }
 
@@ -37,8 +37,9 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
     let height = top + ROW * judged.len() as f64 + 8.0;
     let column = (WIDTH - NAMES - SHARES) / order.len() as f64;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"10\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\"{AS_WIDE_AS_ITS_PLACE} \
+         font-family=\"system-ui, sans-serif\" font-size=\"10\" fill=\"{INK}\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{BACKGROUND}\"/>\n"
     );
     headings(&mut svg, outcome, &order, column);
     for (row, judged) in judged.iter().enumerate() {
@@ -47,7 +48,7 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
     if let Some(place) = order.iter().position(|&point| point == 0) {
         let _ = writeln!(
             svg,
-            "<rect x=\"{:.2}\" y=\"{}\" width=\"{column:.2}\" height=\"{}\" fill=\"none\" stroke=\"#000\" stroke-width=\"1.5\"/>",
+            "<rect x=\"{:.2}\" y=\"{}\" width=\"{column:.2}\" height=\"{}\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"1.5\"/>",
             NAMES + column * place as f64,
             top - 2.0,
             ROW * judged.len() as f64 + 2.0
@@ -60,8 +61,25 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
         caption: "One column per reading of what the paper leaves unsaid; the default is framed. Green: holds; red: fails; \
                   grey: undecided. On the right: the share of the deciding readings under which it holds."
             .to_owned(),
-        svg,
+        drawing: Drawing { svg, rows: rows(outcome, &order) },
     })
+}
+
+/// A row a cell: 1 where the claim holds, 0 where it fails; cells that are undecided are left out.
+fn rows(outcome: &Outcome<'_>, order: &[usize]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for judged in &outcome.judgement.judged {
+        let claim = &outcome.study.claims[judged.claim].id;
+        for &point in order {
+            let holds = match judged.verdicts[point] {
+                Verdict::Holds => 1.0,
+                Verdict::Fails => 0.0,
+                Verdict::Undecided => continue,
+            };
+            rows.push(Row::new(claim, outcome.study.reading_name(&outcome.points[point]), holds));
+        }
+    }
+    rows
 }
 
 fn write_row(svg: &mut String, outcome: &Outcome<'_>, judged: &Judged, order: &[usize], place: (f64, f64)) {
@@ -99,7 +117,7 @@ fn headings(svg: &mut String, outcome: &Outcome<'_>, order: &[usize], column: f6
         let y = HEADING * axis as f64 + 12.0;
         let _ = writeln!(
             svg,
-            "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\" fill=\"#555\">{}</text>",
+            "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\" fill=\"{BOUND}\">{}</text>",
             NAMES - 6.0,
             escape(&reading.axis.name.replace('_', " "))
         );
@@ -115,13 +133,13 @@ fn headings(svg: &mut String, outcome: &Outcome<'_>, order: &[usize], column: f6
                 let x = from + width / 2.0;
                 let _ = writeln!(
                     svg,
-                    "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
+                    "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{BOUND}\">{}</text>",
                     escape(&text)
                 );
             }
             let _ = writeln!(
                 svg,
-                "<path d=\"M{from:.1} {}v{}\" stroke=\"#bbb\" stroke-width=\"0.5\"/>",
+                "<path d=\"M{from:.1} {}v{}\" stroke=\"{GRID}\" stroke-width=\"0.5\"/>",
                 y - 10.0,
                 HEADING - 2.0
             );

@@ -161,9 +161,9 @@ fn draw(trial: &Trial<'_>, run: &Run, measured: &mut Measurements) -> io::Result
         let segments = flow.segments.iter().filter(move |segment| segment.again == again);
         segments.map(|segment| point(segment.at, segment.offset)).collect::<Vec<_>>()
     };
-    measured.set_series("sent", crate::report::thin(sent(false)));
+    measured.set_series("sent", crate::drawing::thin(sent(false)));
     measured.set_series("again", sent(true));
     measured
-        .set_series("acked", crate::report::thin(flow.acks.iter().map(|(at, b)| point(*at, *b)).collect()));
+        .set_series("acked", crate::drawing::thin(flow.acks.iter().map(|(at, b)| point(*at, *b)).collect()));
     Ok(())
 }

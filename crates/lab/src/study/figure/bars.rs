@@ -2,104 +2,122 @@
 
 use std::sync::Arc;
 
-use kuva::plot::legend::LegendPosition;
 use kuva::plot::{BarPlot, BoxPlot, ColorMap, Heatmap};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::{Drawing, told};
+use super::{Source, told};
 use crate::claims::Value;
-use crate::report::{BOUND_COLOUR, COLOURS, draw};
+use crate::drawing::{Drawing, Entry, Look, Row, Sample, Sheet, from_zero};
 
 /// A group of bars for each value of the abscissa: the curves, what stands beside them, and the bound.
-pub(super) fn bars(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let form = drawing.form;
-    let curves = drawing.curves();
-    let mut legend: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
-    legend.extend(form.also.iter().map(|also| also.name.as_str()));
-    legend.extend(form.bound.as_ref().map(|_| form.bound_name.as_deref().unwrap_or("bound")));
-    let (mut plot, mut drawn) = (BarPlot::new(), 0);
-    for place in drawing.places() {
-        let (mut values, mut known) = (Vec::new(), false);
-        if !drawing.is_drawn(&drawing.scope(&curves[0], Some(place))?)? {
+pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let form = source.form;
+    let curves = source.curves();
+    let mut bars: Vec<(&str, Look)> =
+        curves.iter().map(|curve| (curve.name.as_str(), source.look(curve))).collect();
+    bars.extend(form.also.iter().map(|also| (also.name.as_str(), source.looks.look(&also.name))));
+    let bound_name = form.bound_name.as_deref().unwrap_or("bound");
+    bars.extend(form.bound.as_ref().map(|_| (bound_name, Look::calculated(0))));
+    let (mut plot, mut rows, mut most) = (BarPlot::new(), Vec::new(), 0.0_f64);
+    for place in source.places() {
+        let Some(first) = curves.first() else { break };
+        let scope = source.scope(first, Some(place))?;
+        if !source.is_drawn(&scope)? {
             continue;
         }
-        for (colour, curve) in curves.iter().enumerate() {
-            let scope = drawing.scope(curve, Some(place))?;
-            let value = told(&drawing.value(&form.y, &scope)?);
-            known |= value.is_some();
-            values.push((value.map_or(0.0, |(value, _)| value), COLOURS[colour % COLOURS.len()]));
+        let mut values = Vec::new();
+        for curve in &curves {
+            values.push(told(&source.value(&form.y, &source.scope(curve, Some(place))?)?));
         }
-        let Some(first) = curves.first() else { break };
-        let scope = drawing.scope(first, Some(place))?;
-        for (number, also) in form.also.iter().enumerate() {
-            let value = told(&drawing.value(&also.y, &scope)?).map_or(0.0, |(value, _)| value);
-            values.push((value, COLOURS[(curves.len() + number) % COLOURS.len()]));
+        if values.iter().all(Option::is_none) {
+            continue;
         }
-        if let Some(bound) = &form.bound {
-            values.push((told(&drawing.value(bound, &scope)?).map_or(0.0, |(value, _)| value), BOUND_COLOUR));
+        for expression in form.also.iter().map(|also| &also.y).chain(&form.bound) {
+            values.push(told(&source.value(expression, &scope)?));
         }
-        if known {
-            drawn += 1;
-            plot = plot.with_group(label(drawing, place), values);
+        let group = label(source, place);
+        for ((name, _), value) in bars.iter().zip(&values) {
+            let row =
+                value.map(|(value, interval)| Row { interval, ..Row::new(name, group.as_str(), value) });
+            rows.extend(row);
         }
+        let values = values.iter().map(|value| value.map_or(0.0, |(value, _)| value));
+        most = values.clone().fold(most, f64::max);
+        let values: Vec<_> = values.zip(&bars).map(|(value, (_, look))| (value, look.colour)).collect();
+        plot = plot.with_group(group, values);
     }
-    let plots = vec![Plot::Bar(plot.with_legend(legend))];
-    Ok((drawn > 0).then(|| finish(drawing, plots)))
+    let legend = bars.iter().map(|(name, look)| Entry::new(name, *look, Sample::Area)).collect();
+    Ok((!rows.is_empty()).then(|| finish(source, vec![Plot::Bar(plot)], legend, rows, most)))
 }
 
 /// Quartiles and extremes over the seeds for each value of the abscissa and each curve.
-pub(super) fn boxes(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let (mut plots, mut drawn) = (Vec::new(), 0);
-    let curves = drawing.curves();
-    for (colour, curve) in curves.iter().enumerate() {
-        let mut plot = BoxPlot::new().with_color(COLOURS[colour % COLOURS.len()]);
-        for place in drawing.places() {
-            let scope = drawing.scope(curve, Some(place))?;
-            if let Value::Sample(sample) = drawing.value(&drawing.form.y, &scope)? {
+pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let (mut plots, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
+    let curves = source.curves();
+    for curve in &curves {
+        let mut plot = BoxPlot::new().with_color(source.look(curve).colour);
+        for place in source.places() {
+            let scope = source.scope(curve, Some(place))?;
+            if let Value::Sample(sample) = source.value(&source.form.y, &scope)? {
                 let values: Vec<f64> = sample.values().iter().flatten().copied().collect();
                 if !values.is_empty() {
+                    let place = label(source, place);
                     let name = match curves.len() {
-                        1 => label(drawing, place),
-                        _ => format!("{} {}", curve.name, label(drawing, place)),
+                        1 => place.clone(),
+                        _ => format!("{} {place}", curve.name),
                     };
+                    rows.extend(values.iter().map(|value| Row::new(&curve.name, place.as_str(), *value)));
+                    most = values.iter().copied().fold(most, f64::max);
                     plot = plot.with_group(name, values);
-                    drawn += 1;
                 }
             }
         }
         plots.push(Plot::Box(plot));
     }
-    Ok((drawn > 0).then(|| finish(drawing, plots)))
+    Ok((!rows.is_empty()).then(|| finish(source, plots, Vec::new(), rows, most)))
 }
 
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
-pub(super) fn heat(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let (mut rows, mut names) = (Vec::new(), Vec::new());
-    for curve in drawing.curves() {
+pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let (mut cells, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for curve in source.curves() {
         let mut row = Vec::new();
-        for place in drawing.places() {
-            let scope = drawing.scope(&curve, Some(place))?;
-            let value = match drawing.is_drawn(&scope)? {
-                true => told(&drawing.value(&drawing.form.y, &scope)?),
+        for place in source.places() {
+            let scope = source.scope(&curve, Some(place))?;
+            let value = match source.is_drawn(&scope)? {
+                true => told(&source.value(&source.form.y, &scope)?),
                 false => None,
             };
+            rows.extend(value.map(|(value, interval)| Row {
+                interval,
+                ..Row::new(&curve.name, label(source, place), value)
+            }));
             row.push(value.map_or(f64::NAN, |(value, _)| value));
         }
         if row.iter().any(|value| !value.is_nan()) {
-            rows.push(row);
+            cells.push(row);
             names.push(curve.name);
         }
     }
-    if rows.is_empty() {
+    if cells.is_empty() {
         return Ok(None);
     }
-    let labels: Vec<String> = drawing.places().into_iter().map(|place| label(drawing, place)).collect();
-    let plot = Heatmap::new().with_data(rows).with_values().with_color_map(ColorMap::Custom(Arc::new(shade)));
+    let labels: Vec<String> = source.places().into_iter().map(|place| label(source, place)).collect();
+    let plot =
+        Heatmap::new().with_data(cells).with_values().with_color_map(ColorMap::Custom(Arc::new(shade)));
     let plots = vec![Plot::Heatmap(plot)];
-    let layout = layout(drawing, &plots).with_x_categories(labels).with_y_categories(names);
-    Ok(Some(draw(plots, layout.with_x_tick_rotate(-40.0))))
+    let layout = Layout::auto_from_plots(&plots)
+        .with_x_label(source.form.x_axis.label.clone())
+        .with_y_label(source.form.y_axis.label.clone())
+        .with_x_categories(labels)
+        .with_y_categories(names)
+        .with_x_tick_rotate(-40.0);
+    Ok(Some(Drawing { svg: Sheet::new(plots, layout).words_inside(INK_ON_CELLS).svg(), rows }))
 }
+
+/// The values in cells, which are light on a dark page too.
+const INK_ON_CELLS: &str = "#111111";
 
 /// The colour of a share of the greatest value: from sand to green, so light that the value in it can be read.
 fn shade(share: f64) -> String {
@@ -107,22 +125,20 @@ fn shade(share: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(250.0, 87.0), mix(228.0, 187.0), mix(204.0, 138.0))
 }
 
-fn label(drawing: &Drawing<'_>, place: usize) -> String {
-    drawing.axis(&drawing.form.x).map_or_else(String::new, |(_, axis)| match &axis.values[place].value {
+fn label(source: &Source<'_>, place: usize) -> String {
+    source.axis(&source.form.x).map_or_else(String::new, |(_, axis)| match &axis.values[place].value {
         Value::Text(text) => text.clone(),
         value => format!("{} {value}", axis.name),
     })
 }
 
-fn finish(drawing: &Drawing<'_>, plots: Vec<Plot>) -> String {
-    let layout = layout(drawing, &plots);
-    draw(plots, layout)
-}
-
-fn layout(drawing: &Drawing<'_>, plots: &[Plot]) -> Layout {
-    let layout = Layout::auto_from_plots(plots)
-        .with_x_label(drawing.form.x_axis.label.clone())
-        .with_y_label(drawing.form.y_axis.label.clone())
-        .with_legend_position(LegendPosition::OutsideRightTop);
-    if drawing.form.y_axis.log { layout.with_log_y() } else { layout }
+/// The drawing of values of which the greatest is `most`.
+fn finish(source: &Source<'_>, plots: Vec<Plot>, legend: Vec<Entry>, rows: Vec<Row>, most: f64) -> Drawing {
+    let (x, y) = (&source.form.x_axis, &source.form.y_axis);
+    let layout = Layout::auto_from_plots(&plots).with_x_label(x.label.clone());
+    let layout = match y.log {
+        true => layout.with_y_label(y.label.clone()).with_log_y(),
+        false => from_zero(layout, &y.label, most),
+    };
+    Drawing { svg: Sheet::new(plots, layout).legend(legend).svg(), rows }
 }

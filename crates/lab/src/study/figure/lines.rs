@@ -1,73 +1,75 @@
 //! Lines over an axis, with 95 % intervals.
 
-use super::{Drawing, told};
+use super::{Source, told};
 use crate::claims::Value;
-use crate::report::Curves;
+use crate::drawing::{Chart, Drawing, Look};
 use crate::statistics::Interval;
 
-pub(super) fn lines(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let form = drawing.form;
-    let mut curves = Curves::new(&form.x_axis.label, &form.y_axis.label);
-    curves = if form.x_axis.log { curves.log_x() } else { curves };
-    curves = if form.y_axis.log { curves.log_y() } else { curves };
+pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let form = source.form;
+    let mut chart = Chart::new(&form.x_axis.label, &form.y_axis.label);
+    chart = if form.x_axis.log { chart.log_x() } else { chart };
+    chart = if form.y_axis.log { chart.log_y() } else { chart };
     if let (Some(from), Some(to)) = (form.x_axis.from, form.x_axis.to) {
-        curves = curves.between_x(from..to);
+        chart = chart.between_x(from..to);
     }
     if let (Some(from), Some(to)) = (form.y_axis.from, form.y_axis.to) {
-        curves = curves.between_y(from..to);
+        chart = chart.between_y(from..to);
     }
-    let all = drawing.curves();
+    let all = source.curves();
     let mut drawn = 0;
-    for (colour, curve) in all.iter().enumerate().filter(|_| !form.y.is_empty()) {
+    for curve in all.iter().filter(|_| !form.y.is_empty()) {
+        let look = source.look(curve);
         if form.each {
-            for (seed, points) in runs(drawing, curve)?.into_iter().enumerate() {
+            for (seed, points) in runs(source, curve)?.into_iter().enumerate() {
                 drawn += 1;
-                curves = curves.trace(if all.len() > 1 { colour } else { seed }, points);
+                let name = if all.len() > 1 && seed == 0 { curve.name.as_str() } else { "" };
+                chart = chart.trace(name, if all.len() > 1 { look } else { Look::numbered(seed) }, points);
             }
             continue;
         }
-        let points = points(drawing, curve, &form.y)?;
+        let points = points(source, curve, &form.y)?;
         if !points.is_empty() {
             drawn += 1;
-            curves = curves.measured(&curve.name, colour, &points);
+            chart = chart.measured(&curve.name, look, &points);
         }
     }
-    for (number, also) in form.also.iter().enumerate() {
+    for also in &form.also {
         let Some(first) = all.first() else { break };
-        let points = points(drawing, first, &also.y)?;
+        let points = points(source, first, &also.y)?;
         drawn += usize::from(!points.is_empty());
-        curves = curves.measured(&also.name, all.len() + number, &points);
+        chart = chart.measured(&also.name, source.looks.look(&also.name), &points);
     }
     if let Some(bound) = &form.bound {
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         for curve in &all {
-            let line: Vec<_> = points(drawing, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
+            let line: Vec<_> = points(source, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
             if !line.is_empty() && !lines.contains(&line) {
                 lines.push(line);
             }
         }
         let name = form.bound_name.as_deref().unwrap_or("bound");
         for (number, line) in lines.into_iter().enumerate() {
-            curves = curves.calculated(if number == 0 { name } else { "" }, line);
+            chart = chart.calculated(if number == 0 { name } else { "" }, line);
         }
     }
-    Ok((drawn > 0).then(|| curves.svg()))
+    Ok((drawn > 0).then(|| chart.drawing()))
 }
 
 /// The points of a curve that are known.
 fn points(
-    drawing: &Drawing<'_>,
+    source: &Source<'_>,
     curve: &super::Curve,
     expression: &str,
 ) -> Result<Vec<(f64, Interval)>, String> {
     let mut points = Vec::new();
-    for (scope, x) in drawing.abscissae(curve)? {
-        if let Some((mean, interval)) = told(&drawing.value(expression, &scope)?) {
+    for (scope, x) in source.abscissae(curve)? {
+        if let Some((mean, interval)) = told(&source.value(expression, &scope)?) {
             let (low, high) = interval.unwrap_or((mean, mean));
             let is_positive = |value: f64, log: bool| !log || value > 0.0;
-            if is_positive(x, drawing.form.x_axis.log) && is_positive(low, drawing.form.y_axis.log) {
+            if is_positive(x, source.form.x_axis.log) && is_positive(low, source.form.y_axis.log) {
                 points.push((x, Interval { mean, low, high, n: 0 }));
-            } else if is_positive(x, drawing.form.x_axis.log) && is_positive(mean, drawing.form.y_axis.log) {
+            } else if is_positive(x, source.form.x_axis.log) && is_positive(mean, source.form.y_axis.log) {
                 points.push((x, Interval { mean, low: mean, high: mean, n: 0 }));
             }
         }
@@ -76,10 +78,10 @@ fn points(
 }
 
 /// The points of every seed's run.
-fn runs(drawing: &Drawing<'_>, curve: &super::Curve) -> Result<Vec<Vec<(f64, f64)>>, String> {
+fn runs(source: &Source<'_>, curve: &super::Curve) -> Result<Vec<Vec<(f64, f64)>>, String> {
     let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
-    for (scope, x) in drawing.abscissae(curve)? {
-        let Value::Sample(sample) = drawing.value(&drawing.form.y, &scope)? else { continue };
+    for (scope, x) in source.abscissae(curve)? {
+        let Value::Sample(sample) = source.value(&source.form.y, &scope)? else { continue };
         runs.resize(runs.len().max(sample.values().len()), Vec::new());
         for (run, value) in runs.iter_mut().zip(sample.values()) {
             run.extend(value.filter(|value| value.is_finite()).map(|value| (x, value)));

@@ -1,86 +1,85 @@
 //! What single runs recorded, over time, with blockages shaded.
 
-use super::{Drawing, told};
-use crate::report::{Curves, thin};
+use super::{Source, looks, told};
+use crate::drawing::{Chart, Drawing, Look, thin};
 use crate::study::results::Place;
 
-pub(super) fn trace(drawing: &Drawing<'_>) -> Result<Option<String>, String> {
-    let form = drawing.form;
-    let mut curves = Curves::new(&form.x_axis.label, &form.y_axis.label);
+pub(super) fn trace(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let form = source.form;
+    let mut chart = Chart::new(&form.x_axis.label, &form.y_axis.label);
     let names: Vec<&str> = form.y.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let (mut colour, mut drawn) = (0, Vec::new());
-    for curve in drawing.curves() {
-        let experiment = drawing.experiment();
+    let count = names.len() + form.points.len() + form.strokes.len();
+    let mut drawn = Vec::new();
+    for curve in source.curves() {
+        let experiment = source.experiment();
         let coordinates = experiment.axes.iter().enumerate().map(|(place, axis)| {
             let on_curve = curve.coordinates.iter().find(|(axis, _)| *axis == place).map(|(_, at)| *at);
             let fixed = || axis.place(&crate::study::axis::plain(form.at.get(&axis.name)?).ok()?);
             on_curve.or_else(fixed).unwrap_or(0)
         });
-        let reading = experiment.projected(drawing.outcome.study, drawing.reading);
-        let place = Place { reading, experiment: drawing.experiment, coordinates: coordinates.collect() };
-        let Some(record) = drawing.outcome.results.cell(&place).and_then(|cell| cell.first()) else {
+        let reading = experiment.projected(source.outcome.study, source.reading);
+        let place = Place { reading, experiment: source.experiment, coordinates: coordinates.collect() };
+        let Some(record) = source.outcome.results.cell(&place).and_then(|cell| cell.first()) else {
             continue;
         };
-        let called = |series: &str| match (
-            curve.name.is_empty(),
-            names.len() + form.points.len() + form.strokes.len(),
-        ) {
+        let called = |series: &str| match (curve.name.is_empty(), count) {
             (true, _) => series.replace('_', " "),
             (false, 1) => curve.name.clone(),
             (false, _) => format!("{}, {}", curve.name, series.replace('_', " ")),
         };
+        let look = |series: &str| -> Look {
+            let name = looks::series_name(&curve.after, series, count);
+            source.looks.look(&name).varied(curve.variant)
+        };
         for &name in &names {
             let points = clipped(record.series(name), form.x_axis.from, form.x_axis.to);
             drawn.extend_from_slice(&points);
-            curves = curves.line(&called(name), colour, thin(points));
-            colour += 1;
+            chart = chart.line(&called(name), look(name), thin(points));
         }
         for name in &form.points {
             let points = cut(record.series(name), form.x_axis.from, form.x_axis.to);
             drawn.extend_from_slice(&points);
-            curves = curves.points(&called(name), colour, thin(points));
-            colour += 1;
+            chart = chart.points(&called(name), look(name), thin(points));
         }
         for name in &form.strokes {
             let ends = shown(record.series(name), form.x_axis.from, form.x_axis.to);
             drawn.extend_from_slice(&ends);
-            curves = curves.strokes(&called(name), colour, &ends);
-            colour += 1;
+            chart = chart.strokes(&called(name), look(name), &ends);
         }
         if let Some(shade) = &form.shade {
             let shaded: Vec<_> = record.series(shade).iter().map(|&(from, to)| from..to).collect();
-            curves = curves.shaded(&shaded);
+            chart = chart.shaded(shaded);
         }
     }
     let (low, high) = drawn.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &(_, y)| (a.min(y), b.max(y)));
     if form.y_axis.fit && low < high {
         let margin = MARGIN * (high - low);
-        curves = curves.between_y(low - margin..high + 2.0 * margin);
+        chart = chart.between_y(low - margin..high + 2.0 * margin);
     }
-    let labels = labels(drawing, &drawn)?;
-    curves = curves.labels(&labels, MARGIN * (high - low));
+    let labels = labels(source, &drawn)?;
+    chart = chart.words(&labels);
     if let (Some(from), Some(to)) = (form.x_axis.from, form.x_axis.to) {
-        curves = curves.between_x(from..to);
+        chart = chart.between_x(from..to);
     }
     if let (Some(from), Some(to)) = (form.y_axis.from, form.y_axis.to) {
-        curves = curves.between_y(from..to);
+        chart = chart.between_y(from..to);
     }
-    Ok((!drawn.is_empty()).then(|| curves.svg()))
+    Ok((!drawn.is_empty()).then(|| chart.drawing()))
 }
 
-/// How far words are above their points, and a fitted axis goes beyond them: parts of what it shows.
+/// How far a fitted axis goes beyond what it shows, as a part of that.
 const MARGIN: f64 = 0.08;
 
 /// A word and where it stands.
 type Label<'a> = (&'a str, f64, f64);
 
 /// The words of a figure, each at its abscissa and as high as the nearest of `points`; those at a known abscissa.
-fn labels<'a>(drawing: &Drawing<'a>, points: &[(f64, f64)]) -> Result<Vec<Label<'a>>, String> {
+fn labels<'a>(source: &Source<'a>, points: &[(f64, f64)]) -> Result<Vec<Label<'a>>, String> {
     let mut labels = Vec::new();
-    let Some(curve) = drawing.curves().into_iter().next() else { return Ok(labels) };
-    let scope = drawing.scope(&curve, None)?;
-    for (text, expression) in &drawing.form.labels {
-        let Some((x, _)) = told(&drawing.value(expression, &scope)?) else { continue };
+    let Some(curve) = source.curves().into_iter().next() else { return Ok(labels) };
+    let scope = source.scope(&curve, None)?;
+    for (text, expression) in &source.form.labels {
+        let Some((x, _)) = told(&source.value(expression, &scope)?) else { continue };
         let nearest = points.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs()));
         labels.extend(nearest.map(|&(_, y)| (text.as_str(), x, y)));
     }

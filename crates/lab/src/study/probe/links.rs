@@ -115,7 +115,7 @@ pub(super) const QUEUES: Probe = Probe {
                 let mut series = |name, value: fn(&QueueMark) -> Option<f64>| {
                     let points =
                         trace.marks.iter().filter_map(|mark| Some((mark.at.as_secs_f64(), value(mark)?)));
-                    measured.set_series(name, crate::report::thin(points.collect()));
+                    measured.set_series(name, crate::drawing::thin(points.collect()));
                 };
                 series("queue_length", |mark| Some(mark.packets.into()));
                 series("queue_average", |mark| mark.average);

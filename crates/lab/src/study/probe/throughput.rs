@@ -137,7 +137,7 @@ pub(super) const PROGRESS: Probe = Probe {
             if trial.is_first {
                 let points = run.progress.iter().flat_map(|received| &received.points);
                 let points = points.map(|(at, bytes)| (at.as_secs_f64(), *bytes as f64 / 1e3));
-                measured.set_series("progress", crate::report::thin(points.collect()));
+                measured.set_series("progress", crate::drawing::thin(points.collect()));
             }
             Ok(())
         },

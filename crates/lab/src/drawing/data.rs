@@ -1,0 +1,56 @@
+//! The values in a figure, as tidy rows: one value a row.
+
+use core::fmt::Write as _;
+
+/// One value of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    /// The curve's name in the legend, or the group's.
+    pub(crate) curve: String,
+    /// A number, or the name of a place on the axis.
+    pub(crate) x: String,
+    pub(crate) y: f64,
+    /// The ends of its interval, if it has one.
+    pub(crate) interval: Option<(f64, f64)>,
+}
+
+impl Row {
+    /// A value without an interval.
+    pub(crate) fn new(curve: &str, x: impl Into<String>, y: f64) -> Self {
+        Self { curve: curve.to_owned(), x: x.into(), y, interval: None }
+    }
+}
+
+/// The rows as CSV (RFC 4180), with a heading.
+pub(super) fn csv(figure: &str, rows: &[Row]) -> String {
+    let mut text = String::from("figure,curve,x,y,low,high\n");
+    for Row { curve, x, y, interval } in rows {
+        let (low, high) =
+            interval.map_or_else(Default::default, |(low, high)| (low.to_string(), high.to_string()));
+        let _ = writeln!(text, "{},{},{},{y},{low},{high}", quoted(figure), quoted(curve), quoted(x));
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_line_whatever_is_in_it() {
+        let rows = [
+            Row::new("plain", "1.5", 2.0),
+            Row { interval: Some((1.0, 3.0)), ..Row::new("a, \"b\"", "CUBIC", 0.1) },
+        ];
+        let expected = "figure,curve,x,y,low,high\nf,plain,1.5,2,,\nf,\"a, \"\"b\"\"\",CUBIC,0.1,1,3\n";
+        assert_eq!(csv("f", &rows), expected);
+    }
+}

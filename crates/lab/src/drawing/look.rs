@@ -1,0 +1,120 @@
+//! What a curve looks like: a colour, and a mark and dashes that tell it from others without colour.
+
+use std::collections::BTreeMap;
+
+use kuva::plot::scatter::MarkerShape;
+
+use super::tone::{BOUND, COLOURS, INK, Tone};
+
+/// What a curve looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Look {
+    pub(crate) colour: Tone,
+    pub(crate) mark: MarkerShape,
+    /// As SVG's `stroke-dasharray`; `None` for a solid line.
+    pub(crate) dashes: Option<&'static str>,
+}
+
+const MARKS: [MarkerShape; 8] = [
+    MarkerShape::Circle,
+    MarkerShape::Square,
+    MarkerShape::Triangle,
+    MarkerShape::Diamond,
+    MarkerShape::TriangleDown,
+    MarkerShape::Cross,
+    MarkerShape::Plus,
+    MarkerShape::Star,
+];
+
+/// Solid first; no two look alike at the size of a legend.
+const DASHES: [Option<&str>; 6] =
+    [None, Some("9 4"), Some("2 3"), Some("9 3 2 3"), Some("16 4"), Some("5 2 1 2 1 2")];
+
+impl Look {
+    /// The look with this number. The first 64 are different, and the first eight have different colours.
+    pub(crate) const fn numbered(number: usize) -> Self {
+        let mark = MARKS[(number + number / COLOURS.len()) % MARKS.len()];
+        Self { colour: COLOURS[number % COLOURS.len()], mark, dashes: None }
+    }
+
+    /// Of what is calculated: the physical bound, or one of several.
+    pub(crate) const fn calculated(number: usize) -> Self {
+        Self { colour: BOUND, mark: MarkerShape::Circle, dashes: DASHES[1 + number % (DASHES.len() - 1)] }
+    }
+
+    /// Of what stands beside what is measured, in the colour of words.
+    pub(crate) const fn plain(mark: MarkerShape) -> Self {
+        Self { colour: INK, mark, dashes: None }
+    }
+
+    /// The same colour, with another mark and other dashes: a scheme under other circumstances. 0 is the look itself.
+    pub(crate) fn varied(self, variant: usize) -> Self {
+        let place = MARKS.iter().position(|mark| *mark == self.mark).unwrap_or_default();
+        let mark = MARKS[(place + variant) % MARKS.len()];
+        Self { mark, dashes: if variant == 0 { self.dashes } else { DASHES[variant % DASHES.len()] }, ..self }
+    }
+}
+
+/// The looks of everything that has a name in a report, the same in all of its figures.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Looks {
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Looks {
+    /// Looks for the names in `figures`, each with the names that stand in it. Names that stand in one figure get different
+    /// colours as long as there are colours.
+    pub(crate) fn of(figures: &[Vec<String>]) -> Self {
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        for name in figures.iter().flatten() {
+            if numbers.contains_key(name) {
+                continue;
+            }
+            let beside = figures.iter().filter(|names| names.contains(name)).flatten();
+            let taken: Vec<usize> = beside.filter_map(|other| numbers.get(other).copied()).collect();
+            let free = (0..).find(|number| !taken.contains(number)).unwrap_or_default();
+            numbers.insert(name.clone(), free);
+        }
+        Self { numbers }
+    }
+
+    /// The look of a name; that of none is the first.
+    pub(crate) fn look(&self, name: &str) -> Look {
+        Look::numbered(self.numbers.get(name).copied().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_looks_the_same_in_all_figures_and_unlike_what_stands_beside_it() {
+        let figures = [["a", "b", "c"], ["d", "c", "b"], ["e", "f", "a"]]
+            .map(|names| names.map(str::to_owned).to_vec());
+        let looks = Looks::of(&figures);
+        for names in &figures {
+            for (index, name) in names.iter().enumerate() {
+                assert!(
+                    names[..index].iter().all(|other| looks.look(other).colour != looks.look(name).colour),
+                    "{names:?}"
+                );
+            }
+        }
+        assert_eq!(looks.look("d"), looks.look("a"), "never in one figure");
+    }
+
+    #[test]
+    fn without_colour_looks_still_differ() {
+        let marks: Vec<_> = (0..8).map(|number| Look::numbered(number).mark).collect();
+        for (index, mark) in marks.iter().enumerate() {
+            assert!(!marks[..index].contains(mark));
+        }
+        let looks: Vec<_> = (0..64).map(Look::numbered).collect();
+        for (index, look) in looks.iter().enumerate() {
+            assert!(!looks[..index].contains(look), "{index}");
+            assert_ne!(look.varied(1), *look);
+            assert_ne!(look.varied(1).dashes, look.varied(2).dashes);
+        }
+    }
+}
