@@ -9,6 +9,7 @@ mod bench_latency;
 mod bench_pages;
 mod bench_scale;
 mod bench_tcp;
+mod captures;
 mod demo;
 mod emulate;
 mod gateway;

@@ -161,18 +161,18 @@ pub struct Watch {
     pub latencies: bool,
     /// Keep how many bytes applications had received when.
     pub progress: bool,
-    /// Write the packets of this node to this file.
+    /// Write the packets of this node, or else the frames of this link, to this file.
     pub capture: Option<(String, PathBuf)>,
 }
 
 /// Runs `scenario` once.
 ///
 /// # Errors
-/// A capture or log file that cannot be written, a node to capture at that does not exist, or a node for which time
-/// does not go on.
+/// A capture or log file that cannot be written, a node or link to capture at that does not exist, or a node for which
+/// time does not go on.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
-    let watched = Watched::begin(&mut network, watch)?;
+    let watched = Watched::begin(&mut network, scenario, watch)?;
     let end = Instant::ZERO + scenario.duration;
     let goals = if network.is_endless() { 0 } else { network.goals() };
     network.engine.try_run(end, goals).map_err(|stuck| {
@@ -417,10 +417,27 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
 /// What a suite's runs write while they go on, each for the first seed.
 #[derive(Clone, Debug, Default)]
 pub struct Recordings {
-    /// The packets of this node, of the first scheme, to this file.
-    pub capture: Option<(String, PathBuf)>,
+    /// The packets of a node, or the frames of a link.
+    pub captures: Captures,
     /// All events of the scheme with this name to this file, which `docs/events.md` describes.
     pub log: Option<(String, PathBuf)>,
+}
+
+/// Where each scheme's capture goes.
+#[derive(Clone, Debug, Default)]
+pub struct Captures {
+    /// The node, or else the link.
+    pub at: String,
+    /// Schemes by name, each with its file; those that are not captured are left out.
+    pub files: Vec<(String, PathBuf)>,
+}
+
+impl Captures {
+    /// What [`Watch::capture`] is for a scheme.
+    fn of(&self, scheme: &str) -> Option<(String, PathBuf)> {
+        let file = self.files.iter().find(|(name, _)| name == scheme);
+        file.map(|(_, path)| (self.at.clone(), path.clone()))
+    }
 }
 
 /// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back
@@ -435,11 +452,10 @@ pub fn run_all(
 ) -> io::Result<Vec<Run>> {
     let seeds = 0..u64::from(suite.scenario.seeds);
     let plan: Vec<_> = suite.schemes.iter().flat_map(|s| seeds.clone().map(move |k| (s, k))).collect();
-    let first = &suite.schemes[0].0;
     plan.par_iter()
         .map(|((scheme, scenario), k)| {
-            let Recordings { capture, log } = recordings;
-            let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
+            let Recordings { captures, log } = recordings;
+            let capture = if *k == 0 { captures.of(scheme) } else { None };
             let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
             let watch = Watch {
                 flows: *k == 0,

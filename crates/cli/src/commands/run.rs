@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::run::Recordings;
+use lab::run::{Captures, Recordings};
 use lab::scenario::{Override, Suite};
 
+use super::captures;
 use super::outcome::{complain, misconfigured};
 use super::suite::{self, Output};
 
@@ -17,6 +18,7 @@ Examples:
   longhaul run scenarios/demo/download.toml --seeds 20 --out out/download
   longhaul run scenarios/demo/download.toml --set link.satellite.channel.delay=\"100 ms\"
   longhaul run scenarios/demo/download.toml --seeds 1 --pcap server
+  longhaul run scenarios/demo/download.toml --seeds 1 --pcap satellite
   longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl --log-scheme TCP")]
 pub(crate) struct Arguments {
     /// The scenario file.
@@ -33,8 +35,8 @@ pub(crate) struct Arguments {
     /// Write a report to this directory.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Capture this node's packets in the first run, to NODE.pcap in the report's directory or here.
-    #[arg(long, value_name = "NODE")]
+    /// Capture a node's packets, or a link's frames, in each scheme's first run, for Wireshark (docs/captures.md).
+    #[arg(long, value_name = "NODE|LINK")]
     pcap: Option<String>,
     /// Write every event of the first run to this file, one JSON object a line (docs/events.md).
     #[arg(long, value_name = "PATH")]
@@ -58,12 +60,14 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(suite) => suite,
         Err(error) => return misconfigured(error),
     };
-    if let Some(node) = &arguments.pcap
-        && !suite.scenario.node_names().contains(node.as_str())
-    {
-        let known: Vec<_> = suite.scenario.node_names().into_iter().collect();
-        return misconfigured(format!("--pcap {node}: no such node; allowed are {}", known.join(", ")));
-    }
+    let directory = arguments.out.clone().unwrap_or_default();
+    let captures = match &arguments.pcap {
+        None => Captures::default(),
+        Some(name) => match captures::of(&suite, name, &directory) {
+            Ok(captures) => captures,
+            Err(complaint) => return misconfigured(format!("--pcap: {complaint}")),
+        },
+    };
     let schemes = || suite.schemes.iter().map(|(name, _)| name);
     if let Some(scheme) = &arguments.log_scheme
         && !schemes().any(|known| known == scheme)
@@ -78,11 +82,9 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     for change in &overrides {
         command += &format!(" --set {}", quoted(&change.to_string()));
     }
-    let directory = arguments.out.clone().unwrap_or_default();
-    let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
     let logged = arguments.log_scheme.as_ref().unwrap_or(&suite.schemes[0].0);
     let log = arguments.log.clone().map(|path| (logged.clone(), path));
-    let recordings = Recordings { capture, log };
+    let recordings = Recordings { captures, log };
     let output = Output {
         out: arguments.out.clone(),
         jobs: arguments.jobs,

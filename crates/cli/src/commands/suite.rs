@@ -62,8 +62,8 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     );
     print!("{}", report::table(suite, &runs));
     println!("trace hash {}", run::trace_hash(&runs));
-    if let Some((_, path)) = &output.recordings.capture {
-        println!("capture: {}", path.display());
+    for (scheme, path) in &output.recordings.captures.files {
+        println!("capture of {scheme}: {}", path.display());
     }
     if let Some((scheme, path)) = &output.recordings.log {
         println!("event log of {scheme}: {}", path.display());
