@@ -59,7 +59,7 @@ impl Figure {
     /// A file cannot be written.
     pub(crate) fn write(&self, directory: &Path) -> io::Result<()> {
         let write =
-            |ending: &str, text: &str| std::fs::write(directory.join(format!("{}{ending}", self.name)), text);
+            |ending: &str, text: &str| fs_err::write(directory.join(format!("{}{ending}", self.name)), text);
         write(".svg", &following(&self.drawing.svg))?;
         write("-paper.svg", &sheet::sized(&self.drawing.svg))?;
         write(".csv", &data::csv(&self.name, &self.drawing.rows))

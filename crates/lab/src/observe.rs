@@ -1,14 +1,16 @@
-//! Observers of nodes: a capture for Wireshark, the traces of segments, windows and queues that plots are drawn from, and
+//! Observers of nodes and links: captures for Wireshark, the traces of segments, windows and queues that plots are drawn from, and
 //! the log of all events.
 
 mod capture;
 pub mod events;
 mod flow;
+mod frames;
 mod queue;
 mod window;
 
 pub use capture::Capture;
 pub use events::EventLog;
 pub use flow::{Flow, FlowTrace, SegmentMark};
+pub use frames::{Format, FrameCapture, Sighting, Tap};
 pub use queue::{QueueMark, QueueTrace};
 pub use window::{Aggregate, AggregateMark, WindowMark, WindowTrace, Windows};

@@ -5,6 +5,8 @@ mod sources;
 mod typical;
 mod watching;
 
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -163,7 +165,7 @@ pub struct Watch {
     pub latencies: bool,
     /// Keep how many bytes applications had received when.
     pub progress: bool,
-    /// Write the packets of this node to this file.
+    /// Write the packets of this node, or else the frames of this link, to this file.
     pub capture: Option<(String, PathBuf)>,
 }
 
@@ -177,11 +179,11 @@ impl Watch {
 /// Runs `scenario` once.
 ///
 /// # Errors
-/// A capture or log file that cannot be written, a node to capture at that does not exist, or a node for which time
-/// does not go on.
+/// A capture or log file that cannot be written, a node or link to capture at that does not exist, or a node for which
+/// time does not go on.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
     let mut network = Network::build(scenario, seed);
-    let watched = Watched::begin(&mut network, watch)?;
+    let watched = Watched::begin(&mut network, scenario, watch)?;
     let end = Instant::ZERO + scenario.duration;
     let goals = if network.is_endless() { 0 } else { network.goals() };
     network.engine.try_run(end, goals).map_err(|stuck| {
@@ -428,43 +430,85 @@ fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &Bul
 pub struct Recordings {
     /// Keep what plots are drawn from, for the [typical](Typical) seed.
     pub plots: bool,
-    /// The packets of this node, of the first scheme and seed, to this file.
-    pub capture: Option<(String, PathBuf)>,
+    /// The packets of a node, or the frames of a link, each scheme's with the first seed.
+    pub captures: Captures,
     /// All events of the scheme with this name and the first seed to this file, which `docs/events.md` describes.
     pub log: Option<(String, PathBuf)>,
 }
 
-/// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back
-/// in the order of schemes and seeds. Which seed is typical shows when all are done, so its runs are repeated if plots are to be
-/// drawn.
+impl Recordings {
+    /// What is kept and written of a scheme's run with the first seed, besides `watch`.
+    fn watch(&self, scheme: &str, watch: Watch) -> Watch {
+        let log = self.log.as_ref().filter(|(logged, _)| scheme == logged).map(|(_, path)| path.clone());
+        Watch { capture: self.captures.of(scheme), log, ..watch }
+    }
+}
+
+/// Where each scheme's capture goes.
+#[derive(Clone, Debug, Default)]
+pub struct Captures {
+    /// The node, or else the link.
+    pub at: String,
+    /// Schemes by name, each with its file; those that are not captured are left out.
+    pub files: Vec<(String, PathBuf)>,
+}
+
+impl Captures {
+    /// What [`Watch::capture`] is for a scheme.
+    fn of(&self, scheme: &str) -> Option<(String, PathBuf)> {
+        let file = self.files.iter().find(|(name, _)| name == scheme);
+        file.map(|(_, path)| (self.at.clone(), path.clone()))
+    }
+}
+
+/// Runs every scheme of `suite` with every seed, in parallel, and calls `on_done` after each; the runs come back in the order of
+/// schemes and seeds. Which seed is typical shows when all are done, so its runs are repeated if plots are to be drawn.
+///
+/// Once `on_done` breaks off, no further run starts, and those seeds come back, from the first on, that every scheme has run: what a
+/// suite with fewer seeds gives.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; [`io::ErrorKind::Interrupted`] if it was broken off before every scheme had run with the first seed.
 ///
 /// # Panics
 /// If a run comes out otherwise when it is repeated.
 pub fn run_all(
     suite: &Suite,
     recordings: &Recordings,
-    on_done: impl Fn(&Run) + Sync,
+    on_done: impl Fn(&Run) -> ControlFlow<()> + Sync,
 ) -> io::Result<Vec<Run>> {
-    let seeds = 0..u64::from(suite.scenario.seeds);
-    let plan: Vec<_> = suite.schemes.iter().flat_map(|s| seeds.clone().map(move |k| (s, k))).collect();
-    let first = &suite.schemes[0].0;
-    let is_only = recordings.plots && suite.scenario.seeds == 1;
-    let runs: io::Result<Vec<Run>> = plan
-        .par_iter()
-        .map(|((scheme, scenario), k)| {
-            let Recordings { capture, log, .. } = recordings;
-            let capture = capture.clone().filter(|_| *k == 0 && scheme == first);
-            let log = log.clone().filter(|(logged, _)| *k == 0 && scheme == logged).map(|(_, path)| path);
-            let watch = Watch { capture, log, ..if is_only { Watch::for_plots() } else { Watch::default() } };
-            let run = run(scheme, scenario, scenario.seed + k, &watch)?;
-            on_done(&run);
-            Ok(run)
-        })
-        .collect();
-    let mut runs = runs?;
+    let (schemes, seeds) = (&suite.schemes, suite.scenario.seeds as usize);
+    let is_only = recordings.plots && seeds == 1;
+    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    // All schemes with the first seed, then all with the second: whenever it ends, the seeds that are done can be compared.
+    let turn = |_| {
+        let turn = next.fetch_add(1, Ordering::Relaxed);
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let (k, (scheme, scenario)) = (turn / schemes.len(), &schemes[turn % schemes.len()]);
+        let watch = if is_only { Watch::for_plots() } else { Watch::default() };
+        let watch = if k == 0 { recordings.watch(scheme, watch) } else { watch };
+        let run = run(scheme, scenario, scenario.seed + k as u64, &watch)?;
+        if on_done(&run).is_break() {
+            is_over.store(true, Ordering::Relaxed);
+        }
+        Ok(Some((turn, run)))
+    };
+    let turns = (0..schemes.len() * seeds).into_par_iter().with_max_len(1);
+    let done: io::Result<Vec<Option<(usize, Run)>>> = turns.map(turn).collect();
+    let mut done: Vec<_> = done?.into_iter().flatten().collect();
+    done.sort_by_key(|(turn, _)| *turn);
+    let whole = done.iter().enumerate().take_while(|(place, (turn, _))| place == turn).count();
+    done.truncate(whole - whole % schemes.len());
+    if done.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::Interrupted,
+            "interrupted before every scheme had run with the first seed",
+        ));
+    }
+    done.sort_by_key(|(turn, _)| (turn % schemes.len(), *turn));
+    let mut runs: Vec<Run> = done.into_iter().map(|(_, run)| run).collect();
     if let Some(typical) = Typical::of(suite, &runs).filter(|_| recordings.plots && !is_only) {
         repeat(suite, &mut runs, typical.seed)?;
     }

@@ -307,6 +307,15 @@ impl Suite {
         Ok(Self { scenario, schemes, ineffective })
     }
 
+    /// The same with another number of replications.
+    #[must_use]
+    pub fn with_seeds(&self, seeds: u32) -> Self {
+        let mut suite = self.clone();
+        let scenarios = suite.schemes.iter_mut().map(|(_, scenario)| scenario);
+        scenarios.chain([&mut suite.scenario]).for_each(|scenario| scenario.seeds = seeds);
+        suite
+    }
+
     /// Whether every scheme meets the same channels, so that runs of one seed can be compared one by one.
     #[must_use]
     pub fn same_channels(&self) -> bool {

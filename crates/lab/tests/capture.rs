@@ -42,5 +42,8 @@ fn an_unknown_node_is_named_with_the_known_ones() {
     let suite = Suite::parse("download.toml", DEMO, Path::new(""), &[]).unwrap();
     let watch = Watch { capture: Some(("moon".to_owned(), "moon.pcap".into())), ..Watch::default() };
     let error = run::run("TCP", &suite.scenario, 1, &watch).unwrap_err();
-    assert_eq!(error.to_string(), "no node \"moon\" to capture at; there are server, terminal");
+    assert_eq!(
+        error.to_string(),
+        "no node or link \"moon\"; the nodes are server, terminal, the links satellite"
+    );
 }

@@ -1,5 +1,6 @@
 //! Bandwidth on demand in whole runs: terminals that share a network, MAC buffers with and without flow control.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use longhaul_lab::run::{self, Recordings, Run};
@@ -41,7 +42,9 @@ fn suite(changes: &[&str]) -> Result<Suite, String> {
 }
 
 fn run(changes: &[&str]) -> Run {
-    let mut runs = run::run_all(&suite(changes).unwrap(), &Recordings::default(), |_| {}).unwrap();
+    let mut runs =
+        run::run_all(&suite(changes).unwrap(), &Recordings::default(), |_| ControlFlow::Continue(()))
+            .unwrap();
     runs.remove(0)
 }
 

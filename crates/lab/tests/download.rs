@@ -1,5 +1,6 @@
 //! Whole runs: a download over each protocol, checked byte for byte.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use base::Instant;
@@ -18,7 +19,7 @@ fn suite(changes: &[&str]) -> Suite {
 }
 
 fn runs(changes: &[&str]) -> Vec<Run> {
-    run::run_all(&suite(changes), &run::Recordings::default(), |_| {}).unwrap()
+    run::run_all(&suite(changes), &run::Recordings::default(), |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn intact_and_complete(runs: &[Run], bytes: u64) {

@@ -1,5 +1,6 @@
 //! LT-TCP's two link-level baselines in whole runs: 10 Mbit/s and 20 ms, with erasures on the way of the data alone.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use longhaul_lab::run::{self, Recordings, Run};
@@ -43,7 +44,7 @@ transport = "udp"
 fn run(traffic: &str, changes: &[&str]) -> Run {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
     let suite = Suite::parse("harq.toml", &[LINK, traffic].concat(), Path::new(""), &changes).unwrap();
-    let mut runs = run::run_all(&suite, &Recordings::default(), |_| {}).unwrap();
+    let mut runs = run::run_all(&suite, &Recordings::default(), |_| ControlFlow::Continue(())).unwrap();
     runs.remove(0)
 }
 

@@ -1,5 +1,6 @@
 //! Whole runs over real framing: bits are damaged one by one, and frames are found among them.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use longhaul_lab::run::{self, Run};
@@ -17,7 +18,8 @@ fn runs(framing: &str, errors: &str, more: &[&str]) -> Vec<Run> {
     let framing = format!("link.satellite.framing={framing}");
     let errors = format!("link.satellite.channel.errors={errors}");
     let changes = [&[&framing, &errors, "traffic.download.bulk.size=200 kB", "seeds=1"], more].concat();
-    run::run_all(&suite(&changes).unwrap(), &run::Recordings::default(), |_| {}).unwrap()
+    run::run_all(&suite(&changes).unwrap(), &run::Recordings::default(), |_| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 fn counter(run: &Run, direction: &str, name: &str) -> u64 {

@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     /// Where the report goes.
     #[arg(long, default_value = "out/demo")]
     out: PathBuf,
+    /// Replace the results of another command in --out.
+    #[arg(long)]
+    force: bool,
     /// Runs at a time; all cores if not given.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -37,6 +40,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     };
     let output = Output {
         out: Some(arguments.out.clone()),
+        force: arguments.force,
         jobs: arguments.jobs,
         json: arguments.json,
         recordings: Recordings { plots: true, ..Recordings::default() },

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lab::papers;
-use lab::study::{Plan, StudyError};
+use lab::study::Plan;
 
 use super::outcome::{failure, misconfigured};
 use super::studies::{self, Running};
@@ -33,9 +33,5 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Err(error) => return failure(error),
     };
     let command = format!("longhaul reproduce {}", arguments.paper);
-    match studies::execute(&study, &arguments.running, Plan::default(), &command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ StudyError::Unknown { .. }) => misconfigured(error),
-        Err(error) => failure(error),
-    }
+    studies::execute(&study, &arguments.running, Plan::default(), &command)
 }

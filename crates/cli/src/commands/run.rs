@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::run::Recordings;
+use lab::run::{Captures, Recordings};
 use lab::scenario::{Override, Suite};
 
-use super::outcome::{complain, misconfigured};
+use super::captures;
+use super::outcome::{complain, misconfigured, say};
 use super::suite::{self, Output};
 
 /// Run a scenario in virtual time and compare its schemes.
@@ -17,6 +18,7 @@ Examples:
   longhaul run scenarios/demo/download.toml --seeds 20 --out out/download
   longhaul run scenarios/demo/download.toml --set link.satellite.channel.delay=\"100 ms\"
   longhaul run scenarios/demo/download.toml --seeds 1 --pcap server
+  longhaul run scenarios/demo/download.toml --seeds 1 --pcap satellite
   longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl --log-scheme TCP")]
 pub(crate) struct Arguments {
     /// The scenario file.
@@ -33,8 +35,11 @@ pub(crate) struct Arguments {
     /// Write a report to this directory.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Capture this node's packets in the first run, to NODE.pcap in the report's directory or here.
-    #[arg(long, value_name = "NODE")]
+    /// Replace the results of another command in --out.
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Capture a node's packets, or a link's frames, in each scheme's first run, for Wireshark (docs/captures.md).
+    #[arg(long, value_name = "NODE|LINK")]
     pcap: Option<String>,
     /// Write every event of the first run to this file, one JSON object a line (docs/events.md).
     #[arg(long, value_name = "PATH")]
@@ -45,6 +50,9 @@ pub(crate) struct Arguments {
     /// Set a key of the scenario: a dotted path and a TOML value.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Override>,
+    /// Check the scenario, its schemes and these options, say what would run, and end.
+    #[arg(long)]
+    check: bool,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -58,12 +66,14 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(suite) => suite,
         Err(error) => return misconfigured(error),
     };
-    if let Some(node) = &arguments.pcap
-        && !suite.scenario.node_names().contains(node.as_str())
-    {
-        let known: Vec<_> = suite.scenario.node_names().into_iter().collect();
-        return misconfigured(format!("--pcap {node}: no such node; allowed are {}", known.join(", ")));
-    }
+    let directory = arguments.out.clone().unwrap_or_default();
+    let captures = match &arguments.pcap {
+        None => Captures::default(),
+        Some(name) => match captures::of(&suite, name, &directory) {
+            Ok(captures) => captures,
+            Err(complaint) => return misconfigured(format!("--pcap: {complaint}")),
+        },
+    };
     let schemes = || suite.schemes.iter().map(|(name, _)| name);
     if let Some(scheme) = &arguments.log_scheme
         && !schemes().any(|known| known == scheme)
@@ -71,20 +81,29 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         let known = schemes().cloned().collect::<Vec<_>>().join(", ");
         return misconfigured(format!("--log-scheme {scheme}: no such scheme; allowed are {known}"));
     }
+    suite.ineffective.iter().for_each(complain);
     for (link, scheme, edge) in suite.edges() {
         complain(format_args!("link {link} of {scheme}: {edge}"));
+    }
+    if arguments.check {
+        let (schemes, seeds) = (suite.schemes.len(), suite.scenario.seeds);
+        say!(
+            "{}: all right; {schemes} schemes, {seeds} seeds, {} runs",
+            arguments.scenario.display(),
+            schemes as u64 * u64::from(seeds)
+        );
+        return ExitCode::SUCCESS;
     }
     let mut command = format!("longhaul run {}", quoted(&arguments.scenario.display().to_string()));
     for change in &overrides {
         command += &format!(" --set {}", quoted(&change.to_string()));
     }
-    let directory = arguments.out.clone().unwrap_or_default();
-    let capture = arguments.pcap.as_ref().map(|node| (node.clone(), directory.join(format!("{node}.pcap"))));
     let logged = arguments.log_scheme.as_ref().unwrap_or(&suite.schemes[0].0);
     let log = arguments.log.clone().map(|path| (logged.clone(), path));
-    let recordings = Recordings { plots: arguments.out.is_some(), capture, log };
+    let recordings = Recordings { plots: arguments.out.is_some(), captures, log };
     let output = Output {
         out: arguments.out.clone(),
+        force: arguments.force,
         jobs: arguments.jobs,
         json: arguments.json,
         recordings,

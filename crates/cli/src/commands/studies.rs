@@ -1,14 +1,16 @@
 //! What `reproduce` and `sweep` have in common: running a study with a bar, and telling what came out.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
 
-use super::outcome::{say, show};
+use super::destination;
+use super::outcome::{failure, misconfigured, say, show};
 
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
@@ -31,6 +33,9 @@ pub(crate) struct Running {
     /// Where the report goes, and where measurements are kept for the next time; out/NAME if not given.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Replace the results of another study in --out.
+    #[arg(long)]
+    force: bool,
     /// Do only part I of N, so that several machines can share the work.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u32, u32)>,
@@ -71,8 +76,26 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
 
 /// Runs what is asked for, of the axes in `plan`, and writes the report. `command` without the options in common gives the
 /// same again.
-pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> Result<(), StudyError> {
-    let out = running.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&study.name));
+pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> ExitCode {
+    let out = running.out.clone().unwrap_or_else(|| destination::usual(&study.name));
+    let command = format!("{command}{}", running.choices());
+    if let Err(refused) = destination::claim(&out, &command, true, running.force) {
+        return refused.complain();
+    }
+    match try_execute(study, running, plan, &command, &out) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ StudyError::Io(_)) => failure(error),
+        Err(error) => misconfigured(error),
+    }
+}
+
+fn try_execute(
+    study: &Study,
+    running: &Running,
+    plan: Plan,
+    command: &str,
+    out: &Path,
+) -> Result<(), StudyError> {
     let plan = Plan {
         figure: running.figure.clone(),
         default_reading_only: running.default_reading,
@@ -94,7 +117,7 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         progress.finish();
         outcome
     })?;
-    let page = study::write(&outcome, &format!("{command}{}", running.choices()), &out)?;
+    let page = study::write(&outcome, command, out)?;
     let summary = Summary::new(&outcome, Some(page.clone()))?;
     if running.json {
         say!("{}", summary.to_json());

@@ -1,6 +1,8 @@
 //! Running a suite of scenarios and showing what came of it: what `demo` and `run` share.
 
+use std::fmt::Display;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,12 +11,16 @@ use lab::report::{self, Summary};
 use lab::run::{self, Recordings, Run};
 use lab::scenario::Suite;
 
-use super::outcome::{failure, say, show};
+use super::destination;
+use super::interruption::{self, Interruption};
+use super::outcome::{complain, failure, say, show};
 
 /// Where a suite's results go.
 pub(crate) struct Output {
     /// The report's directory.
     pub(crate) out: Option<PathBuf>,
+    /// Replace another command's results there.
+    pub(crate) force: bool,
     /// Runs at a time.
     pub(crate) jobs: Option<u16>,
     /// Print JSON instead of a table.
@@ -27,39 +33,57 @@ pub(crate) struct Output {
 
 /// Runs `suite` and shows it.
 pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
-    match try_execute(suite, output) {
-        Ok(runs) => match runs.iter().find(|run| !run.intact) {
-            None => ExitCode::SUCCESS,
-            Some(run) => {
-                let (scheme, seed, command) = (&run.scheme, run.seed, &output.command);
-                failure(format!(
-                    "bytes arrived wrong in {scheme}: a bug; replay with: {command} --seed {seed} --seeds 1"
-                ))
-            }
-        },
-        Err(error) => failure(error),
+    if let Some(directory) = &output.out
+        && let Err(refused) = destination::claim(directory, &output.command, false, output.force)
+    {
+        return refused.complain();
+    }
+    let runs = match run_with_progress(suite, output.jobs, &output.recordings) {
+        Ok(runs) => runs,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return interrupted(error),
+        Err(error) => return failure(error),
+    };
+    let (wanted, done) = (suite.scenario.seeds, (runs.len() / suite.schemes.len()) as u32);
+    let command = match done == wanted {
+        true => output.command.clone(),
+        false => format!("{} --set seeds={done}", output.command),
+    };
+    let suite = &suite.with_seeds(done);
+    if let Err(error) = show_all(suite, &runs, &command, output) {
+        return failure(error);
+    }
+    if let Some(run) = runs.iter().find(|run| !run.intact) {
+        let (scheme, seed) = (&run.scheme, run.seed);
+        return failure(format!(
+            "bytes arrived wrong in {scheme}: a bug; replay with: {command} --seed {seed} --seeds 1"
+        ));
+    }
+    match done == wanted {
+        true => ExitCode::SUCCESS,
+        false => interrupted(format_args!("interrupted: these are {done} of {wanted} seeds")),
     }
 }
 
-fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
-    if let Some(directory) = &output.out {
-        fs_err::create_dir_all(directory)?;
-    }
-    let runs = run_with_progress(suite, output.jobs, &output.recordings)?;
+fn interrupted(notice: impl Display) -> ExitCode {
+    complain(notice);
+    ExitCode::from(interruption::EXIT_CODE)
+}
+
+fn show_all(suite: &Suite, runs: &[Run], command: &str, output: &Output) -> io::Result<()> {
     let page = match &output.out {
-        Some(directory) => Some(report::write(suite, &runs, &output.command, directory)?),
+        Some(directory) => Some(report::write(suite, runs, command, directory)?),
         None => None,
     };
     if output.json {
-        say!("{}", Summary::new(suite, &runs, page).to_json());
-        return Ok(runs);
+        say!("{}", Summary::new(suite, runs, page).to_json());
+        return Ok(());
     }
     say!("{}", suite.scenario.name);
     say!("seeds {} to {}\n", suite.scenario.seed, suite.scenario.seed + u64::from(suite.scenario.seeds) - 1);
-    show(format_args!("{}", report::table(suite, &runs)));
-    say!("trace hash {}", run::trace_hash(&runs));
-    if let Some((_, path)) = &output.recordings.capture {
-        say!("capture: {}", path.display());
+    show(format_args!("{}", report::table(suite, runs)));
+    say!("trace hash {}", run::trace_hash(runs));
+    for (scheme, path) in &output.recordings.captures.files {
+        say!("capture of {scheme}: {}", path.display());
     }
     if let Some((scheme, path)) = &output.recordings.log {
         say!("event log of {scheme}: {}", path.display());
@@ -67,10 +91,11 @@ fn try_execute(suite: &Suite, output: &Output) -> io::Result<Vec<Run>> {
     if let Some(page) = page {
         say!("report: {}", page.display());
     }
-    Ok(runs)
+    Ok(())
 }
 
 fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) -> io::Result<Vec<Run>> {
+    let interruption = Interruption::watch()?;
     let count = suite.schemes.len() as u64 * u64::from(suite.scenario.seeds);
     // Draws nothing where standard error is not a terminal.
     let bar = ProgressBar::new(count);
@@ -82,8 +107,13 @@ fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) 
         .build()
         .map_err(io::Error::other)?;
     let on_done = |run: &Run| {
-        bar.set_message(format!("{}, seed {}", run.scheme, run.seed));
         bar.inc(1);
+        if interruption.has_come() {
+            bar.set_message("interrupted: the runs under way end first; Ctrl-C again stops at once");
+            return ControlFlow::Break(());
+        }
+        bar.set_message(format!("{}, seed {}", run.scheme, run.seed));
+        ControlFlow::Continue(())
     };
     let runs = pool.install(|| run::run_all(suite, recordings, on_done));
     bar.finish_and_clear();

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use lab::claims::Value;
 use lab::papers;
-use lab::study::{Files, Plan, Study, StudyError};
+use lab::study::{Files, Plan, Study};
 
-use super::outcome::{failure, misconfigured};
+use super::outcome::misconfigured;
 use super::studies::{self, Running};
 
 /// Run a grid of scenarios: a scenario file over the values of some keys, or a study with axes of its own.
@@ -68,13 +68,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         false => arguments.axis.iter().map(|axis| (axis.key.clone(), values(axis))).collect(),
     };
     let plan = Plan { axes, ..Plan::default() };
-    match studies::execute(&study, &arguments.running, plan, &command(arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ (StudyError::Unknown { .. } | StudyError::Config(_) | StudyError::Expression { .. })) => {
-            misconfigured(error)
-        }
-        Err(error) => failure(error),
-    }
+    studies::execute(&study, &arguments.running, plan, &command(arguments))
 }
 
 fn values(axis: &Axis) -> Vec<Value> {

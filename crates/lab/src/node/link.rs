@@ -20,6 +20,7 @@ use pep::Side;
 
 use super::earlier;
 use crate::engine::{Context, Input, Node, Port};
+use crate::observe::Tap;
 use crate::observe::events::{FrameArrived, PacketStep, Probe, What};
 use end::{InFlight, Told};
 
@@ -67,6 +68,13 @@ impl Link {
     pub fn log_events(&mut self, probes: impl IntoIterator<Item = Probe>) {
         for (end, probe) in self.ends.iter_mut().zip(probes) {
             end.log_events(probe);
+        }
+    }
+
+    /// Captures what passes from now on, with a tap for each end in their order.
+    pub fn capture(&mut self, taps: impl IntoIterator<Item = Tap>) {
+        for (end, tap) in self.ends.iter_mut().zip(taps) {
+            end.tap = Some(Box::new(tap));
         }
     }
 

@@ -10,8 +10,8 @@ use pep::{Proxy, Side};
 use super::named;
 use super::splitter::Splitter;
 use crate::engine::{Context, Input, Node, Port};
-use crate::observe::QueueTrace;
 use crate::observe::events::{PacketStep, Probe};
+use crate::observe::{QueueTrace, Tap};
 
 /// A duplex wire between its two ports.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ struct Watch {
     lengths: Option<Box<QueueTrace>>,
     /// Logs what happens, where events are logged.
     probe: Option<Box<Probe>>,
+    /// Captures what passes, where that is asked for.
+    tap: Option<Box<Tap>>,
 }
 
 impl Watch {
@@ -107,6 +109,13 @@ impl Wire {
         for (end, probe) in self.ends.iter_mut().zip(probes) {
             probe.watch_blockages(end.line.timeline());
             end.watch.probe = Some(Box::new(probe));
+        }
+    }
+
+    /// Captures what passes from now on: at the ends at ports 0 and 1, which send down and up.
+    pub fn capture(&mut self, taps: [Tap; 2]) {
+        for (end, tap) in self.ends.iter_mut().zip(taps) {
+            end.watch.tap = Some(Box::new(tap));
         }
     }
 }
@@ -278,6 +287,9 @@ impl WireEnd {
         self.watch.note(now, PacketStep::Taken, &packet);
         if transit.fate != Fate::Intact {
             self.watch.note(now, PacketStep::Lost, &packet);
+        }
+        if let Some(tap) = &self.watch.tap {
+            tap.on_packet(now, transit.arrives_at, transit.fate, &packet);
         }
         match transit.fate {
             Fate::Intact => self.in_flight.push_back((transit.arrives_at, packet)),

@@ -14,22 +14,30 @@ use crate::engine::NodeId;
 use crate::network::Network;
 use crate::node::Element;
 use crate::observe::events::{LinkDirection, Recorder, SenderWatch};
-use crate::observe::{Capture, EventLog, Flow, FlowTrace};
+use crate::observe::{Capture, EventLog, Flow, FlowTrace, Format, FrameCapture};
+use crate::scenario::Scenario;
 
 /// The observers that are outside the nodes that they observe.
 #[derive(Debug)]
 pub(super) struct Watched {
     traces: Vec<Rc<RefCell<FlowTrace>>>,
     recorder: Option<Rc<RefCell<Recorder>>>,
-    capture: Option<Rc<RefCell<Capture<BufWriter<File>>>>>,
+    capture: Option<Capturing>,
+}
+
+/// A capture under way.
+#[derive(Debug)]
+enum Capturing {
+    Packets(Rc<RefCell<Capture<BufWriter<File>>>>),
+    Frames(Rc<RefCell<FrameCapture>>),
 }
 
 impl Watched {
     /// Has everything in `network` kept that is asked for.
     ///
     /// # Errors
-    /// A capture or log file that cannot be written, or a node to capture at that does not exist.
-    pub(super) fn begin(network: &mut Network, watch: &Watch) -> io::Result<Self> {
+    /// A capture or log file that cannot be written, or a node or link to capture at that does not exist.
+    pub(super) fn begin(network: &mut Network, scenario: &Scenario, watch: &Watch) -> io::Result<Self> {
         let traces = if watch.flows { watch_senders(network) } else { Vec::new() };
         if watch.windows {
             watch_windows(network);
@@ -52,7 +60,7 @@ impl Watched {
         }
         let capture = match &watch.capture {
             None => None,
-            Some((name, path)) => Some(capture(network, name, path)?),
+            Some((name, path)) => Some(capture(network, scenario, name, path)?),
         };
         Ok(Self { traces, recorder, capture })
     }
@@ -64,8 +72,10 @@ impl Watched {
 
     /// The run has ended: files are complete.
     pub(super) fn finish(self, ended: Instant) -> io::Result<EventLog> {
-        if let Some(capture) = self.capture {
-            capture.borrow_mut().finish()?;
+        match self.capture {
+            Some(Capturing::Packets(capture)) => capture.borrow_mut().finish()?,
+            Some(Capturing::Frames(capture)) => capture.borrow_mut().finish()?,
+            None => {}
         }
         match self.recorder {
             Some(recorder) => recorder.borrow_mut().finish(ended),
@@ -74,18 +84,30 @@ impl Watched {
     }
 }
 
-fn capture(
-    network: &mut Network,
-    name: &str,
-    path: &Path,
-) -> io::Result<Rc<RefCell<Capture<BufWriter<File>>>>> {
-    let node = *network.nodes.get(name).ok_or_else(|| {
-        let known = network.nodes.keys().cloned().collect::<Vec<_>>().join(", ");
-        io::Error::other(format!("no node \"{name}\" to capture at; there are {known}"))
-    })?;
-    let capture = Rc::new(RefCell::new(Capture::new(BufWriter::new(File::create(path)?))?));
-    network.engine.observe(node, Rc::clone(&capture));
-    Ok(capture)
+/// Starts a capture: at a node, or else of a link.
+fn capture(network: &mut Network, scenario: &Scenario, name: &str, path: &Path) -> io::Result<Capturing> {
+    let create = || match File::create(path) {
+        Ok(file) => Ok(BufWriter::new(file)),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+    };
+    if let Some(&node) = network.nodes.get(name) {
+        let capture = Rc::new(RefCell::new(Capture::new(create()?)?));
+        network.engine.observe(node, Rc::clone(&capture));
+        return Ok(Capturing::Packets(capture));
+    }
+    let (Some(&node), Some(link)) = (network.links.get(name), scenario.link.get(name)) else {
+        return Err(io::Error::other(scenario.no_such_place(name)));
+    };
+    let capture = FrameCapture::new(Box::new(create()?), name, Format::of(link))?;
+    let capture = Rc::new(RefCell::new(capture));
+    let taps =
+        [LinkDirection::Down, LinkDirection::Up].map(|direction| FrameCapture::tap(&capture, direction));
+    match network.engine.node_mut(node) {
+        Element::Wire(wire) => wire.capture(taps),
+        Element::Link(link) => link.capture(taps),
+        Element::Host(_) | Element::Router(_) => {}
+    }
+    Ok(Capturing::Frames(capture))
 }
 
 /// Has every host report to a recorder.

@@ -29,6 +29,14 @@ impl Scenario {
     pub fn node_names(&self) -> BTreeSet<&str> {
         self.link.values().flat_map(|link| &link.ends).map(String::as_str).collect()
     }
+
+    /// What is wrong with a name that is neither a node's nor a link's.
+    #[must_use]
+    pub fn no_such_place(&self, name: &str) -> String {
+        let nodes = self.node_names().into_iter().collect::<Vec<_>>().join(", ");
+        let links = self.link.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("no node or link \"{name}\"; the nodes are {nodes}, the links {links}")
+    }
 }
 
 /// A link on the way between two hosts: its name, the link, and whether it is crossed from its first end to its second.

@@ -13,10 +13,10 @@ use super::{Buffered, Stream};
 use crate::engine::Context;
 use crate::node::splitter::Splitter;
 use crate::node::{earlier, named};
-use crate::observe::QueueTrace;
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
+use crate::observe::{QueueTrace, Sighting, Tap};
 
 /// One end of a link: IP queues, endpoint, and the line from it.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub struct LinkEnd {
     lengths: Option<Box<QueueTrace>>,
     /// Logs what happens, where events are logged.
     pub(super) probe: Option<Box<Probe>>,
+    /// Captures what passes, where that is asked for.
+    pub(super) tap: Option<Box<Tap>>,
 }
 
 /// What a frame costs on the line.
@@ -77,6 +79,7 @@ struct Started {
     on_air: Range<Instant>,
     /// None where the bits decide it when they are known.
     fate: Option<Fate>,
+    bits: u32,
     late_len: usize,
     /// What the frame says, if somebody observes and it is complete.
     trailer: Option<TrailerMark>,
@@ -148,6 +151,7 @@ impl LinkEnd {
             counters: Counters::default(),
             lengths: None,
             probe: None,
+            tap: None,
         }
     }
 
@@ -371,6 +375,7 @@ impl LinkEnd {
                 seal_at: self.line.start_of_last(on_air.end, last_bits).max(now),
                 on_air,
                 fate,
+                bits,
                 late_len: info.late_len,
                 trailer,
                 frame: InFlight { number, arrives_at, kind: info.kind, bytes },
@@ -397,7 +402,7 @@ impl LinkEnd {
     }
 
     fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
-        let Started { on_air, fate, late_len, mut trailer, mut frame, .. } = started;
+        let Started { on_air, fate, bits, late_len, mut trailer, mut frame, .. } = started;
         if late_len > 0 {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
         }
@@ -408,7 +413,9 @@ impl LinkEnd {
         }
         let mut arrives = fate == Some(Fate::Intact);
         let mut intact = arrives;
+        let mut has_preamble = false;
         if let Some(stream) = &mut self.stream {
+            has_preamble = stream.preamble_is_due();
             (frame.bytes, intact) = stream.send(&mut self.line, &on_air, &frame.bytes);
             // On a line of rate zero nothing ever does.
             arrives = on_air.end < Instant::MAX;
@@ -416,6 +423,15 @@ impl LinkEnd {
         if let Some(probe) = &self.probe {
             let sealed = FrameSealed { number: frame.number, intact, trailer };
             probe.note(cx.now(), What::FrameSealed(sealed));
+        }
+        if let Some(tap) = &self.tap {
+            let fate = fate.unwrap_or(Fate::of_wrong_bits(u32::from(!intact)));
+            let InFlight { number, arrives_at, kind, bytes } = &frame;
+            let (number, arrives_at, kind) = (*number, *arrives_at, *kind);
+            tap.on_frame(
+                cx.now(),
+                &Sighting { number, kind, bits, on_air, arrives_at, fate, bytes, has_preamble },
+            );
         }
         self.launch(cx, frame, intact, arrives);
     }

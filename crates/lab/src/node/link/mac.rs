@@ -13,6 +13,7 @@ use link::{Demand, FrameKind};
 use super::end::{InFlight, LinkEnd, Told};
 use crate::engine::Context;
 use crate::node::earlier;
+use crate::observe::Sighting;
 use crate::observe::events::{FrameSealed, FrameStarted, TrailerMark, What};
 
 /// A frame in the buffer.
@@ -117,6 +118,13 @@ impl LinkEnd {
             let started = FrameStarted { number, kind, bits, late_bits: 0, from, to, arrives_at };
             probe.note(cx.now(), What::FrameStarted(started));
             probe.note(cx.now(), What::FrameSealed(FrameSealed { number, intact, trailer }));
+        }
+        if let Some(tap) = &self.tap {
+            let (bytes, has_preamble) = (&*bytes, false);
+            tap.on_frame(
+                cx.now(),
+                &Sighting { number, kind, bits, on_air, arrives_at, fate, bytes, has_preamble },
+            );
         }
         let frame = InFlight { number, arrives_at, kind, bytes };
         self.launch(cx, frame, intact, intact);

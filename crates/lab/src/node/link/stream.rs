@@ -74,6 +74,11 @@ impl Stream {
         line.reserve(now, bits)
     }
 
+    /// Whether the next frame has the framing's preamble in front.
+    pub(super) fn preamble_is_due(&self) -> bool {
+        self.framer.line_len(0) > EMPTY_LEN
+    }
+
     /// Bits on the line of the next frame, if its body has `len` bytes.
     pub(super) fn line_bits(&self, len: usize) -> u32 {
         self.framer.line_len(len) as u32 * 8

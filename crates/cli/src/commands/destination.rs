@@ -1,0 +1,67 @@
+//! The directory that a command's results go to, and what keeps another command's results in it from being lost.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fs_err as fs;
+
+use super::outcome::{complain, failure, misconfigured};
+
+/// Why results do not go to a directory.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It cannot be made or written.
+    Unwritable(std::io::Error),
+    /// It has the results of another command.
+    Taken(String),
+}
+
+/// Makes `directory` and notes in it that `command` writes there. Where another command has written, it is refused unless `force` is
+/// set; so is a directory with a report that does not tell. With `extends`, options do not count: `reproduce` and `sweep` go on
+/// with what they have measured for the same study, and only the report is replaced, which they say.
+pub(crate) fn claim(directory: &Path, command: &str, extends: bool, force: bool) -> Result<(), Refused> {
+    let note = directory.join(NOTE);
+    let before = fs::read_to_string(&note).ok().map(|text| text.trim().to_owned());
+    let has_report = directory.join("report.html").exists();
+    match before.as_deref() {
+        Some(before) if before == command => {}
+        Some(before) if force || (extends && subject(before) == subject(command)) => {
+            complain(format_args!("{}: replaces the report of: {before}", directory.display()));
+        }
+        None if force || !has_report => {}
+        other => return Err(Refused::Taken(taken(directory, other))),
+    }
+    let made = fs::create_dir_all(directory).and_then(|()| fs::write(&note, format!("{command}\n")));
+    made.map_err(Refused::Unwritable)
+}
+
+impl Refused {
+    /// Says it.
+    pub(crate) fn complain(self) -> ExitCode {
+        match self {
+            Self::Taken(complaint) => misconfigured(complaint),
+            Self::Unwritable(error) => failure(error),
+        }
+    }
+}
+
+fn taken(directory: &Path, command: Option<&str>) -> String {
+    let directory = directory.display();
+    let whose = command.map_or_else(|| "another command".to_owned(), |command| format!("`{command}`"));
+    format!(
+        "--out {directory} has the results of {whose}; name another directory, or replace them with --force"
+    )
+}
+
+/// Command, subcommand and what it is about, without options.
+fn subject(command: &str) -> Vec<&str> {
+    command.split_whitespace().take(3).collect()
+}
+
+/// Where results go if nothing is said: `out` and the name of what is run.
+pub(crate) fn usual(name: &str) -> PathBuf {
+    PathBuf::from("out").join(name)
+}
+
+/// The file that tells whose results a directory has.
+const NOTE: &str = "command.txt";

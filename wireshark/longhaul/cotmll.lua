@@ -1,0 +1,74 @@
+-- COTMLL in the thesis's format: four bytes behind the payload, and with several sessions one more in front of them.
+-- The layout is in crates/link/src/cotmll/trailer.rs, sessions.rs and skip.rs.
+
+local longhaul = rawget(_G, "longhaul")
+if not longhaul or longhaul.cotmll then return end
+longhaul.cotmll = true
+local common = longhaul.common
+
+local CLASSES = { [0] = "control", [1] = "reliable", [2] = "unreliable" }
+
+local cotmll = Proto("longhaul.cotmll", "COTMLL")
+local F, list = common.fields("longhaul.cotmll", {
+    { "session", "uint8", "Session" },
+    { "class", "uint32", "Class", base.DEC, CLASSES, 0xe0000000 },
+    { "first", "bool", "Starts a packet", 32, 0x10000000 },
+    { "last", "bool", "Ends a packet", 32, 0x08000000 },
+    { "ack_count", "uint32", "Frames acknowledged in a block", base.DEC, nil, 0x07f00000 },
+    { "seq", "uint32", "Sequence number", base.DEC, nil, 0x000ffc00 },
+    { "ack", "uint32", "Acknowledgement", base.DEC, nil, 0x000003ff },
+    { "skip.type", "uint8", "Message", base.DEC, { [1] = "skip" } },
+    { "skip.start", "uint16", "First frame to skip" },
+    { "skip.count", "uint16", "Frames to skip" },
+    { "payload", "bytes", "Payload" },
+})
+cotmll.fields = list
+local TRAILER, SKIP = 4, 5
+
+local function skip(range, pinfo, tree)
+    if range:len() ~= SKIP or range(0, 1):uint() ~= 1 then
+        return common.refuse(tree, pinfo, "an unknown message")
+    end
+    local start, count = range(1, 2):uint(), range(3, 2):uint()
+    tree:add(F["skip.type"], range(0, 1))
+    tree:add(F["skip.start"], range(1, 2))
+    tree:add(F["skip.count"], range(3, 2))
+    common.say(pinfo, string.format(", skip %d from %d", count, start))
+    if start > 1023 or count < 1 or count > 512 then
+        common.refuse(tree, pinfo, "a skip out of range")
+    end
+end
+
+longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
+    local tree = root:add(cotmll, tvb())
+    local behind = TRAILER + (about.sessions and 1 or 0)
+    if tvb:len() < behind then
+        return common.refuse(tree, pinfo, "truncated")
+    end
+    local trailer = tvb(tvb:len() - TRAILER, TRAILER)
+    local word = trailer:uint()
+    local field = function(shift, mask) return bit.band(bit.rshift(word, shift), mask) end
+    local class, first, last = field(29, 7), field(28, 1) == 1, field(27, 1) == 1
+    local count, seq, ack = field(20, 127), field(10, 1023), field(0, 1023)
+    local said = CLASSES[class]
+    if about.sessions then
+        tree:add(F.session, tvb(tvb:len() - behind, 1))
+        common.say(pinfo, ", session " .. tvb(tvb:len() - behind, 1):uint())
+    end
+    for _, key in ipairs({ "class", "first", "last", "ack_count", "seq", "ack" }) do
+        tree:add(F[key], trailer)
+    end
+    if said == nil then
+        return common.refuse(tree, pinfo, "an unknown class")
+    end
+    local acknowledged = count == 0 and "ack " .. ack or string.format("ack %d+%d", ack, count)
+    common.say(pinfo, class == 0 and ", " .. acknowledged
+        or string.format(", %s %d, %s, %s", said, seq, common.part(first, last), acknowledged))
+    if tvb:len() == behind then return end
+    local payload = tvb(0, tvb:len() - behind)
+    if class == 0 then
+        skip(payload, pinfo, tree)
+    else
+        common.payload(payload, pinfo, tree, root, F.payload, first, last)
+    end
+end

@@ -1,0 +1,106 @@
+-- The datagrams of two gateways over UDP. The layout is in crates/gateway/src/session/wire.rs.
+--
+-- Payloads are encrypted and stay closed. A handshake is known by its type and length; data look like WireGuard's, so they are
+-- shown in conversations of which the file has a handshake, and at the port of the preferences.
+
+local longhaul = rawget(_G, "longhaul")
+if not longhaul or longhaul.gateway then return end
+longhaul.gateway = true
+local common = longhaul.common
+
+local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "data", [5] = "control" }
+-- What follows the type: { key, length }. The sealed payload is of any length.
+local HEAD = { { "life", 8 }, { "agreement", 8 } }
+local REST = {
+    [1] = { { "sender", 4 }, { "number", 8 }, { "cookie", 40 }, { "noise", 48 }, { "seal", 32 } },
+    [2] = { { "sender", 4 }, { "receiver", 4 }, { "cookie", 40 }, { "noise", 48 }, { "seal", 32 } },
+    [3] = { { "receiver", 4 }, { "cookie", 40 }, { "seal", 32 } },
+}
+local HANDSHAKE = { [1] = 152, [2] = 148, [3] = 96 }
+local SEALED_HEADER, TAG, PORT = 16, 16, 51900
+
+local gateway = Proto("longhaul.gateway", "Longhaul gateway")
+local F, list = common.fields("longhaul.gateway", {
+    { "type", "uint8", "Type", base.DEC, TYPES },
+    { "life", "uint64", "Life of the sender", base.HEX },
+    { "agreement", "uint64", "Agreement", base.HEX },
+    { "sender", "uint32", "Sender index", base.HEX },
+    { "receiver", "uint32", "Receiver index", base.HEX },
+    { "number", "uint64", "Number" },
+    { "cookie", "bytes", "Cookie" },
+    { "noise", "bytes", "Noise message" },
+    { "seal", "bytes", "Seal" },
+    { "counter", "uint64", "Counter" },
+    { "payload", "bytes", "Payload, encrypted" },
+    { "payload_length", "uint32", "Length of the payload" },
+    { "tag", "bytes", "Authentication tag" },
+})
+gateway.fields = list
+gateway.prefs.port = Pref.uint("UDP port", PORT, "The port at which gateways listen")
+
+--- The type of a datagram, if it can be one.
+local function kind_of(tvb)
+    if tvb:len() < 4 or tvb(1, 3):uint() ~= 0 then return nil end
+    local kind = tvb(0, 1):uint()
+    if HANDSHAKE[kind] then
+        return tvb:len() == HANDSHAKE[kind] and kind or nil
+    end
+    return (kind == 4 or kind == 5) and tvb:len() >= SEALED_HEADER + TAG and kind or nil
+end
+
+local function handshake(tvb, kind, tree)
+    local at = 4
+    for _, part in ipairs({ HEAD, REST[kind] }) do
+        for _, one in ipairs(part) do
+            tree:add_le(F[one[1]], tvb(at, one[2]))
+            at = at + one[2]
+        end
+    end
+end
+
+local function sealed(tvb, pinfo, tree)
+    local length = tvb:len() - SEALED_HEADER - TAG
+    tree:add_le(F.receiver, tvb(4, 4))
+    tree:add_le(F.counter, tvb(8, 8))
+    tree:add(F.payload_length, tvb(SEALED_HEADER, length), length):set_generated()
+    if length > 0 then tree:add(F.payload, tvb(SEALED_HEADER, length)) end
+    tree:add(F.tag, tvb(tvb:len() - TAG, TAG))
+    common.say(pinfo, string.format(" to 0x%08x, counter %s, %d bytes", tvb(4, 4):le_uint(),
+        tostring(tvb(8, 8):le_uint64()), length))
+end
+
+function gateway.dissector(tvb, pinfo, root)
+    local kind = kind_of(tvb)
+    if kind == nil then return 0 end
+    pinfo.cols.protocol = "Longhaul"
+    pinfo.cols.info = TYPES[kind]
+    local tree = root:add(gateway, tvb())
+    tree:add(F.type, tvb(0, 1))
+    if HANDSHAKE[kind] then
+        handshake(tvb, kind, tree)
+    else
+        sealed(tvb, pinfo, tree)
+    end
+    return tvb:len()
+end
+
+--- Takes a conversation in which a handshake of ours is seen.
+local function heuristic(tvb, pinfo, root)
+    local kind = kind_of(tvb)
+    if kind == nil or not HANDSHAKE[kind] then return false end
+    pinfo.conversation = gateway
+    gateway.dissector(tvb, pinfo, root)
+    return true
+end
+
+gateway:register_heuristic("udp", heuristic)
+local ports, listening = DissectorTable.get("udp.port"), nil
+local function listen(port)
+    if listening then ports:remove(listening, gateway) end
+    listening = port > 0 and port or nil
+    if listening then ports:add(listening, gateway) end
+end
+listen(PORT)
+function gateway.prefs_changed()
+    listen(gateway.prefs.port)
+end
