@@ -12,13 +12,14 @@ mod notice;
 mod outbound;
 mod pairing;
 mod peer;
+pub mod query;
 mod reload;
 mod splitting;
 mod status;
 mod survey;
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use base::config::ConfigError;
@@ -43,6 +44,7 @@ use crate::tun::netlink::Watch;
 use complaints::Complaints;
 use congestion::Congestion;
 use peer::NamedPeer;
+use query::Queries;
 use splitting::Splitting;
 
 pub use notice::Notice;
@@ -91,6 +93,8 @@ pub struct Gateway {
     silent_since: Instant,
     silence_told: Duration,
     status_at: Instant,
+    /// Where the status is asked for; `None` if its name is taken.
+    queries: Option<Queries>,
 }
 
 /// What passed, and what did not.
@@ -193,6 +197,8 @@ impl Gateway {
         let (tun, watch) = device::open(&config, rate)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
+        // Before the rights are given up: an answer is believed by whom it comes from.
+        let queries = Queries::open(config.tun.name.as_str()).ok();
         if let Some(user) = &config.user {
             privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
         }
@@ -224,6 +230,7 @@ impl Gateway {
             silent_since: Instant::ZERO,
             silence_told: SILENCE,
             status_at: Instant::ZERO,
+            queries,
             tun,
             watch,
             carrier,
@@ -241,9 +248,9 @@ impl Gateway {
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
-        let mut ready = [Ready::default(); 5];
+        let mut ready = [Ready::default(); 6];
         loop {
-            let [from_tun, from_carrier, from_signals, from_watch, from_resolver] = ready;
+            let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries] = ready;
             let now = self.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
@@ -279,6 +286,9 @@ impl Gateway {
                 self.write_status();
                 self.status_at = now + self.status_interval();
             }
+            if let Some(queries) = self.queries.as_ref().filter(|_| from_queries.read) {
+                queries.answer(|| self.status());
+            }
             let now = self.clock.now();
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
@@ -287,6 +297,7 @@ impl Gateway {
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
                 Interest::read_if_any(self.named.as_ref().and_then(NamedPeer::fd)),
+                Interest::read_if_any(self.queries.as_ref().map(AsFd::as_fd)),
             ];
             ready = wait(interests, Some(timeout))?;
         }

@@ -1,4 +1,4 @@
-//! What a gateway says about itself: a small JSON file, replaced whole.
+//! What a gateway says about itself, and a small JSON file with it that is replaced whole.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Gateway, GatewayError};
 use crate::config;
 
-/// A status file's content.
+/// What a gateway says about itself, as JSON.
 pub type Status = Value;
 
 impl Gateway {
@@ -20,6 +20,7 @@ impl Gateway {
             self.rejected.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
         dropped.insert("late".to_owned(), self.session.late.get().into());
         json!({
+            "device": self.config.tun.name.as_str(),
             "pid": std::process::id(),
             "uptime_seconds": self.clock.now().as_secs_f64(),
             "established": self.session.is_established(),
