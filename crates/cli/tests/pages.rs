@@ -6,12 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod pages {
+    pub(crate) mod browser;
     pub(crate) mod markdown;
     pub(crate) mod site;
 }
 
+mod requirements;
+
 use pages::markdown::Page;
-use pages::site;
+use pages::{browser, site};
+use requirements::skipped;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -97,6 +101,21 @@ fn the_introduction_leads_where_the_readme_does() {
     assert_eq!(definitions("docs/introduction.md"), readme);
 }
 
+#[test]
+fn the_readme_has_its_two_commands_and_the_rust_version() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let (readme, manifest) = (read("README.md"), read("Cargo.toml"));
+    let version =
+        manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    for part in [
+        "\n    cargo run --release -- demo\n",
+        "\n    cargo test --workspace\n",
+        &format!(" {version} or later"),
+    ] {
+        assert!(readme.contains(part), "README.md has no {part:?}");
+    }
+}
+
 /// All sources below a directory in one text, with string literals that go on over several lines joined.
 fn sources(directory: &Path, text: &mut String) {
     for entry in fs::read_dir(directory).unwrap() {
@@ -149,15 +168,34 @@ fn every_message_in_troubleshooting_is_one_that_is_printed() {
     }
 }
 
-/// `mdbook build` makes the site; CI runs this behind it.
+/// The pages of the site, which `mdbook build` has made.
+fn site_pages() -> Vec<PathBuf> {
+    let site = root().join("out/site");
+    let mut pages = files(&site, "html");
+    // Servers show 404.html in place of any missing page, so its links count from where the site will be; toc.html is part of others.
+    pages.retain(|page| !page.ends_with("404.html") && !page.ends_with("toc.html"));
+    assert!(pages.len() > 25, "only {} pages in {}", pages.len(), site.display());
+    pages
+}
+
 #[test]
 #[ignore = "needs out/site, which `mdbook build` makes"]
 fn every_link_of_the_site_leads_somewhere() {
     let site = root().join("out/site");
-    let mut pages = files(&site, "html");
-    // Servers show it in place of any missing page, so its links count from where the site will be.
-    pages.retain(|page| !page.ends_with("404.html"));
-    assert!(pages.len() > 25, "only {} pages in {}", pages.len(), site.display());
-    let faults: Vec<String> = pages.iter().flat_map(|page| site::faults(&site, page)).collect();
+    let faults: Vec<String> = site_pages().iter().flat_map(|page| site::faults(&site, page)).collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+#[ignore = "needs out/site, which `mdbook build` makes"]
+fn every_page_of_the_site_fits_a_phone_light_and_dark() {
+    let missing = || browser::chromium().is_none().then(|| "there is no Chromium".to_owned());
+    if skipped("every_page_of_the_site_fits_a_phone_light_and_dark", missing()) {
+        return;
+    }
+    let scratch = std::env::temp_dir().join(format!("longhaul-phone-{}", std::process::id()));
+    fs::create_dir_all(&scratch).unwrap();
+    let faults = browser::faults(browser::chromium().unwrap(), &scratch, &site_pages());
+    fs::remove_dir_all(&scratch).unwrap();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
