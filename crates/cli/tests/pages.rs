@@ -1,0 +1,201 @@
+//! The pages for people: every link leads somewhere, on a code host and in the site that mdBook makes of `docs`, and every message that
+//! the troubleshooting page explains is one that the programs print.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+mod pages {
+    pub(crate) mod browser;
+    pub(crate) mod markdown;
+    pub(crate) mod site;
+}
+
+mod requirements;
+
+use pages::markdown::Page;
+use pages::{browser, site};
+use requirements::skipped;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The files of a directory whose names have this ending, in order.
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|it| it == ending));
+    found.sort();
+    found
+}
+
+/// All pages: those at the root and those of `docs`.
+fn pages() -> BTreeMap<PathBuf, Page> {
+    let root = root();
+    let all = [files(&root, "md"), files(&root.join("docs"), "md")].concat();
+    all.into_iter().map(|path| (path.clone(), Page::read(&path))).collect()
+}
+
+/// What is wrong with a link of the page at `from`, if something is.
+fn fault(pages: &BTreeMap<PathBuf, Page>, from: &Path, target: &str) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) = target.split_once('#').map_or((target, None), |(file, anchor)| (file, Some(anchor)));
+    let path = if file.is_empty() { from.to_owned() } else { from.parent().unwrap().join(file) };
+    let Ok(path) = path.canonicalize() else { return Some("no such file".to_owned()) };
+    let docs = root().join("docs");
+    if from.starts_with(&docs) && !path.starts_with(&docs) {
+        return Some("leaves docs, so the site does not have it".to_owned());
+    }
+    let anchor = anchor?;
+    let Some(page) = pages.get(&path) else { return Some("an anchor in what is no page".to_owned()) };
+    (!page.anchors().contains(anchor)).then(|| format!("no such heading; there are {:?}", page.anchors()))
+}
+
+#[test]
+fn every_link_of_every_page_leads_somewhere() {
+    let pages = pages();
+    assert!(pages.len() > 25, "only {} pages", pages.len());
+    let (mut links, mut faults) = (0, Vec::new());
+    for (path, page) in &pages {
+        for target in page.links() {
+            links += 1;
+            if let Some(fault) = fault(&pages, path, &target) {
+                faults.push(format!("{}: {target}: {fault}", path.display()));
+            }
+        }
+        for name in page.undefined() {
+            faults.push(format!("{}: [{name}] is not defined", path.display()));
+        }
+    }
+    assert!(links > 100, "only {links} links");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_site_has_every_page() {
+    let docs = root().join("docs");
+    let summary = Page::read(&docs.join("SUMMARY.md")).links();
+    for path in files(&docs, "md") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let times = summary.iter().filter(|it| *it == name).count();
+        assert_eq!(times, usize::from(name != "SUMMARY.md"), "{name} in docs/SUMMARY.md");
+    }
+}
+
+#[test]
+fn the_introduction_leads_where_the_readme_does() {
+    let definitions = |file: &str| {
+        let path = root().join(file);
+        let absolute = |(name, target): (String, String)| {
+            let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let there = path.parent().unwrap().join(file).canonicalize();
+            (name, there.unwrap_or_else(|_| panic!("{}: {target}", path.display())), anchor.to_owned())
+        };
+        Page::read(&path).definitions().into_iter().map(absolute).collect::<Vec<_>>()
+    };
+    let readme = definitions("README.md");
+    assert!(!readme.is_empty());
+    assert_eq!(definitions("docs/introduction.md"), readme);
+}
+
+#[test]
+fn the_readme_has_its_two_commands_and_the_rust_version() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let (readme, manifest) = (read("README.md"), read("Cargo.toml"));
+    let version =
+        manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    for part in [
+        "\n    cargo run --release -- demo\n",
+        "\n    cargo test --workspace\n",
+        &format!(" {version} or later"),
+    ] {
+        assert!(readme.contains(part), "README.md has no {part:?}");
+    }
+}
+
+/// All sources below a directory in one text, with string literals that go on over several lines joined.
+fn sources(directory: &Path, text: &mut String) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let mut rest = fs::read_to_string(path).unwrap();
+            while let Some(at) = rest.find("\\\n") {
+                text.push_str(&rest[..at]);
+                rest = rest[at + 2..].trim_start().to_owned();
+            }
+            text.push_str(&rest);
+        }
+    }
+}
+
+#[test]
+fn every_message_in_troubleshooting_is_one_that_is_printed() {
+    // What the system and a library say.
+    const FOREIGN: [&str; 7] = [
+        "Permission denied",
+        "No such file or directory",
+        "Device or resource busy",
+        "Address already in use",
+        "Cannot assign requested address",
+        "unknown field",
+        "expected one of",
+    ];
+    let root = root();
+    let mut text = String::new();
+    for part in ["gateway", "link", "field", "cli"] {
+        sources(&root.join("crates").join(part).join("src"), &mut text);
+    }
+    let text = text.replace("\\\"", "\"");
+    let page = fs::read_to_string(root.join("docs/troubleshooting.md")).unwrap();
+    // The first cell of rows begins with the message, in code; … stands for what differs.
+    let messages: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|it| it.contains(' '))
+        .collect();
+    assert!(messages.len() > 20, "only {} messages", messages.len());
+    for message in messages {
+        let parts = message.split(['…', ':', ';']).map(|part| part.trim_matches([' ', '.', ',']));
+        for part in parts.filter(|it| it.len() > 3) {
+            let is_known = text.contains(part) || FOREIGN.contains(&part);
+            assert!(is_known, "{message:?}: nothing prints {part:?}");
+        }
+    }
+}
+
+/// The pages of the site, which `mdbook build` has made.
+fn site_pages() -> Vec<PathBuf> {
+    let site = root().join("out/site");
+    let mut pages = files(&site, "html");
+    // Servers show 404.html in place of any missing page, so its links count from where the site will be; toc.html is part of others.
+    pages.retain(|page| !page.ends_with("404.html") && !page.ends_with("toc.html"));
+    assert!(pages.len() > 25, "only {} pages in {}", pages.len(), site.display());
+    pages
+}
+
+#[test]
+#[ignore = "needs out/site, which `mdbook build` makes"]
+fn every_link_of_the_site_leads_somewhere() {
+    let site = root().join("out/site");
+    let faults: Vec<String> = site_pages().iter().flat_map(|page| site::faults(&site, page)).collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+#[ignore = "needs out/site, which `mdbook build` makes"]
+fn every_page_of_the_site_fits_a_phone_light_and_dark() {
+    let missing = || browser::chromium().is_none().then(|| "there is no Chromium".to_owned());
+    if skipped("every_page_of_the_site_fits_a_phone_light_and_dark", missing()) {
+        return;
+    }
+    let scratch = std::env::temp_dir().join(format!("longhaul-phone-{}", std::process::id()));
+    fs::create_dir_all(&scratch).unwrap();
+    let faults = browser::faults(browser::chromium().unwrap(), &scratch, &site_pages());
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
