@@ -10,12 +10,15 @@ mod bench_pages;
 mod bench_scale;
 mod bench_tcp;
 mod captures;
+mod completions;
 mod demo;
 mod destination;
 mod emulate;
 mod gateway;
+mod gateway_status;
 mod interruption;
 mod keygen;
+mod man;
 mod outcome;
 mod proxy;
 mod reproduce;
@@ -57,6 +60,8 @@ enum Command {
     Emulate(emulate::Arguments),
     Testbed(testbed::Arguments),
     Traffic(traffic::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs the chosen subcommand.
@@ -73,6 +78,8 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Emulate(arguments) => emulate::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),
         Command::Traffic(arguments) => traffic::execute(arguments),
+        Command::Completions(arguments) => completions::execute(arguments),
+        Command::Man(arguments) => man::execute(arguments),
     };
     outcome::ended(code)
 }

@@ -437,10 +437,10 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// What is kept and written of a scheme's run with the first seed, besides `watch`.
-    fn watch(&self, scheme: &str, watch: Watch) -> Watch {
-        let log = self.log.as_ref().filter(|(logged, _)| scheme == logged).map(|(_, path)| path.clone());
-        Watch { capture: self.captures.of(scheme), log, ..watch }
+    /// Adds to `watch` what is written of a scheme's run with the first seed.
+    fn add_to(&self, watch: &mut Watch, scheme: &str) {
+        watch.capture = self.captures.of(scheme);
+        watch.log = self.log.as_ref().filter(|(logged, _)| scheme == logged).map(|(_, path)| path.clone());
     }
 }
 
@@ -487,8 +487,10 @@ pub fn run_all(
             return Ok(None);
         }
         let (k, (scheme, scenario)) = (turn / schemes.len(), &schemes[turn % schemes.len()]);
-        let watch = if is_only { Watch::for_plots() } else { Watch::default() };
-        let watch = if k == 0 { recordings.watch(scheme, watch) } else { watch };
+        let mut watch = if is_only { Watch::for_plots() } else { Watch::default() };
+        if k == 0 {
+            recordings.add_to(&mut watch, scheme);
+        }
         let run = run(scheme, scenario, scenario.seed + k as u64, &watch)?;
         if on_done(&run).is_break() {
             is_over.store(true, Ordering::Relaxed);

@@ -84,10 +84,12 @@ impl Entry {
         }
     }
 
-    /// How a packet of a stream is treated that somebody here sends again until it has come: never as one that is sent once.
+    /// How a packet of a stream is treated that somebody here sends again until it has come: never as one that is sent once. The
+    /// marks of telephony say at least that somebody waits for it; OpenSSH sets them for shells from version 10.1 on.
     #[must_use]
     pub fn stream_treatment(&self, packet: &[u8]) -> Treatment {
         match self.treatment(packet) {
+            Treatment::Once if self.interactive.is_some() => Treatment::Interactive,
             Treatment::Once => Treatment::Reliable,
             other => other,
         }
@@ -323,7 +325,7 @@ mod tests {
         // Whoever sends a packet again until it has come does not ask the link to send it once.
         let entry = entry(&queue::Config::default(), by_dscp, &coded);
         let treatments = [0, 18, 46].map(|dscp| entry.stream_treatment(&ipv4(dscp)));
-        assert_eq!(treatments, [Treatment::Reliable, Treatment::Interactive, Treatment::Reliable]);
+        assert_eq!(treatments, [Treatment::Reliable, Treatment::Interactive, Treatment::Interactive]);
     }
 
     /// Packets keep their order where each is sent once anyway.

@@ -9,15 +9,20 @@ use gateway::privileges;
 use gateway::signals::Signals;
 use gateway::supervisor;
 
+use super::gateway_status;
 use super::outcome::{complain, failure, misconfigured, say};
 
-/// Runs a gateway until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the
+/// Run a gateway, or ask one that runs how it is doing.
+///
+/// It runs until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the
 /// capability `CAP_NET_ADMIN`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
-Example:
+Examples:
   longhaul keygen --out /etc/longhaul/site.key
   longhaul gateway --config /etc/longhaul/site.toml
+  longhaul gateway status
 
 site.toml:
   [tun]
@@ -34,9 +39,11 @@ site.toml:
   [session]
   key-file = \"site.key\"")]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    question: Option<Question>,
     /// The configuration file.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
     /// Check the configuration and end.
     #[arg(long)]
     check: bool,
@@ -45,12 +52,22 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What to ask a running gateway.
+#[derive(Debug, clap::Subcommand)]
+enum Question {
+    Status(gateway_status::Arguments),
+}
+
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    let config = match Config::read(&args.config).and_then(|config| config.session.load().map(|_| config)) {
+    if let Some(Question::Status(args)) = &args.question {
+        return gateway_status::execute(args);
+    }
+    let Some(file) = &args.config else { unreachable!("clap requires it where nothing is asked") };
+    let config = match Config::read(file).and_then(|config| config.session.load().map(|_| config)) {
         Ok(config) => config,
         Err(error) => return misconfigured(error),
     };
-    if let Some(file) = config.session.exposed(&args.config) {
+    if let Some(file) = config.session.exposed(file) {
         let file = file.display();
         complain(format_args!("{file}: others than its owner may have the key; chmod o= {file}"));
     }
