@@ -45,6 +45,9 @@ const BOUND_POINTS: u32 = 600;
 
 /// Goodput over time, in sixtieths of the longest run, beside the line's rate.
 pub(super) fn goodput(shown: &Shown<'_>) -> Option<Drawing> {
+    if shown.runs.iter().all(|run| received(run).is_empty()) {
+        return None;
+    }
     let longest = shown.runs.iter().map(|run| end_of(run)).fold(0.0, f64::max);
     let mut chart = Chart::new("", "goodput (kbit/s)");
     let (mut rates, mut are_limited): (Vec<f64>, bool) = (Vec::new(), true);
