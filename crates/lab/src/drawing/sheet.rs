@@ -120,7 +120,7 @@ fn scaling(svg: &str, over: &str) -> String {
 }
 
 /// The width of a drawing on a screen.
-pub(crate) const AS_WIDE_AS_ITS_PLACE: &str = " width=\"100%\" style=\"max-width: 60rem\"";
+pub(crate) const AS_WIDE_AS_ITS_PLACE: &str = " width=\"100%\" style=\"max-width: 960px\"";
 
 /// The same with a size of its own, as programs that set papers want it: a unit of the drawing is a pixel of CSS, so that letters
 /// are as large as those of a footnote.

@@ -47,7 +47,7 @@ a { color: var(--link); }
 .scroll { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .35rem .5rem; text-align: right; border-bottom: 1px solid var(--rule); }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; min-width: 8rem; }
 thead th { border-bottom: 2px solid var(--strong-rule); font-weight: 600; }
 tbody th { font-weight: 400; }
 figure { margin: 2rem 0; }

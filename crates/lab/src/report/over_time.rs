@@ -45,12 +45,16 @@ const BOUND_POINTS: u32 = 600;
 
 /// Goodput over time, in sixtieths of the longest run, beside the line's rate.
 pub(super) fn goodput(shown: &Shown<'_>) -> Option<Drawing> {
+    if shown.runs.iter().all(|run| received(run).is_empty()) {
+        return None;
+    }
     let longest = shown.runs.iter().map(|run| end_of(run)).fold(0.0, f64::max);
     let mut chart = Chart::new("", "goodput (kbit/s)");
-    let mut rates: Vec<f64> = Vec::new();
+    let (mut rates, mut are_limited): (Vec<f64>, bool) = (Vec::new(), true);
     for run in &shown.runs {
         let line = shown.scenario(run).and_then(|scenario| Line::new(scenario, run.seed, longest));
         rates.extend(line.as_ref().map(|line| line.rate).filter(|rate| !rates.contains(rate)));
+        are_limited &= line.is_some();
         let steps = received(run).into_iter().map(|(at, bytes)| (at.as_secs_f64(), bytes as f64 * 8.0));
         let crossing = Crossing::new(steps.collect(), line);
         let end = end_of(run);
@@ -63,6 +67,11 @@ pub(super) fn goodput(shown: &Shown<'_>) -> Option<Drawing> {
         }
         points.extend(points.last().map(|(_, last)| (end, *last)));
         chart = chart.steps(&run.scheme, shown.look(run), points);
+    }
+    let most = rates.iter().copied().fold(0.0, f64::max) / 1e3;
+    if are_limited {
+        // So that the line does not hide on the frame.
+        chart = chart.between_y(0.0..1.08 * most);
     }
     for rate in rates {
         chart = chart.calculated("rate of the line", vec![(0.0, rate / 1e3), (longest, rate / 1e3)]);
