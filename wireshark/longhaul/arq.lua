@@ -96,14 +96,11 @@ local function extras(extension, frame, tree, F)
 end
 
 local function describe(pinfo, frame)
-    local said = CLASSES[frame.class]
     if frame.class == 1 or frame.class == 2 then
-        said = string.format("%s %d, %s", said, frame.seq, common.part(frame.first, frame.last))
-    elseif frame.class == 3 then
-        said = frame.block and string.format("repair of block %d", frame.block)
-            or string.format("repair up to %d", frame.seq)
+        local part = common.part(frame.first, frame.last)
+        common.say(pinfo, string.format(", %s %d, %s", CLASSES[frame.class], frame.seq, part))
     end
-    common.say(pinfo, string.format(", %s, serial %d, ack %d, heard %d", said, frame.serial, frame.ack, frame.heard))
+    common.say(pinfo, string.format(", serial %d, ack %d, heard %d", frame.serial, frame.ack, frame.heard))
 end
 
 --- Dissects a frame and answers its fields with `payload`, a range or nil; answers nil if it is none.
@@ -179,6 +176,7 @@ longhaul.frame.dissectors.slacp = function(tvb, pinfo, root)
     elseif frame.class == 3 then
         tree:add(S.sources, trailer(2, 3))
         if frame.payload then tree:add(S.redundancy, frame.payload) end
+        common.say(pinfo, string.format(", block %d, place %d", frame.block or 0, frame.index or 0))
         if frame.block == nil or frame.index < frame.seq then
             common.refuse(tree, pinfo, "a repair without a place behind the block's frames")
         end
@@ -210,7 +208,7 @@ local function ones(range)
     return count
 end
 
-local function sum(payload, pinfo, tree)
+local function sum(payload, last, pinfo, tree)
     if payload == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
     local length = payload(0, 1):uint()
     local run, run_range, at = arq.varint(payload, 1)
@@ -226,7 +224,7 @@ local function sum(payload, pinfo, tree)
     end
     tree:add(C["sum.count"], payload(0, at + length), count):set_generated()
     if at + length < payload:len() then tree:add(C.sum, payload(at + length)) end
-    common.say(pinfo, string.format(", sum of %d", count))
+    common.say(pinfo, string.format(", sum of %d up to %d", count, last))
 end
 
 longhaul.frame.dissectors.coded = function(tvb, pinfo, root)
@@ -236,12 +234,12 @@ longhaul.frame.dissectors.coded = function(tvb, pinfo, root)
     if TREATMENTS[class:uint()] == nil then
         return common.refuse(tree, pinfo, "an unknown class")
     end
-    common.say(pinfo, ", " .. TREATMENTS[class:uint()])
+    if class:uint() ~= 2 then common.say(pinfo, ", " .. TREATMENTS[class:uint()]) end
     if tvb:len() == 1 then return common.refuse(tree, pinfo, "truncated") end
     local frame = arq.dissect(tvb(0, tvb:len() - 1):tvb(), pinfo, tree, C)
     if not frame then return end
     if frame.class == 3 then
-        sum(frame.payload, pinfo, tree)
+        sum(frame.payload, frame.seq, pinfo, tree)
     else
         common.payload(frame.payload, pinfo, tree, root, C.payload, frame.first, frame.last)
     end

@@ -14,7 +14,7 @@ function common.fields(prefix, specification)
         local field
         if kind == "bool" then
             -- { key, "bool", title, bits of the whole, mask }
-            field = ProtoField.bool(abbreviation, title, one[4] or 8, { "yes", "no" }, one[5] or 0x0)
+            field = ProtoField.bool(abbreviation, title, one[4] or base.NONE, { "yes", "no" }, one[5] or 0x0)
         elseif kind == "bytes" then
             field = ProtoField.bytes(abbreviation, title)
         elseif kind == "string" then
