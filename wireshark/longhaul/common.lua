@@ -92,7 +92,11 @@ function common.packet(tvb, pinfo, root)
     if not dissector then return end
     common.say(pinfo, ": ")
     pinfo.cols.info:fence()
-    dissector:call(tvb, pinfo, root)
+    -- A packet that is cut short ends its dissector, and would end ours.
+    if not pcall(dissector.call, dissector, tvb, pinfo, root) then
+        root:add_proto_expert_info(common.malformed, "The packet inside is malformed")
+        common.say(pinfo, " [malformed packet inside]")
+    end
 end
 
 --- The payload of a frame: bytes that are a whole packet where it is both first and last, otherwise a part of one.

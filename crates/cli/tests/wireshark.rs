@@ -114,7 +114,7 @@ fn fragments_of_plain_packets_count_on() {
     assert!(adjoining.clone().count() > 50);
     adjoining.for_each(|(before, after)| assert_eq!(after, before + 1));
     let sent = run.counter(0, "endpoint-fragments-sent");
-    assert!(fragments.len() as u64 <= sent && fragments.last().unwrap() + 1 <= sent);
+    assert!(fragments.len() as u64 <= sent && *fragments.last().unwrap() < sent);
 }
 
 /// Every field of every trailer is the log's.
@@ -449,7 +449,7 @@ fn options_of_tcp_are_named() {
     let packets = rows.iter().filter(|row| row.has("tcp.len"));
     assert!(packets.clone().count() > 40);
     packets.for_each(|row| {
-        assert_eq!(row.has("longhaul.tcp.proxy_mss"), row.number("tcp.flags.syn") == 1, "{row:?}")
+        assert_eq!(row.has("longhaul.tcp.proxy_mss"), row.number("tcp.flags.syn") == 1, "{row:?}");
     });
 }
 
