@@ -110,7 +110,11 @@ impl Run {
 
     /// These fields of every captured frame, with those that tell frames apart.
     pub(crate) fn rows(&self, names: &[&str]) -> Vec<Row> {
-        tshark::fields(&self.file(), "", &[&COMMON[..], names].concat())
+        let mut rows = tshark::fields(&self.file(), "", &[&COMMON[..], names].concat());
+        let lines = tshark::run(&self.file(), &[]);
+        assert_eq!(lines.lines().count(), rows.len());
+        rows.iter_mut().zip(lines.lines()).for_each(|(row, line)| row.set_line(line));
+        rows
     }
 
     /// The capture has the very frames of the log, says the same of them, and nothing in it is malformed. The rows are
@@ -133,6 +137,11 @@ impl Run {
             assert_eq!((fate == 0, comment.is_empty()), (logged.intact, logged.intact), "{key:?}");
             assert!(["", "damaged", "lost"][fate as usize] == comment, "{key:?}: {comment}");
             assert_eq!(row.number("frame.packet_flags_direction"), 2 - key.0, "{key:?}");
+            let experts = [row.has("longhaul.damaged"), row.has("longhaul.lost")];
+            assert_eq!(experts, [fate == 1, fate == 2], "{key:?}");
+            let mark = ["", " [damaged]", " [lost]"][fate as usize];
+            let line = format!("{} {}{mark} {}", ["down", "up"][key.0 as usize], key.1, logged.kind);
+            assert!(row.line().contains(&line), "{row:?}: no {line}");
         }
         assert!(frames.is_empty(), "not captured: {frames:?}");
         assert_sound(&self.file());
@@ -166,7 +175,9 @@ const fn place(direction: u64) -> &'static str {
     if direction == 0 { "sky/down" } else { "sky/up" }
 }
 
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 11] = [
+    "longhaul.damaged",
+    "longhaul.lost",
     "frame.time_epoch",
     "frame.comment",
     "frame.packet_flags_direction",

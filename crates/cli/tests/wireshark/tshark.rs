@@ -36,14 +36,27 @@ pub(crate) fn dissectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wireshark")
 }
 
-/// The fields of one frame, by name. A field that is there more than once has all its values, with commas between.
+/// The fields of one frame, by name, and perhaps its line in the packet list. A field that is there more than once has all
+/// its values, with commas between.
 #[derive(Debug)]
-pub(crate) struct Row(BTreeMap<String, String>);
+pub(crate) struct Row {
+    fields: BTreeMap<String, String>,
+    line: String,
+}
 
 impl Row {
     /// The field's text; empty if the frame does not have it.
     pub(crate) fn text(&self, name: &str) -> &str {
-        &self.0[name]
+        &self.fields[name]
+    }
+
+    /// The line in the packet list.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
+    pub(crate) fn set_line(&mut self, line: &str) {
+        self.line = line.to_owned();
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -81,7 +94,8 @@ pub(crate) fn fields(file: &Path, filter: &str, names: &[&str]) -> Vec<Row> {
     }
     let row = |line: &str| {
         let values = line.split('\t').map(str::to_owned);
-        Row(names.iter().map(|name| (*name).to_owned()).zip(values).collect())
+        let fields = names.iter().map(|name| (*name).to_owned()).zip(values).collect();
+        Row { fields, line: String::new() }
     };
     run(file, &arguments).lines().map(row).collect()
 }
