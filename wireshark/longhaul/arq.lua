@@ -9,7 +9,7 @@ local arq = {}
 longhaul.arq = arq
 
 local CLASSES = { [0] = "control", [1] = "reliable", [2] = "unreliable", [3] = "repair" }
-local TRAILER = 15
+local TRAILER, SPACE = 15, 2 ^ 24
 
 --- A protocol with these frames: its fields are named after `prefix`; `more` are those that it alone has.
 function arq.protocol(prefix, name, more)
@@ -148,13 +148,20 @@ function arq.dissect(tvb, pinfo, tree, F)
     return frame
 end
 
+--- The payload of a frame with data; `window` names those that share sequence numbers.
+local function payload(frame, window, about, pinfo, tree, root, F)
+    local stream = string.format("%s %d", window, frame.class)
+    common.payload(frame.payload, pinfo, tree, root, F.payload, { about = about, stream = stream, number = frame.seq,
+        space = SPACE, first = frame.first, last = frame.last })
+end
+
 -- Wide COTMLL: the frames alone.
 local wide, W = arq.protocol("longhaul.wide", "Wide COTMLL")
-longhaul.frame.dissectors.wide = function(tvb, pinfo, root)
+longhaul.frame.dissectors.wide = function(tvb, pinfo, root, about)
     local tree = root:add(wide, tvb())
     local frame = arq.dissect(tvb, pinfo, tree, W)
     if frame then
-        common.payload(frame.payload, pinfo, tree, root, W.payload, frame.first, frame.last)
+        payload(frame, "wide", about, pinfo, tree, root, W)
     end
 end
 
@@ -165,7 +172,7 @@ local slacp, S = arq.protocol("longhaul.slacp", "SLACP", {
     { "sources", "uint24", "Frames that the block protects" },
     { "redundancy", "bytes", "Redundancy" },
 })
-longhaul.frame.dissectors.slacp = function(tvb, pinfo, root)
+longhaul.frame.dissectors.slacp = function(tvb, pinfo, root, about)
     local tree = root:add(slacp, tvb())
     local frame = arq.dissect(tvb, pinfo, tree, S)
     if not frame then return end
@@ -181,7 +188,7 @@ longhaul.frame.dissectors.slacp = function(tvb, pinfo, root)
             common.refuse(tree, pinfo, "a repair without a place behind the block's frames")
         end
     else
-        common.payload(frame.payload, pinfo, tree, root, S.payload, frame.first, frame.last)
+        payload(frame, "slacp", about, pinfo, tree, root, S)
     end
 end
 
@@ -208,26 +215,26 @@ local function ones(range)
     return count
 end
 
-local function sum(payload, last, pinfo, tree)
-    if payload == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
-    local length = payload(0, 1):uint()
-    local run, run_range, at = arq.varint(payload, 1)
-    if run == nil or run == 0 or at + length > payload:len() then
+local function sum(sent, last, pinfo, tree)
+    if sent == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
+    local length = sent(0, 1):uint()
+    local run, run_range, at = arq.varint(sent, 1)
+    if run == nil or run == 0 or at + length > sent:len() then
         return common.refuse(tree, pinfo, "a sum of nothing")
     end
-    tree:add(C["sum.bitmap_length"], payload(0, 1))
+    tree:add(C["sum.bitmap_length"], sent(0, 1))
     tree:add(C["sum.run"], run_range, run)
     local count = run
     if length > 0 then
-        tree:add(C["sum.bitmap"], payload(at, length))
-        count = count + ones(payload(at, length))
+        tree:add(C["sum.bitmap"], sent(at, length))
+        count = count + ones(sent(at, length))
     end
-    tree:add(C["sum.count"], payload(0, at + length), count):set_generated()
-    if at + length < payload:len() then tree:add(C.sum, payload(at + length)) end
+    tree:add(C["sum.count"], sent(0, at + length), count):set_generated()
+    if at + length < sent:len() then tree:add(C.sum, sent(at + length)) end
     common.say(pinfo, string.format(", sum of %d up to %d", count, last))
 end
 
-longhaul.frame.dissectors.coded = function(tvb, pinfo, root)
+longhaul.frame.dissectors.coded = function(tvb, pinfo, root, about)
     local tree = root:add(coded, tvb())
     local class = tvb(tvb:len() - 1, 1)
     tree:add(C.treatment, class)
@@ -241,6 +248,6 @@ longhaul.frame.dissectors.coded = function(tvb, pinfo, root)
     if frame.class == 3 then
         sum(frame.payload, frame.seq, pinfo, tree)
     else
-        common.payload(frame.payload, pinfo, tree, root, C.payload, frame.first, frame.last)
+        payload(frame, "coded " .. class:uint(), about, pinfo, tree, root, C)
     end
 end

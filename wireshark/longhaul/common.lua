@@ -17,8 +17,8 @@ function common.fields(prefix, specification)
             field = ProtoField.bool(abbreviation, title, one[4] or base.NONE, { "yes", "no" }, one[5] or 0x0)
         elseif kind == "bytes" then
             field = ProtoField.bytes(abbreviation, title)
-        elseif kind == "string" then
-            field = ProtoField.string(abbreviation, title)
+        elseif kind == "frame" then
+            field = ProtoField.framenum(abbreviation, title)
         else
             -- { key, "uint8" to "uint64", title, base, values, mask }
             field = ProtoField[kind](abbreviation, title, one[4] or base.DEC, one[5], one[6])
@@ -99,13 +99,22 @@ function common.packet(tvb, pinfo, root)
     end
 end
 
---- The payload of a frame: bytes that are a whole packet where it is both first and last, otherwise a part of one.
-function common.payload(range, pinfo, tree, root, field, first, last)
+--- The payload of a frame, shown as `field`, and the packet that it is or completes. `piece` says which part it is, as
+--- reassembly.lua describes it.
+function common.payload(range, pinfo, tree, root, field, piece)
     if range == nil or range:len() == 0 then return end
     tree:add(field, range)
-    if first and last then
-        common.packet(range:tvb(), pinfo, root)
+    if piece.first and piece.last then
+        return common.packet(range:tvb(), pinfo, root)
     end
+    local packet = longhaul.reassembly.take(piece, range, pinfo)
+    if not packet then return end
+    local bytes = ByteArray.new(packet.bytes, true):tvb("Packet")
+    for _, number in ipairs(packet.frames) do
+        tree:add(longhaul.frame.part_field, bytes(), number):set_generated()
+    end
+    common.say(pinfo, string.format(", packet of %d parts", #packet.frames))
+    common.packet(bytes, pinfo, root)
 end
 
 --- Which part of a packet a frame carries, in words.

@@ -23,7 +23,7 @@ pub(crate) fn assert_all(captured: usize, sent: u64) {
 }
 
 /// Every packet that was delivered is in a frame that `filter` lets through, and Wireshark's own dissectors have taken it
-/// apart there. This holds where a packet is always whole in a frame.
+/// apart there. This holds where packets are whole in a frame, or put together again.
 pub(crate) fn assert_inner_packets(run: &Run, filter: &str) {
     let names = ["longhaul.direction", "tcp.srcport", "tcp.seq", "tcp.len"];
     let packet = |row: &Row| names.map(|name| row.number(name));
