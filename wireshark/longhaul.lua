@@ -7,6 +7,6 @@ if rawget(_G, "longhaul") then return end
 
 local here = debug.getinfo(1, "S").source:match("^@?(.*[/\\])") or "./"
 _G.longhaul = {}
-for _, part in ipairs({ "common", "frame", "plain", "cotmll", "arq", "harq", "efl", "gateway", "tcp" }) do
+for _, part in ipairs({ "common", "reassembly", "frame", "plain", "cotmll", "arq", "harq", "efl", "gateway", "tcp" }) do
     dofile(here .. "longhaul/" .. part .. ".lua")
 end

@@ -9,7 +9,7 @@ local arq = {}
 longhaul.arq = arq
 
 local CLASSES = { [0] = "control", [1] = "reliable", [2] = "unreliable", [3] = "repair" }
-local TRAILER = 15
+local TRAILER, SPACE = 15, 2 ^ 24
 
 --- A protocol with these frames: its fields are named after `prefix`; `more` are those that it alone has.
 function arq.protocol(prefix, name, more)
@@ -96,14 +96,11 @@ local function extras(extension, frame, tree, F)
 end
 
 local function describe(pinfo, frame)
-    local said = CLASSES[frame.class]
     if frame.class == 1 or frame.class == 2 then
-        said = string.format("%s %d, %s", said, frame.seq, common.part(frame.first, frame.last))
-    elseif frame.class == 3 then
-        said = frame.block and string.format("repair of block %d", frame.block)
-            or string.format("repair up to %d", frame.seq)
+        local part = common.part(frame.first, frame.last)
+        common.say(pinfo, string.format(", %s %d, %s", CLASSES[frame.class], frame.seq, part))
     end
-    common.say(pinfo, string.format(", %s, serial %d, ack %d, heard %d", said, frame.serial, frame.ack, frame.heard))
+    common.say(pinfo, string.format(", serial %d, ack %d, heard %d", frame.serial, frame.ack, frame.heard))
 end
 
 --- Dissects a frame and answers its fields with `payload`, a range or nil; answers nil if it is none.
@@ -151,13 +148,20 @@ function arq.dissect(tvb, pinfo, tree, F)
     return frame
 end
 
+--- The payload of a frame with data; `window` names those that share sequence numbers.
+local function payload(frame, window, about, pinfo, tree, root, F)
+    local stream = string.format("%s %d", window, frame.class)
+    common.payload(frame.payload, pinfo, tree, root, F.payload, { about = about, stream = stream, number = frame.seq,
+        space = SPACE, first = frame.first, last = frame.last })
+end
+
 -- Wide COTMLL: the frames alone.
 local wide, W = arq.protocol("longhaul.wide", "Wide COTMLL")
-longhaul.frame.dissectors.wide = function(tvb, pinfo, root)
+longhaul.frame.dissectors.wide = function(tvb, pinfo, root, about)
     local tree = root:add(wide, tvb())
     local frame = arq.dissect(tvb, pinfo, tree, W)
     if frame then
-        common.payload(frame.payload, pinfo, tree, root, W.payload, frame.first, frame.last)
+        payload(frame, "wide", about, pinfo, tree, root, W)
     end
 end
 
@@ -168,7 +172,7 @@ local slacp, S = arq.protocol("longhaul.slacp", "SLACP", {
     { "sources", "uint24", "Frames that the block protects" },
     { "redundancy", "bytes", "Redundancy" },
 })
-longhaul.frame.dissectors.slacp = function(tvb, pinfo, root)
+longhaul.frame.dissectors.slacp = function(tvb, pinfo, root, about)
     local tree = root:add(slacp, tvb())
     local frame = arq.dissect(tvb, pinfo, tree, S)
     if not frame then return end
@@ -179,11 +183,12 @@ longhaul.frame.dissectors.slacp = function(tvb, pinfo, root)
     elseif frame.class == 3 then
         tree:add(S.sources, trailer(2, 3))
         if frame.payload then tree:add(S.redundancy, frame.payload) end
+        common.say(pinfo, string.format(", block %d, place %d", frame.block or 0, frame.index or 0))
         if frame.block == nil or frame.index < frame.seq then
             common.refuse(tree, pinfo, "a repair without a place behind the block's frames")
         end
     else
-        common.payload(frame.payload, pinfo, tree, root, S.payload, frame.first, frame.last)
+        payload(frame, "slacp", about, pinfo, tree, root, S)
     end
 end
 
@@ -210,39 +215,39 @@ local function ones(range)
     return count
 end
 
-local function sum(payload, pinfo, tree)
-    if payload == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
-    local length = payload(0, 1):uint()
-    local run, run_range, at = arq.varint(payload, 1)
-    if run == nil or run == 0 or at + length > payload:len() then
+local function sum(sent, last, pinfo, tree)
+    if sent == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
+    local length = sent(0, 1):uint()
+    local run, run_range, at = arq.varint(sent, 1)
+    if run == nil or run == 0 or at + length > sent:len() then
         return common.refuse(tree, pinfo, "a sum of nothing")
     end
-    tree:add(C["sum.bitmap_length"], payload(0, 1))
+    tree:add(C["sum.bitmap_length"], sent(0, 1))
     tree:add(C["sum.run"], run_range, run)
     local count = run
     if length > 0 then
-        tree:add(C["sum.bitmap"], payload(at, length))
-        count = count + ones(payload(at, length))
+        tree:add(C["sum.bitmap"], sent(at, length))
+        count = count + ones(sent(at, length))
     end
-    tree:add(C["sum.count"], payload(0, at + length), count):set_generated()
-    if at + length < payload:len() then tree:add(C.sum, payload(at + length)) end
-    common.say(pinfo, string.format(", sum of %d", count))
+    tree:add(C["sum.count"], sent(0, at + length), count):set_generated()
+    if at + length < sent:len() then tree:add(C.sum, sent(at + length)) end
+    common.say(pinfo, string.format(", sum of %d up to %d", count, last))
 end
 
-longhaul.frame.dissectors.coded = function(tvb, pinfo, root)
+longhaul.frame.dissectors.coded = function(tvb, pinfo, root, about)
     local tree = root:add(coded, tvb())
     local class = tvb(tvb:len() - 1, 1)
     tree:add(C.treatment, class)
     if TREATMENTS[class:uint()] == nil then
         return common.refuse(tree, pinfo, "an unknown class")
     end
-    common.say(pinfo, ", " .. TREATMENTS[class:uint()])
+    if class:uint() ~= 2 then common.say(pinfo, ", " .. TREATMENTS[class:uint()]) end
     if tvb:len() == 1 then return common.refuse(tree, pinfo, "truncated") end
     local frame = arq.dissect(tvb(0, tvb:len() - 1):tvb(), pinfo, tree, C)
     if not frame then return end
     if frame.class == 3 then
-        sum(frame.payload, pinfo, tree)
+        sum(frame.payload, frame.seq, pinfo, tree)
     else
-        common.payload(frame.payload, pinfo, tree, root, C.payload, frame.first, frame.last)
+        payload(frame, "coded " .. class:uint(), about, pinfo, tree, root, C)
     end
 end

@@ -14,11 +14,11 @@ function common.fields(prefix, specification)
         local field
         if kind == "bool" then
             -- { key, "bool", title, bits of the whole, mask }
-            field = ProtoField.bool(abbreviation, title, one[4] or 8, { "yes", "no" }, one[5] or 0x0)
+            field = ProtoField.bool(abbreviation, title, one[4] or base.NONE, { "yes", "no" }, one[5] or 0x0)
         elseif kind == "bytes" then
             field = ProtoField.bytes(abbreviation, title)
-        elseif kind == "string" then
-            field = ProtoField.string(abbreviation, title)
+        elseif kind == "frame" then
+            field = ProtoField.framenum(abbreviation, title)
         else
             -- { key, "uint8" to "uint64", title, base, values, mask }
             field = ProtoField[kind](abbreviation, title, one[4] or base.DEC, one[5], one[6])
@@ -92,16 +92,29 @@ function common.packet(tvb, pinfo, root)
     if not dissector then return end
     common.say(pinfo, ": ")
     pinfo.cols.info:fence()
-    dissector:call(tvb, pinfo, root)
+    -- A packet that is cut short ends its dissector, and would end ours.
+    if not pcall(dissector.call, dissector, tvb, pinfo, root) then
+        root:add_proto_expert_info(common.malformed, "The packet inside is malformed")
+        common.say(pinfo, " [malformed packet inside]")
+    end
 end
 
---- The payload of a frame: bytes that are a whole packet where it is both first and last, otherwise a part of one.
-function common.payload(range, pinfo, tree, root, field, first, last)
+--- The payload of a frame, shown as `field`, and the packet that it is or completes. `piece` says which part it is, as
+--- reassembly.lua describes it.
+function common.payload(range, pinfo, tree, root, field, piece)
     if range == nil or range:len() == 0 then return end
     tree:add(field, range)
-    if first and last then
-        common.packet(range:tvb(), pinfo, root)
+    if piece.first and piece.last then
+        return common.packet(range:tvb(), pinfo, root)
     end
+    local packet = longhaul.reassembly.take(piece, range, pinfo)
+    if not packet then return end
+    local bytes = ByteArray.new(packet.bytes, true):tvb("Packet")
+    for _, number in ipairs(packet.frames) do
+        tree:add(longhaul.frame.part_field, bytes(), number):set_generated()
+    end
+    common.say(pinfo, string.format(", packet of %d parts", #packet.frames))
+    common.packet(bytes, pinfo, root)
 end
 
 --- Which part of a packet a frame carries, in words.

@@ -23,7 +23,7 @@ local F, list = common.fields("longhaul.cotmll", {
     { "payload", "bytes", "Payload" },
 })
 cotmll.fields = list
-local TRAILER, SKIP = 4, 5
+local TRAILER, SKIP, SPACE = 4, 5, 1024
 
 local function skip(range, pinfo, tree)
     if range:len() ~= SKIP or range(0, 1):uint() ~= 1 then
@@ -69,6 +69,9 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     if class == 0 then
         skip(payload, pinfo, tree)
     else
-        common.payload(payload, pinfo, tree, root, F.payload, first, last)
+        local session = about.sessions and tvb(tvb:len() - behind, 1):uint() or 0
+        local stream = string.format("cotmll %d %d", session, class)
+        common.payload(payload, pinfo, tree, root, F.payload,
+            { about = about, stream = stream, number = seq, space = SPACE, first = first, last = last })
     end
 end

@@ -31,14 +31,21 @@ local F, list = common.fields("longhaul", {
     { "bits", "uint32", "Bits on the line" },
     { "number", "uint64", "Number in its direction" },
     { "under_way", "uint64", "Under way, first bit to last (ns)" },
+    { "part", "frame", "Part of the packet in frame" },
 })
 frame.fields = list
 frame.experts = { common.malformed, common.damaged, common.lost, common.bad_check }
 -- By protocol: function(tvb, pinfo, root, about).
-longhaul.frame = { proto = frame, dissectors = {} }
+longhaul.frame = { dissectors = {}, part_field = F.part }
+frame.init = longhaul.reassembly.reset
 
 local function pseudo_header(tvb, tree)
-    local about = { options = tvb(3, 1):uint(), fate = tvb(5, 1):uint(), data_fragments = tvb(7, 1):uint() }
+    local about = {
+        options = tvb(3, 1):uint(),
+        direction = tvb(4, 1):uint(),
+        fate = tvb(5, 1):uint(),
+        data_fragments = tvb(7, 1):uint(),
+    }
     tree:add(F.version, tvb(0, 1))
     tree:add(F.header_length, tvb(1, 1))
     tree:add(F.protocol, tvb(2, 1))

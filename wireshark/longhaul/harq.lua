@@ -7,6 +7,8 @@ local common, arq = longhaul.common, longhaul.arq
 
 local TYPES = { [0] = "once", [1] = "fragment", [2] = "fragment with a floor", [3] = "control" }
 
+local SPACE = 2 ^ 24
+
 local harq, F = arq.protocol("longhaul.harq", "HARQ", {
     { "type", "uint8", "Type", base.DEC, TYPES, 0xc0 },
     { "fragment.index", "uint8", "Place in the code", base.DEC, nil, 0x3f },
@@ -21,7 +23,7 @@ local harq, F = arq.protocol("longhaul.harq", "HARQ", {
 })
 
 --- A block's first byte, in its first fragment. Where that is the whole block, what follows is a packet or a part of one.
-local function content(range, pinfo, tree, root, about)
+local function content(range, stream, block, pinfo, tree, root, about)
     local fields = range(0, 1):uint()
     for _, key in ipairs({ "content.first", "content.last", "content.padding" }) do
         tree:add(F[key], range(0, 1))
@@ -29,7 +31,8 @@ local function content(range, pinfo, tree, root, about)
     local length = range:len() - 1 - bit.band(fields, 0x3f)
     if about.data_fragments == 1 and length > 0 then
         local first, last = bit.band(fields, 0x80) ~= 0, bit.band(fields, 0x40) ~= 0
-        common.payload(range(1, length), pinfo, tree, root, F.payload, first, last)
+        common.payload(range(1, length), pinfo, tree, root, F.payload,
+            { about = about, stream = stream, number = block, space = SPACE, first = first, last = last })
     end
 end
 
@@ -51,7 +54,7 @@ local function fragment(tvb, kind, pinfo, tree, root, about)
     tree:add(F["fragment.redundant"], tvb(0, 1), redundant):set_generated()
     common.say(pinfo, said .. (redundant and ", redundancy" or ""))
     tree:add(F["fragment.data"], tvb(header))
-    if index == 0 then content(tvb(header), pinfo, tree, root, about) end
+    if index == 0 then content(tvb(header), kind == 0 and "once" or "window", block, pinfo, tree, root, about) end
 end
 
 longhaul.frame.dissectors.harq = function(tvb, pinfo, root, about)

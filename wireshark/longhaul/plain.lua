@@ -13,9 +13,9 @@ local F, list = common.fields("longhaul.plain", {
     { "payload", "bytes", "Payload" },
 })
 plain.fields = list
-local FRAGMENT_HEADER = 4
+local FRAGMENT_HEADER, SPACE = 4, 2 ^ 24
 
-longhaul.frame.dissectors.plain = function(tvb, pinfo, root)
+longhaul.frame.dissectors.plain = function(tvb, pinfo, root, about)
     local tree = root:add(plain, tvb())
     local kind = bit.rshift(tvb(0, 1):uint(), 4)
     if kind == 0 or kind == 4 or kind == 6 then
@@ -32,7 +32,9 @@ longhaul.frame.dissectors.plain = function(tvb, pinfo, root)
         tree:add(F.number, tvb(1, 3))
         common.say(pinfo, string.format(", fragment %d, %s", tvb(1, 3):uint(), common.part(first, last)))
         if tvb:len() > FRAGMENT_HEADER then
-            common.payload(tvb(FRAGMENT_HEADER), pinfo, tree, root, F.payload, first, last)
+            local number = tvb(1, 3):uint()
+            common.payload(tvb(FRAGMENT_HEADER), pinfo, tree, root, F.payload,
+                { about = about, stream = "plain", number = number, space = SPACE, first = first, last = last })
         end
     end
 end

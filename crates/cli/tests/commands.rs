@@ -217,6 +217,39 @@ fn run_logs_the_events_of_one_scheme() {
     assert!(text(&output.stderr).contains("allowed are TCP, TCP over COTMLL"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn a_capture_has_a_file_for_each_scheme() {
+    let scratch = Scratch::new("captures");
+    let (file, out) = (demo_file(&scratch), scratch.path("out"));
+    for (place, extension) in [("terminal", "pcap"), ("satellite", "pcapng")] {
+        let output = longhaul(&[&["run", &file, "--out", &out, "--pcap", place], &SMALL[..]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        for (scheme, slug) in [
+            ("TCP", "1-tcp"),
+            ("TCP over COTMLL", "2-tcp-over-cotmll"),
+            ("TCP over SLACP", "3-tcp-over-slacp"),
+            ("a gateway's defaults", "4-a-gateway-s-defaults"),
+        ] {
+            let capture = format!("{out}/{place}-{slug}.{extension}");
+            assert!(printed.contains(&format!("capture of {scheme}: {capture}\n")), "{printed}");
+            assert!(std::fs::metadata(&capture).unwrap().len() > 1000, "{capture}");
+        }
+    }
+    // One scheme has no number.
+    let one = scratch.path("one.toml");
+    std::fs::write(&one, DEMO.split("[[scheme]]").next().unwrap()).unwrap();
+    let output = longhaul(&[&["run", &one, "--out", &out, "--pcap", "satellite"], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(Path::new(&out).join("satellite.pcapng").exists());
+
+    let output = longhaul(&["run", &file, "--pcap", "moon"]);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("no node or link \"moon\""), "{complaint}");
+    assert!(complaint.contains("the nodes are server, terminal, the links satellite"), "{complaint}");
+}
+
 /// Wireshark's own dissectors find nothing wrong with a capture.
 #[test]
 fn wireshark_reads_a_capture_without_a_malformed_packet() {
@@ -231,7 +264,7 @@ fn wireshark_reads_a_capture_without_a_malformed_packet() {
         let capture = ["run", &file, "--out", &out, "--pcap", "terminal", "--set", network];
         let output = longhaul(&[&capture[..], &SMALL[..]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let pcap = Path::new(&out).join("terminal.pcap").display().to_string();
+        let pcap = Path::new(&out).join("terminal-1-tcp.pcap").display().to_string();
         let tshark = |filter: &str| {
             let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
             let arguments = [&["-r", &pcap, "-Y", filter][..], &checks[..]].concat();

@@ -47,3 +47,41 @@ fn an_unknown_node_is_named_with_the_known_ones() {
         "no node or link \"moon\"; the nodes are server, terminal, the links satellite"
     );
 }
+
+/// Goal: a capture of a link takes no part, whatever the link is, and is the same each time.
+#[test]
+fn capturing_a_link_changes_nothing() {
+    let folder = std::env::temp_dir().join(format!("longhaul-capture-link-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // Without a protocol the link is a wire.
+    let demo = DEMO.replace("protocol = \"plain\"\n", "");
+    for (number, link) in LINKS.into_iter().enumerate() {
+        let mut changes = vec!["traffic.download.bulk.size=20 kB".parse().unwrap()];
+        changes.extend(link.iter().map(|change| change.parse().unwrap()));
+        let suite = Suite::parse("download.toml", &demo, Path::new(""), &changes).unwrap();
+        let file = folder.join(number.to_string());
+        let captured = || {
+            let watch = Watch { capture: Some(("satellite".to_owned(), file.clone())), ..Watch::default() };
+            let run = run::run("one", &suite.scenario, 1, &watch).unwrap();
+            (run, std::fs::read(&file).unwrap())
+        };
+        let plain = run::run("one", &suite.scenario, 1, &Watch::default()).unwrap();
+        let (first, bytes) = captured();
+        assert_eq!((&first.trace_hash, first.events), (&plain.trace_hash, plain.events), "{link:?}");
+        assert_eq!(first.links, plain.links, "{link:?}");
+        assert!(bytes.len() > 20_000, "{link:?}");
+        assert_eq!(captured().1, bytes, "{link:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Links of every kind: how frames are framed, and when they leave.
+const LINKS: [&[&str]; 7] = [
+    &[],
+    &["link.satellite.protocol=\"plain\""],
+    &["link.satellite.protocol=\"cotmll\""],
+    &["link.satellite.protocol=\"coded\"", "link.satellite.pep={}"],
+    &["link.satellite.protocol=\"cotmll\"", "link.satellite.framing=\"efl\""],
+    &["link.satellite.protocol=\"plain\"", "link.satellite.framing=\"encrypted-efl\""],
+    &["link.satellite.protocol=\"slacp\"", "link.satellite.dama={ vbdc = true }"],
+];

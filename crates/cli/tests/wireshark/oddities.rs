@@ -1,0 +1,66 @@
+//! Frames that no sender makes, in a capture of a link.
+
+use core::cell::RefCell;
+use std::fs::File;
+use std::path::Path;
+use std::rc::Rc;
+
+use base::{Duration, Instant, Rng};
+use channel::Fate;
+use lab::observe::events::LinkDirection;
+use lab::observe::{Format, FrameCapture, Sighting};
+use lab::scenario::Suite;
+use link::FrameKind;
+
+/// Every protocol as a scenario writes it, with the framing.
+pub(crate) const PROTOCOLS: [(&str, &str); 9] = [
+    ("\"plain\"", "ideal"),
+    ("\"cotmll\"", "ideal"),
+    ("\"cotmll\"", "efl"),
+    ("\"cotmll\"", "encrypted-efl"),
+    ("{ cotmll = { sessions = 3 } }", "ideal"),
+    ("{ cotmll = { sequence = \"wide\" } }", "ideal"),
+    ("\"slacp\"", "ideal"),
+    ("\"coded\"", "ideal"),
+    ("\"harq\"", "ideal"),
+];
+
+/// The format of a link with this protocol.
+pub(crate) fn format(protocol: &str, framing: &str) -> Format {
+    let text = format!(
+        "name = \"one link\"\nduration = \"1 s\"\n[link.sky]\nends = [\"a\", \"b\"]\nprotocol = {protocol}\n\
+         framing = \"{framing}\"\n[link.sky.channel]\nrate = \"1 Mbit/s\"\ndelay = \"0 s\"\n\
+         [traffic.one.bulk]\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    let suite = Suite::parse("one.toml", &text, Path::new(""), &[]).unwrap();
+    Format::of(&suite.scenario.link["sky"]).unwrap()
+}
+
+/// Writes frames of these bytes to a file.
+pub(crate) fn write(file: &Path, format: Format, frames: &[Vec<u8>]) {
+    let capture = FrameCapture::new(Box::new(File::create(file).unwrap()), "sky", Some(format)).unwrap();
+    let capture = Rc::new(RefCell::new(capture));
+    let tap = FrameCapture::tap(&capture, LinkDirection::Down);
+    for (place, bytes) in frames.iter().enumerate() {
+        let at = Instant::ZERO + Duration::from_millis(place as u64);
+        let sighting = Sighting {
+            number: place as u64 + 1,
+            kind: FrameKind::New,
+            bits: bytes.len() as u32 * 8,
+            on_air: at..at,
+            arrives_at: at,
+            fate: Fate::Intact,
+            bytes,
+            has_preamble: false,
+        };
+        tap.on_frame(at, &sighting);
+    }
+    capture.borrow_mut().finish().unwrap();
+}
+
+/// Frames of random bytes of every length up to 60, several of each.
+pub(crate) fn random() -> Vec<Vec<u8>> {
+    let mut rng = Rng::named(1, "oddities");
+    let mut byte = || rng.bits() as u8;
+    (0..=60).flat_map(|len| [len; 8]).map(|len| (0..len).map(|_| byte()).collect()).collect()
+}
