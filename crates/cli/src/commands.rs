@@ -17,6 +17,7 @@ mod outcome;
 mod proxy;
 mod reproduce;
 mod run;
+mod schema;
 mod scheme;
 mod studies;
 mod suite;
@@ -52,6 +53,7 @@ enum Command {
     Proxy(proxy::Arguments),
     Keygen(keygen::Arguments),
     Emulate(emulate::Arguments),
+    Schema(schema::Arguments),
     Testbed(testbed::Arguments),
     Traffic(traffic::Arguments),
 }
@@ -68,6 +70,7 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Proxy(arguments) => proxy::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),
         Command::Emulate(arguments) => emulate::execute(arguments),
+        Command::Schema(arguments) => schema::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),
         Command::Traffic(arguments) => traffic::execute(arguments),
     }
