@@ -34,6 +34,7 @@ pub enum Encapsulation {
 #[schemars(!try_from, !into)]
 pub struct Cells {
     /// Of a cell on the air.
+    #[schemars(range(min = 1))]
     cell: u16,
     /// Of those, how many carry frames.
     #[schemars(range(min = 1))]

@@ -273,6 +273,7 @@ const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 pub struct SessionKey {
     /// The file that holds the key, relative to the configuration.
     #[serde(default)]
+    #[schemars(extend("examples" = ["site.key"]))]
     key_file: Option<PathBuf>,
     /// The key itself, as `longhaul keygen` prints it.
     #[serde(default)]

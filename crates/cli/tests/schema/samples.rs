@@ -31,7 +31,13 @@ impl<'a> Walk<'a> {
     /// Every value that a schema proposes; tables with their required keys.
     fn proposed(&self, schema: &'a Value) -> Vec<Value> {
         let mut values: Vec<Value> = schema.get("default").cloned().into_iter().collect();
+        let own = schema["examples"].as_array();
         let schema = self.resolved(schema);
+        if let Some(own) = own.filter(|_| schema["type"] == "string") {
+            // The key's own, because it does not take all values of its type.
+            values.extend(own.iter().cloned());
+            return values;
+        }
         values
             .extend(["examples", "enum"].iter().filter_map(|key| schema[key].as_array()).flatten().cloned());
         values.extend(schema.get("const").cloned());

@@ -27,7 +27,7 @@ pub struct LimitsConfig {
     /// Silence after which the peer is asked whether it is still there (RFC 1122, 4.2.3.6; RFC 9293, 3.8.4), at least a
     /// second; by default it never is. 2 h in Linux, where an application asks for it.
     #[serde(deserialize_with = "range::keep_alive")]
-    #[schemars(transform = above_zero)]
+    #[schemars(transform = above_zero, extend("examples" = ["2 h"]))]
     pub keep_alive: Option<Duration>,
     /// Half-open connections that a listener holds; further SYNs are answered with cookies (RFC 4987, 3.6).
     #[serde(deserialize_with = "range::one_or_more")]

@@ -37,17 +37,18 @@ struct Keys {
     /// Packets that may wait in all.
     packets: NonZeroU32,
     /// Bytes of buffers that may wait in all.
+    #[schemars(extend("examples" = ["32 MiB"]))]
     memory: Size,
     /// Wait that is not to last; a twentieth of the interval unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = above_zero)]
+    #[schemars(transform = above_zero, extend("examples" = ["5 ms"]))]
     target: Option<Duration>,
     /// How long it may last: a round trip or more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = above_zero)]
+    #[schemars(transform = above_zero, extend("examples" = ["100 ms"]))]
     interval: Option<Duration>,
     /// Bytes that each flow sends in its turn.
-    #[schemars(transform = above_zero)]
+    #[schemars(transform = above_zero, extend("examples" = ["1514 B"]))]
     quantum: Size,
     /// Whether packets whose transport understands are marked instead of dropped.
     ecn: bool,

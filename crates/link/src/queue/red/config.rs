@@ -51,7 +51,7 @@ struct Keys {
     /// Whether packets whose transport understands are marked instead of dropped.
     ecn: bool,
     /// What a packet is taken to be long, to tell how many could have left while the line was idle.
-    #[schemars(transform = above_zero)]
+    #[schemars(transform = above_zero, extend("examples" = ["500 B"]))]
     mean_packet: Size,
 }
 
