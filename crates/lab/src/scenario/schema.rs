@@ -170,7 +170,7 @@ fn loosened(mut schema: Value, values: Values) -> Value {
                 }
             }
             ("additionalProperties" | "items", Value::Object(_)) => {
-                *value = loosened_value(value.take(), values)
+                *value = loosened_value(value.take(), values);
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(choices)) => {
                 for choice in choices {
