@@ -34,7 +34,7 @@ fn as_toml(schema: &mut Schema) {
     }
 }
 
-/// A documentation comment without its links to other items: "[`Pooled`]" is "`Pooled`".
+/// A documentation comment without its links to other items, which an editor cannot follow: their words stay.
 fn without_links(comment: &str) -> String {
     let mut parts = comment.split("[`");
     let mut text = parts.next().unwrap_or_default().to_owned();
