@@ -293,24 +293,18 @@ impl JsonSchema for Protocol {
 
 /// What [`NameOrTable`] reads.
 fn schema(generator: &mut SchemaGenerator, otherwise: Sequence) -> Schema {
+    let tables = [
+        ("plain", generator.subschema_for::<plain::Config>()),
+        ("cotmll", cotmll::schema(generator, otherwise)),
+        ("slacp", generator.subschema_for::<slacp::Config>()),
+        ("coded", generator.subschema_for::<coded::Config>()),
+        ("harq", generator.subschema_for::<harq::Config>()),
+    ];
+    let table = |(name, parameters): (&str, Schema)| json_schema!({ "type": "object", "properties": { name: parameters }, "required": [name] });
+    let name = generator.subschema_for::<Name>();
     json_schema!({
         "description": "A link-layer protocol: its name, or a table of its name and parameters.",
-        "anyOf": [
-            generator.subschema_for::<Name>(),
-            {
-                "type": "object",
-                "properties": {
-                    "plain": generator.subschema_for::<plain::Config>(),
-                    "cotmll": cotmll::schema(generator, otherwise),
-                    "slacp": generator.subschema_for::<slacp::Config>(),
-                    "coded": generator.subschema_for::<coded::Config>(),
-                    "harq": generator.subschema_for::<harq::Config>(),
-                },
-                "additionalProperties": false,
-                "minProperties": 1,
-                "maxProperties": 1,
-            },
-        ],
+        "oneOf": core::iter::once(name).chain(tables.map(table)).collect::<Vec<_>>(),
     })
 }
 

@@ -96,17 +96,18 @@ fn join_tables(keywords: &mut Map<String, Value>) {
             properties.insert(key, describe(value, description.clone()));
         }
     }
-    let joined = json!({
-        "type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1, "maxProperties": 1,
-    });
     keywords.remove("oneOf");
-    match joined {
-        Value::Object(joined) if others.is_empty() => keywords.extend(joined),
-        joined => {
-            others.push(joined);
-            keywords.insert("anyOf".to_owned(), others.into());
-        }
+    if others.is_empty() {
+        keywords.insert("type".to_owned(), "object".into());
+    } else {
+        // What follows speaks of tables only.
+        others.push(json!({ "type": "object" }));
+        keywords.insert("anyOf".to_owned(), others.into());
     }
+    keywords.insert("properties".to_owned(), properties.into());
+    keywords.insert("additionalProperties".to_owned(), false.into());
+    keywords.insert("minProperties".to_owned(), 1.into());
+    keywords.insert("maxProperties".to_owned(), 1.into());
 }
 
 /// The key of a table that has exactly one.
@@ -179,21 +180,16 @@ mod tests {
                 "A": { "type": "object", "properties": { "y": { "type": "number" } }, "required": ["y"] },
                 "Kind": {
                     "description": "A kind, as `Kind` or `A`.",
-                    "anyOf": [
-                        { "type": "string", "enum": ["None"] },
-                        {
-                            "type": "object",
-                            "additionalProperties": false,
-                            "minProperties": 1,
-                            "maxProperties": 1,
-                            "properties": {
-                                "A": { "description": "One.", "allOf": [{ "$ref": "#/definitions/A" }] },
-                                "B": {
-                                    "type": "object", "properties": { "x": { "type": "boolean" } }, "required": ["x"]
-                                },
-                            },
+                    "anyOf": [{ "type": "string", "enum": ["None"] }, { "type": "object" }],
+                    "additionalProperties": false,
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": {
+                        "A": { "description": "One.", "allOf": [{ "$ref": "#/definitions/A" }] },
+                        "B": {
+                            "type": "object", "properties": { "x": { "type": "boolean" } }, "required": ["x"]
                         },
-                    ],
+                    },
                 },
             },
         });

@@ -47,7 +47,7 @@ impl<'a> Walk<'a> {
         if schema["type"] == "boolean" {
             values.extend([true.into(), false.into()]);
         }
-        if schema["type"] == "object" {
+        if schema["type"] == "object" || schema["properties"].is_object() {
             values.extend(self.tables(schema));
         }
         if let Some(item) = schema.get("items").filter(|item| schema["type"] == "array" && item.is_object()) {

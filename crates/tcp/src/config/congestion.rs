@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use base::Duration;
 use base::units::above_zero;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -62,7 +62,6 @@ enum Name {
 
 /// A controller's name and parameters.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "CongestionTable")]
 #[serde(rename_all = "kebab-case")]
 enum Table {
     Vegas(VegasConfig),
@@ -82,10 +81,14 @@ impl JsonSchema for Congestion {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A congestion controller: its name, or a table of its name and parameters.",
-            "anyOf": [generator.subschema_for::<Name>(), generator.subschema_for::<Table>()],
-        })
+        let mut choice = Table::json_schema(generator);
+        let name = generator.subschema_for::<Name>();
+        if let Some(choices) = choice.get_mut("oneOf").and_then(|it| it.as_array_mut()) {
+            choices.push(name.to_value());
+        }
+        let description = "A congestion controller: its name, or a table of its name and parameters.";
+        choice.insert("description".to_owned(), description.into());
+        choice
     }
 }
 
