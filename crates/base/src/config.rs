@@ -4,6 +4,7 @@
 //! its place: file, line, key, value and what is allowed.
 
 mod dialect;
+pub mod schema;
 mod wording;
 
 use core::fmt;

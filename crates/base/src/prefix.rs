@@ -3,7 +3,9 @@
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
+use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An address and the length of its network's prefix.
@@ -68,6 +70,22 @@ impl FromStr for Prefix {
 impl<'de> Deserialize<'de> for Prefix {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Prefix {
+    fn schema_name() -> Cow<'static, str> {
+        "Prefix".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // Which addresses there are is left to the parser.
+        json_schema!({
+            "description": "An address and the length of its network's prefix.",
+            "type": "string",
+            "pattern": r"^([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/([0-9]|[12][0-9]|3[0-2])|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$",
+            "examples": ["10.77.0.1/30", "fd77::1/64"],
+        })
     }
 }
 

@@ -6,8 +6,11 @@
 
 use core::fmt;
 use core::str::FromStr;
+use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::json;
 
 use crate::rate::Rate;
 use crate::time::Duration;
@@ -17,8 +20,9 @@ use crate::time::Duration;
 pub struct Size(pub u64);
 
 /// A probability, from 0 to 1 inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(extend("minimum" = 0, "maximum" = 1))]
 pub struct Probability(f64);
 
 impl Probability {
@@ -157,6 +161,36 @@ macro_rules! serde_as_text {
 }
 
 serde_as_text!(Duration, Rate, Size);
+
+macro_rules! schema_as_text {
+    ($($quantity:ty: $name:literal, $description:literal, $units:expr, $examples:tt;)*) => {$(
+        impl JsonSchema for $quantity {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let units: Vec<&str> = $units.iter().map(|(name, _)| *name).collect();
+                let units = units.join("|");
+                json_schema!({
+                    "description": format!(concat!($description, ": a number and one of {}."), units.replace('|', ", ")),
+                    "type": "string",
+                    "pattern": format!(r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*({units})\s*$"),
+                    "examples": $examples,
+                })
+            }
+        }
+    )*};
+}
+schema_as_text! {
+    Duration: "Time", "A time", TIME_UNITS, ["250 ms", "1.5 s"];
+    Rate: "Rate", "A rate", RATE_UNITS, ["256 kbit/s", "10 Mbit/s"];
+    Size: "Size", "A size", SIZE_UNITS, ["64 KiB", "1 MB"];
+}
+
+/// Adds to the schema of a quantity that it is above zero, for `#[schemars(transform = …)]`.
+pub fn above_zero(schema: &mut Schema) {
+    schema.insert("not".to_owned(), json!({ "pattern": r"^\s*[0.]+[^0-9.]" }));
+}
 
 #[cfg(test)]
 mod tests {

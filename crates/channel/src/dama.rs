@@ -23,6 +23,7 @@ mod terminal;
 
 use base::units::Size;
 use base::{Duration, Rate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use control::{Control, Grant, Request, Subscription, TerminalId};
@@ -39,8 +40,9 @@ pub use terminal::{Counters, Cycle, Departure, Terminal};
 /// flow-control = true            # the protocol above waits until the buffer has room
 /// network = "beam"               # [dama.beam]; one of its own unless told
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "Terminal")]
 pub struct Config {
     /// The network whose capacity it shares; unless told one of its own, with the capacity of its line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +64,7 @@ pub struct Config {
 }
 
 /// Which rate a terminal asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateRequest {
     /// The one at which data came since the last opportunity. Without new data the last request stays as it is; once it has timed out, the
@@ -75,8 +77,9 @@ pub enum RateRequest {
 }
 
 /// Superframes for which a rate request is effective: 0 to 15.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u32", into = "u32")]
+#[schemars(extend("minimum" = 0, "maximum" = 15))]
 pub struct RbdcTimeout(u32);
 
 /// A number of superframes that is no time-out.
@@ -129,8 +132,9 @@ impl Config {
 }
 
 /// What terminals share, as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "DamaNetwork")]
 pub struct NetworkConfig {
     /// Bits per second, headers of cells included; that of the terminals' lines together unless told.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ use core::fmt::Display;
 
 use base::config::ConfigError;
 use base::{Duration, Instant, Rate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::line::{self, End, Line, RateChange};
@@ -25,8 +26,9 @@ use crate::model::{ErrorModel, Streams};
 /// up-errors = "none"      # as the other direction unless told
 /// correlated = true       # one obstacle: blocked at the same times, if both directions have the same errors
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Channel")]
 pub struct Config {
     /// Bits per second towards the terminal; above 0.
     #[serde(deserialize_with = "above_zero")]
@@ -66,8 +68,9 @@ fn none_or_above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 }
 
 /// From a time on the lines have other rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "RateChange")]
 pub struct Change {
     /// When, from the start of the run, for what leaves; within a frame too.
     pub at: Duration,

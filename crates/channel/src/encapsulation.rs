@@ -1,5 +1,6 @@
 //! How frames are put into the cells, packets or bursts of a satellite's physical layer, and what that costs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A way to put frames on the air, by name or by its numbers.
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// encapsulation = { down = "mpe", up = "aal5" }
 /// encapsulation.up = { cells = { cell = 53, payload = 48, frame = 100 } }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Encapsulation {
     /// ATM cells of 53 bytes, 48 of them payload; a trailer of 8 bytes, then padding to the end of the cell: AAL5 with one protocol
@@ -28,16 +29,21 @@ pub enum Encapsulation {
 }
 
 /// The numbers of an encapsulation, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, try_from = "Written", into = "Written")]
+#[schemars(!try_from, !into)]
 pub struct Cells {
     /// Of a cell on the air.
+    #[schemars(range(min = 1))]
     cell: u16,
     /// Of those, how many carry frames.
+    #[schemars(range(min = 1))]
     payload: u16,
     /// What a frame costs besides itself.
+    #[schemars(default)]
     frame: u16,
     /// Whether a frame may begin in the cell in which the one before ends.
+    #[schemars(default)]
     packs: bool,
 }
 

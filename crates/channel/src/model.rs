@@ -22,6 +22,7 @@ use core::ops::Range;
 use base::config::ConfigError;
 use base::units::Probability;
 use base::{Duration, Instant, Rate, Rng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity;
@@ -34,7 +35,7 @@ pub use values::{
 };
 
 /// From a time on, frames are lost with another probability.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ErasureChange {
     /// When, from the start of the run.
@@ -44,7 +45,7 @@ pub struct ErasureChange {
 }
 
 /// What goes wrong on a channel, and how often.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ErrorModel {
     /// Nothing.

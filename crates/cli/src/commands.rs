@@ -23,6 +23,7 @@ mod outcome;
 mod proxy;
 mod reproduce;
 mod run;
+mod schema;
 mod scheme;
 mod studies;
 mod suite;
@@ -58,6 +59,7 @@ enum Command {
     Proxy(proxy::Arguments),
     Keygen(keygen::Arguments),
     Emulate(emulate::Arguments),
+    Schema(schema::Arguments),
     Testbed(testbed::Arguments),
     Traffic(traffic::Arguments),
     Completions(completions::Arguments),
@@ -76,6 +78,7 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Proxy(arguments) => proxy::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),
         Command::Emulate(arguments) => emulate::execute(arguments),
+        Command::Schema(arguments) => schema::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),
         Command::Traffic(arguments) => traffic::execute(arguments),
         Command::Completions(arguments) => completions::execute(arguments),

@@ -54,6 +54,7 @@ use std::path::{Path, PathBuf};
 use base::config::ConfigError;
 use base::{Duration, Prefix, Rate};
 use link::{ByDscp, DscpSet, Edge, LineLimits, Protocol, coded, queue};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de};
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -64,7 +65,7 @@ pub use destination::{Destination, HostName};
 pub use values::{InterfaceName, LinkRate, Mtu, Overhead};
 
 /// A gateway's configuration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
     /// Whom the daemon becomes once its devices are open, keeping the right to set routes; `None` stays who it is.
@@ -91,7 +92,7 @@ pub struct Config {
 }
 
 /// The TUN device.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Tun {
     /// Interface name, 1 to 15 bytes.
@@ -108,11 +109,12 @@ pub struct Tun {
 }
 
 /// The link.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
     /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
     #[serde(default = "default_protocol", with = "link::protocol::of_gateway")]
+    #[schemars(schema_with = "link::protocol::of_gateway::schema")]
     pub protocol: Protocol,
     /// Of the carrier, with all its headers; found out unless told, and on a serial line its own.
     #[serde(default)]
@@ -265,17 +267,21 @@ const QUEUE_PACKETS: u64 = 10;
 const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 
 /// The pre-shared key, in a file or in place.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct SessionKey {
+    /// The file that holds the key, relative to the configuration.
     #[serde(default)]
+    #[schemars(extend("examples" = ["site.key"]))]
     key_file: Option<PathBuf>,
+    /// The key itself, as `longhaul keygen` prints it.
     #[serde(default)]
     key: Option<PresharedKey>,
 }
 
 /// Where the daemon says how it is.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Status {
     /// A JSON file, replaced whole each time.

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -12,7 +13,8 @@ use crate::random::Random;
 
 /// A secret that both gateways of a link know, wiped from memory when it is dropped. `Debug` does not show it;
 /// [`PresharedKey::to_base64`] does.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String", extend("pattern" = "^\\s*[0-9A-Za-z+/]{43}=\\s*$"))]
 pub struct PresharedKey([u8; KEY_LEN]);
 
 /// Bytes of a key.

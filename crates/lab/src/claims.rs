@@ -24,6 +24,7 @@ mod value;
 mod vocabulary;
 
 use base::config::{self, ConfigError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -75,8 +76,9 @@ pub struct Claim {
 }
 
 /// What sort of statement a claim is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ClaimKind")]
 pub enum Kind {
     /// A calculation.
     Analytic,
@@ -91,40 +93,61 @@ pub enum Kind {
 }
 
 /// A claim as its file has it.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Claim")]
 struct Written {
+    /// Its name, unique in its file.
     id: String,
+    /// Where in the paper.
     section: String,
+    /// The figure that shows it, if one does.
     figure: Option<String>,
+    /// The table that shows it, if one does.
     table: Option<String>,
+    /// What the paper says, in other words.
     statement: String,
+    /// What to run.
     #[serde(default)]
     experiment: String,
+    /// What must hold of what was measured: an expression, or several that must all hold.
+    #[schemars(with = "Parts")]
     check: Spanned<Parts>,
+    /// Values that are shown beside it and decide nothing.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     told: Vec<Spanned<String>>,
+    /// What the paper prints, if it prints a value.
     paper_value: Option<String>,
+    /// What sort of statement it is.
     kind: Kind,
+    /// What to know about it.
     note: Option<String>,
+    /// Why it comes out as it does.
     remark: Option<String>,
+    /// An older wording of the check.
     was: Option<String>,
+    /// The place in the paper's text.
     source: Option<String>,
+    /// The experiments whose quantities its bare names mean; all if it names none.
     #[serde(default)]
     from: Vec<String>,
 }
 
 /// A check of one part or of several.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a check is a text or a list of texts")]
+#[schemars(rename = "Check")]
 enum Parts {
     One(String),
-    All(Vec<String>),
+    All(#[schemars(length(min = 1))] Vec<String>),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+pub(crate) struct File {
+    /// Published statements.
+    #[schemars(with = "Vec<Written>")]
     claim: Vec<Spanned<Written>>,
 }
 

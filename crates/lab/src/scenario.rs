@@ -7,6 +7,7 @@ mod capacity;
 mod check;
 mod edges;
 mod overrides;
+mod schema;
 pub mod topology;
 mod traffic;
 
@@ -16,12 +17,16 @@ use std::path::{Path, PathBuf};
 
 use base::Duration;
 use base::config::{self, ConfigError};
+use base::units::above_zero;
 use channel::{Encapsulation, dama};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub(crate) use capacity::Networks;
 pub use overrides::{Ineffective, Override};
+pub use schema::schema;
+pub(crate) use schema::{Part, add_templates};
 pub use traffic::{Bulk, Dscp, Opener, RateSource, Traffic, Transactions, Transport};
 
 /// Ports that a host waits at, at most: from [`FIRST_PORT`] upwards, as many as there are.
@@ -30,7 +35,7 @@ pub const PORTS: u32 = 60_000;
 pub const FIRST_PORT: u16 = 5001;
 
 /// A network, what runs on it, and for how long.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
     /// The scenario's name, as it appears in tables and reports.
@@ -43,8 +48,10 @@ pub struct Scenario {
     pub seed: u64,
     /// Replications; number k runs with seed `seed + k`.
     #[serde(default = "default_seeds")]
+    #[schemars(range(min = 1, max = check::MAX_SEEDS))]
     pub seeds: u32,
     /// When a run ends at the latest.
+    #[schemars(transform = above_zero)]
     pub duration: Duration,
     /// Which IP the hosts speak.
     #[serde(default)]
@@ -56,11 +63,13 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host: BTreeMap<String, HostConfig>,
     /// The links, by name.
+    #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
     pub link: BTreeMap<String, Link>,
     /// What terminals with bandwidth on demand share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dama: BTreeMap<String, dama::NetworkConfig>,
     /// What hosts send each other, by name.
+    #[schemars(extend("propertyNames" = { "pattern": schema::NAME }, "minProperties" = 1))]
     pub traffic: BTreeMap<String, Traffic>,
     /// The schemes to compare; none means the scenario as it stands.
     #[serde(default, skip_serializing)]
@@ -76,8 +85,9 @@ const fn default_seeds() -> u32 {
 }
 
 /// What is special about a host.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Host")]
 pub struct HostConfig {
     /// Its TCP, instead of that of all hosts.
     pub tcp: TcpConfig,
@@ -92,7 +102,7 @@ impl Scenario {
 }
 
 /// The version of IP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
     /// IPv4.
@@ -114,10 +124,11 @@ impl Network {
 }
 
 /// A duplex link between two nodes. A node that no traffic starts or ends at is a router.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
     /// The nodes that it joins; the second is the terminal, where obstacles are.
+    #[schemars(inner(regex(pattern = schema::NAME)))]
     pub ends: [String; 2],
     /// Rates, delay and errors.
     pub channel: channel::duplex::Config,
@@ -159,7 +170,7 @@ impl Link {
 }
 
 /// At which ends of a link there is a proxy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxiesAt {
     /// At each.
@@ -178,7 +189,7 @@ impl ProxiesAt {
 }
 
 /// What frames cost on each line of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Encapsulations {
     /// Towards the terminal.
@@ -212,7 +223,7 @@ impl Link {
 }
 
 /// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// Boundaries are never lost, and a frame with a wrong bit never passes.
@@ -231,13 +242,14 @@ impl Framing {
 }
 
 /// One of the schemes that a scenario compares.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     /// The scheme's name, as it appears in tables and reports.
     pub name: String,
     /// What is different: a part of the scenario, laid over it.
     #[serde(default)]
+    #[schemars(with = "Part")]
     pub set: toml::Table,
 }
 

@@ -1,5 +1,6 @@
 //! The figures of a report, from the data beside them: they show all that was received, and no more than the line carries.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use longhaul_lab::report;
@@ -12,7 +13,10 @@ const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
 fn reported(name: &str, changes: &[&str]) -> (Vec<Run>, PathBuf) {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
     let suite = Suite::parse("download.toml", DEMO, Path::new(""), &changes).unwrap();
-    let runs = run::run_all(&suite, &Recordings { plots: true, ..Recordings::default() }, |_| {}).unwrap();
+    let runs = run::run_all(&suite, &Recordings { plots: true, ..Recordings::default() }, |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
     report::write(&suite, &runs, "longhaul demo", &directory).unwrap();
     let seed = Typical::of(&suite, &runs).unwrap().seed;

@@ -59,7 +59,7 @@ pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 pub use wide::Wide;
-pub(crate) use written::{Sequence, Written};
+pub(crate) use written::{Sequence, Written, schema};
 
 /// One end of a COTMLL link, or of one of its [`Sessions`].
 #[derive(Debug)]

@@ -1,12 +1,14 @@
 //! Sets of differentiated services code points (RFC 2474): which packets are treated apart.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow;
 
 /// DSCPs, each 0 to 63, as a list in a configuration: `[46]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
+#[schemars(extend("items" = { "type": "integer", "minimum": 0, "maximum": 63 }, "examples" = [[46]]))]
 pub struct DscpSet(u64);
 
 impl DscpSet {

@@ -457,7 +457,7 @@ mod tests {
         let (alone, together) = (drops("", 2500, silent), drops("", 1000, |_, _| Stub::Free));
         assert_eq!(most(&alone), 1);
         // It goes on where it stopped.
-        assert_eq!(alone.iter().sum::<u32>(), together.iter().sum());
+        assert_eq!(alone.iter().sum::<u32>(), together.iter().sum::<u32>());
         // A pause of less than a second may be a window that is too small.
         let short = |milli, _: &mut Entry| full_if(during(milli, 999), Some(Obstacle::Window));
         assert!(most(&drops("", 2500, short)) > 10);

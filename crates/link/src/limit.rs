@@ -1,7 +1,9 @@
 //! Whole numbers with a range and a default, checked while they are read.
 
 use core::fmt;
+use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A whole number from `MIN` to `MAX`, `DEFAULT` unless told.
@@ -53,5 +55,19 @@ impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> From<Limit<MIN, MAX, DE
 impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> fmt::Debug for Limit<MIN, MAX, DEFAULT> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> JsonSchema for Limit<MIN, MAX, DEFAULT> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Limit{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
     }
 }

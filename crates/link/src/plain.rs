@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use base::{Instant, Packet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capabilities::Capabilities;
@@ -28,8 +29,9 @@ use fragment::{Fragments, Header};
 pub(crate) use fragment::HEADER_LEN as FRAGMENT_HEADER_LEN;
 
 /// What a scenario may say about `plain`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "Plain")]
 pub struct Config {
     /// Packets in the MAC buffer, from 1 to 65536; 10 unless told (ours: a few frames, so that the IP queue manages).
     pub buffer: Limit<1, 65_536, 10>,

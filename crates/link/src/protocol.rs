@@ -18,7 +18,9 @@
 //! wide one ([`of_gateway`]).
 
 use core::fmt::{self, Write as _};
+use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -143,8 +145,15 @@ impl Default for Protocol {
 /// What a gateway means by the same words: COTMLL is wide unless told. For `#[serde(with = "…")]`.
 pub mod of_gateway {
     use super::{
-        Deserializer, NameOrTable, Protocol, Sequence, Serialize, Serializer, cotmll, with_sequence,
+        Deserializer, NameOrTable, Protocol, Schema, SchemaGenerator, Sequence, Serialize, Serializer,
+        cotmll, with_sequence,
     };
+
+    /// What may be written, for `#[schemars(schema_with = "…")]`.
+    #[must_use]
+    pub fn schema(generator: &mut SchemaGenerator) -> Schema {
+        super::schema(generator, Sequence::Wide)
+    }
 
     /// Reads a protocol as a gateway means it.
     ///
@@ -195,13 +204,19 @@ fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<
 }
 
 /// A protocol's name alone.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ProtocolName")]
 #[serde(rename_all = "kebab-case")]
 enum Name {
+    /// One packet a frame, no recovery.
     Plain,
+    /// Selective-repeat ARQ that never stops sending.
     Cotmll,
+    /// Few retransmissions, with redundancy; what is lost still is given up.
     Slacp,
+    /// Selective repeat whose repairs are sums of frames.
     Coded,
+    /// Packets in coded fragments, sent again whole or not at all.
     Harq,
 }
 
@@ -264,6 +279,33 @@ impl<'de> Visitor<'de> for NameOrTable {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
         Table::deserialize(MapAccessDeserializer::new(map))?.resolve(self.sequence)
     }
+}
+
+impl JsonSchema for Protocol {
+    fn schema_name() -> Cow<'static, str> {
+        "Protocol".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema(generator, Sequence::Thesis)
+    }
+}
+
+/// What [`NameOrTable`] reads.
+fn schema(generator: &mut SchemaGenerator, otherwise: Sequence) -> Schema {
+    let tables = [
+        ("plain", generator.subschema_for::<plain::Config>()),
+        ("cotmll", cotmll::schema(generator, otherwise)),
+        ("slacp", generator.subschema_for::<slacp::Config>()),
+        ("coded", generator.subschema_for::<coded::Config>()),
+        ("harq", generator.subschema_for::<harq::Config>()),
+    ];
+    let table = |(name, parameters): (&str, Schema)| json_schema!({ "type": "object", "properties": { name: parameters }, "required": [name] });
+    let name = generator.subschema_for::<Name>();
+    json_schema!({
+        "description": "A link-layer protocol: its name, or a table of its name and parameters.",
+        "oneOf": core::iter::once(name).chain(tables.map(table)).collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core::fmt::Debug;
 
 use base::{Instant, Packet, Rate, Rng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod codel;
@@ -94,8 +95,9 @@ impl Site<'_> {
 }
 
 /// A queue as a scenario describes it: `queue = { drop-tail = { packets = 100 } }`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Queue")]
 pub enum Config {
     /// First in, first out; what does not fit is dropped.
     DropTail(drop_tail::Config),

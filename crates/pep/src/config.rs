@@ -24,14 +24,16 @@
 use base::Duration;
 use base::config::read_or;
 use base::units::Size;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use tcp::TcpConfig;
 
 use crate::rules::Rule;
 
 /// How a proxy behaves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "Pep")]
 pub struct Config {
     /// Whether anything is split.
     pub enabled: bool,
@@ -41,9 +43,11 @@ pub struct Config {
     pub answer: Answer,
     /// Connections at once, at least 1; further ones pass as they are.
     #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub connections: u32,
     /// Connections of each side that are being opened, at least 1; further ones pass as they are.
     #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub half_open: u32,
     /// Memory of all connections together.
     pub memory: Size,
@@ -63,7 +67,7 @@ pub struct Config {
 }
 
 /// When what a host sends is acknowledged to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledgement {
     /// When the proxy has it (Casoni and Luppi 2005, II). If the proxy dies, it is lost, and the connection with it.
@@ -74,7 +78,7 @@ pub enum Acknowledgement {
 }
 
 /// When a SYN from the LAN is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// When the far end has answered, so that a refusal is one.

@@ -2,12 +2,14 @@
 
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
+use std::borrow::Cow;
 
 use base::Prefix;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Says of some connections what becomes of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// What becomes of those that the rule fits.
@@ -21,7 +23,7 @@ pub struct Rule {
 }
 
 /// What becomes of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// The proxy takes it up.
@@ -79,6 +81,23 @@ impl<'de> Deserialize<'de> for Ports {
             ))
         };
         range.map(|(first, last)| Self(first..=last)).ok_or_else(wrong)
+    }
+}
+
+impl JsonSchema for Ports {
+    fn schema_name() -> Cow<'static, str> {
+        "Ports".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "One port, or several in a row.",
+            "anyOf": [
+                { "type": "integer", "minimum": 1, "maximum": u16::MAX },
+                { "type": "string", "pattern": "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$" },
+            ],
+            "examples": [22, "5000-5010"],
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use core::net::IpAddr;
 
 use base::SeqNum;
 use base::wire::{ip, tcp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::congestion::Factory;
@@ -35,13 +36,20 @@ pub use window::{AfterIdle, InitialWindow, WindowConfig};
 
 /// How one end of a connection behaves. In TOML every key may be left out; `preset` names the settings, one of
 /// those of [`DIALECT`], that the missing ones are taken from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(
+    !remote,
+    rename = "Tcp",
+    description = "How one end of a connection behaves. Keys that are missing are taken from the preset, if one is named, or else have their defaults.",
+    transform = presets::complete
+)]
 pub struct TcpConfig {
     /// Maximum segment size in bytes, 64 to 65495: announced, and the most that is sent if the peer allows it.
     /// As RFC 6691 says it counts no options: with timestamps, segments carry 12 bytes less. By default what an
     /// MTU of 1500 bytes leaves after IP and TCP headers.
     #[serde(deserialize_with = "range::mss")]
+    #[schemars(range(min = range::MIN_MSS, max = range::MAX_MSS))]
     pub mss: Option<u16>,
     /// How a sender finds out that packets are too big for the path.
     pub path_mtu: PathMtu,

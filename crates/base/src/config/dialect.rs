@@ -2,8 +2,10 @@
 
 mod entries;
 
+use schemars::Schema;
 use serde::de::{self, Deserializer};
 use serde::ser::Serialize;
+use serde_json::json;
 use toml::{Table, Value};
 
 use entries::Written;
@@ -118,6 +120,30 @@ impl Dialect {
                 }
             }
         }
+    }
+
+    /// Adds to the schema of its type's own keys that it may name a preset and have short forms, for
+    /// `#[schemars(transform = …)]`.
+    pub fn complete(self, schema: &mut Schema) {
+        let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) else {
+            return;
+        };
+        for (name, short) in self.tables {
+            let table = properties.get_mut(*name).and_then(serde_json::Value::as_object_mut);
+            if let (Some(short), Some(table)) = (short, table)
+                && let Some(serde_json::Value::String(long)) = table.remove("$ref")
+            {
+                let short = format!("{long}/properties/{short}");
+                table.insert("anyOf".to_owned(), json!([{ "$ref": long }, { "$ref": short }]));
+            }
+        }
+        let names: Vec<_> = self.names().collect();
+        let preset = json!({
+            "description": "The settings from which the keys that are missing here are taken.",
+            "type": "string",
+            "enum": names,
+        });
+        properties.insert(KEY.to_owned(), preset);
     }
 
     /// Writes short forms out.

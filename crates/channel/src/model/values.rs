@@ -1,13 +1,16 @@
 //! Numbers and times of a channel's errors, checked while a scenario is read.
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::timeline::UniformSpan;
 
 /// A number of links that share a line: 1 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u32", into = "u32")]
+#[schemars(extend("minimum" = 1, "maximum" = 64))]
 pub struct Links(u32);
 
 impl Links {
@@ -37,8 +40,9 @@ impl From<Links> for u32 {
 }
 
 /// A fraction of time that leaves some over: from 0 to below 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
 pub struct BlockedFraction(f64);
 
 impl BlockedFraction {
@@ -68,13 +72,14 @@ impl From<BlockedFraction> for f64 {
 }
 
 /// The shortest and the longest of spans of time: `["5 s", "15 s"]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
 pub struct Limits(UniformSpan);
 
-/// The same of bursts: 1 us at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The shortest and the longest of bursts, 1 us at least: `["100 ms", "300 ms"]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "[Duration; 2]", into = "[Duration; 2]")]
+#[schemars(try_from = "[PositiveTime; 2]")]
 pub struct BurstLength(UniformSpan);
 
 impl Limits {
@@ -143,8 +148,9 @@ impl From<BurstLength> for [Duration; 2] {
 }
 
 /// A span of time of at least a microsecond: shorter blockages are bit errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Duration", into = "Duration")]
+#[schemars(transform = above_zero)]
 pub struct PositiveTime(Duration);
 
 impl PositiveTime {

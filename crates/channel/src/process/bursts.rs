@@ -99,6 +99,6 @@ mod tests {
         let wrong = channel.damage(at(8)..at(12), &mut bytes);
         assert!(bytes[..2000].iter().all(|byte| *byte == 0));
         assert!((7500..8500).contains(&wrong), "{wrong}");
-        assert_eq!(wrong, bytes.iter().map(|byte| byte.count_ones()).sum());
+        assert_eq!(wrong, bytes.iter().map(|byte| byte.count_ones()).sum::<u32>());
     }
 }

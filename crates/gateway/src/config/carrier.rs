@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use base::Rate;
 use link::efl;
 use link::limit::Limit;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Destination, HostName, Mtu};
@@ -14,7 +15,7 @@ use crate::carrier::Address;
 use crate::session::{OVERHEAD, Peer};
 
 /// How frames reach the peer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "Carriers")]
 pub enum Carrier {
     /// In UDP datagrams.
@@ -24,10 +25,13 @@ pub enum Carrier {
 }
 
 /// The tables that `[carrier]` may hold.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 struct Carriers {
+    /// In UDP datagrams.
     udp: Option<Udp>,
+    /// On a serial line.
     serial: Option<Serial>,
 }
 
@@ -119,10 +123,11 @@ impl fmt::Display for Carrier {
 }
 
 /// A UDP carrier.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Udp {
     /// Where this end listens.
+    #[schemars(extend("pattern" = SOCKET, "examples" = ["192.0.2.1:51900"]))]
     pub listen: SocketAddr,
     /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
     #[serde(default)]
@@ -143,8 +148,11 @@ impl Udp {
     }
 }
 
+/// An address and a port; which addresses there are is left to the parser.
+const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]{1,5}$";
+
 /// A serial line with 8 data bits, no parity and one stop bit.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Serial {
     /// The serial device, or a pseudo-terminal.

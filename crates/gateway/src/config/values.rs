@@ -5,17 +5,23 @@ use core::ops::RangeInclusive;
 use core::str::FromStr;
 
 use base::Rate;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// How fast a gateway sends: `"auto"`, `"max"` or a rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
 pub enum LinkRate {
     /// As fast as the path carries it, which is found out.
     #[default]
+    #[schemars(extend("type" = "string", "const" = "auto"))]
     Auto,
     /// As fast as the carrier takes it.
+    #[schemars(extend("type" = "string", "const" = "max"))]
     Max,
     /// At this rate, above zero, or less where the path carries less.
+    #[schemars(transform = above_zero)]
     Fixed(Rate),
 }
 
@@ -73,8 +79,9 @@ impl<'de> Deserialize<'de> for LinkRate {
 }
 
 /// Largest IP packet in bytes, 576 to 65535; `DEFAULT` unless told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mtu<const DEFAULT: u32>(pub u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(inline)]
+pub struct Mtu<const DEFAULT: u32>(#[schemars(range(min = 576, max = 65_535))] pub u32);
 
 impl<const DEFAULT: u32> Default for Mtu<DEFAULT> {
     fn default() -> Self {
@@ -95,9 +102,9 @@ impl<'de, const DEFAULT: u32> Deserialize<'de> for Mtu<DEFAULT> {
 ///
 /// Below zero where headers of the carrier are not to count: `-55` has a datagram over IPv4 take the time that its
 /// frame would take on a line of EFL, without headers of IP and UDP, without a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Overhead(i16);
+pub struct Overhead(#[schemars(range(min = -64, max = 256))] i16);
 
 impl Overhead {
     /// What is allowed.
@@ -133,8 +140,9 @@ impl<'de> Deserialize<'de> for Overhead {
 }
 
 /// A name that a network interface can have.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend("pattern" = "^[^/%\\s\\x00]{1,15}$"))]
 pub struct InterfaceName(String);
 
 impl InterfaceName {

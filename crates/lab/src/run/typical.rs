@@ -48,6 +48,7 @@ impl Typical {
 
 #[cfg(test)]
 mod tests {
+    use core::ops::ControlFlow;
     use std::path::Path;
 
     use super::*;
@@ -66,12 +67,15 @@ mod tests {
     #[test]
     fn plots_are_of_the_median_seed_alone_and_change_no_run() {
         let suite = suite(TEXT);
-        let plain = run_all(&suite, &Recordings::default(), |_| {}).unwrap();
+        let plain = run_all(&suite, &Recordings::default(), |_| ControlFlow::Continue(())).unwrap();
         let typical = Typical::of(&suite, &plain).unwrap();
         let mut goodput: Vec<(f64, u64)> = plain.iter().map(|run| (run.goodput_bps, run.seed)).collect();
         goodput.sort_by(|a, b| a.0.total_cmp(&b.0));
         assert_eq!((typical.value, typical.seed), goodput[2]);
-        let kept = run_all(&suite, &Recordings { plots: true, ..Recordings::default() }, |_| {}).unwrap();
+        let kept = run_all(&suite, &Recordings { plots: true, ..Recordings::default() }, |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         for (plain, kept) in plain.iter().zip(&kept) {
             assert_eq!(serde_json::to_string(plain).unwrap(), serde_json::to_string(kept).unwrap());
             assert_eq!(kept.progress.is_empty(), kept.seed != typical.seed, "seed {}", kept.seed);
@@ -88,7 +92,7 @@ mod tests {
     #[test]
     fn of_several_schemes_the_ratio_of_the_last_to_the_first_counts() {
         let suite = suite(&format!("{TEXT}[[scheme]]\nname = 'first'\n[[scheme]]\nname = 'last'\n"));
-        let mut runs = run_all(&suite, &Recordings::default(), |_| {}).unwrap();
+        let mut runs = run_all(&suite, &Recordings::default(), |_| ControlFlow::Continue(())).unwrap();
         for (goodput, run) in [2.0, 2.0, 1.0, 1.0, 1.0, 8.0, 2.0, 5.0, 7.0, 3.0].into_iter().zip(&mut runs) {
             run.goodput_bps = goodput;
         }

@@ -319,7 +319,7 @@ pub(super) fn nonsense(value: &str, message: String) -> Result<(), Nonsense> {
 }
 
 /// Replications. Ours: more are better run as several scenarios.
-const MAX_SEEDS: u32 = 100_000;
+pub(super) const MAX_SEEDS: u32 = 100_000;
 /// Ten years: times well inside the clock's range.
 const MAX_DURATION: Duration = Duration::from_secs(87_600 * 3600);
 /// The light takes an hour to Jupiter.

@@ -2,16 +2,17 @@
 
 use core::num::NonZeroU32;
 
-use base::units::Size;
+use base::units::{Size, above_zero};
 use base::wire::record;
 use base::{Duration, Rate};
 use link::limit::Limit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::traffic::datagram;
 
 /// What hosts send each other.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Traffic {
     /// As much as TCP accepts, in one direction.
@@ -23,7 +24,7 @@ pub enum Traffic {
 }
 
 /// A bulk transfer.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bulk {
     /// The host that sends.
@@ -32,12 +33,14 @@ pub struct Bulk {
     pub to: String,
     /// Bytes; without a size the transfer goes on until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = above_zero)]
     pub size: Option<Size>,
     /// Bytes of the connection that carries most, where they differ: then sizes are spread evenly from `size` to this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Size>,
     /// Connections, each with the whole size.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = super::PORTS))]
     pub connections: u32,
     /// The transfer that has to end first, with all its connections; `start` counts from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +113,7 @@ const fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// The side that opens a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Opener {
     /// The receiver, as in a download.
@@ -121,7 +124,7 @@ pub enum Opener {
 }
 
 /// A source of records at a fixed rate, such as a voice or a video stream.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RateSource {
     /// The host that sends.
@@ -129,9 +132,11 @@ pub struct RateSource {
     /// The host that receives.
     pub to: String,
     /// Bits of records per second, their headers included.
+    #[schemars(transform = above_zero)]
     pub rate: Rate,
     /// Bytes of a record, its header included.
     #[serde(default = "default_record")]
+    #[schemars(transform = above_zero)]
     pub record: Size,
     /// What carries the records.
     #[serde(default)]
@@ -141,6 +146,7 @@ pub struct RateSource {
     pub duration: Option<Duration>,
     /// Connections, each with the whole rate.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = super::PORTS))]
     pub connections: u32,
     /// When the first connection opens.
     #[serde(default)]
@@ -172,7 +178,7 @@ const fn default_record() -> Size {
 }
 
 /// What carries the records of a rate-controlled source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// One stream.
@@ -218,7 +224,7 @@ impl RateSource {
 }
 
 /// Many short connections, each with a request and a reply, as browsing makes them.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Transactions {
     /// The host that replies.
@@ -227,15 +233,19 @@ pub struct Transactions {
     pub to: String,
     /// Bytes of a request.
     #[serde(default = "default_request")]
+    #[schemars(transform = above_zero)]
     pub request: Size,
     /// Bytes of a reply.
     #[serde(default = "default_reply")]
+    #[schemars(transform = above_zero)]
     pub reply: Size,
     /// Transactions in all; without it they go on until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub count: Option<u64>,
     /// Time between the starts of consecutive transactions, whether or not the one before has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = above_zero)]
     pub interval: Option<Duration>,
     /// Time between the end of a user's transaction and the start of that user's next; none unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +255,7 @@ pub struct Transactions {
     pub exponential: bool,
     /// Transactions under way at once: with `think` the number of users (1), with `interval` the most (1000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_AT_ONCE))]
     pub concurrency: Option<u32>,
     /// When the first one starts.
     #[serde(default)]

@@ -3,12 +3,19 @@
 use std::collections::BTreeMap;
 
 use base::Duration;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
+use super::schema::{
+    Axes, Choices, Constants, Coordinates, Flag, Labels, Number, Numbers, Plain, SharedAxes,
+};
+use crate::scenario::Part;
+
 /// `experiments.toml`: what the study is, and its parts.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Study")]
 pub(super) struct StudyForm {
     pub(super) name: String,
     pub(super) title: String,
@@ -22,9 +29,11 @@ pub(super) struct StudyForm {
     pub(super) claims: Option<String>,
     /// Constants that every expression knows.
     #[serde(default, rename = "let")]
+    #[schemars(with = "Constants")]
     pub(super) constants: Table,
     /// Axes that experiments may name, as `axes.scheme = "scheme"`.
     #[serde(default)]
+    #[schemars(with = "Axes")]
     pub(super) axes: Table,
     /// What `--quick` changes unless an experiment says otherwise.
     #[serde(default)]
@@ -33,12 +42,16 @@ pub(super) struct StudyForm {
     #[serde(default)]
     pub(super) readings: ReadingsForm,
     #[serde(default)]
+    #[schemars(with = "Vec<ReadingForm>")]
     pub(super) reading: Vec<Spanned<ReadingForm>>,
     #[serde(default)]
+    #[schemars(with = "Vec<ExperimentForm>")]
     pub(super) experiment: Vec<Spanned<ExperimentForm>>,
     #[serde(default)]
+    #[schemars(with = "Vec<FigureForm>")]
     pub(super) figure: Vec<Spanned<FigureForm>>,
     #[serde(default)]
+    #[schemars(with = "Vec<TableForm>")]
     pub(super) table: Vec<Spanned<TableForm>>,
 }
 
@@ -55,8 +68,9 @@ pub(super) struct PartsForm {
 }
 
 /// Less of everything, for a first look.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Quick")]
 pub(super) struct QuickForm {
     /// Replications at most.
     pub(super) seeds: Option<u32>,
@@ -67,15 +81,18 @@ pub(super) struct QuickForm {
     pub(super) skip: bool,
     /// The values of axes that run.
     #[serde(default)]
+    #[schemars(with = "Choices")]
     pub(super) axes: Table,
     /// Numbers of `with` that differ.
     #[serde(default)]
+    #[schemars(with = "Numbers")]
     pub(super) with: Table,
 }
 
 /// How the points of the readings beside the default one run.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Readings")]
 pub(super) struct ReadingsForm {
     /// Replications at most.
     pub(super) seeds: Option<u32>,
@@ -87,26 +104,32 @@ pub(super) struct ReadingsForm {
 }
 
 /// One thing that the paper leaves unsaid, and what it may mean.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Reading")]
 pub(super) struct ReadingForm {
     pub(super) name: String,
     /// A list of values, or a table of labels and the keys that each sets.
+    #[schemars(with = "Labels")]
     pub(super) values: Value,
     /// Keys that every value sets; texts in it may hold `$name` or `${expression}`.
     #[serde(default)]
+    #[schemars(with = "Part")]
     pub(super) set: Table,
     /// The label of the default.
+    #[schemars(with = "Plain")]
     pub(super) default: Value,
     /// Why it is the default.
     pub(super) reason: String,
     /// The values that a quick run has.
+    #[schemars(with = "Option<super::schema::Choice>")]
     pub(super) quick: Option<Value>,
 }
 
 /// Scenarios to run and what to measure of them.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Experiment")]
 pub(super) struct ExperimentForm {
     pub(super) name: String,
     /// What it does and why, for the report.
@@ -116,6 +139,7 @@ pub(super) struct ExperimentForm {
     pub(super) base: Option<String>,
     /// Axes by name, in the order in which expressions name their coordinates.
     #[serde(default)]
+    #[schemars(with = "SharedAxes")]
     pub(super) axes: Table,
     /// The axis whose values one measurement sees together.
     pub(super) together: Option<String>,
@@ -123,20 +147,25 @@ pub(super) struct ExperimentForm {
     pub(super) only: Option<String>,
     /// Names for expressions over the axes, in their order.
     #[serde(default, rename = "let")]
+    #[schemars(with = "Constants")]
     pub(super) names: Table,
     /// Keys to set; texts in it may hold `$name` or `${expression}`.
     #[serde(default)]
+    #[schemars(with = "Part")]
     pub(super) set: Table,
     #[serde(default)]
     pub(super) when: Vec<WhenForm>,
     pub(super) length: Option<LengthForm>,
     /// Replications: a number or an expression over the axes.
+    #[schemars(with = "Option<Number>")]
     pub(super) seeds: Option<Value>,
     /// Where nothing is random, so that one run stands for all: true, or an expression over the axes.
+    #[schemars(with = "Option<Flag>")]
     pub(super) exact: Option<Value>,
     pub(super) probes: Vec<String>,
     /// Numbers for the probes: numbers or expressions over the axes.
     #[serde(default)]
+    #[schemars(with = "Numbers")]
     pub(super) with: Table,
     /// The readings that change it; all unless told.
     pub(super) readings: Option<Vec<String>>,
@@ -147,18 +176,21 @@ pub(super) struct ExperimentForm {
 }
 
 /// Keys that some combinations set.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "When")]
 pub(super) struct WhenForm {
     /// An expression over the axes.
     #[serde(rename = "if")]
     pub(super) condition: String,
+    #[schemars(with = "Part")]
     pub(super) set: Table,
 }
 
 /// How long a run simulates.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "Length")]
 pub(super) enum LengthForm {
     /// So long: a time, or a template of one.
     Fixed(String),
@@ -167,8 +199,9 @@ pub(super) enum LengthForm {
 }
 
 /// A length in channel periods.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Periods")]
 pub(super) struct PeriodsForm {
     pub(super) periods: f64,
     /// At least this.
@@ -178,8 +211,9 @@ pub(super) struct PeriodsForm {
 }
 
 /// What kind of drawing a figure is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FigureKind")]
 pub(super) enum Kind {
     /// Lines over an axis, with intervals.
     #[default]
@@ -195,7 +229,7 @@ pub(super) enum Kind {
 }
 
 /// What stands for many seeds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Center {
     #[default]
@@ -204,8 +238,9 @@ pub(super) enum Center {
 }
 
 /// A drawing of what experiments measured.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Figure")]
 pub(super) struct FigureForm {
     pub(super) id: String,
     pub(super) title: String,
@@ -237,6 +272,7 @@ pub(super) struct FigureForm {
     pub(super) pool: Names,
     /// The coordinates on all other axes.
     #[serde(default)]
+    #[schemars(with = "Coordinates")]
     pub(super) at: Table,
     /// The combinations that are drawn: an expression over the axes.
     pub(super) only: Option<String>,
@@ -272,8 +308,9 @@ pub(super) struct FigureForm {
 }
 
 /// A curve beside those of the axes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Also")]
 pub(super) struct AlsoForm {
     pub(super) name: String,
     /// An expression over the axes.
@@ -281,8 +318,9 @@ pub(super) struct AlsoForm {
 }
 
 /// An axis of a drawing.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Axis")]
 pub(super) struct AxisForm {
     #[serde(default)]
     pub(super) label: String,
@@ -296,7 +334,7 @@ pub(super) struct AxisForm {
 }
 
 /// One name or several.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Names {
     /// One.
@@ -321,8 +359,9 @@ impl Names {
 }
 
 /// Numbers beside the paper's.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Table")]
 pub(super) struct TableForm {
     pub(super) id: String,
     pub(super) from: String,
@@ -331,9 +370,11 @@ pub(super) struct TableForm {
     pub(super) rows: Names,
     /// The coordinates on all other axes.
     #[serde(default)]
+    #[schemars(with = "Coordinates")]
     pub(super) at: Table,
     pub(super) only: Option<String>,
     /// What stands in the cells: a quantity or an expression over the axes; or several, by the name of their column.
+    #[schemars(with = "super::schema::Columns")]
     pub(super) value: Value,
     /// Whether cells show medians over the seeds instead of means.
     #[serde(default)]

@@ -1,5 +1,8 @@
 //! Which packets wait for which.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Which packets wait for a packet that is missing: `ordered = "flow"`, `true` or `false`.
@@ -44,6 +47,20 @@ impl<'de> Deserialize<'de> for Order {
             }
         }
         deserializer.deserialize_any(FlowOrBool)
+    }
+}
+
+impl JsonSchema for Order {
+    fn schema_name() -> Cow<'static, str> {
+        "Order".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Which packets wait for a packet that is missing: those of its flow that were sent after it (\"flow\"), all that \
+                            were (true), or none (false).",
+            "enum": [FLOW, true, false],
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a scenario or a gateway may say about `coded`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arq::{self, FramePayload, Order, Window};
@@ -7,8 +8,9 @@ use crate::capabilities::Capabilities;
 use crate::line::LineLimits;
 
 /// The parameters of coded ARQ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "Coded")]
 pub struct Config {
     /// Which packets wait for which.
     pub ordered: Order,

@@ -1,14 +1,17 @@
 //! What a scenario or a gateway may say about `cotmll`.
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capabilities::Capabilities;
 use crate::limit::Limit;
 
 /// The parameters of COTMLL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "ThesisCotmll")]
 pub struct Config {
     /// Frames that may be in flight, from 1 to 512; 512 unless told (the thesis's baseline).
     pub window: Limit<1, 512, 512>,
@@ -75,8 +78,9 @@ impl Default for Config {
 }
 
 /// How long a packet is sent again; more than no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Duration", into = "Duration")]
+#[schemars(transform = above_zero)]
 pub struct Persistence(Duration);
 
 /// No time is no persistence: every packet would be given up once its first frame was sent.
@@ -109,7 +113,7 @@ impl From<Persistence> for Duration {
 ///
 /// The text does not say. Only the sender can choose, so the lab may compare: a frame of kind
 /// [`FrameKind::Retransmission`](crate::endpoint::FrameKind::Retransmission) is a flag that was acted upon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagAgainst {
     /// Finds losses soon after a blockage; some flags are false once frames have been cycled.
@@ -120,7 +124,7 @@ pub enum FlagAgainst {
 }
 
 /// The moment that a frame's acknowledgement reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledge {
     /// When the trailer leaves: just in time (Faulkner 2004, 2.3).
@@ -133,7 +137,7 @@ pub enum Acknowledge {
 /// Which of several blocks beyond the gap a receiver tells of. A trailer has room for one.
 ///
 /// Any sender takes both: only the receiver chooses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBlock {
     /// The first (Faulkner 2004, 2.3). What is lost beyond it stays unknown until the gap before it is closed, and so does a
@@ -148,7 +152,7 @@ pub enum ToldBlock {
 /// Which of the two acknowledgements that alternate while there is a gap is told first.
 ///
 /// The text does not say (Faulkner 2004, 2.3). Any sender takes both: only the receiver chooses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GapOpensWith {
     /// The block: losses are found one frame earlier. It does not say where the gap starts, so that frames which came in

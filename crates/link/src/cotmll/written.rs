@@ -1,6 +1,8 @@
 //! What a file says about `cotmll`, before it is known which format that means.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::limit::Limit;
 
@@ -106,4 +108,26 @@ impl Written {
             frame_payload: self.frame_payload,
         })
     }
+}
+
+/// What [`Written`] reads and has a meaning, `otherwise` being the format where the file names none.
+pub(crate) fn schema(generator: &mut SchemaGenerator, otherwise: Sequence) -> Schema {
+    let thesis = of_format(Config::json_schema(generator), Sequence::Thesis, otherwise);
+    let wide = of_format(wide::Config::json_schema(generator), Sequence::Wide, otherwise);
+    json_schema!({ "anyOf": [thesis, wide] })
+}
+
+/// The schema of a format's parameters, with its name among them.
+fn of_format(mut parameters: Schema, sequence: Sequence, otherwise: Sequence) -> Schema {
+    let name = match sequence {
+        Sequence::Thesis => "thesis",
+        Sequence::Wide => "wide",
+    };
+    if let Some(properties) = parameters.get_mut("properties") {
+        properties["sequence"] = json!({ "description": "The format.", "const": name });
+    }
+    if sequence != otherwise {
+        parameters.insert("required".to_owned(), json!(["sequence"]));
+    }
+    parameters
 }

@@ -5,13 +5,15 @@ use core::str::FromStr;
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CONTEXT_LEN;
 
 /// A key of 128 bits, written as 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^[0-9A-Fa-f]{32}$"))]
 pub struct Key([u8; 16]);
 
 impl Key {

@@ -1,5 +1,6 @@
 //! What a scenario or a gateway may say about `harq`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::MAX_PACKET;
@@ -12,8 +13,9 @@ use super::code::BLOCK_FIELDS;
 use super::header::HEADER_LEN;
 
 /// The parameters of hybrid FEC/ARQ; with one sending, of FEC alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", try_from = "Written")]
+#[schemars(rename = "Harq", !try_from, default, deny_unknown_fields)]
 pub struct Config {
     /// N: fragments of a block, from 1 to 64; 10 unless told (section IV-C.2).
     pub fragments: Limit<1, MOST_FRAGMENTS, 10>,
@@ -31,7 +33,7 @@ pub struct Config {
 }
 
 /// True unless told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ordered(pub bool);
 
 impl Default for Ordered {

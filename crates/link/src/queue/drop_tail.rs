@@ -8,14 +8,16 @@ use std::collections::VecDeque;
 
 use base::units::Size;
 use base::{Duration, Instant, Packet, Rng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Dropped, Queue, Refusal, Site};
 
 /// Limits of a drop-tail queue. Without any of the first three keys it holds 100 packets; otherwise those that are there
 /// limit it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "DropTail")]
 pub struct Config {
     /// Packets that may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +34,7 @@ pub struct Config {
 }
 
 /// Which packet is dropped when an arriving one does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
     /// The arriving one.

@@ -1,6 +1,7 @@
 //! What a scenario or a gateway may say about `slacp`.
 
 use base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arq::{self, FramePayload, Order, Window};
@@ -10,8 +11,9 @@ use crate::limit::Limit;
 use crate::line::LineLimits;
 
 /// The parameters of SLACP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "Slacp")]
 pub struct Config {
     /// How often a lost frame is sent again, from 0 to 100; once unless told (section 4).
     pub max_retransmissions: Limit<0, 100, 1>,
@@ -71,8 +73,9 @@ impl Config {
 }
 
 /// Redundancy for each frame, kept in hundredths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(extend("minimum" = 0, "maximum" = 10))]
 pub struct FecRatio(u16);
 
 /// A ratio that is too small or too large.

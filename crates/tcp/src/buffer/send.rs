@@ -215,7 +215,7 @@ mod tests {
         fn behaves_as_a_queue(
             steps in proptest::collection::vec((0_usize..9000, 0_usize..9000, 0_u8..4), 1..40),
         ) {
-            let (mut buffer, mut model) = (SendBuffer::new(10_000), VecDeque::new());
+            let (mut buffer, mut model) = (SendBuffer::new(10_000), VecDeque::<u8>::new());
             let numbers: Vec<u8> = (0..40 * 9000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
             let sources = [0, 1].map(|_| Arc::new(Numbers(numbers.clone())) as Arc<dyn Source>);
             let mut next = 0;

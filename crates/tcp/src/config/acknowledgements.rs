@@ -1,10 +1,11 @@
 //! `[tcp.acknowledgements]`: when received data are acknowledged, and how.
 
 use base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The receiver's side. In TOML `acknowledgements = "off"` is short for `delay` alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct AcknowledgementConfig {
     /// Whether acknowledgements wait for a second segment (RFC 5681, 4.2).
@@ -22,7 +23,7 @@ impl Default for AcknowledgementConfig {
 }
 
 /// Whether acknowledgements wait for a second segment. Gaps, their filling and duplicates never wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayedAcks {
     /// Every segment is acknowledged at once.

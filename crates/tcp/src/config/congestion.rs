@@ -1,8 +1,11 @@
 //! Which congestion controller a connection has, and what a user may set about it.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,22 +36,32 @@ pub enum Congestion {
 }
 
 /// A controller's name alone.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "CongestionName")]
 #[serde(rename_all = "kebab-case")]
 enum Name {
+    /// RFC 5681.
     Reno,
+    /// RFC 9438.
     Cubic,
+    /// BBR version 1.
     Bbr,
+    /// Westwood with the Eligible Rate Estimate.
     WestwoodEre,
+    /// Westwood+.
     WestwoodPlus,
+    /// Vegas.
     Vegas,
+    /// FAST.
     Fast,
+    /// Hybla.
     Hybla,
+    /// None between two proxies, where the link below says when to send; CUBIC to anybody else.
     Link,
 }
 
 /// A controller's name and parameters.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Table {
     Vegas(VegasConfig),
@@ -59,6 +72,23 @@ enum Table {
 impl<'de> Deserialize<'de> for Congestion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+impl JsonSchema for Congestion {
+    fn schema_name() -> Cow<'static, str> {
+        "Congestion".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut choice = Table::json_schema(generator);
+        let name = generator.subschema_for::<Name>();
+        if let Some(choices) = choice.get_mut("oneOf").and_then(|it| it.as_array_mut()) {
+            choices.push(name.to_value());
+        }
+        let description = "A congestion controller: its name, or a table of its name and parameters.";
+        choice.insert("description".to_owned(), description.into());
+        choice
     }
 }
 
@@ -95,7 +125,7 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 /// How slow start ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStart {
     /// At the threshold or with a loss (RFC 5681, 3.1).
@@ -109,17 +139,20 @@ pub enum SlowStart {
 }
 
 /// Vegas's thresholds: segments that a connection keeps in queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct VegasConfig {
     /// With fewer, the window grows. 1 to 10000; 2 in ns-2 and Linux.
     #[serde(deserialize_with = "segments")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub alpha: u32,
     /// With more, the window shrinks. 1 to 10000, and counts as `alpha` if it is less; 4 in ns-2 and Linux.
     #[serde(deserialize_with = "segments")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub beta: u32,
     /// With more, slow start ends. 1 to 10000; 1 in ns-2 and Linux.
     #[serde(deserialize_with = "segments")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub gamma: u32,
 }
 
@@ -130,14 +163,16 @@ impl Default for VegasConfig {
 }
 
 /// FAST's parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct FastConfig {
     /// Segments that a connection keeps in queues. 1 to 10000; 100 in Casoni and Luppi 2005.
     #[serde(deserialize_with = "segments")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub alpha: u32,
     /// The part of the way to its target that the window goes at an update; above 0, at most 1.
     #[serde(deserialize_with = "step")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub gamma: f64,
 }
 
@@ -148,11 +183,12 @@ impl Default for FastConfig {
 }
 
 /// Hybla's parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct HyblaConfig {
     /// Round trip of the connection whose growth is imitated; 1 ms to 10 s.
     #[serde(deserialize_with = "reference")]
+    #[schemars(transform = above_zero)]
     pub rtt0: Duration,
 }
 

@@ -1,9 +1,10 @@
 //! Explicit congestion notification.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether marks of the network count as congestion (RFC 3168).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnUse {
     /// Not used, and refused to peers.

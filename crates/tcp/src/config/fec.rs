@@ -1,12 +1,13 @@
 //! `[tcp.fec]`: Loss-Tolerant TCP's erasure code and segment sizes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range;
 
 /// What a sender does against erasures beyond retransmitting. All of it is off by default; the presets `lt-tcp` and `lt-tcp-plus` switch
 /// it on. An end that codes, or wants to be sent repairs, says so in its SYN; if the other does not, there is no code.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct FecConfig {
     /// Repairs behind each block of data, as many as the erasure rate asks for.
@@ -17,9 +18,11 @@ pub struct FecConfig {
     pub adaptive_mss: bool,
     /// Bytes of data of the smallest segment, 64 to 65495.
     #[serde(deserialize_with = "range::min_mss")]
+    #[schemars(range(min = range::MIN_MSS, max = range::MAX_MSS))]
     pub min_mss: u32,
     /// Segments that the window should have at least, 2 to 64: G of the paper.
     #[serde(deserialize_with = "range::granularity")]
+    #[schemars(range(min = 2, max = 64))]
     pub granularity: u32,
     /// How the erasure rate is averaged.
     pub estimator: Estimator,
@@ -28,7 +31,7 @@ pub struct FecConfig {
 }
 
 /// How the erasure rate is averaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
     /// Equations 1 and 2 of the paper: high, and stuck without losses.
@@ -38,7 +41,7 @@ pub enum Estimator {
 }
 
 /// What makes a sender repair a block again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairRule {
     /// Each duplicate acknowledgement, by a fixed number of repairs: the paper's.

@@ -1,12 +1,14 @@
 //! `[tcp.limits]`: when a connection, an attempt or a listener gives up.
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range;
 
 /// Patience and its bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Retransmissions of a SYN or SYN-ACK before the attempt fails. 6 in Linux (127 s).
@@ -25,9 +27,11 @@ pub struct LimitsConfig {
     /// Silence after which the peer is asked whether it is still there (RFC 1122, 4.2.3.6; RFC 9293, 3.8.4), at least a
     /// second; by default it never is. 2 h in Linux, where an application asks for it.
     #[serde(deserialize_with = "range::keep_alive")]
+    #[schemars(transform = above_zero, extend("examples" = ["2 h"]))]
     pub keep_alive: Option<Duration>,
     /// Half-open connections that a listener holds; further SYNs are answered with cookies (RFC 4987, 3.6).
     #[serde(deserialize_with = "range::one_or_more")]
+    #[schemars(range(min = 1))]
     pub backlog: u32,
 }
 

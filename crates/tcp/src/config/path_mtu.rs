@@ -1,9 +1,10 @@
 //! Paths that take smaller packets than the two ends.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a sender finds out that packets are too big for the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathMtu {
     /// Not at all.

@@ -1,6 +1,7 @@
 //! Named settings: the TCPs of the papers, of today's Linux and of the RFCs. Their data are in `presets/`.
 
 use base::config::{self, Dialect, Settings};
+use schemars::Schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::TcpConfig;
@@ -68,6 +69,11 @@ pub const DIALECT: Dialect = Dialect {
         ("ensemble", "sharing"),
     ],
 };
+
+/// Adds to the schema of a whole `[tcp]` table that keys may come from a preset, and the short forms.
+pub(super) fn complete(schema: &mut Schema) {
+    DIALECT.complete(schema);
+}
 
 impl TcpConfig {
     /// The preset with this name, one of those of [`DIALECT`], if there is one.

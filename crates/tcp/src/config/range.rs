@@ -5,9 +5,9 @@ use base::units::Size;
 use serde::{Deserialize, Deserializer, de};
 
 /// Bytes of the least MSS: room for data beside 40 bytes of options.
-const MIN_MSS: u16 = 64;
+pub(super) const MIN_MSS: u16 = 64;
 /// Bytes of the largest MSS: what the largest IPv4 packet leaves after IP and TCP headers.
-const MAX_MSS: u16 = 65_495;
+pub(super) const MAX_MSS: u16 = 65_495;
 /// The least retransmission time-out that may be configured, so that time passes between two.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 /// The shortest silence after which a peer may be asked whether it is there; that of Linux.

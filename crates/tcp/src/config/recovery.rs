@@ -1,9 +1,10 @@
 //! `[tcp.recovery]`: how losses and needless time-outs are found, and what follows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Loss recovery. In TOML `recovery = "sack"` is short for its `scheme` alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct RecoveryConfig {
     /// How lost segments are found and repaired.
@@ -55,7 +56,7 @@ impl Default for RecoveryConfig {
 }
 
 /// How lost segments are found and repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
     /// RFC 5681 (3.2): the first new acknowledgement ends fast recovery; selective acknowledgements are not negotiated.
@@ -80,7 +81,7 @@ impl Recovery {
 }
 
 /// Which partial acknowledgements restart the retransmission timer (RFC 6582, 3.2, step 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAcks {
     /// The first alone: many losses in a window end in a time-out and slow start.
@@ -90,7 +91,7 @@ pub enum PartialAcks {
 }
 
 /// NewReno's window when fast recovery ends (RFC 6582, 3.2, step 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExitWindow {
     /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS), which prevents a burst.
@@ -100,7 +101,7 @@ pub enum ExitWindow {
 }
 
 /// How the window goes down to the controller's during fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
     /// At once; without selective acknowledgements, duplicates inflate it (RFC 5681, 3.2; RFC 6582; RFC 6675).
@@ -112,7 +113,7 @@ pub enum Reduction {
 }
 
 /// What congestion takes its share of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReduceFrom {
     /// `FlightSize` (RFC 5681, 3.1, equation 4; RFC 9438, 4.6).
@@ -122,7 +123,7 @@ pub enum ReduceFrom {
 }
 
 /// Detection of time-outs that were not needed (RFC 5682).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardRto {
     /// None.
@@ -134,7 +135,7 @@ pub enum ForwardRto {
 }
 
 /// What to do about a time-out, or a fast recovery, that was not needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpuriousResponse {
     /// Window and threshold become half of what was outstanding: as conservative as after a loss. Fast recovery has

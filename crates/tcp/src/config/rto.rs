@@ -1,22 +1,27 @@
 //! `[tcp.rto]`: the retransmission time-out.
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range;
 
 /// How long to wait for an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct RtoConfig {
     /// Retransmission time-out before the first round-trip sample. RFC 6298 (2.1): 1 s; 3 s in RFC 1122 and Linux 2.4.
     #[serde(deserialize_with = "range::timeout")]
+    #[schemars(transform = above_zero)]
     pub initial: Duration,
     /// Least retransmission time-out. RFC 6298 (2.4): 1 s; 200 ms in Linux.
     #[serde(deserialize_with = "range::timeout")]
+    #[schemars(transform = above_zero)]
     pub min: Duration,
     /// Most that back-off makes of the time-out. RFC 6298 (2.5): 60 s or more; 120 s in Linux.
     #[serde(deserialize_with = "range::timeout")]
+    #[schemars(transform = above_zero)]
     pub max: Duration,
     /// Least that the time-out exceeds the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
     pub margin: Duration,
@@ -37,7 +42,7 @@ impl Default for RtoConfig {
 }
 
 /// How the retransmission time-out follows from round-trip samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoEstimator {
     /// RFC 6298.

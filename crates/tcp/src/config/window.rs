@@ -1,15 +1,17 @@
 //! `[tcp.window]`: where the congestion window starts and how slow start opens it, and the windows of the two ends.
 
 use core::fmt;
+use std::borrow::Cow;
 
-use base::units::Size;
+use base::units::{Size, above_zero};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::SlowStart;
 use super::range;
 
 /// The windows of one end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct WindowConfig {
     /// Congestion window at the start, and again after an idle time (`after-idle`).
@@ -20,6 +22,7 @@ pub struct WindowConfig {
     pub slow_start: SlowStart,
     /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
     #[serde(deserialize_with = "range::one_or_more")]
+    #[schemars(range(min = 1))]
     pub byte_counting_limit: u32,
     /// What becomes of the congestion window of a sender that does not use it.
     pub after_idle: AfterIdle,
@@ -27,12 +30,14 @@ pub struct WindowConfig {
     pub scaling: bool,
     /// Receive buffer, and so the largest window. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
+    #[schemars(transform = above_zero)]
     pub receive_buffer: Size,
     /// Whether the window begins with 64 KiB and grows up to the receive buffer, with what the application reads in a
     /// round trip (Fisk and Feng 2001; Linux).
     pub autotuning: bool,
     /// Send buffer: data that was written and is not yet acknowledged. Memory is taken as data come.
     #[serde(deserialize_with = "range::buffer")]
+    #[schemars(transform = above_zero)]
     pub send_buffer: Size,
     /// Bytes of it that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT` of Linux); by default all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +62,7 @@ impl Default for WindowConfig {
 }
 
 /// What becomes of the congestion window of a sender that does not use it. BBR's is left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterIdle {
     /// After an idle retransmission time-out it starts again from the initial window (RFC 5681, 4.1).
@@ -106,6 +111,19 @@ impl Serialize for InitialWindow {
 impl<'de> Deserialize<'de> for InitialWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for InitialWindow {
+    fn schema_name() -> Cow<'static, str> {
+        "InitialWindow".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A number of segments, or \"rfc3390\".",
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, { "const": "rfc3390" }],
+        })
     }
 }
 

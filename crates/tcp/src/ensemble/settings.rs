@@ -1,12 +1,14 @@
 //! What a connection's settings say about shared state.
 
 use base::Duration;
+use base::units::above_zero;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::config::range;
 
 /// What the connections of a host to one destination share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// Nothing: each connection finds out for itself.
@@ -24,7 +26,7 @@ pub enum Sharing {
 
 /// What the acknowledgement of a member's segment counts for while members at the floor of one segment have more window
 /// between them than the aggregate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FloorAcks {
     /// All of it, so that N members at the floor open the aggregate as N connections do.
@@ -35,21 +37,24 @@ pub enum FloorAcks {
 }
 
 /// Sharing and its parameters. In TOML `sharing = "stcp"` is short for `policy` alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct SharingConfig {
     /// What is shared.
     pub policy: Sharing,
     /// Bits of an IPv4 destination that tell groups apart, 0 to 32; with 24, a subnet shares.
     #[serde(deserialize_with = "bits_of_ipv4")]
+    #[schemars(range(max = 32))]
     pub prefix_v4: u8,
     /// Bits of an IPv6 destination that tell groups apart, 0 to 128.
     #[serde(deserialize_with = "bits_of_ipv6")]
+    #[schemars(range(max = 128))]
     pub prefix_v6: u8,
     /// How long state is kept that no connection uses.
     pub lifetime: Duration,
     /// Destinations that a host remembers, 1 or more; beyond that the one unused longest is forgotten.
     #[serde(deserialize_with = "range::one_or_more")]
+    #[schemars(range(min = 1))]
     pub entries: u32,
     /// `cache`: whether a new connection also starts with the smoothed round-trip time and its variation.
     pub share_rtt: bool,
@@ -62,6 +67,7 @@ pub struct SharingConfig {
     pub decay: bool,
     /// `stcp`: the time in which it decays to a half; by default one retransmission time-out, as in RFC 2861.
     #[serde(deserialize_with = "half_life_in_range")]
+    #[schemars(transform = above_zero)]
     pub half_life: Option<Duration>,
 }
 

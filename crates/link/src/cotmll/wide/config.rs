@@ -1,5 +1,6 @@
 //! What a scenario or a gateway may say about wide `cotmll`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arq::{self, FramePayload, Order, Window};
@@ -7,8 +8,9 @@ use crate::capabilities::Capabilities;
 use crate::line::LineLimits;
 
 /// The parameters of wide COTMLL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "WideCotmll", default, deny_unknown_fields)]
 pub struct Config {
     /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
     #[serde(skip_serializing_if = "Option::is_none")]

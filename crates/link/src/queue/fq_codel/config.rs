@@ -3,14 +3,16 @@
 use core::num::NonZeroU32;
 
 use base::Duration;
-use base::units::Size;
+use base::units::{Size, above_zero};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::MAX_PACKET;
 
 /// Parameters of FQ-CoDel (RFC 8290, 5.2), with the defaults of the RFC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Keys", into = "Keys")]
+#[schemars(rename = "FqCodel")]
 pub struct Config {
     /// Packets that may wait in all.
     pub(super) packets: NonZeroU32,
@@ -29,17 +31,28 @@ pub struct Config {
 }
 
 /// As they are written.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 struct Keys {
+    /// Packets that may wait in all.
     packets: NonZeroU32,
+    /// Bytes of buffers that may wait in all.
+    #[schemars(extend("examples" = ["32 MiB"]))]
     memory: Size,
+    /// Wait that is not to last; a twentieth of the interval unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = above_zero, extend("examples" = ["5 ms"]))]
     target: Option<Duration>,
+    /// How long it may last: a round trip or more.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = above_zero, extend("examples" = ["100 ms"]))]
     interval: Option<Duration>,
+    /// Bytes that each flow sends in its turn.
+    #[schemars(transform = above_zero, extend("examples" = ["1514 B"]))]
     quantum: Size,
+    /// Whether packets whose transport understands are marked instead of dropped.
     ecn: bool,
+    /// Whether time in which the link is blocked does not count as a wait.
     pause_when_blocked: bool,
 }
 

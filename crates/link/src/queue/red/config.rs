@@ -3,15 +3,17 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use base::units::{Probability, Size};
+use base::units::{Probability, Size, above_zero};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of RED, in packets.
 ///
 /// By themselves they are in proportion as Floyd recommends: of `packets`, 500 unless told, `min` is three twentieths and `max`
 /// three times that.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Keys", into = "Keys")]
+#[schemars(rename = "Red")]
 pub struct Config {
     packets: NonZeroU32,
     min: f64,
@@ -25,17 +27,31 @@ pub struct Config {
 }
 
 /// As they are written.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 struct Keys {
+    /// Packets that may wait.
     packets: NonZeroU32,
+    /// Average length in packets from which on packets are marked or dropped.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     min: Option<f64>,
+    /// Average length in packets at which that has the probability `max-p`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     max: Option<f64>,
+    /// That probability, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     max_p: Probability,
+    /// Weight of a packet's queue length in the average, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     weight: Probability,
+    /// Whether from `max` to twice as much the probability rises to 1, instead of at once.
     gentle: bool,
+    /// Whether two marks are at least as many packets apart as they are on average.
     wait: bool,
+    /// Whether packets whose transport understands are marked instead of dropped.
     ecn: bool,
+    /// What a packet is taken to be long, to tell how many could have left while the line was idle.
+    #[schemars(transform = above_zero, extend("examples" = ["500 B"]))]
     mean_packet: Size,
 }
 

@@ -298,6 +298,6 @@ fn another_rate_has_another_window() {
     end.set_line(&line(16_000));
     let window = Config::default().window(&line(16_000));
     assert!(window > 8000);
-    assert_eq!(fill(&mut end), window.into());
+    assert_eq!(fill(&mut end), u64::from(window));
     assert_eq!((end.core.news.worth, end.core.tail_pause()), (2, MS.saturating_mul(50)));
 }

@@ -42,12 +42,12 @@ fn those_that_waited_follow_in_turn() {
         receiver.handle(&part, &mut ready).unwrap();
         core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect::<Vec<_>>()
     };
-    assert_eq!(take(5, 2, &[5]), []);
-    assert_eq!(take(3, 2, &[3]), []);
+    assert!(take(5, 2, &[5]).is_empty());
+    assert!(take(3, 2, &[3]).is_empty());
     assert_eq!(take(4, 0, &[4]), [4], "another flow");
     assert_eq!(take(1, 0, &[1]), [1, 3, 5]);
     assert_eq!(take(2, 1, &[2]), [2], "its predecessor has been delivered");
-    assert_eq!(take(7, 1, &[7]), []);
+    assert!(take(7, 1, &[7]).is_empty());
     assert_eq!(take(0, 0, &[0]), [0]);
     assert_eq!(take(6, 0, &[6]), [6, 7]);
 }
