@@ -8,6 +8,7 @@
 use core::fmt::Display;
 
 use base::config::ConfigError;
+use base::units::above_zero;
 use base::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -31,10 +32,12 @@ use crate::model::{ErrorModel, Streams};
 #[schemars(rename = "Channel")]
 pub struct Config {
     /// Bits per second towards the terminal; above 0.
-    #[serde(deserialize_with = "above_zero")]
+    #[serde(deserialize_with = "positive")]
+    #[schemars(transform = above_zero)]
     pub rate: Rate,
     /// Bits per second from the terminal, above 0; the same unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "none_or_above_zero")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "none_or_positive")]
+    #[schemars(transform = above_zero)]
     pub up_rate: Option<Rate>,
     /// Other rates later on, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,7 +56,7 @@ pub struct Config {
 }
 
 /// A line that carries nothing at all is a slip; for a time, `rate-changes` may set 0.
-fn above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
     let rate = Rate::deserialize(deserializer)?;
     if rate.as_bps() == 0 {
         return Err(de::Error::custom(
@@ -63,8 +66,8 @@ fn above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Err
     Ok(rate)
 }
 
-fn none_or_above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
-    above_zero(deserializer).map(Some)
+fn none_or_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    positive(deserializer).map(Some)
 }
 
 /// From a time on the lines have other rates.

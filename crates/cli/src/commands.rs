@@ -86,3 +86,42 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
     };
     outcome::ended(code)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    /// Columns of a terminal that nobody has made wider.
+    const COLUMNS: usize = 80;
+
+    /// The examples of a command and of those within it, each a line of a shell.
+    fn examples(command: &clap::Command, all: &mut Vec<String>) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let text = help.replace("\\\n", " ");
+        all.extend(
+            text.lines().map(str::trim).filter(|line| line.starts_with("longhaul ")).map(str::to_owned),
+        );
+        for line in help.lines().filter(|line| line.starts_with("  ")) {
+            assert!(line.chars().count() <= COLUMNS, "wrapped, it cannot be pasted: {line}");
+        }
+        command.get_subcommands().for_each(|inner| examples(inner, all));
+    }
+
+    #[test]
+    fn examples_can_be_pasted() {
+        let mut all = Vec::new();
+        examples(&Cli::command(), &mut all);
+        assert!(all.len() > 40, "{all:?}");
+        for example in all {
+            // What a shell does with the rest is its own.
+            let command = example.split(['|', '&', '>']).next().unwrap_or_default();
+            let words = shlex::split(command).unwrap_or_else(|| panic!("{example}: quotes"));
+            if let Err(error) = Cli::command().try_get_matches_from(words) {
+                let asks = matches!(error.kind(), clap::error::ErrorKind::DisplayHelp);
+                assert!(asks, "{example}: {error}");
+            }
+        }
+    }
+}

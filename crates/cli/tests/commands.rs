@@ -1,11 +1,13 @@
 //! The commands as a user meets them: output, exit codes, complaints.
 
 mod requirements;
+mod scratch;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use requirements::skipped;
+use scratch::Scratch;
 
 fn longhaul(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longhaul")).args(arguments).output().unwrap()
@@ -13,27 +15,6 @@ fn longhaul(arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// A directory of this test's own, removed when it ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("longhaul-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
 }
 
 const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
@@ -239,7 +220,8 @@ fn a_capture_has_a_file_for_each_scheme() {
     // One scheme has no number.
     let one = scratch.path("one.toml");
     std::fs::write(&one, DEMO.split("[[scheme]]").next().unwrap()).unwrap();
-    let output = longhaul(&[&["run", &one, "--out", &out, "--pcap", "satellite"], &SMALL[..]].concat());
+    let output =
+        longhaul(&[&["run", &one, "--force", "--out", &out, "--pcap", "satellite"], &SMALL[..]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(Path::new(&out).join("satellite.pcapng").exists());
 
@@ -261,7 +243,7 @@ fn wireshark_reads_a_capture_without_a_malformed_packet() {
     let scratch = Scratch::new("pcap");
     let (file, out) = (demo_file(&scratch), scratch.path("out"));
     for network in ["network=ipv4", "network=ipv6"] {
-        let capture = ["run", &file, "--out", &out, "--pcap", "terminal", "--set", network];
+        let capture = ["run", &file, "--force", "--out", &out, "--pcap", "terminal", "--set", network];
         let output = longhaul(&[&capture[..], &SMALL[..]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let pcap = Path::new(&out).join("terminal-1-tcp.pcap").display().to_string();

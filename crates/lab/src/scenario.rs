@@ -305,7 +305,7 @@ impl Suite {
             let mut whole = laid.clone();
             overrides::lay_over(&mut whole, &scheme.set);
             let scenario = resolve(whole).map_err(|error| {
-                let message = overrides::unknown_name(&laid, &scheme.set);
+                let message = overrides::unknown_name(&laid, &scheme.set, &error.message);
                 let message = message.unwrap_or_else(|| without_shared_keys(&error.message));
                 place(file, text, &scheme.name, format!("scheme \"{}\": {message}", scheme.name))
             })?;
@@ -379,12 +379,13 @@ impl Base {
     ) -> Result<Scenario, ConfigError> {
         let mut table = self.table.clone();
         table.remove("scheme");
-        let mut unknown = None;
+        let mut all = toml::Table::new();
         for set in sets {
-            unknown = unknown.or_else(|| overrides::unknown_name(&table, set));
+            overrides::lay_over(&mut all, set);
             overrides::lay_over(&mut table, set);
         }
         let scenario = resolve(&self.file, &self.text, &self.directory, table).map_err(|error| {
+            let unknown = overrides::unknown_name(&self.table, &all, &error.message);
             let message = unknown.unwrap_or(error.message);
             place(&self.file, &self.text, name, format!("\"{name}\": {message}"))
         })?;

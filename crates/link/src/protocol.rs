@@ -447,7 +447,7 @@ mod tests {
             ("{ harq = { sendings = 17 } }", "17 is out of range; allowed are 1 to 16"),
             ("{ harq = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
             ("{ harq = { sending = 3 } }", "unknown key `sending`, expected"),
-            ("{ harq = { ordered = \"flow\" } }", "expected a boolean"),
+            ("{ harq = { ordered = \"flow\" } }", "expected true or false"),
             (
                 "{ harq = { sendings = 7, combine = true } }",
                 "combine with 70 fragments in all sendings of a block; allowed are up to 64",

@@ -46,12 +46,13 @@ const PHRASES: [(&str, &str); 11] = [
 ];
 
 /// Kinds of types, each before a name.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 7] = [
     ("struct variant", "a table"),
     ("newtype variant", "a table"),
     ("tuple variant", "a list"),
     ("unit variant", "a name alone"),
     ("struct ", "a table"),
+    ("a nonzero ", "a whole number above 0"),
     ("enum ", "a name, or a table of one kind"),
 ];
 
@@ -95,6 +96,10 @@ mod tests {
             (
                 "invalid type: unit variant, expected struct variant",
                 "a name alone; it needs a table of its keys",
+            ),
+            (
+                "invalid value: integer `-1`, expected a nonzero u32 in `a`",
+                "invalid value: integer `-1`, expected a whole number above 0 in `a`",
             ),
             ("expected one of `struct`", "expected one of `struct`"),
         ] {

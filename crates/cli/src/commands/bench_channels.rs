@@ -23,8 +23,10 @@ use super::scheme::{GatewayRate, Scheme};
 #[command(after_help = "\
 Examples:
   longhaul bench channels --seconds 20
-  longhaul bench channels --rate 20 --rtt 20 --loss 0 --scheme wide --flood 0 --flood 100000
-  longhaul bench channels --rate 50 --rtt 600 --loss 0 --loss 1 --scheme none --scheme plain --seeds 3")]
+  longhaul bench channels --rate 20 --rtt 20 --loss 0 --scheme wide \\
+      --flood 0 --flood 100000
+  longhaul bench channels --rate 50 --rtt 600 --loss 0 --loss 1 \\
+      --scheme none --scheme plain --seeds 3")]
 pub(crate) struct Arguments {
     /// Rates of the line, in Mbit/s.
     #[arg(long = "rate", value_name = "MBIT/S", default_values_t = [1, 10, 20], value_parser = clap::value_parser!(u64).range(1..=1000))]

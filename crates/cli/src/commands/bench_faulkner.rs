@@ -29,7 +29,8 @@ use super::outcome::{failure, misconfigured, say};
 #[command(after_help = "\
 Examples:
   longhaul bench faulkner --figure 4-4 --seconds 150 --seeds 3 --jobs 14
-  longhaul bench faulkner --figure 4-15 --d 0.6 --d 1 --out out/windows --json")]
+  longhaul bench faulkner --figure 4-15 --d 0.6 --d 1 --out out/windows \\
+      --json")]
 pub(crate) struct Arguments {
     /// Which figure: 4-4, throughput against the blocked fraction, or 4-15, against COTMLL's window.
     #[arg(long, value_name = "NUMBER", value_parser = figure)]

@@ -21,7 +21,8 @@ use super::scheme::Scheme;
 #[command(after_help = "\
 Examples:
   longhaul bench latency
-  longhaul bench latency --scheme wide --queue default --queue 'fq-codel = { interval = \"600 ms\" }' --runs 3")]
+  longhaul bench latency --scheme wide --queue default \\
+      --queue 'fq-codel = { interval = \"600 ms\" }' --runs 3")]
 pub(crate) struct Arguments {
     /// Rate of the line, in Mbit/s.
     #[arg(long, value_name = "MBIT/S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]

@@ -20,7 +20,8 @@ use super::scheme::Scheme;
 #[command(after_help = "\
 Examples:
   longhaul bench pages --loads 5
-  longhaul bench pages --rate 10 --rtt 600 --loss 1 --scheme none --scheme wide-pep --reuse")]
+  longhaul bench pages --rate 10 --rtt 600 --loss 1 --scheme none \\
+      --scheme wide-pep --reuse")]
 pub(crate) struct Arguments {
     /// Rate of the line, in Mbit/s.
     #[arg(long, value_name = "MBIT/S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]

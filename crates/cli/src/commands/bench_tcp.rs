@@ -18,7 +18,8 @@ use super::outcome::{failure, misconfigured, say};
 #[command(after_help = "\
 Examples:
   longhaul bench tcp
-  longhaul bench tcp --seeds 3 --loss 1 --configuration cubic-sack-scaling --json")]
+  longhaul bench tcp --seeds 3 --loss 1 --configuration cubic-sack-scaling \\
+      --json")]
 pub(crate) struct Arguments {
     /// Realisations of the channel: seeds 1 to this.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]

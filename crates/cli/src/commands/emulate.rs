@@ -18,9 +18,11 @@ use super::outcome::{failure, misconfigured, say};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  longhaul emulate --udp-a 127.0.0.1:7001 --peer-a 127.0.0.1:7000 --udp-b 127.0.0.1:7002 \\
-      --rate '256 kbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --stats 5
-  longhaul emulate --tun-a sat0 --tun-b sat1 --rate '10 Mbit/s' --up-rate '1 Mbit/s' --delay '270 ms'")]
+  longhaul emulate --udp-a 127.0.0.1:7001 --peer-a 127.0.0.1:7000 \\
+      --udp-b 127.0.0.1:7002 --rate '256 kbit/s' --delay '250 ms' \\
+      --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --stats 5
+  longhaul emulate --tun-a sat0 --tun-b sat1 --rate '10 Mbit/s' \\
+      --up-rate '1 Mbit/s' --delay '270 ms'")]
 pub(crate) struct Arguments {
     /// Side A's UDP address here.
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_b", required_unless_present = "tun_a")]

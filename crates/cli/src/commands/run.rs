@@ -16,10 +16,12 @@ use super::suite::{self, Output};
 Examples:
   longhaul run scenarios/demo/download.toml
   longhaul run scenarios/demo/download.toml --seeds 20 --out out/download
-  longhaul run scenarios/demo/download.toml --set link.satellite.channel.delay=\"100 ms\"
+  longhaul run scenarios/demo/download.toml \\
+      --set link.satellite.channel.delay=\"100 ms\"
   longhaul run scenarios/demo/download.toml --seeds 1 --pcap server
   longhaul run scenarios/demo/download.toml --seeds 1 --pcap satellite
-  longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl --log-scheme TCP")]
+  longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl \\
+      --log-scheme TCP")]
 pub(crate) struct Arguments {
     /// The scenario file.
     scenario: PathBuf,

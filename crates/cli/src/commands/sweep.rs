@@ -14,9 +14,11 @@ use super::studies::{self, Running};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  longhaul sweep scenarios/demo/download.toml --axis link.satellite.channel.delay=\"50 ms\",\"250 ms\" --seeds 10
-  longhaul sweep scenarios/peng/experiments.toml --axis delay=0.05,0.67 --quick
-  longhaul sweep study.toml --shard 2/3 --out out/two       # on each of three machines, then:
+  longhaul sweep scenarios/demo/download.toml \\
+      --axis link.satellite.channel.delay=\"50 ms\",\"250 ms\" --seeds 10
+  longhaul sweep scenarios/peng/experiments.toml --axis delay=0.05,0.67 \\
+      --quick
+  longhaul sweep study.toml --shard 2/3 --out out/two    # each on a machine
   longhaul sweep study.toml --merge out/two --merge out/three
 
 A sweep that was interrupted goes on where it stopped. --out has report.html, measurements.csv and measurements.jsonl

@@ -18,8 +18,10 @@ use super::scheme::GatewayRate;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  longhaul testbed up --rate '1 Mbit/s' --delay '250 ms' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
-  longhaul testbed exec host2 -- python3 -m http.server --directory /usr/share &
+  longhaul testbed up --rate '1 Mbit/s' --delay '250 ms' \\
+      --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
+  longhaul testbed exec host2 -- python3 -m http.server \\
+      --directory /usr/share &
   longhaul testbed exec host1 -- curl -O http://10.77.2.2:8000/file
   longhaul testbed down
 
@@ -40,7 +42,8 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  longhaul testbed up --name a --protocol plain --rate '256 kbit/s' --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --seed 3")]
+  longhaul testbed up --name a --protocol plain --rate '256 kbit/s' \\
+      --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}' --seed 3")]
 struct Up {
     #[command(flatten)]
     name: NameArgs,

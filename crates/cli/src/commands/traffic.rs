@@ -22,8 +22,10 @@ use super::outcome::{complain, failure, misconfigured, say};
 Examples:
   longhaul traffic serve --listen 0.0.0.0:5300
   longhaul traffic bulk 10.77.2.2:5300 --size 10MB --connections 4
-  longhaul traffic rate 10.77.2.2:5300 --rate '50 kbit/s' --record 1kB --duration 60s --up
-  longhaul traffic transactions 10.77.2.2:5300 --count 100 --request 200B --reply 8kB")]
+  longhaul traffic rate 10.77.2.2:5300 --rate '50 kbit/s' --record 1kB \\
+      --duration 60s --up
+  longhaul traffic transactions 10.77.2.2:5300 --count 100 --request 200B \\
+      --reply 8kB")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     part: Part,

@@ -96,14 +96,18 @@ pub(super) fn explain(
     if to_blame.is_empty() {
         to_blame.extend(overrides);
     }
-    let message = to_blame.iter().find_map(|change| unknown_name(written, &change.set)).unwrap_or(message);
+    let unknown = to_blame.iter().find_map(|change| unknown_name(written, &change.set, &message));
+    let message = unknown.unwrap_or(message);
     let said: Vec<String> = to_blame.iter().map(|change| format!("--set '{change}'")).collect();
     format!("with {}: {message}", said.join(" "))
 }
 
-/// Which link, traffic or network with bandwidth on demand a set of keys names that the scenario does not have. To set some of its
-/// keys is then a slip; to add one, all of them have to be there.
-pub(super) fn unknown_name(scenario: &Table, set: &Table) -> Option<String> {
+/// Which link, traffic or network with bandwidth on demand a set of keys names that the scenario does not have, where `message`
+/// misses keys: whoever adds one sets all of its keys, and whoever misspells one does not.
+pub(super) fn unknown_name(scenario: &Table, set: &Table, message: &str) -> Option<String> {
+    if !message.starts_with("missing key") {
+        return None;
+    }
     ["link", "traffic", "dama"].into_iter().find_map(|section| {
         let names = |table: &'_ Table| -> Vec<String> {
             table
