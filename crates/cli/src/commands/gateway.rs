@@ -34,8 +34,8 @@ site.toml:
   peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
   # or: [carrier.serial] with device = \"/dev/ttyUSB0\" and baud = 115200
   [link]                        # the whole table is optional
-  protocol = \"coded\"            # or \"cotmll\", \"slacp\" or \"plain\"
-  rate = \"auto\"                 # or \"1 Mbit/s\", of the carrier, with all headers
+  protocol = \"coded\"            # or \"cotmll\", \"slacp\", \"plain\"
+  rate = \"auto\"                 # or \"1 Mbit/s\", with all headers
   [session]
   key-file = \"site.key\"")]
 pub(crate) struct Arguments {
