@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// TCP/IP over satellite and lossy wireless links: a gateway, and a laboratory that runs the same machines.
+/// TCP/IP over satellite and lossy wireless links: a gateway, and a lab that simulates the same protocol code.
 #[derive(Debug, Parser)]
 #[command(
     name = "longhaul",

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// Ten SACK flows through one bottleneck: packets that pass it per second of one core.
+    /// Measure how many packets per second of one core the engine simulates: ten SACK flows through one bottleneck.
     Engine(Engine),
     Channels(bench_channels::Arguments),
     Code(bench_code::Arguments),
@@ -39,10 +39,10 @@ enum Benchmark {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench engine --runs 9 --erasure 1")]
 struct Engine {
-    /// Timed runs of each setting, in turn.
+    /// Timed runs of each setting; settings take turns.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Only this frame erasure, in percent.
+    /// Only this frame erasure rate, in percent [default: all].
     #[arg(long, value_parser = percent)]
     erasure: Option<f64>,
     /// Print one JSON object instead of a table.

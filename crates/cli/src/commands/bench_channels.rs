@@ -16,9 +16,10 @@ use super::bench::percent;
 use super::outcome::{failure, say, show};
 use super::scheme::{GatewayRate, Scheme};
 
-/// Downloads by the kernel's CUBIC and BBR over gateways with each protocol, and over none, in real time. Needs root.
+/// Measure downloads by the kernel's CUBIC and BBR, in real time, with each link protocol and without gateways. Needs root.
 ///
-/// Each run has a testbed of its own. The emulator's line has a queue of one bandwidth-delay product; gateways are told its rate unless --gateway-rate says otherwise.
+/// Each run has its own testbed. The emulated line has a queue of one bandwidth-delay product. The gateways are configured with
+/// its rate unless --gateway-rate says otherwise. Options with several values may be repeated.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,40 +29,40 @@ Examples:
   longhaul bench channels --rate 50 --rtt 600 --loss 0 --loss 1 \\
       --scheme none --scheme plain --seeds 3")]
 pub(crate) struct Arguments {
-    /// Rates of the line, in Mbit/s.
+    /// Rate of the line, in Mbit/s.
     #[arg(long = "rate", value_name = "MBIT/S", default_values_t = [1, 10, 20], value_parser = clap::value_parser!(u64).range(1..=1000))]
     rates: Vec<u64>,
-    /// Round trips, in milliseconds.
+    /// Round-trip time, in milliseconds.
     #[arg(long = "rtt", value_name = "MS", default_values_t = [50, 600], value_parser = clap::value_parser!(u64).range(2..=10_000))]
     round_trips: Vec<u64>,
-    /// Random losses of the line's packets each way, in percent.
+    /// Random packet loss in each direction, in percent.
     #[arg(long = "loss", value_name = "PERCENT", default_values_t = [0.0, 1.0, 5.0], value_parser = percent)]
     losses: Vec<f64>,
-    /// Junk initiations a second by which a stranger floods the hub's gateway.
+    /// Flood the hub's gateway with this many bogus handshake initiations per second.
     #[arg(long = "flood", value_name = "DATAGRAMS", default_values_t = [0], value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     floods: Vec<u32>,
-    /// What is between the hosts: nothing, gateways with a link protocol, or such that split connections too (pep).
+    /// What is between the hosts: nothing, or gateways with a link protocol; those ending in -pep split TCP connections too.
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = Scheme::USUAL)]
     schemes: Vec<Scheme>,
-    /// What the gateways are told of the line's rate.
+    /// Which rate the gateways are configured with.
     #[arg(long, value_enum, default_value_t = GatewayRate::Line)]
     gateway_rate: GatewayRate,
     /// The hosts' congestion control.
     #[arg(long = "congestion", value_enum, default_values_t = [Congestion::Cubic, Congestion::Bbr])]
     controllers: Vec<Congestion>,
-    /// Largest socket buffers of the hosts, in MiB, instead of the kernel's own defaults (4 to send, 6 to receive).
+    /// Largest socket buffers of the hosts, in MiB [default: the kernel's, 4 to send and 6 to receive].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1024))]
     host_buffers: Option<u64>,
-    /// Connections of each download.
+    /// Connections per download.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     streams: u16,
-    /// Realisations of each channel: seeds 1 to this.
+    /// Channel realisations: seeds 1 to this number.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// How long each download lasts.
+    /// How long each download lasts, in seconds.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
-    /// Testbeds at a time. More than two a core may want more than the machine has.
+    /// Testbeds to run at the same time; more than two per core may overload the machine.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=100))]
     jobs: u16,
     /// Print one JSON object with every run instead of a table.
@@ -215,7 +216,7 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
 
 fn print(args: &Arguments, cells: &[Cell]) {
     say!(
-        "Mbit/s in the application, {} s from the first SYN, {} connections, median (least - most) of {} seeds, {} testbeds at a time\n",
+        "application goodput in Mbit/s over {} s from the first SYN, {} connections: median (min - max) of {} seeds; {} testbeds at a time\n",
         args.seconds,
         args.streams,
         args.seeds,

@@ -10,11 +10,11 @@ use super::bench::timed;
 
 use super::outcome::say;
 
-/// Reed-Solomon codes across frames of 1500 bytes: gigabytes of frames per second of one core
+/// Measure the Reed-Solomon code over frames of 1500 bytes, in gigabytes of frames per second of one core
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench code --runs 9")]
 pub(crate) struct Arguments {
-    /// Timed runs of each block, in turn.
+    /// Timed runs of each block size; sizes take turns.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Print one JSON object instead of a table.
@@ -63,7 +63,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     say!(
-        "Reed-Solomon across frames of {FRAME} bytes, one core; all repairs computed, as many sources recovered"
+        "Reed-Solomon code over frames of {FRAME} bytes, one core: computing all repairs, and recovering as many lost frames"
     );
     say!("\n  block  operation  GB/s of sources, median (quartiles)");
     for Measured { block: (sources, repairs), operation, rate } in measured {

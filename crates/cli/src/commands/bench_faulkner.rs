@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use super::bench_tcp::configuration;
 use super::outcome::{failure, misconfigured, say};
 
-/// Figures 4-4 and 4-15 of Faulkner 2004 by the kernel's TCP over two gateways, beside the lab's. Needs root.
+/// Measure figures 4-4 and 4-15 of Faulkner 2004 with the kernel's TCP over two gateways, and compare with the lab. Needs root.
 ///
-/// Each run has a testbed of its own and takes real time. Of the lines of 262144 bit/s only frames are counted, as in
-/// the lab, and the realisations are the lab's.
+/// Each run has its own testbed and takes real time. As in the lab, only the frames count towards the lines' 262144 bit/s.
+/// Channel realisations are the lab's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,28 +32,28 @@ Examples:
   longhaul bench faulkner --figure 4-15 --d 0.6 --d 1 --out out/windows \\
       --json")]
 pub(crate) struct Arguments {
-    /// Which figure: 4-4, throughput against the blocked fraction, or 4-15, against COTMLL's window.
+    /// Figure to measure: 4-4 (throughput over the blocked fraction) or 4-15 (throughput over COTMLL's window).
     #[arg(long, value_name = "NUMBER", value_parser = figure)]
     figure: Figure,
-    /// Only here on the figure's axis: a blocked fraction, or a window in frames; may be given several times.
+    /// Only this point of the figure's x axis, a blocked fraction or a window in frames; may be repeated [default: all].
     #[arg(long = "at", value_name = "PLACE")]
     places: Vec<f64>,
-    /// Mean duration of a blockage, in seconds; may be given several times.
+    /// Mean duration of a blockage, in seconds; may be repeated.
     #[arg(long = "d", value_name = "SECONDS", default_values_t = [1.0], value_parser = duration)]
     durations: Vec<f64>,
-    /// Realisations of the channel: seeds 1 to this.
+    /// Channel realisations: seeds 1 to this number.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// How long each transfer lasts.
+    /// How long each transfer lasts, in seconds.
     #[arg(long, default_value_t = 150, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
-    /// Settings of both TCPs: reno or cubic, with -sack and -scaling as wanted.
+    /// Settings of both TCPs: reno or cubic, optionally followed by -sack and -scaling.
     #[arg(long, value_name = "NAME", default_value = "cubic-sack-scaling", value_parser = configuration)]
     configuration: Configuration,
-    /// Testbeds at a time: no more than leave the lines busy all the time, about six a core.
+    /// Testbeds to run at the same time: about six per core, or the machine cannot keep the lines busy.
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=200))]
     jobs: u16,
-    /// Where the points (kernel-NUMBER.json) and the figure (kernel-NUMBER.svg) go.
+    /// Directory for the points (kernel-NUMBER.json) and the figure (kernel-NUMBER.svg).
     #[arg(long, default_value = "out/kernel")]
     out: PathBuf,
     /// Print one JSON object with every run instead of a table.
@@ -212,7 +212,7 @@ fn cells(figure: Figure, points: &[Point]) -> Vec<Cell> {
 fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
     let figure = args.figure;
     say!(
-        "figure {}: throughput / line rate over {} seeds of {} s each: mean (least - most); {}\n",
+        "figure {}: throughput / line rate over {} seeds of {} s each: mean (min - max); {}\n",
         figure.number(),
         args.seeds,
         args.seconds,
@@ -223,7 +223,7 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
         Figure::Window => "frames",
     };
     say!(
-        "scheme  {axis:>6}     d               kernel                  lab  kernel/lab: median (least - most)  bound"
+        "scheme  {axis:>6}     d               kernel                  lab     kernel/lab: median (min - max)  bound"
     );
     for cell in cells(figure, points) {
         let [kernel, lab] = [&cell.kernel, &cell.lab]
@@ -244,7 +244,7 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
         (of_runs(|run| run.mean_lateness_ms), of_runs(|run| run.greatest_lateness_ms))
     {
         say!(
-            "\nemulators late by {:.2} ms on average ({:.2} in the worst run), at worst by {:.1} ms in the median run and \
+            "\nemulators were late by {:.2} ms on average ({:.2} in the worst run); maximum: {:.1} ms in the median run, \
              {:.1} ms in the worst",
             mean.mean,
             mean.max,
@@ -254,7 +254,7 @@ fn print(args: &Arguments, points: &[Point], kernel: &[Run]) {
     }
     let busy = points.iter().zip(kernel).filter(|(point, _)| point.scheme == Scheme::TcpLl);
     if let Some(busy) = Spread::of(busy.flat_map(|(_, run)| run.line_use)) {
-        say!("COTMLL kept its lines busy {:.4} of the time (least {:.4})", busy.mean, busy.min);
+        say!("COTMLL kept its lines busy {:.4} of the time (minimum {:.4})", busy.mean, busy.min);
     }
     say!("{}", args.out.join(format!("kernel-{}.svg", figure.number())).display());
 }

@@ -9,20 +9,20 @@ use gateway::signals::Signals;
 
 use super::outcome::{failure, say};
 
-/// One TCP stream through two encrypted gateways and no emulator, wireguard-go beside it where installed. Needs root.
+/// Measure one TCP stream through two encrypted gateways, and through wireguard-go if it is installed. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul bench gateway --runs 5 --seconds 4")]
 pub(crate) struct Arguments {
-    /// Runs of each scheme, in turn.
+    /// Runs of each scheme; schemes take turns.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Measured length of each run, after a second of warming up.
+    /// Measured length of each run, in seconds, after one second of warm-up.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
-    /// Only these; else all that this machine has.
+    /// Only these schemes; may be repeated [default: all that this machine can run].
     #[arg(long, value_enum)]
     scheme: Vec<SchemeName>,
-    /// Print a JSON object.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -73,7 +73,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 
 fn print(report: &Report) {
     say!("\none TCP stream through two encrypted gateways; {} cores for all of it\n", report.cores);
-    say!("scheme         median    min    max  Gbit/s  runs  to wireguard-go");
+    say!("scheme         median    min    max  Gbit/s  runs  vs wireguard-go");
     for summary in &report.summaries {
         let ratio = summary.to_wireguard_go.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
         say!(

@@ -14,9 +14,10 @@ use serde_json::json;
 use super::outcome::{failure, say};
 use super::scheme::Scheme;
 
-/// `ping` beside a download by the kernel's CUBIC, over gateways with each protocol and queue. Needs root.
+/// Measure `ping` during a download by the kernel's CUBIC, over gateways with each protocol and queue. Needs root.
 ///
-/// Each measurement has a testbed of its own. The emulator's line has a queue of one bandwidth-delay product; gateways are told its rate.
+/// Each measurement has its own testbed. The emulated line has a queue of one bandwidth-delay product. The gateways are
+/// configured with its rate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,25 +28,25 @@ pub(crate) struct Arguments {
     /// Rate of the line, in Mbit/s.
     #[arg(long, value_name = "MBIT/S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rate: u64,
-    /// Round trip, in milliseconds.
+    /// Round-trip time, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     rtt: u64,
     /// What is between the hosts.
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = [Scheme::Plain, Scheme::Wide, Scheme::WidePep])]
     schemes: Vec<Scheme>,
-    /// The gateways' queues: `default`, or as within `queue = { ... }` of their configuration.
+    /// The gateways' queue: `default`, or what stands inside `queue = { ... }` in their configuration.
     #[arg(long = "queue", value_name = "TOML", default_values = ["default", "red = {}", "fq-codel = {}"], value_parser = queue)]
     queues: Vec<Queue>,
-    /// Measurements of each, in turn.
+    /// Measurements of each combination; combinations take turns.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// How long pings go alone.
+    /// How long to ping before the download starts, in seconds.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
     idle_seconds: u32,
-    /// How long the download goes before it counts.
+    /// How long the download runs before it counts, in seconds.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=3600))]
     warm_up_seconds: u32,
-    /// How long both are measured together.
+    /// How long ping and download are measured together, in seconds.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
     /// Print one JSON object with every round trip.
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// A queue and how it was written; `None` is what gateways have unless told.
+/// A queue and how it was written; `None` is the gateways' default.
 #[derive(Clone, Debug)]
 struct Queue {
     text: String,
@@ -147,7 +148,7 @@ fn print(args: &Arguments, measured: &[Vec<Measured>]) {
         return say!("{:#}", json!({ "rate_mbps": args.rate, "rtt_ms": args.rtt, "cells": cells }));
     }
     say!(
-        "ping beside a download: {} Mbit/s, {} ms; milliseconds of {} s each, after {} s; {} runs\n",
+        "ping during a download, {} Mbit/s, {} ms; round-trip times in ms over {} s, after {} s of warm-up; {} runs\n",
         args.rate,
         args.rtt,
         args.seconds,

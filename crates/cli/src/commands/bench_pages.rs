@@ -13,9 +13,9 @@ use super::bench::percent;
 use super::outcome::{failure, say};
 use super::scheme::Scheme;
 
-/// Page loads by the kernel's TCP over gateways with each protocol, with and without the split-connection proxy. Needs root.
+/// Measure page loads by the kernel's TCP over gateways, with and without the split-connection proxy. Needs root.
 ///
-/// Each load has a testbed of its own, so that no proxy knows the server yet.
+/// Each load has its own testbed, so that no proxy has seen the server before.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,28 +26,28 @@ pub(crate) struct Arguments {
     /// Rate of the line, in Mbit/s.
     #[arg(long, value_name = "MBIT/S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rate: u64,
-    /// Round trip, in milliseconds.
+    /// Round-trip time, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     rtt: u64,
-    /// Random losses of the line's packets each way, in percent.
+    /// Random packet loss in each direction, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
     loss: f64,
-    /// Objects of a page, of 5 to 100 kB.
+    /// Objects per page, each of 5 to 100 kB.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     objects: u16,
-    /// Connections at once.
+    /// Connections that a browser opens at the same time.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=100))]
     parallel: u16,
-    /// Connections fetch one object after the other; else each has one of its own.
+    /// Reuse connections for one object after the other, instead of opening one per object.
     #[arg(long)]
     reuse: bool,
-    /// Loads of each scheme, in turn, with seeds 1 to this.
+    /// Page loads per scheme, with seeds 1 to this number; schemes take turns.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     loads: u32,
     /// What is between the hosts.
     #[arg(long = "scheme", value_name = "NAME", value_enum, default_values_t = [Scheme::None, Scheme::Wide, Scheme::WidePep])]
     schemes: Vec<Scheme>,
-    /// Print a JSON object.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -115,7 +115,7 @@ fn print(args: &Arguments, seconds: &[Vec<f64>]) {
             .collect();
         return say!("{:#}", json!({ "objects": args.objects, "reuse": args.reuse, "seconds": schemes }));
     }
-    let kind = if args.reuse { "used again" } else { "for one object each" };
+    let kind = if args.reuse { "reused" } else { "one per object" };
     say!(
         "{} objects of 5 to 100 kB over {} connections at a time, {kind}; {} Mbit/s, {} ms, {} % lost; seconds, median of {} loads\n",
         args.objects,
@@ -125,7 +125,7 @@ fn print(args: &Arguments, seconds: &[Vec<f64>]) {
         args.loss,
         args.loads
     );
-    say!("scheme                 median    min    max  to the first");
+    say!("scheme                 median    min    max  vs the first");
     let mut first = None;
     for (scheme, spread) in args.schemes.iter().zip(spreads) {
         let Some(Spread { median, min, max, .. }) = spread else { continue };

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::bench::{peak_memory_mb, timed};
 use super::outcome::{failure, say};
 
-/// Stars of 2 to 10,000 terminals and 10 to 100,000 flows between two hosts: set-up, time per event, memory per flow.
+/// Measure how the engine scales: set-up time, time per event and memory per flow.
+///
+/// Networks are stars of 2 to 10,000 terminals, and two hosts with 10 to 100,000 flows between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Each size runs in a process of its own, so that its peak memory is its own. Times per event are relative to the
@@ -19,10 +21,10 @@ Examples:
   longhaul bench scale --up-to 100000
   longhaul bench scale --only flows:1000 --json")]
 pub(crate) struct Arguments {
-    /// The most terminals and flows.
+    /// Largest number of terminals or flows.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..))]
     up_to: u32,
-    /// Only this size: star:TERMINALS or flows:FLOWS.
+    /// Only this size: star:TERMINALS or flows:FLOWS [default: all up to --up-to].
     #[arg(long, value_name = "SHAPE:SIZE", value_parser = shape)]
     only: Option<Shape>,
     /// Print one JSON object instead of a table.
@@ -142,7 +144,7 @@ fn relate(steps: &mut [Value]) {
 }
 
 fn print_table(steps: &[Value]) {
-    say!("flows of 40 kbit/s each; memory per flow is what it takes beyond its data in flight\n");
+    say!("each flow sends 40 kbit/s; memory per flow excludes its data in flight\n");
     say!("shape    size  set-up s    events  ns/event  relative  peak MB  bytes/flow");
     for step in steps {
         let number = |key: &str| step[key].as_f64().unwrap_or_default();

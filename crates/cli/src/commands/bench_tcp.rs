@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::bench::percent;
 use super::outcome::{failure, misconfigured, say};
 
-/// The same transfers by the kernel's TCP and by ours, over `longhaul emulate` with the same seeds. Needs root.
+/// Compare the kernel's TCP with Longhaul's: the same transfers over `longhaul emulate`, with the same seeds. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,19 +21,19 @@ Examples:
   longhaul bench tcp --seeds 3 --loss 1 --configuration cubic-sack-scaling \\
       --json")]
 pub(crate) struct Arguments {
-    /// Realisations of the channel: seeds 1 to this.
+    /// Channel realisations: seeds 1 to this number.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Erasure of packets in both directions, in percent; may be given several times.
+    /// Packet loss in both directions, in percent; may be repeated.
     #[arg(long = "loss", value_name = "PERCENT", value_parser = percent, default_values_t = [0.0, 0.1, 1.0])]
     losses: Vec<f64>,
-    /// Only these: reno or cubic, with -sack and -scaling as wanted; else all eight.
+    /// Only this configuration: reno or cubic, optionally followed by -sack and -scaling; may be repeated [default: all eight].
     #[arg(long = "configuration", value_name = "NAME", value_parser = configuration)]
     configurations: Vec<Configuration>,
-    /// Another setting of ours, as in a `[tcp]` table; may be given several times.
+    /// Further setting of Longhaul's TCP, as in a `[tcp]` table; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     changes: Vec<String>,
-    /// Bytes of a transfer.
+    /// Size of a transfer, in bytes.
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     size: u32,
     /// Rate of the channel.
@@ -42,10 +42,10 @@ pub(crate) struct Arguments {
     /// Propagation delay of the channel, one way.
     #[arg(long, default_value = "250 ms")]
     delay: String,
-    /// Packets that may wait for each line.
+    /// Length of the queue in front of each line, in packets.
     #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     line_queue: u32,
-    /// Transfers at a time; they mostly wait.
+    /// Transfers to run at the same time; they need little processor time.
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=200))]
     jobs: u16,
     /// Print one JSON object with every transfer instead of a table.
@@ -143,7 +143,7 @@ fn print(args: &Arguments, cells: &[Cell], runs: &[Run]) {
         args.line_queue,
         args.seeds
     );
-    say!("configuration       erasure            kernel               ours          ratio");
+    say!("configuration       erasure            kernel           Longhaul          ratio");
     for cell in cells {
         let [kernel, ours] = cell
             .seconds
@@ -157,7 +157,7 @@ fn print(args: &Arguments, cells: &[Cell], runs: &[Run]) {
     }
     if let Some(late) = lateness(runs) {
         say!(
-            "\nemulator late at worst: median of the transfers {:.2} ms, upper quartile {:.2} ms, most {:.2} ms",
+            "\nemulator's maximum lateness: median of the transfers {:.2} ms, upper quartile {:.2} ms, largest {:.2} ms",
             late.median,
             late.p75,
             late.max

@@ -11,19 +11,19 @@ use super::suite::{self, Output};
 
 /// Download 1 MB through a blocked satellite link, with TCP alone and with TCP over link-layer ARQ.
 ///
-/// Runs in virtual time: no root, no network, well under a minute.
+/// The demo runs in virtual time: it needs neither root nor a network, and takes less than a minute.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  longhaul demo\n  longhaul demo --json | jq '.runs[] | {scheme, seed, seconds}'"
 )]
 pub(crate) struct Arguments {
-    /// Where the report goes.
+    /// Directory to write the report to.
     #[arg(long, default_value = "out/demo")]
     out: PathBuf,
-    /// Replace the results of another command in --out.
+    /// Replace another command's results in --out.
     #[arg(long)]
     force: bool,
-    /// Runs at a time; all cores if not given.
+    /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON object instead of a table.

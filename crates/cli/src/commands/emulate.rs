@@ -12,9 +12,10 @@ use gateway::signals::Signals;
 
 use super::outcome::{failure, misconfigured, say};
 
-/// Carries packets between two UDP ports, or two TUN devices, as a bad link would.
+/// Carry packets between two UDP ports, or two TUN devices, as a bad link would.
 ///
-/// Side A is the hub, side B the terminal; what goes down goes from A to B. Rates count whole IP packets, and --overhead.
+/// Side A is the hub and side B the terminal: down is from A to B, up from B to A. Rates count whole IP packets plus
+/// --overhead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,30 +25,30 @@ Examples:
   longhaul emulate --tun-a sat0 --tun-b sat1 --rate '10 Mbit/s' \\
       --up-rate '1 Mbit/s' --delay '270 ms'")]
 pub(crate) struct Arguments {
-    /// Side A's UDP address here.
+    /// Local UDP address of side A.
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_b", required_unless_present = "tun_a")]
     udp_a: Option<SocketAddr>,
-    /// Where side A's packets go; without it, to where the latest came from.
+    /// Where to send side A's packets [default: where its latest packet came from].
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_a")]
     peer_a: Option<SocketAddr>,
-    /// Side B's UDP address here.
+    /// Local UDP address of side B.
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_a")]
     udp_b: Option<SocketAddr>,
-    /// Where side B's packets go; without it, to where the latest came from.
+    /// Where to send side B's packets [default: where its latest packet came from].
     #[arg(long, value_name = "ADDR:PORT", requires = "udp_b")]
     peer_b: Option<SocketAddr>,
-    /// Side A's TUN device, created here.
+    /// Name of side A's TUN device, which this command creates.
     #[arg(long, value_name = "NAME", requires = "tun_b", conflicts_with = "udp_a", value_parser = interface)]
     tun_a: Option<String>,
-    /// Side B's TUN device, created here.
+    /// Name of side B's TUN device, which this command creates.
     #[arg(long, value_name = "NAME", requires = "tun_a", value_parser = interface)]
     tun_b: Option<String>,
     #[command(flatten)]
     channel: ChannelArgs,
-    /// Print the counters every so many seconds.
+    /// Print the counters at this interval, in seconds.
     #[arg(long, value_name = "SECONDS")]
     stats: Option<u32>,
-    /// Print counters as JSON objects, one a line.
+    /// Print counters as JSON objects, one per line.
     #[arg(long)]
     json: bool,
 }
@@ -58,32 +59,32 @@ pub(crate) struct ChannelArgs {
     /// Rate from A to B (down).
     #[arg(long, value_name = "RATE", default_value = "1 Mbit/s")]
     pub(crate) rate: String,
-    /// Rate from B to A (up); as down unless told.
+    /// Rate from B to A (up) [default: the same as --rate].
     #[arg(long, value_name = "RATE")]
     pub(crate) up_rate: Option<String>,
-    /// Other rates later on, in TOML: [{at="20 s",rate="500 kbit/s"}], with an up-rate too if --up-rate is told.
+    /// Changes of the rate over time, in TOML: [{at="20 s",rate="500 kbit/s"}]; with --up-rate, each may have an up-rate too.
     #[arg(long, value_name = "CHANGES")]
     pub(crate) rate_changes: Option<String>,
     /// Propagation delay, one way.
     #[arg(long, value_name = "TIME", default_value = "250 ms")]
     pub(crate) delay: String,
-    /// What goes wrong, in TOML: none, bit-errors={ber=1e-5}, erasure={probability=0.01},
+    /// Error model, in TOML: none, bit-errors={ber=1e-5}, erasure={probability=0.01},
     /// gilbert-elliott={f=0.3,d="1 s"}, periodic={open="10 s",blocked="5 s"}, trace={file="outages.csv"}.
     #[arg(long, value_name = "MODEL", default_value = "none")]
     pub(crate) errors: String,
-    /// What goes wrong from B to A; as down unless told.
+    /// Error model from B to A [default: the same as --errors].
     #[arg(long, value_name = "MODEL")]
     pub(crate) up_errors: Option<String>,
-    /// Blocks each direction at times of its own.
+    /// Block each direction independently, instead of both at the same times.
     #[arg(long)]
     pub(crate) uncorrelated: bool,
-    /// Root of every random stream.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Bytes that each packet occupies on the line besides its own, -64 to 256.
+    /// Extra bytes that each packet takes up on the line, -64 to 256.
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = overhead)]
     pub(crate) overhead: Overhead,
-    /// Packets that may wait for each line.
+    /// Length of the queue in front of each line, in packets.
     #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) line_queue: u32,
 }
@@ -113,7 +114,7 @@ impl ChannelArgs {
         let mut channel: channel::duplex::Config =
             base::config::parse("arguments", &text).map_err(|error| ConfigError { line: None, ..error })?;
         if !channel.rate_changes.is_sorted_by(|a, b| a.at < b.at) {
-            let message = "rate-changes: not in order; allowed are times that increase";
+            let message = "rate-changes: not in order; allowed are times in increasing order";
             return Err(ConfigError::about("arguments", message));
         }
         let read = |file: &str| std::fs::read_to_string(file);
@@ -191,8 +192,8 @@ fn print(report: &Report, json: bool) {
     }
     for (name, counters) in [("down", &report.down), ("up", &report.up)] {
         say!(
-            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not taken {}; \
-             missed {}, {:.1} ms late at worst",
+            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not accepted {}; \
+             missed {}, at most {:.1} ms late",
             report.seconds,
             counters.packets.get(),
             counters.bytes.get(),

@@ -12,10 +12,10 @@ use gateway::supervisor;
 use super::gateway_status;
 use super::outcome::{complain, failure, misconfigured, say};
 
-/// Run a gateway, or ask one that runs how it is doing.
+/// Run a gateway, or show the status of a running one.
 ///
-/// It runs until it is told to end (SIGTERM, SIGINT); SIGHUP has it read the configuration again. Needs root, or the
-/// capability `CAP_NET_ADMIN`.
+/// The gateway runs until SIGTERM or SIGINT; SIGHUP makes it reload its configuration. Needs root, or the capability
+/// `CAP_NET_ADMIN`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
@@ -44,10 +44,10 @@ pub(crate) struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Check the configuration and end.
+    /// Check the configuration and exit.
     #[arg(long)]
     check: bool,
-    /// Print notices as JSON objects, one a line, and the counters at the end.
+    /// Print notices as JSON objects, one per line, and the counters on exit.
     #[arg(long)]
     json: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     };
     if let Some(file) = config.session.exposed(file) {
         let file = file.display();
-        complain(format_args!("{file}: others than its owner may have the key; chmod o= {file}"));
+        complain(format_args!("{file}: users other than its owner may have read the key; chmod o= {file}"));
     }
     if let Some(edge) = config
         .link

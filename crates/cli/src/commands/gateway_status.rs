@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::outcome::{failure, say};
 
-/// Ask a running gateway how it is doing: its peer, the path, and what it counted.
+/// Show the status of a running gateway: its peer, the path, and its counters.
 ///
-/// Asks every gateway in this network namespace unless one is named. Needs root, or the gateway's user.
+/// Without a name, all gateways in this network namespace report. Needs root, or the gateway's user.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,9 +19,9 @@ Examples:
   longhaul gateway status sat0 --json
   ip netns exec far longhaul gateway status")]
 pub(crate) struct Arguments {
-    /// The gateway's TUN device.
+    /// Name of the gateway's TUN device [default: all gateways].
     device: Option<String>,
-    /// Print all that the gateway says, as a JSON array with an object for each.
+    /// Print the full status as a JSON array, one object per gateway.
     #[arg(long)]
     json: bool,
 }
@@ -73,7 +73,7 @@ fn show(status: &Status) {
     say!("{}: up for {}, {}", text("/device"), Duration::from_secs(uptime), text("/protocol"));
     say!("  peer     {}, {state}, {} handshakes", text("/peer"), number("/handshakes"));
     say!(
-        "  path     sends at {}, round trip {}, of it in queues {}, {:.1} % lost, packets of up to {} bytes",
+        "  path     sends at {}, round trip {} (queueing {}), {:.1} % lost, packets of up to {} bytes",
         rate("/path/rate"),
         seconds("/path/round_trip_seconds"),
         seconds("/path/queueing_seconds"),
@@ -87,7 +87,7 @@ fn show(status: &Status) {
         number("/queue/dropped-for-bytes") + number("/queue/dropped-for-packets")
     );
     say!(
-        "  carrier  {} datagrams sent, {} received; {} refused by the path",
+        "  carrier  {} datagrams sent, {} received, {} refused by the path",
         number("/traffic/datagrams_sent"),
         number("/traffic/datagrams_received"),
         number("/traffic/datagrams_refused")

@@ -11,14 +11,14 @@ use gateway::key::PresharedKey;
 
 use super::outcome::{failure, say};
 
-/// Makes a key that two gateways share, 32 random bytes in base64.
+/// Make a key for two gateways to share: 32 random bytes in base64.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul keygen --out site.key      # then copy it to the other site")]
 pub(crate) struct Arguments {
-    /// Write it to this new file, readable by its owner only, instead of standard output.
+    /// Write the key to this new file, readable by its owner only, instead of to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print a JSON object.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }

@@ -11,16 +11,21 @@ use gateway::supervisor;
 
 use super::outcome::{failure, misconfigured, say};
 
-/// Splits TCP connections between two TUN devices, with no link of ours, until it is told to end (SIGTERM, SIGINT). Needs root, or the
-/// capability `CAP_NET_ADMIN`.
+/// Split TCP connections between two TUN devices, without a Longhaul link. Needs root, or the capability `CAP_NET_ADMIN`.
+///
+/// The proxy runs until SIGTERM or SIGINT.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example, on a router whose LAN is at lan0 and whose modem is at wan0:
   longhaul proxy --config proxy.toml &
-  ip rule add iif lan0 ipproto tcp lookup 5101; ip route add default dev lh-lan table 5101
-  ip rule add iif wan0 ipproto tcp lookup 5102; ip route add default dev lh-wan table 5102
-  ip rule add iif lan0 ipproto icmp lookup 5101; ip rule add iif wan0 ipproto icmp lookup 5102
-  sysctl net.ipv4.ip_forward=1 net.ipv4.conf.lh-lan.rp_filter=0 net.ipv4.conf.lh-wan.rp_filter=0
+  ip route add default dev lh-lan table 5101
+  ip route add default dev lh-wan table 5102
+  ip rule add iif lan0 ipproto tcp lookup 5101
+  ip rule add iif lan0 ipproto icmp lookup 5101
+  ip rule add iif wan0 ipproto tcp lookup 5102
+  ip rule add iif wan0 ipproto icmp lookup 5102
+  sysctl net.ipv4.ip_forward=1
+  sysctl net.ipv4.conf.lh-lan.rp_filter=0 net.ipv4.conf.lh-wan.rp_filter=0
 
 proxy.toml:
   lan = \"lh-lan\"
@@ -30,7 +35,7 @@ pub(crate) struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration and end.
+    /// Check the configuration and exit.
     #[arg(long)]
     check: bool,
 }

@@ -8,7 +8,7 @@ use lab::study::Plan;
 use super::outcome::{failure, misconfigured};
 use super::studies::{self, Running};
 
-/// Run a paper's experiments, draw its figures beside ours, and decide each of its claims.
+/// Reproduce a paper: run its experiments, draw its figures beside Longhaul's, and judge each of its claims.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
   longhaul reproduce peng --json | jq '.verdicts[] | {id, verdict}'
   longhaul reproduce faulkner --figure 4-4 --default-reading")]
 pub(crate) struct Arguments {
-    /// The paper's short name.
+    /// Short name of the paper.
     paper: String,
     #[command(flatten)]
     running: Running,

@@ -23,36 +23,36 @@ Examples:
   longhaul run scenarios/demo/download.toml --seeds 1 --log events.jsonl \\
       --log-scheme TCP")]
 pub(crate) struct Arguments {
-    /// The scenario file.
+    /// Scenario file.
     scenario: PathBuf,
-    /// The first seed, instead of the scenario's own.
+    /// First seed [default: the scenario's].
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     seed: Option<u64>,
-    /// Replications, instead of the scenario's own number.
+    /// Number of seeds to run each scheme with [default: the scenario's].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     seeds: Option<u32>,
-    /// Runs at a time; all cores if not given.
+    /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Write a report to this directory.
+    /// Directory to write a report to.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Replace the results of another command in --out.
+    /// Replace another command's results in --out.
     #[arg(long, requires = "out")]
     force: bool,
     /// Capture a node's packets, or a link's frames, in each scheme's first run, for Wireshark (docs/captures.md).
     #[arg(long, value_name = "NODE|LINK")]
     pcap: Option<String>,
-    /// Write every event of the first run to this file, one JSON object a line (docs/events.md).
+    /// Write every event of the first run to this file, one JSON object per line (docs/events.md).
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
-    /// The scheme to log, instead of the first.
+    /// Scheme to log [default: the first].
     #[arg(long, value_name = "SCHEME", requires = "log")]
     log_scheme: Option<String>,
-    /// Set a key of the scenario: a dotted path and a TOML value.
+    /// Set a key of the scenario: a dotted path and a TOML value; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Override>,
-    /// Check the scenario, its schemes and these options, say what would run, and end.
+    /// Check the scenario and the options, print what would run, and exit.
     #[arg(long)]
     check: bool,
     /// Print one JSON object instead of a table.
@@ -90,7 +90,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     if arguments.check {
         let (schemes, seeds) = (suite.schemes.len(), suite.scenario.seeds);
         say!(
-            "{}: all right; {schemes} schemes, {seeds} seeds, {} runs",
+            "{}: ok; {schemes} schemes, {seeds} seeds, {} runs",
             arguments.scenario.display(),
             schemes as u64 * u64::from(seeds)
         );

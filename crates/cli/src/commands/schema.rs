@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-/// Print the JSON schema of a kind of file, so that an editor completes and checks its keys.
+/// Print the JSON schema of a kind of file, with which an editor completes and checks keys.
 ///
-/// An editor with a language server for TOML finds the schema by the first line of the file, as in the files under scenarios/:
+/// An editor with a TOML language server finds the schema through the first line of the file, as in the files under scenarios/:
 /// "#:schema scenario.json".
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

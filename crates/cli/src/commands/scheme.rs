@@ -5,14 +5,14 @@ use base::config::{self, ConfigError};
 use field::testbed;
 use gateway::config::{Link, LinkRate};
 
-/// What gateways are told of the line's rate.
+/// Which rate gateways are configured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum GatewayRate {
-    /// Nothing: they find it.
+    /// None: they measure it.
     Auto,
-    /// What it is.
+    /// The line's rate.
     Line,
-    /// To send as fast as the carrier takes it.
+    /// No limit: they send as fast as the carrier accepts.
     Max,
 }
 

@@ -15,31 +15,31 @@ use super::outcome::{failure, misconfigured, say, show};
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Running {
-    /// Only what this figure, table or experiment of the study needs.
+    /// Run only what this figure, table or experiment of the study needs.
     #[arg(long, value_name = "X")]
     figure: Option<String>,
-    /// Only the default reading of what a paper leaves unsaid.
+    /// Run only the default reading: the default choice wherever the paper leaves something unsaid.
     #[arg(long)]
     default_reading: bool,
-    /// Less of everything, as the study's `quick` says: under a minute.
+    /// Run a reduced version, defined by the study's `quick`, in less than a minute.
     #[arg(long)]
     quick: bool,
-    /// Replications of everything that is random; if not given, as many as each experiment names.
+    /// Number of seeds of each random experiment [default: the experiment's own].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
-    /// Runs at a time; all cores if not given.
+    /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Where the report goes, and where measurements are kept for the next time; out/NAME if not given.
+    /// Directory for the report and for measurements, which later runs reuse [default: out/NAME].
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Replace the results of another study in --out.
+    /// Replace another study's results in --out.
     #[arg(long)]
     force: bool,
-    /// Do only part I of N, so that several machines can share the work.
+    /// Run only part I of N, to share the work among machines.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u32, u32)>,
-    /// Take in what other runs have measured: their --out folders.
+    /// Add the measurements of other runs, given by their --out directories; may be repeated.
     #[arg(long, value_name = "DIR")]
     merge: Vec<PathBuf>,
     /// Print one JSON object instead of a table.
@@ -68,9 +68,7 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     match parsed {
         Some((part, of)) if (1..=of).contains(&part) && of <= 10_000 => Ok((part, of)),
-        _ => Err(format!(
-            "\"{text}\" is not a part of a whole, as in 2/5; allowed are 1/1 to N/N, N up to 10000"
-        )),
+        _ => Err(format!("\"{text}\" is not a shard, as in 2/5; allowed are 1/N to N/N, with N up to 10000")),
     }
 }
 

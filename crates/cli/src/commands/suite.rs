@@ -55,12 +55,12 @@ pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
     if let Some(run) = runs.iter().find(|run| !run.intact) {
         let (scheme, seed) = (&run.scheme, run.seed);
         return failure(format!(
-            "bytes arrived wrong in {scheme}: a bug; replay with: {command} --seed {seed} --seeds 1"
+            "bytes arrived damaged in {scheme}, which is a bug in Longhaul; replay with: {command} --seed {seed} --seeds 1"
         ));
     }
     match done == wanted {
         true => ExitCode::SUCCESS,
-        false => interrupted(format_args!("interrupted: these are {done} of {wanted} seeds")),
+        false => interrupted(format_args!("interrupted: results are of {done} of {wanted} seeds")),
     }
 }
 
@@ -109,7 +109,7 @@ fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) 
     let on_done = |run: &Run| {
         bar.inc(1);
         if interruption.has_come() {
-            bar.set_message("interrupted: the runs under way end first; Ctrl-C again stops at once");
+            bar.set_message("interrupted: finishing the current runs; press Ctrl-C again to stop at once");
             return ControlFlow::Break(());
         }
         bar.set_message(format!("{}, seed {}", run.scheme, run.seed));

@@ -10,7 +10,7 @@ use lab::study::{Files, Plan, Study};
 use super::outcome::misconfigured;
 use super::studies::{self, Running};
 
-/// Run a grid of scenarios: a scenario file over the values of some keys, or a study with axes of its own.
+/// Run a scenario for every combination of some keys' values, or a study over its axes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,9 +24,10 @@ Examples:
 A sweep that was interrupted goes on where it stopped. --out has report.html, measurements.csv and measurements.jsonl
 (one row per reading, experiment, coordinates, seed and quantity) and summary.json. docs/studies.md explains study files.")]
 pub(crate) struct Arguments {
-    /// A scenario file or a study.
+    /// Scenario file or study file.
     file: PathBuf,
-    /// An axis and its values, with commas between: of a scenario a dotted key, of a study the name of one of its axes.
+    /// An axis and its comma-separated values; may be repeated. An axis is a dotted key of a scenario, or the name of an axis of
+    /// a study.
     #[arg(long, value_name = "KEY=A,B,..", value_parser = axis)]
     axis: Vec<Axis>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use super::emulate::ChannelArgs;
 use super::outcome::{complain, failure, misconfigured, say};
 use super::scheme::GatewayRate;
 
-/// host1 - gw1 - emulated satellite - gw2 - host2, in network namespaces of this machine. Needs root.
+/// Build a test network in namespaces: host1 - gw1 - emulated satellite - gw2 - host2. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -38,7 +38,7 @@ enum Action {
     Down(Down),
 }
 
-/// Builds the testbed; returns when it carries packets.
+/// Build the testbed, and return once it carries packets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -50,48 +50,48 @@ struct Up {
     /// The gateways' link protocol: coded, cotmll, slacp, plain or harq.
     #[arg(long, default_value = "coded", conflicts_with_all = ["link_config", "no_gateway"])]
     protocol: String,
-    /// A TOML file with the keys of the link table of a gateway, instead of --protocol; the rate comes from --rate.
+    /// TOML file with the keys of a gateway's link table, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     link_config: Option<PathBuf>,
-    /// What the gateways are told of the line's rate.
+    /// Which rate the gateways are configured with.
     #[arg(long, value_enum, default_value_t = GatewayRate::Auto, conflicts_with = "no_gateway")]
     gateway_rate: GatewayRate,
-    /// The gateways do not split TCP connections.
+    /// Do not split TCP connections at the gateways.
     #[arg(long, conflicts_with_all = ["no_gateway", "pep_config"])]
     no_pep: bool,
-    /// A TOML file with the keys of the pep table of a gateway.
+    /// TOML file with the keys of a gateway's pep table.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]
     pep_config: Option<PathBuf>,
-    /// No gateways: the emulator bridges the two TUN devices.
+    /// Leave out the gateways: the emulator connects the two TUN devices.
     #[arg(long)]
     no_gateway: bool,
-    /// Largest IP packet between the hosts, in bytes; IPv6 needs 1280.
+    /// Largest IP packet between the hosts, in bytes; IPv6 needs at least 1280.
     #[arg(long, default_value_t = 1400, value_parser = clap::value_parser!(u32).range(1280..=1500))]
     mtu: u32,
     #[command(flatten)]
     channel: ChannelArgs,
-    /// How long the gateways may take to establish a session, in seconds.
+    /// How long to wait for the gateways to establish a session, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// Print a JSON object.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs a command in a room of the testbed, and ends as it ends.
+/// Run a command in one of the testbed's namespaces, and exit with its exit code.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul testbed exec host1 -- ping -c 3 10.77.2.2")]
 struct Exec {
     #[command(flatten)]
     name: NameArgs,
-    /// Where to run it.
+    /// Which namespace to run it in.
     room: RoomName,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
 
-/// Ends the testbed's processes and removes its namespaces and files.
+/// Stop the testbed's processes, and remove its namespaces and files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul testbed down --name a")]
 struct Down {
@@ -101,7 +101,7 @@ struct Down {
 
 #[derive(Debug, clap::Args)]
 struct NameArgs {
-    /// The testbed's name; testbeds of different names live side by side.
+    /// The testbed's name; testbeds with different names can run side by side.
     #[arg(long, default_value = "longhaul")]
     name: String,
 }
@@ -205,7 +205,7 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
         ));
     }
     if config.overhead != Overhead::default() {
-        return Err(ConfigError::about(&file, "overhead: not here; --overhead gives it"));
+        return Err(ConfigError::about(&file, "overhead: not allowed here; use --overhead"));
     }
     config.overhead = up.channel.overhead;
     Ok(config)

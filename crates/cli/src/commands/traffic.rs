@@ -16,7 +16,7 @@ use super::outcome::{complain, failure, misconfigured, say};
 
 /// Generate and measure traffic: bulk transfers, rate-controlled streams, transactions.
 ///
-/// Every byte is checked, and counted where it is received. Several commands may use one server at once.
+/// Every byte is checked, and counted at the receiver. Several clients can use one server at the same time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,25 +39,25 @@ enum Part {
     Transactions(Transactions),
 }
 
-/// Serve all models until told to end (SIGTERM, SIGINT). Whoever reaches the address may use it.
+/// Serve all traffic models until SIGTERM or SIGINT. Anybody who can reach the address can use it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul traffic serve --listen 0.0.0.0:5300")]
 struct Serve {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// Connections at once; more are refused.
+    /// Most connections at the same time; further ones are refused.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     connections: u32,
-    /// For how long nothing may move on a connection.
+    /// Give up a connection on which no data has moved for this long.
     #[arg(long, value_name = "TIME", default_value_t = traffic::PATIENCE, value_parser = time)]
     patience: Duration,
-    /// Print the counters at the end as a JSON object.
+    /// Print the counters on exit as a JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// Send as much as TCP takes.
+/// Send as fast as TCP allows.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  longhaul traffic bulk 10.77.2.2:5300 --duration 30s --up --congestion bbr"
@@ -65,44 +65,44 @@ struct Serve {
 struct Bulk {
     #[command(flatten)]
     client: Client,
-    /// Bytes on each connection.
+    /// Amount of data on each connection, as in "10 MB".
     #[arg(long, conflicts_with = "duration", required_unless_present = "duration")]
     size: Option<Size>,
-    /// For so long instead.
+    /// Send for this long, instead of a --size.
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
-    /// From here to the server instead of from there.
+    /// Send to the server, instead of receiving from it.
     #[arg(long)]
     up: bool,
-    /// Connections at once.
+    /// Number of connections at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CONNECTIONS)))]
     connections: u32,
 }
 
-/// Send records at a fixed rate, each with a time stamp, and measure their latency.
+/// Send timestamped records at a fixed rate, and measure their latency.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul traffic rate 10.77.2.2:5300 --rate '50 kbit/s' --duration 60s")]
 struct RateControlled {
     #[command(flatten)]
     client: Client,
-    /// Of each connection, record headers included.
+    /// Rate of each connection, record headers included.
     #[arg(long)]
     rate: Rate,
-    /// Bytes of a record, its 12-byte header included.
+    /// Size of a record, its 12-byte header included.
     #[arg(long, value_name = "SIZE", default_value = "1 kB")]
     record: Size,
-    /// For how long.
+    /// How long to send.
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = time)]
     duration: Duration,
-    /// From here to the server instead of from there.
+    /// Send to the server, instead of receiving from it.
     #[arg(long)]
     up: bool,
-    /// Connections at once.
+    /// Number of connections at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CONNECTIONS)))]
     connections: u32,
 }
 
-/// Open many short connections, each for a request and a reply.
+/// Open many short connections, each with one request and one reply.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  longhaul traffic transactions 10.77.2.2:5300 --count 100 --concurrency 6"
@@ -110,32 +110,32 @@ struct RateControlled {
 struct Transactions {
     #[command(flatten)]
     client: Client,
-    /// How many.
+    /// Number of transactions.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     count: u64,
-    /// Bytes of each request, of which 60 say what is wanted.
+    /// Size of each request; its first 60 bytes are the header.
     #[arg(long, value_name = "SIZE", default_value = "200 B")]
     request: Size,
-    /// Bytes of each reply.
+    /// Size of each reply.
     #[arg(long, value_name = "SIZE", default_value = "8 kB")]
     reply: Size,
-    /// How many at a time, at most.
+    /// Most transactions at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CONNECTIONS)))]
     concurrency: u32,
-    /// Between the starts of consecutive ones; without it each starts as soon as there is room.
+    /// Time between the starts of consecutive transactions [default: each starts as soon as --concurrency allows].
     #[arg(long, value_name = "TIME")]
     interval: Option<Duration>,
 }
 
 #[derive(Debug, clap::Args)]
 struct Client {
-    /// The server.
+    /// Address and port of the server.
     #[arg(value_name = "ADDR:PORT")]
     server: String,
-    /// Congestion control of both kernels, such as cubic or bbr, where they have it.
+    /// Congestion control at both ends, such as cubic or bbr [default: each kernel's own].
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
-    /// For how long nothing may move on a connection.
+    /// Give up a connection on which no data has moved for this long.
     #[arg(long, value_name = "TIME", default_value_t = traffic::PATIENCE, value_parser = time)]
     patience: Duration,
     /// Print one JSON object instead of a table.
@@ -192,8 +192,8 @@ fn execute_serve(args: &Serve) -> ExitCode {
     match result {
         Ok(counters) if args.json => say!("{}", serde_json::json!(counters)),
         Ok(counters) => say!(
-            "{} connections: {} completed, {} refused as too many, {} for their request, {} for their congestion \
-             control, {} silent, {} broken",
+            "{} connections: {} completed; refused: {} as too many, {} for their request, {} for their congestion \
+             control; {} silent, {} broken",
             counters.connections,
             counters.completed,
             counters.refused_busy,
@@ -242,7 +242,7 @@ const LINES: usize = 20;
 fn print(load: &Load, report: &Report) {
     let whole = matches!(load, Load::Transactions { .. });
     say!(
-        "{} bytes on {} connections in {:.3} s: {:.3} Mbit/s at the receiver; every byte is as it was sent\n",
+        "{} bytes on {} connections in {:.3} s: {:.3} Mbit/s at the receiver; all bytes intact\n",
         report.bytes,
         report.connections,
         report.seconds,
@@ -270,8 +270,8 @@ fn print(load: &Load, report: &Report) {
     }
     match report.clock {
         Some(clock) if !clock.same_clock => say!(
-            "\nThe server's clock is {:+.3} ms from ours, give or take {:.3} ms; so are the latencies. {} records \
-             seem to have come before they were sent.",
+            "\nThe server's clock differs from this one by {:+.3} ms, give or take {:.3} ms; latencies are as uncertain. {} records \
+             seem to have arrived before they were sent.",
             clock.offset_ms,
             clock.uncertainty_ms,
             report.before_sent
