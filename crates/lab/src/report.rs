@@ -116,7 +116,11 @@ impl SchemeRuns<'_> {
 
 /// What two schemes' runs with one seed have in common.
 fn what_is_same(suite: &Suite) -> &'static str {
-    if suite.same_channels() { "same realisations" } else { "same seeds, different channels" }
+    if suite.same_channels() {
+        "on the same channel realisations"
+    } else {
+        "with the same seeds on different channels"
+    }
 }
 
 /// How many times faster `b` was than `a`, seed by seed: the spread of the ratios.

@@ -1,4 +1,4 @@
-//! What the applications of a suite's runs saw: latencies of records, times of transactions, and what never came.
+//! What the applications of a suite's runs saw: latencies of records, times of transactions, and what never arrived.
 
 use super::SchemeRuns;
 use crate::traffic::latency::Latency;
@@ -9,16 +9,16 @@ pub(super) struct Seen<'a> {
     pub(super) scheme: &'a str,
     /// The name in the scenario, and what it is.
     pub(super) what: String,
-    /// What came, and how many never did: dropped, undelivered, failed, under way or skipped.
+    /// How many arrived, and how many never did: dropped, undelivered, failed, under way or skipped.
     pub(super) came: u64,
     pub(super) missing: u64,
-    /// The means over the runs that have any, of each run's summary; the maximum is that of all. `None` if nothing came.
+    /// The means over the runs that have any, of each run's summary; the maximum is that of all. `None` if nothing arrived.
     pub(super) latency: Option<Latency>,
 }
 
 /// The headings of [`Seen::cells`].
 pub(super) const HEADINGS: [&str; 9] =
-    ["scheme", "traffic", "came", "missing", "latency: mean", "median", "90 %", "99 %", "longest"];
+    ["scheme", "traffic", "arrived", "missing", "latency: mean", "median", "90 %", "99 %", "longest"];
 
 impl Seen<'_> {
     pub(super) fn cells(&self) -> [String; 9] {

@@ -69,7 +69,7 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
     add(
         "goodput",
         "Goodput of every run".to_owned(),
-        "One dot a seed, beside the bound: what the channel's open time, less the framing, could carry.",
+        "One dot per seed, and the bound: what the channel could carry while it was open, less the framing.",
         Some(goodput_by_seed(&schemes, &looks, shown.shared.is_some())),
     );
     add(
@@ -88,7 +88,7 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
         "latency",
         format!("Latency, seed {seed}"),
         &format!(
-            "The fraction of records and transactions that came within a time; those that never came are left out.{realisation}"
+            "Fraction of records and transactions that arrived within a time; those that never arrived are left out.{realisation}"
         ),
         latency(&shown),
     );
@@ -97,15 +97,15 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
         add(
             &format!("segments-{}", number + 1),
             format!("{name}: every segment, seed {seed}"),
-            "As the sender's host saw the first connection.",
+            "The first connection, as its sender saw it.",
             sequence(run, scenario, looks.look(name)),
         );
         for (link, granted) in &run.capacity {
             add(
                 &format!("capacity-{link}-{}", number + 1),
                 format!("{name}: bandwidth on demand on {link}, seed {seed}"),
-                "By the superframe: the rate or volume that the terminal asked for at its start, the slots that the plan granted, \
-                 and those that carried something.",
+                "Per superframe: the rate or volume that the terminal requested at its start, the slots that the plan granted, \
+                 and those that carried data.",
                 capacity::timeline(granted, run, scenario, looks.look(name)),
             );
         }

@@ -1,4 +1,4 @@
-//! The measures that make channels comparable, a row a scheme: mean goodput with its interval, T, T/C, and how much of
+//! The measures that make channels comparable, one row per scheme: mean goodput with its interval, T, T/C, and how much of
 //! the channel's ups and downs the runs saw.
 
 use std::collections::BTreeSet;
@@ -79,21 +79,23 @@ pub(super) fn notes(suite: &Suite, measures: &[Measures<'_>]) -> Vec<String> {
         .map(|narrow| {
             let (rate, direction) = (human_rate(narrow.rate.as_bps() as f64), &narrow.direction);
             match narrow.capacity {
-                Some(capacity) => format!("{rate} of {direction}, C: {capacity:.3} of that"),
-                None => format!("{rate} of {direction}, a recording without a C"),
+                Some(capacity) => {
+                    format!("{rate} of {direction}; C: the {capacity:.3} of it that channel errors leave")
+                }
+                None => format!("{rate} of {direction}; no C, since the channel is a recording"),
             }
         })
         .collect();
     let mut notes = Vec::new();
     if !all.is_empty() {
         let all = all.into_iter().collect::<Vec<_>>().join("; or ");
-        notes.push(format!("T: goodput over the {all}"));
+        notes.push(format!("T: goodput divided by the {all}"));
     }
     let periods: BTreeSet<_> = scenarios().filter_map(metrics::longest_period).collect();
     if !periods.is_empty() {
         let each = periods.iter().map(|period| format!("{:.3} s", period.as_secs_f64()));
         let each = each.collect::<Vec<_>>().join(" or ");
-        notes.push(format!("channel periods: of a blockage and the open time before it, {each} on average; the fewest of a run"));
+        notes.push(format!("one channel period = a blockage plus the open time before it ({each} on average); the shortest run is shown"));
     }
     let short = measures.iter().filter(|measures| measures.steady == Some(false));
     let short: Vec<&str> = short.map(|measures| measures.scheme).collect();
@@ -101,7 +103,7 @@ pub(super) fn notes(suite: &Suite, measures: &[Measures<'_>]) -> Vec<String> {
         let who =
             if short.len() == measures.len() { String::new() } else { format!("{}: ", short.join(", ")) };
         notes.push(format!(
-            "{who}shorter than the {STEADY_PERIODS} channel periods that a mean takes to be steady (Faulkner 2004, 3.4.2)"
+            "{who}shorter than the {STEADY_PERIODS} channel periods that a steady mean takes (Faulkner 2004, 3.4.2)"
         ));
     }
     notes

@@ -84,7 +84,7 @@ const BINS: f64 = 60.0;
 
 /// How the goodput was counted.
 pub(super) fn goodput_caption(shown: &Shown<'_>) -> String {
-    let mut caption = "Means over sixtieths of the longest run.".to_owned();
+    let mut caption = "Each point is the mean over a sixtieth of the longest run.".to_owned();
     let is_limited =
         |run: &&Run| shown.scenario(run).is_some_and(|scenario| metrics::bottleneck(scenario).is_some());
     if shown.runs.iter().any(is_limited) {

@@ -32,8 +32,8 @@ fn verdict(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
     let sentence = |other: &SchemeRuns<'_>| {
         let ratio = paired_ratio(first, other)?;
         Some(format!(
-            "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {}, {}, \
-             (median of {}; {:.1} to {:.1}) and reaches {} of the bound.</p>",
+            "<p class=\"verdict\"><b>{}</b> is <b>{:.1} times</b> as fast as {} {} \
+             (median of {} seeds; {:.1} to {:.1}) and reaches {} of the bound.</p>",
             escape(other.name),
             ratio.median,
             escape(first.name),
@@ -86,7 +86,7 @@ fn latencies(schemes: &[SchemeRuns<'_>]) -> String {
         return String::new();
     }
     rows(&applications::HEADINGS, seen.iter().map(applications::Seen::cells))
-        + "<p>Means over the runs, of each run's own figures; the longest is that of all runs.</p>\n"
+        + "<p>Each column is the mean of the runs' own figures; the longest latency is the longest of all runs.</p>\n"
 }
 
 fn rows<const N: usize>(headings: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
@@ -151,7 +151,7 @@ fn every_run(runs: &[Run]) -> String {
 fn reproduce(suite: &Suite, runs: &[Run], command: &str) -> String {
     let resolved = toml::to_string(&suite.scenario).unwrap_or_default();
     format!(
-        "<details><summary>How to get exactly this</summary>\n<p><code>{}</code> with version {} gives the trace hash \
+        "<details><summary>How to reproduce this report</summary>\n<p><code>{}</code> with version {} gives the trace hash \
          <code>{}</code> on any machine.</p>\n<pre>{}</pre></details>",
         escape(command),
         env!("CARGO_PKG_VERSION"),

@@ -5,9 +5,9 @@ use super::{SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_
 use crate::run::Run;
 use crate::scenario::Suite;
 
-/// A row a scheme: time, goodput with quartiles, the bound on the same realisations, and whether every byte was right;
-/// below it how much faster each scheme was than the first, seed by seed, the measures that make channels comparable,
-/// and what applications saw that measure latency.
+/// One row per scheme: time, goodput with quartiles, the bound on the same realisations, and whether every byte arrived
+/// intact. Below it: how much faster each scheme was than the first, seed by seed; the measures that make channels
+/// comparable; and the latency that applications saw.
 #[must_use]
 pub fn table(suite: &Suite, runs: &[Run]) -> String {
     let schemes = by_scheme(suite, runs);
@@ -28,11 +28,12 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
         for other in others {
             let Some(ratio) = paired_ratio(first, other) else { continue };
             text += &format!(
-                "{} over {}, {}: {:.1} times as fast (median of {}; {:.1} to {:.1})\n",
+                "{} vs {}: {:.1}x {} {} (median of {} seeds; {:.1}x to {:.1}x)\n",
                 other.name,
                 first.name,
-                what_is_same(suite),
                 ratio.median,
+                if ratio.median < 1.0 { "as fast" } else { "faster" },
+                what_is_same(suite),
                 ratio.n,
                 ratio.min,
                 ratio.max

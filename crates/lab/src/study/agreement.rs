@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::summary::Cell;
 
-/// Of the cells that the paper prints a value for, how many are within 10, 20 and 50 % of it.
+/// How many of the cells that the paper prints a value for are within 10, 20 and 50 % of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Agreement {
     /// The table.
@@ -116,12 +116,12 @@ pub(super) fn lines(agreements: &[Agreement]) -> String {
     let line = |Agreement { table, cells, within: [ten, twenty, fifty], order, .. }: &Agreement| {
         let order = order.map_or_else(String::new, |order| {
             format!(
-                "; in its order: {} of {} sets, {} of {} pairs",
+                "; ranked as in the paper: {} of {} sets, {} of {} pairs",
                 order.sets_kept, order.sets, order.pairs_kept, order.pairs
             )
         });
         format!(
-            "table {table}: of {cells} cells {ten} are within 10 % of the paper, {twenty} within 20 %, {fifty} within 50 %{order}\n"
+            "table {table}: {ten} of {cells} cells are within 10 % of the paper, {twenty} within 20 %, {fifty} within 50 %{order}\n"
         )
     };
     whole.map(line).collect()
@@ -136,7 +136,7 @@ mod tests {
         Cell { paper, ours: Some(ours), ..Cell::empty("t", row) }
     }
 
-    /// What never ended is a miss, in size and in order, and not out of account.
+    /// A cell that never finished counts as a miss, in size and in order.
     #[test]
     fn what_is_printed_and_never_ended_counts() {
         let mut cells: Vec<Cell> =
@@ -178,6 +178,6 @@ mod tests {
                 .filter(|a| a.group.as_ref().is_some_and(|(axis, _)| axis == "b"))
                 .all(|a| a.order.is_none())
         );
-        assert!(lines(&all).starts_with("table t: of 12 cells 7 are within 10 % of the paper"));
+        assert!(lines(&all).starts_with("table t: 7 of 12 cells are within 10 % of the paper"));
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn verdicts(outcome: &Outcome<'_>) -> String {
     text
 }
 
-/// What speaks loudest: the first comparison that fails, else the first that cannot tell, else the first. The report has all.
+/// The most telling comparison: the first that fails, else the first that is undecided, else the first. The report has all.
 fn ours(judged: &Judged) -> String {
     let compared = &judged.decision.comparisons;
     let with = |holds: Option<bool>| compared.iter().find(|comparison| comparison.holds == holds);
@@ -55,7 +55,7 @@ fn values(comparison: &Comparison) -> String {
     comparison.operands.iter().map(value).collect::<Vec<_>>().join(" against ")
 }
 
-/// How the claims come out under each reading, the most holding first; of many the first sixteen.
+/// How many claims hold under each reading: the readings with the most first, and only the first twenty.
 fn readings(outcome: &Outcome<'_>) -> String {
     const SHOWN: usize = 20;
     let axes: Vec<String> =
@@ -72,7 +72,11 @@ fn readings(outcome: &Outcome<'_>) -> String {
         let _ = writeln!(text, "| {}{default} | {holds} | {fails} | {undecided} |", values.join(" | "));
     }
     if outcome.points.len() > SHOWN {
-        let _ = writeln!(text, "\nThe {SHOWN} with the most of {}.", outcome.points.len());
+        let _ = writeln!(
+            text,
+            "\nOnly the {SHOWN} readings with the most claims that hold are shown, of {}.",
+            outcome.points.len()
+        );
     }
     text
 }

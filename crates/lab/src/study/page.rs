@@ -58,7 +58,7 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
     body += &cells(&summary.cells);
     outcome.judgement.judged.iter().for_each(|judged| body += &details(outcome, judged));
     body += &format!(
-        "<details><summary>How to get exactly this</summary>\n<p><code>{}</code> with version {}</p></details>\n",
+        "<details><summary>How to reproduce this report</summary>\n<p><code>{}</code> with version {}</p></details>\n",
         escape(command),
         env!("CARGO_PKG_VERSION")
     );
@@ -85,7 +85,7 @@ fn setting(outcome: &Outcome<'_>) -> String {
 /// The readings' defaults, and why.
 fn defaults(outcome: &Outcome<'_>) -> String {
     let mut text =
-        String::from("<details><summary>What the paper leaves unsaid, and our default</summary>\n");
+        String::from("<details><summary>What the paper leaves unsaid, and Longhaul's default</summary>\n");
     text += "<table><tbody>\n";
     for reading in &outcome.study.readings {
         let values: Vec<String> = reading.axis.values.iter().map(super::AxisValue::label).collect();
@@ -145,8 +145,8 @@ fn agreements(all: &[Agreement]) -> String {
             table = &agreement.table;
             let _ = write!(
                 text,
-                "<h2>Table {}: how near to the paper</h2>\n<table><thead><tr><th>cells</th><th></th><th>within 10 %</th>\
-                 <th>20 %</th><th>50 %</th><th>sets in its order</th><th>pairs</th></tr></thead><tbody>\n",
+                "<h2>Table {}: agreement with the paper</h2>\n<table><thead><tr><th>cells</th><th></th><th>within 10 %</th>\
+                 <th>20 %</th><th>50 %</th><th>sets ranked as in the paper</th><th>pairs</th></tr></thead><tbody>\n",
                 escape(table)
             );
         }
@@ -166,7 +166,7 @@ fn agreements(all: &[Agreement]) -> String {
     text + if table.is_empty() {
         ""
     } else {
-        "</tbody></table>\n<p>Sets and pairs: cells side by side that the paper separates by more than 2 %.</p>\n"
+        "</tbody></table>\n<p>Sets and pairs consist of cells side by side that differ by more than 2 % in the paper.</p>\n"
     }
 }
 

@@ -151,7 +151,7 @@ fn headings(svg: &mut String, outcome: &Outcome<'_>, order: &[usize], column: f6
 /// For each claim, the share of the deciding readings under which it holds, for every value of every axis: an HTML table.
 pub(super) fn margins(outcome: &Outcome<'_>) -> String {
     let readings = &outcome.study.readings;
-    let mut table = String::from("<table><thead><tr><th>holds under, % of deciding readings</th>");
+    let mut table = String::from("<table><thead><tr><th>% of deciding readings under which it holds</th>");
     for reading in readings {
         for value in &reading.axis.values {
             let _ = write!(table, "<th>{}<br>{}</th>", escape(&reading.axis.name), escape(&value.label()));
