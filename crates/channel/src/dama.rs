@@ -44,26 +44,26 @@ pub use terminal::{Counters, Cycle, Departure, Terminal};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "Terminal")]
 pub struct Config {
-    /// The network whose capacity it shares; unless told one of its own, with the capacity of its line.
+    /// The network whose capacity the terminal shares. Default: one of its own, with the capacity of its line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// What is granted always; nothing unless told.
+    /// Constant rate that is always granted. Default: none.
     pub cra: Rate,
-    /// The ceiling of rate requests; nothing unless told.
+    /// Highest rate that the terminal requests. Default: none.
     pub rbdc: Rate,
-    /// What rate is asked for.
+    /// Which rate the terminal requests.
     pub rbdc_request: RateRequest,
-    /// For how many superframes a rate request is effective, from 0 (without end) to 15; 4 unless told. EN 301 790 has a default of 2.
+    /// Number of superframes for which a rate request is effective, 1 to 15, or 0 for no end. Default: 4; EN 301 790 has 2.
     pub rbdc_timeout: RbdcTimeout,
-    /// Whether volume is asked for; no unless told.
+    /// Whether the terminal requests volume. Default: no.
     pub vbdc: bool,
-    /// Bytes of cells' payload that the MAC buffer holds; 14,400 unless told (Kojo et al. 2005, section 4).
+    /// Size of the MAC buffer in bytes of cell payload. Default: 14,400 (Kojo et al. 2005, section 4).
     pub mac_buffer: Size,
-    /// Whether the protocol above waits until there is room; it does unless told.
+    /// Whether the protocol above waits while the buffer is full. Default: yes.
     pub flow_control: bool,
 }
 
-/// Which rate a terminal asks for.
+/// Which rate a terminal requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateRequest {
@@ -136,12 +136,12 @@ impl Config {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "DamaNetwork")]
 pub struct NetworkConfig {
-    /// Bits per second, headers of cells included; that of the terminals' lines together unless told.
+    /// Bits per second, cell headers included. Default: the sum of the terminals' lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Rate>,
-    /// How often plans are made and requests sent; 250 ms unless told.
+    /// How often plans are made and requests sent. Default: 250 ms.
     pub superframe: Duration,
-    /// What the control centre needs to make a plan; 250 ms unless told.
+    /// Time that the control centre takes to make a plan. Default: 250 ms.
     pub processing: Duration,
 }
 

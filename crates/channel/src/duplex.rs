@@ -20,11 +20,11 @@ use crate::model::{ErrorModel, Streams};
 ///
 /// ```toml
 /// rate = "262144 bit/s"   # towards the terminal
-/// up-rate = "64 kbit/s"   # from it; as the other direction unless told
+/// up-rate = "64 kbit/s"   # from it; default: the same as rate
 /// rate-changes = [{ at = "30 s", rate = "64 kbit/s" }]    # or with an up-rate too; none unless told
 /// delay = "250 ms"        # one way
 /// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
-/// up-errors = "none"      # as the other direction unless told
+/// up-errors = "none"      # default: the same as errors
 /// correlated = true       # one obstacle: blocked at the same times, if both directions have the same errors
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,19 +35,19 @@ pub struct Config {
     #[serde(deserialize_with = "positive")]
     #[schemars(transform = above_zero)]
     pub rate: Rate,
-    /// Bits per second from the terminal, above 0; the same unless told.
+    /// Bits per second from the terminal, above 0. Default: the same as towards it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "none_or_positive")]
     #[schemars(transform = above_zero)]
     pub up_rate: Option<Rate>,
-    /// Other rates later on, in the order of their times.
+    /// Changes of the rate during a run, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_changes: Vec<Change>,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// What goes wrong towards the terminal.
+    /// Error model towards the terminal.
     #[serde(default)]
     pub errors: ErrorModel,
-    /// What goes wrong from the terminal; the same unless told.
+    /// Error model from the terminal. Default: the same as towards it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_errors: Option<ErrorModel>,
     /// Whether one obstacle blocks both directions.
@@ -75,11 +75,11 @@ fn none_or_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "RateChange")]
 pub struct Change {
-    /// When, from the start of the run, for what leaves; within a frame too.
+    /// Time since the start of the run; the rate changes at once, even within a frame.
     pub at: Duration,
     /// Bits per second towards the terminal.
     pub rate: Rate,
-    /// Bits per second from the terminal. Unless told, as before where the channel has an `up-rate`, otherwise the same as
+    /// Bits per second from the terminal. Default: unchanged where the channel has an `up-rate`, otherwise the same as
     /// towards it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_rate: Option<Rate>,

@@ -33,13 +33,13 @@ pub enum Encapsulation {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, try_from = "Written", into = "Written")]
 #[schemars(!try_from, !into)]
 pub struct Cells {
-    /// Of a cell on the air.
+    /// Length of a cell on the air.
     #[schemars(range(min = 1))]
     cell: u16,
-    /// Of those, how many carry frames.
+    /// How many bytes of a cell carry frames.
     #[schemars(range(min = 1))]
     payload: u16,
-    /// What a frame costs besides itself.
+    /// Extra bytes per frame.
     #[schemars(default)]
     frame: u16,
     /// Whether a frame may begin in the cell in which the one before ends.

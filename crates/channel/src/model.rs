@@ -60,7 +60,7 @@ pub enum ErrorModel {
     Erasure {
         /// Of each frame's loss.
         probability: Probability,
-        /// Other probabilities later on, in the order of their times.
+        /// Changes of the probability during a run, in the order of their times.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<ErasureChange>,
     },
@@ -83,7 +83,7 @@ pub enum ErrorModel {
         open: PositiveTime,
         /// Length of each.
         blocked: PositiveTime,
-        /// When the first one starts; after one open time unless told.
+        /// When the first one starts. Default: after one open time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first: Option<Duration>,
         /// Bit error rate while blocked.
@@ -102,7 +102,7 @@ pub enum ErrorModel {
     },
     /// Blocked when a recording was.
     Trace {
-        /// A CSV of outages, `start,end` in seconds a line; [`ErrorModel::load`] reads it.
+        /// CSV file of outages, one `start,end` in seconds per line; [`ErrorModel::load`] reads it.
         file: String,
         /// Bit error rate while blocked.
         #[serde(default = "half")]
@@ -114,13 +114,13 @@ pub enum ErrorModel {
         #[serde(skip)]
         recorded: Option<Trace>,
     },
-    /// Several links share the rate, each blocked at random by itself: [`Pooled`].
+    /// Several links share the rate, each blocked at random and independently: [`Pooled`].
     Pooled {
         /// How many.
         links: Links,
         /// Fraction of time that each is blocked, below 1.
         f: BlockedFraction,
-        /// Mean length of a blockage of one of them.
+        /// Mean length of a blockage of one link.
         d: PositiveTime,
         /// Bit error rate while blocked.
         #[serde(default = "half")]
@@ -129,7 +129,7 @@ pub enum ErrorModel {
         #[serde(default)]
         c: Probability,
     },
-    /// Just these frames of each line are lost.
+    /// Exactly these frames of each line are lost.
     Scripted {
         /// Their numbers, counted from 1 in the order in which they are sent.
         lost: Vec<u64>,

@@ -11,7 +11,7 @@
 //!
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
-//! peer = "hub.example.org:51900"  # optional, an address or a name: who has none waits to be called
+//! peer = "hub.example.org:51900"  # optional, an address or a name: the end without it waits
 //! pin-peer = true                 # optional: the peer is nowhere else
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
@@ -68,22 +68,22 @@ pub use values::{InterfaceName, LinkRate, Mtu, Overhead};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// Whom the daemon becomes once its devices are open, keeping the right to set routes; `None` stays who it is.
+    /// User to run as once the devices are open; the daemon keeps the right to set routes. Default: the user that started it.
     #[serde(default)]
     pub user: Option<String>,
-    /// The device that applications' packets pass.
+    /// The TUN device: the network interface through which applications' packets enter and leave the link.
     pub tun: Tun,
-    /// What carries frames to the peer.
+    /// How frames reach the peer: in UDP datagrams, or over a serial line.
     pub carrier: Carrier,
-    /// The link between the two.
+    /// The link to the peer: protocol, rate and queue.
     #[serde(default)]
     pub link: Link,
-    /// Who may be the peer.
+    /// The key that this gateway and its peer share.
     pub session: SessionKey,
-    /// The split-connection proxy.
+    /// The split-connection proxy (PEP), which terminates TCP connections at both ends of the link.
     #[serde(default)]
     pub pep: pep::Config,
-    /// Where the daemon says how it is.
+    /// A file to which the daemon writes its status regularly. Default: none.
     #[serde(default)]
     pub status: Option<Status>,
     /// The file that it was read from.
@@ -95,52 +95,52 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Tun {
-    /// Interface name, 1 to 15 bytes.
+    /// Name of the interface, 1 to 15 bytes.
     pub name: InterfaceName,
-    /// The device's addresses with prefix lengths; none leaves them to the administrator.
+    /// The device's IP addresses with prefix lengths, as in "10.77.0.1/30". Default: none; set them yourself.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Networks behind the peer. The daemon sets their routes, since they vanish with the device when it ends.
+    /// Networks behind the peer. The daemon sets routes to them through the device; they disappear with it on exit.
     #[serde(default)]
     pub routes: Vec<Prefix>,
-    /// Largest IP packet in bytes, 576 to 65535.
+    /// Largest IP packet of the device, in bytes, 576 to 65535. Default: 1400.
     #[serde(default)]
     pub mtu: Mtu<1400>,
 }
 
-/// The link.
+/// The link to the peer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Link {
-    /// What the two ends say to each other. Both need the same. COTMLL is wide unless told.
+    /// Link-layer protocol, the same at both ends; `cotmll` means its wide format by default. Default: `coded`.
     #[serde(default = "default_protocol", with = "link::protocol::of_gateway")]
     #[schemars(schema_with = "link::protocol::of_gateway::schema")]
     pub protocol: Protocol,
-    /// Of the carrier, with all its headers; found out unless told, and on a serial line its own.
+    /// Sending rate of the carrier, with all its headers. Default: `auto`, which measures it; on a serial line, the line's rate.
     #[serde(default)]
     pub rate: LinkRate,
-    /// Where packets wait for the link; unless told, for one round trip at the rate ([`Link::queue`]).
+    /// Queue in front of the link. Default: drop-tail, which holds one round trip at the rate ([`Link::queue`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<link::queue::Config>,
-    /// Round trip between the two ends; measured unless told.
+    /// Round-trip time between the two ends. Default: measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// The DSCPs of packets that are sent once, whether or not they come, and wait in a queue of their own; those of calls and
-    /// conferences unless told. Each end decides about what it sends.
+    /// The DSCPs of packets that are never retransmitted and have a queue of their own. Default: those of calls and conferences.
+    /// Each end decides for the packets that it sends.
     #[serde(default = "usual_once")]
     pub once_dscp: DscpSet,
-    /// The DSCPs of packets for which somebody waits. A protocol with classes carries them before others, with repairs of their own; others
-    /// treat them like any.
+    /// The DSCPs of interactive packets, for which somebody waits. A protocol with classes sends them before others, with repairs
+    /// of their own; other protocols treat them like any packet.
     #[serde(default = "usual_interactive")]
     pub interactive_dscp: DscpSet,
-    /// Idle frames a second on a link that is faster than 1 Mbit/s; slower ones are kept busy always. A
-    /// protocol that recovers losses needs some, lest the last frames' loss never show.
+    /// Idle frames per second on a link that is faster than 1 Mbit/s; slower links are always kept busy. A protocol that
+    /// recovers losses needs some, or it would not notice that the last frames of a burst were lost.
     #[serde(default = "default_fillers")]
     pub fillers: u32,
-    /// What `rate` counts of each packet of the carrier besides its bytes.
+    /// Extra bytes per packet of the carrier that count towards `rate`, -64 to 256.
     #[serde(default)]
     pub overhead: Overhead,
-    /// Whether the carrier loses nothing, so that `plain` too may carry super-segments.
+    /// Whether the carrier is free of losses, so that `plain` may carry super-segments (several TCP segments in one packet) too.
     #[serde(default)]
     pub clean: bool,
 }
@@ -266,12 +266,12 @@ const QUEUE_PACKETS: u64 = 10;
 /// Bytes that wait in front of a link without a rate, where the kernel's own queues hold most.
 const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 
-/// The pre-shared key, in a file or in place.
+/// The pre-shared key: either `key-file` or `key`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct SessionKey {
-    /// The file that holds the key, relative to the configuration.
+    /// File that holds the key; a relative path starts at the configuration's directory.
     #[serde(default)]
     #[schemars(extend("examples" = ["site.key"]))]
     key_file: Option<PathBuf>,
@@ -280,13 +280,13 @@ pub struct SessionKey {
     key: Option<PresharedKey>,
 }
 
-/// Where the daemon says how it is.
+/// The status file.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Status {
-    /// A JSON file, replaced whole each time.
+    /// Path of the JSON file. Each update replaces the whole file.
     pub file: PathBuf,
-    /// Between two of them.
+    /// Time between two updates. Default: 1 s.
     #[serde(default = "one_second")]
     pub interval: Duration,
 }

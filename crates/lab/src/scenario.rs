@@ -40,23 +40,23 @@ pub const FIRST_PORT: u16 = 5001;
 pub struct Scenario {
     /// The scenario's name, as it appears in tables and reports.
     pub name: String,
-    /// What it shows, in a sentence or two.
+    /// What the scenario shows, in a sentence or two.
     #[serde(default)]
     pub description: String,
     /// The root seed; every random stream derives from it and its owner's name.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// Replications; number k runs with seed `seed + k`.
+    /// Number of seeds to run each scheme with: run k has seed `seed + k`, from k = 0.
     #[serde(default = "default_seeds")]
     #[schemars(range(min = 1, max = check::MAX_SEEDS))]
     pub seeds: u32,
-    /// When a run ends at the latest.
+    /// Longest duration of a run, in simulated time.
     #[schemars(transform = above_zero)]
     pub duration: Duration,
-    /// Which IP the hosts speak.
+    /// Version of IP that the hosts use.
     #[serde(default)]
     pub network: Network,
-    /// The TCP of every host.
+    /// TCP settings of all hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
     /// Hosts that differ from the others, by name.
@@ -65,13 +65,13 @@ pub struct Scenario {
     /// The links, by name.
     #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
     pub link: BTreeMap<String, Link>,
-    /// What terminals with bandwidth on demand share, by name.
+    /// Networks whose capacity terminals with bandwidth on demand (DAMA) share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dama: BTreeMap<String, dama::NetworkConfig>,
-    /// What hosts send each other, by name.
+    /// The traffic between hosts, by name.
     #[schemars(extend("propertyNames" = { "pattern": schema::NAME }, "minProperties" = 1))]
     pub traffic: BTreeMap<String, Traffic>,
-    /// The schemes to compare; none means the scenario as it stands.
+    /// The schemes to compare. Without any, the scenario runs as it stands.
     #[serde(default, skip_serializing)]
     pub scheme: Vec<Scheme>,
 }
@@ -89,7 +89,7 @@ const fn default_seeds() -> u32 {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Host")]
 pub struct HostConfig {
-    /// Its TCP, instead of that of all hosts.
+    /// TCP settings of this host, instead of those of all hosts.
     pub tcp: TcpConfig,
 }
 
@@ -127,7 +127,7 @@ impl Network {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
-    /// The nodes that it joins; the second is the terminal, where obstacles are.
+    /// The two nodes that the link joins. The second is the terminal, where obstacles block the line.
     #[schemars(inner(regex(pattern = schema::NAME)))]
     pub ends: [String; 2],
     /// Rates, delay and errors.
@@ -135,28 +135,28 @@ pub struct Link {
     /// The IP queue at each end.
     #[serde(default)]
     pub queue: link::queue::Config,
-    /// The link-layer protocol; without one the link is a wire that carries packets as they are.
+    /// Link-layer protocol. Default: none; the link carries IP packets as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<link::Protocol>,
     /// How frames are found on the line.
     #[serde(default, skip_serializing_if = "Framing::is_ideal")]
     pub framing: Framing,
-    /// What frames cost on the line, instead of what the framing says.
+    /// What each frame costs on the line, instead of the framing's cost.
     #[serde(default, skip_serializing_if = "Encapsulations::is_empty")]
     pub encapsulation: Encapsulations,
-    /// Bandwidth on demand from the terminal, which has the line for itself without it.
+    /// Bandwidth on demand (DAMA) from the terminal. Default: the terminal has its line to itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dama: Option<dama::Config>,
-    /// A split-connection proxy at its ends; none unless told.
+    /// A split-connection proxy (PEP) at both ends of the link. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pep: Option<pep::Config>,
-    /// At which of its ends there is one.
+    /// At which ends of the link there is a proxy.
     #[serde(default, skip_serializing_if = "ProxiesAt::is_default")]
     pub pep_at: ProxiesAt,
-    /// The DSCPs of packets that the link-layer protocol sends once, whether or not they come; none unless told.
+    /// The DSCPs of packets that the link-layer protocol never retransmits. Default: none.
     #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
     pub once_dscp: link::DscpSet,
-    /// The DSCPs of packets for which somebody waits: a protocol with classes carries them before others; none unless told.
+    /// The DSCPs of interactive packets, for which somebody waits: a protocol with classes sends them first. Default: none.
     #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
     pub interactive_dscp: link::DscpSet,
 }
@@ -195,7 +195,7 @@ pub struct Encapsulations {
     /// Towards the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<Encapsulation>,
-    /// From the terminal; AAL5 unless told where there is bandwidth on demand.
+    /// From the terminal. Default: AAL5 with bandwidth on demand, otherwise none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<Encapsulation>,
 }
@@ -231,7 +231,7 @@ pub enum Framing {
     Ideal,
     /// The bits are sent as EFL, damaged one by one, and searched for frames. Frames have up to 511 bytes.
     Efl,
-    /// So they are, and encrypted.
+    /// The same, encrypted.
     EncryptedEfl,
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// A whole number from `MIN` to `MAX`, `DEFAULT` unless told.
+/// A whole number from `MIN` to `MAX`, `DEFAULT` by default.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Limit<const MIN: u32, const MAX: u32, const DEFAULT: u32>(u32);

@@ -33,7 +33,7 @@ pub(crate) use fragment::HEADER_LEN as FRAGMENT_HEADER_LEN;
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 #[schemars(rename = "Plain")]
 pub struct Config {
-    /// Packets in the MAC buffer, from 1 to 65536; 10 unless told (ours: a few frames, so that the IP queue manages).
+    /// Size of the MAC buffer in packets, 1 to 65536. Default: 10 (ours: so few that packets wait in the IP queue).
     pub buffer: Limit<1, 65_536, 10>,
 }
 

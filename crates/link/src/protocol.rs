@@ -39,18 +39,18 @@ use crate::slacp::{self, Slacp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// One packet a frame, no recovery.
+    /// One packet per frame, without loss recovery.
     Plain(plain::Config),
     /// Selective-repeat ARQ that never stops sending.
     Cotmll(cotmll::Config),
     /// The same in a wider format.
     #[serde(rename = "cotmll", serialize_with = "wide_sequence")]
     Wide(wide::Config),
-    /// Few retransmissions, with redundancy; what is lost still is given up.
+    /// Few retransmissions, with redundancy; packets that are still lost are dropped.
     Slacp(slacp::Config),
-    /// Selective repeat whose repairs are sums of frames.
+    /// Selective repeat that sends repairs computed from several frames.
     Coded(coded::Config),
-    /// Packets in coded fragments, sent again whole or not at all: LT-TCP's baselines.
+    /// Packets in coded fragments, which are retransmitted as a whole or not at all: LT-TCP's baselines.
     Harq(harq::Config),
 }
 
@@ -208,15 +208,15 @@ fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<
 #[schemars(rename = "ProtocolName")]
 #[serde(rename_all = "kebab-case")]
 enum Name {
-    /// One packet a frame, no recovery.
+    /// One packet per frame, without loss recovery.
     Plain,
     /// Selective-repeat ARQ that never stops sending.
     Cotmll,
-    /// Few retransmissions, with redundancy; what is lost still is given up.
+    /// Few retransmissions, with redundancy; packets that are still lost are dropped.
     Slacp,
-    /// Selective repeat whose repairs are sums of frames.
+    /// Selective repeat that sends repairs computed from several frames.
     Coded,
-    /// Packets in coded fragments, sent again whole or not at all.
+    /// Packets in coded fragments, which are retransmitted as a whole or not at all.
     Harq,
 }
 

@@ -30,60 +30,60 @@ use tcp::TcpConfig;
 
 use crate::rules::Rule;
 
-/// How a proxy behaves.
+/// The split-connection proxy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 #[schemars(rename = "Pep")]
 pub struct Config {
-    /// Whether anything is split.
+    /// Whether to split TCP connections at all.
     pub enabled: bool,
-    /// When what a host sends is acknowledged to it.
+    /// When the proxy acknowledges a host's data.
     pub ack: Acknowledgement,
-    /// When a SYN is answered.
+    /// When the proxy answers a SYN from the LAN.
     pub answer: Answer,
-    /// Connections at once, at least 1; further ones pass as they are.
+    /// Most connections to split at the same time, at least 1; further ones pass unsplit.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub connections: u32,
-    /// Connections of each side that are being opened, at least 1; further ones pass as they are.
+    /// Most connections per side that are being opened, at least 1; further ones pass unsplit.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub half_open: u32,
-    /// Memory of all connections together.
+    /// Memory limit of all connections together.
     pub memory: Size,
-    /// What may wait for its turn on a connection to the link; the rest stays in the windows of those who send it.
+    /// Most data per connection that waits to be sent over the link; the TCP window holds back the rest at the sender.
     pub backlog: Size,
-    /// Silence after which an end is asked whether it is still there.
+    /// Idle time after which the proxy checks whether a host is still there.
     pub keep_alive: Duration,
-    /// What is split and what is not; the first rule that fits decides, and what fits none is split.
+    /// Rules for which connections to split. The first match decides; a connection that matches none is split.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rule: Vec<Rule>,
-    /// TCP towards the link.
+    /// Settings of TCP towards the link.
     #[serde(deserialize_with = "link")]
     pub link: TcpConfig,
-    /// TCP towards the LAN.
+    /// Settings of TCP towards the LAN.
     #[serde(deserialize_with = "lan")]
     pub lan: TcpConfig,
 }
 
-/// When what a host sends is acknowledged to it.
+/// When the proxy acknowledges a host's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledgement {
-    /// When the proxy has it (Casoni and Luppi 2005, II). If the proxy dies, it is lost, and the connection with it.
+    /// As soon as the proxy has received it (Casoni and Luppi 2005, II). If the proxy dies, the data and the connection are lost.
     #[default]
     Local,
-    /// When the far host has acknowledged it. If the proxy dies, the two hosts go on without it.
+    /// Once the far host has acknowledged it. If the proxy dies, the two hosts continue without it.
     EndToEnd,
 }
 
-/// When a SYN from the LAN is answered.
+/// When the proxy answers a SYN from the LAN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// When the far end has answered, so that a refusal is one.
+    /// Once the far end has answered, so that the caller sees a refusal as such.
     Never,
-    /// At once if the called end has taken a connection in the last ten minutes; if it refuses one after all, the caller sees
+    /// At once if the server has accepted a connection in the last ten minutes; if it then refuses after all, the caller sees
     /// a reset instead of a refusal.
     #[default]
     Known,

@@ -8,27 +8,27 @@ use base::Prefix;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Says of some connections what becomes of them.
+/// What to do with the connections that match this rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What becomes of those that the rule fits.
+    /// What to do with connections that match.
     pub action: Action,
-    /// Ports of the end that is called; none are all.
+    /// Destination ports of the connection. Default: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<Ports>,
-    /// Networks that one of the ends is in; none are all.
+    /// Networks of which one contains either end of the connection. Default: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks: Vec<Prefix>,
 }
 
-/// What becomes of a connection.
+/// What the proxy does with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// The proxy takes it up.
+    /// Split it.
     Split,
-    /// Its packets pass as they are.
+    /// Let its packets pass unchanged.
     Pass,
 }
 

@@ -39,7 +39,7 @@ impl From<Links> for u32 {
     }
 }
 
-/// A fraction of time that leaves some over: from 0 to below 1.
+/// A fraction of time, from 0 to below 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]

@@ -126,16 +126,17 @@ impl fmt::Display for Carrier {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Udp {
-    /// Where this end listens.
+    /// Local address and port to listen on.
     #[schemars(extend("pattern" = SOCKET, "examples" = ["192.0.2.1:51900"]))]
     pub listen: SocketAddr,
-    /// Where the peer listens. Who has a peer begins handshakes; who has none learns it from them.
+    /// Address and port of the peer. The end with `peer` set initiates the session; an end without it waits and learns the
+    /// peer's address from the handshake.
     #[serde(default)]
     pub peer: Option<Destination>,
-    /// Whether the peer is nowhere else: it does not move, and nobody else gets an answer.
+    /// Accept the peer at this address only: it cannot move to another one, and other addresses get no answer.
     #[serde(default)]
     pub pin_peer: bool,
-    /// Largest IP packet that the path carries, in bytes, 576 to 65535.
+    /// Largest IP packet that the path to the peer carries, in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1500>,
 }
@@ -155,11 +156,12 @@ const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]{1,5}$";
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Serial {
-    /// The serial device, or a pseudo-terminal.
+    /// Path of the serial device, or of a pseudo-terminal.
     pub device: PathBuf,
-    /// Signal changes a second: ten a byte, start and stop bit among them.
+    /// Speed in baud. A byte takes ten bits on the line, with start and stop bit.
     pub baud: Limit<50, 4_000_000, 115_200>,
-    /// Encrypts the frames below the session. Needed at both ends or at none, and no substitute for `[session]`.
+    /// Key with which the EFL framing encrypts frames, below the session. Set it at both ends or at neither; it does not
+    /// replace `[session]`.
     #[serde(default)]
     pub efl_key: Option<efl::Key>,
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-/// Where the peer is: at an address, or where a name says. Both have a port.
+/// Where the peer is: an IP address or a host name, with a port.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "String", extend("pattern" = r"^[^\s/]+:[0-9]{1,5}$", "examples" = ["hub.example.org:51900"]))]
 pub enum Destination {

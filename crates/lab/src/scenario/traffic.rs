@@ -31,18 +31,18 @@ pub struct Bulk {
     pub from: String,
     /// The host that receives.
     pub to: String,
-    /// Bytes; without a size the transfer goes on until the run ends.
+    /// Size of each connection's data. Default: the transfer lasts until the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = above_zero)]
     pub size: Option<Size>,
-    /// Bytes of the connection that carries most, where they differ: then sizes are spread evenly from `size` to this.
+    /// Size of the largest connection, where sizes differ: they are spread evenly from `size` to this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Size>,
-    /// Connections, each with the whole size.
+    /// Number of connections, each with the whole size.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = super::PORTS))]
     pub connections: u32,
-    /// The transfer that has to end first, with all its connections; `start` counts from there.
+    /// Transfer that has to end before this one starts, with all its connections; `start` then counts from its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// When the first connection opens.
@@ -51,11 +51,11 @@ pub struct Bulk {
     /// Time between the openings of consecutive connections.
     #[serde(default)]
     pub stagger: Duration,
-    /// Connections under way at once, all unless told; each further one opens when that has ended which is so many before it, and
+    /// Connections at the same time. Default: all. Each further one opens when the one that many places before it has ended, and
     /// `stagger` after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<NonZeroU32>,
-    /// Each connection opens at random up to this much later; the seed says how much.
+    /// Random delay of each connection's opening, from 0 to this.
     #[serde(default)]
     pub jitter: Duration,
     /// Which side opens the connections.
@@ -141,7 +141,7 @@ pub struct RateSource {
     /// What carries the records.
     #[serde(default)]
     pub transport: Transport,
-    /// For how long records are generated; without it until the run ends.
+    /// How long the source generates records. Default: until the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Connections, each with the whole rate.
@@ -154,13 +154,13 @@ pub struct RateSource {
     /// Time between the openings of consecutive connections.
     #[serde(default)]
     pub stagger: Duration,
-    /// Each connection opens at random up to this much later; the seed says how much.
+    /// Random delay of each connection's opening, from 0 to this.
     #[serde(default)]
     pub jitter: Duration,
-    /// Which side opens the connections: the receiver unless told. UDP opens none.
+    /// Which side opens the connections. Default: the receiver. UDP opens none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_by: Option<Opener>,
-    /// The DSCP of its datagrams, 0 to 63; 0, best effort, unless told. TCP's segments have none.
+    /// The DSCP of its datagrams, 0 to 63; not for TCP. Default: 0, best effort.
     #[serde(default, skip_serializing_if = "is_best_effort")]
     pub dscp: Dscp,
 }
@@ -229,7 +229,7 @@ impl RateSource {
 pub struct Transactions {
     /// The host that replies.
     pub from: String,
-    /// The host that opens the connections and asks.
+    /// The host that opens the connections and sends the requests.
     pub to: String,
     /// Bytes of a request.
     #[serde(default = "default_request")]
@@ -239,7 +239,7 @@ pub struct Transactions {
     #[serde(default = "default_reply")]
     #[schemars(transform = above_zero)]
     pub reply: Size,
-    /// Transactions in all; without it they go on until the run ends.
+    /// Number of transactions. Default: no limit until the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub count: Option<u64>,
@@ -247,13 +247,13 @@ pub struct Transactions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = above_zero)]
     pub interval: Option<Duration>,
-    /// Time between the end of a user's transaction and the start of that user's next; none unless told.
+    /// Time between the end of a user's transaction and the start of that user's next one. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Duration>,
     /// Whether `interval` or `think` is the mean of an exponential distribution.
     #[serde(default)]
     pub exponential: bool,
-    /// Transactions under way at once: with `think` the number of users (1), with `interval` the most (1000).
+    /// Transactions at the same time: the number of users with `think` (default: 1), the maximum with `interval` (default: 1000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_AT_ONCE))]
     pub concurrency: Option<u32>,

@@ -167,7 +167,7 @@ pub(super) struct ExperimentForm {
     #[serde(default)]
     #[schemars(with = "Numbers")]
     pub(super) with: Table,
-    /// The readings that change it; all unless told.
+    /// The readings that change it. Default: all.
     pub(super) readings: Option<Vec<String>>,
     #[serde(default)]
     pub(super) quick: QuickForm,
@@ -253,7 +253,7 @@ pub(super) struct FigureForm {
     /// The axis of the abscissa, or for bars of the groups.
     #[serde(default)]
     pub(super) x: String,
-    /// The abscissa of a value of that axis: an expression, the value itself unless told.
+    /// Where a value of that axis lies on the x axis: an expression. Default: the value itself.
     pub(super) x_value: Option<String>,
     /// The abscissae where `x` is no axis but an argument of the quantities: an expression for a list of numbers.
     pub(super) over: Option<String>,

@@ -12,12 +12,12 @@ use crate::line::LineLimits;
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 #[schemars(rename = "Coded")]
 pub struct Config {
-    /// Which packets wait for which.
+    /// Which packets wait for earlier ones before they are delivered.
     pub ordered: Order,
-    /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
+    /// Window: most frames in flight, 1 to 131072. Default: what the line carries in 8 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// Bytes of a packet in a frame at most; as many as a frame of the line holds unless told.
+    /// Most bytes of payload in a frame. Default: as many as a frame of the line holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_payload: Option<FramePayload>,
 }

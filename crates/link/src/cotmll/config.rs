@@ -13,32 +13,32 @@ use crate::limit::Limit;
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 #[schemars(rename = "ThesisCotmll")]
 pub struct Config {
-    /// Frames that may be in flight, from 1 to 512; 512 unless told (the thesis's baseline).
+    /// Window: most frames in flight, 1 to 512. Default: 512, the thesis's baseline.
     pub window: Limit<1, 512, 512>,
-    /// Whether packets are delivered in the order in which they were sent; true unless told.
+    /// Whether packets are delivered in the order in which they were sent. Default: true.
     pub ordered: bool,
-    /// Bytes of a packet in a full frame; 487 unless told: 3968 bits with trailer and framing (Faulkner 2004, 2.3).
+    /// Bytes of payload in a full frame. Default: 487, which gives 3968 bits with trailer and framing (Faulkner 2004, 2.3).
     pub frame_payload: Limit<1, 65_000, 487>,
-    /// Time from the first sending of a packet's first frame after which it is given up; never unless told. What a packet's
-    /// frames take on the line should fit in several times.
+    /// Time after the first transmission of a packet's first frame at which the packet is dropped. Choose several times what its
+    /// frames take on the line. Default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
-    /// Sendings of a frame, fillers among them, instead of one more of which its packet is given up; any number unless told.
+    /// Maximum transmissions per frame, fillers included; after that its packet is dropped. Default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Limit<1, 1_000_000, 10>>,
-    /// Which sending of a block's frames counts when what precedes it is flagged; the latest unless told.
+    /// Which transmission of a block's frames decides which frames before it are flagged as lost. Default: the latest.
     pub flag_against: FlagAgainst,
-    /// As of when a frame acknowledges; as of its trailer's leaving unless told.
+    /// The moment whose state a frame's acknowledgement reports. Default: when its trailer leaves.
     pub acknowledge: Acknowledge,
-    /// Which block beyond the gap is told; the first unless told otherwise.
+    /// Which block beyond a gap the receiver reports. Default: the first.
     pub block: ToldBlock,
-    /// What is told first when a gap opens; the block unless told otherwise.
+    /// Which acknowledgement the receiver sends first when a gap opens. Default: the block.
     #[serde(skip_serializing_if = "is_default")]
     pub gap_opens_with: GapOpensWith,
-    /// Sessions over the line, from 1 to 8, among which flows are spread; 1 unless told. More cost a byte a frame.
+    /// Number of sessions that flows are distributed over, 1 to 8; more than one costs a byte per frame. Default: 1.
     #[serde(skip_serializing_if = "is_default")]
     pub sessions: Limit<1, MAX_SESSIONS, 1>,
-    /// Packets that may wait in front of each of several sessions, from 1 to 65536; 100 unless told.
+    /// Length of each session's queue if there are several, 1 to 65536 packets. Default: 100.
     #[serde(skip_serializing_if = "is_default")]
     pub session_queue: Limit<1, 65_536, 100>,
 }
@@ -109,7 +109,7 @@ impl From<Persistence> for Duration {
     }
 }
 
-/// Which sending of the frames that a block newly acknowledges is compared with those before the block.
+/// Which transmission of the frames that a block newly acknowledges is compared with those before the block.
 ///
 /// The text does not say. Only the sender can choose, so the lab may compare: a frame of kind
 /// [`FrameKind::Retransmission`](crate::endpoint::FrameKind::Retransmission) is a flag that was acted upon.
@@ -134,9 +134,9 @@ pub enum Acknowledge {
     Start,
 }
 
-/// Which of several blocks beyond the gap a receiver tells of. A trailer has room for one.
+/// Which of several blocks beyond a gap a receiver reports. A trailer has room for one.
 ///
-/// Any sender takes both: only the receiver chooses.
+/// Any sender accepts both; the receiver alone chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBlock {
@@ -144,19 +144,19 @@ pub enum ToldBlock {
     /// retransmission that is lost too.
     #[default]
     First,
-    /// The one with the frame that came last (ours): every frame that comes is news. What it implies about blocks between is
-    /// false if they were never told; such frames are sent twice.
+    /// The one with the latest frame (ours), so that every frame is reported at once. Frames of blocks that were never reported
+    /// then look lost, and are sent twice.
     Latest,
 }
 
-/// Which of the two acknowledgements that alternate while there is a gap is told first.
+/// Which of the two acknowledgements that alternate while there is a gap is sent first.
 ///
-/// The text does not say (Faulkner 2004, 2.3). Any sender takes both: only the receiver chooses.
+/// The thesis does not say (Faulkner 2004, 2.3). Any sender accepts both; the receiver alone chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GapOpensWith {
-    /// The block: losses are found one frame earlier. It does not say where the gap starts, so that frames which came in
-    /// order since the last cumulative acknowledgement are taken for lost as well.
+    /// The block, which reveals losses one frame earlier. It does not say where the gap starts, so frames that arrived in order
+    /// since the last cumulative acknowledgement are taken for lost too.
     #[default]
     Block,
     /// The cumulative one, which says where the gap starts.

@@ -12,22 +12,23 @@ use crate::line::LineLimits;
 use super::code::BLOCK_FIELDS;
 use super::header::HEADER_LEN;
 
-/// The parameters of hybrid FEC/ARQ; with one sending, of FEC alone.
+/// The parameters of hybrid FEC/ARQ, or of FEC alone if each block is sent only once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", try_from = "Written")]
 #[schemars(rename = "Harq", !try_from, default, deny_unknown_fields)]
 pub struct Config {
-    /// N: fragments of a block, from 1 to 64; 10 unless told (section IV-C.2).
+    /// N: fragments per block, 1 to 64. Default: 10 (section IV-C.2).
     pub fragments: Limit<1, MOST_FRAGMENTS, 10>,
-    /// K: those of them that are data, from 1 to `fragments`; 9 unless told (section IV-C.2). So many that arrive are enough.
+    /// K: how many of the fragments are data, 1 to `fragments`; any K that arrive restore the block. Default: 9 (section IV-C.2).
     pub data: Limit<1, MOST_FRAGMENTS, 9>,
-    /// How often a block is sent, from 1 to 16; 4 unless told (section IV.3: three retries). With 1 nothing is acknowledged.
+    /// Maximum transmissions of a block, 1 to 16; with 1, nothing is acknowledged. Default: 4 (section IV.3: three retries).
     pub sendings: Limit<1, 16, 4>,
-    /// Whether fragments of different sendings count together; each sending then has fresh ones. The paper's do not.
+    /// Whether the receiver combines fragments of different transmissions, each of which then has new ones. Default: no, as in the
+    /// paper.
     pub combine: bool,
-    /// Whether packets wait for those that were sent before.
+    /// Whether packets are delivered in the order in which they were sent.
     pub ordered: Ordered,
-    /// Blocks that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
+    /// Window: most blocks in flight, 1 to 131072. Default: what the line carries in 8 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
 }

@@ -25,10 +25,10 @@ pub struct Config {
     /// Bytes that may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
-    /// Time that what waits may take to leave, at the link's rate, rounded up to whole bytes.
+    /// Longest time that the queue may take to drain at the link's rate, rounded up to whole bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
-    /// Which packet goes when there is no room.
+    /// Which packet to drop when the queue is full.
     #[serde(default, skip_serializing_if = "WhenFull::is_default")]
     pub when_full: WhenFull,
 }

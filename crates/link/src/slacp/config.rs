@@ -15,30 +15,31 @@ use crate::line::LineLimits;
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 #[schemars(rename = "Slacp")]
 pub struct Config {
-    /// How often a lost frame is sent again, from 0 to 100; once unless told (section 4).
+    /// Maximum retransmissions per frame, 0 to 100. Default: 1 (section 4).
     pub max_retransmissions: Limit<0, 100, 1>,
-    /// Frames of redundancy for each frame that is sent again, from 0 to 10; one unless told (section 4).
+    /// Redundancy frames per retransmitted frame, 0 to 10. Default: 1 (section 4).
     pub fec_ratio: FecRatio,
-    /// Frames that are sent again in a block, from 1 to 64; 8 unless told. The paper is silent; ours: a short tail.
+    /// Retransmitted frames per FEC block, 1 to 64. Default: 8, which keeps the tail short (ours; the paper does not say).
     pub fec_block: Limit<1, 64, 8>,
-    /// A block whose last frame has waited so long for another is complete; two frame times of the line, at least 1 ms, unless told.
-    /// The paper is silent.
+    /// How long an FEC block waits for another frame before it counts as complete. Default: two frame times of the line, at
+    /// least 1 ms (ours; the paper does not say).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec_timer: Option<Duration>,
-    /// A receiver that has heard nothing for so long repeats its acknowledgement, and after twice as long again, nine times in all. Longer
-    /// than the time that frames take varies; 25 ms, or four frame times of the line, unless told. The paper is silent.
+    /// Silence after which a receiver repeats its acknowledgement; it does so up to nine times, each time after twice as long.
+    /// Choose more than the variation of the frames' delay. Default: 25 ms, or four frame times of the line (ours; the paper does
+    /// not say).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_timer: Option<Duration>,
-    /// The DSCPs of packets whose frames have redundancy from their first sending on; none unless told (section 2: "other frames deserving FEC
-    /// protection").
+    /// The DSCPs of packets whose frames have redundancy from their first transmission on. Default: none (section 2: "other frames
+    /// deserving FEC protection").
     #[serde(skip_serializing_if = "DscpSet::is_empty")]
     pub protect_dscp: DscpSet,
-    /// Which packets wait for which.
+    /// Which packets wait for earlier ones before they are delivered.
     pub ordered: Order,
-    /// Frames that may be in flight, from 1 to 131072; what the line carries in 8 s unless told.
+    /// Window: most frames in flight, 1 to 131072. Default: what the line carries in 8 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// Bytes of a packet in a frame at most; as many as a frame of the line holds unless told.
+    /// Most bytes of payload in a frame. Default: as many as a frame of the line holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_payload: Option<FramePayload>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct AcknowledgementConfig {
     /// Whether acknowledgements wait for a second segment (RFC 5681, 4.2).
     pub delay: DelayedAcks,
-    /// How long they wait, with `quick-acks` at least. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
+    /// How long acknowledgements wait; with `quick-acks`, the minimum. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
     pub timeout: Duration,
     /// Report data that came twice (RFC 2883), where selective acknowledgements are in use.
     pub dsack: bool,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnUse {
-    /// Not used, and refused to peers.
+    /// ECN is off, also if a peer asks for it.
     Off,
     /// Used if the peer asks for it, as Linux does by default.
     Passive,

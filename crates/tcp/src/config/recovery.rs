@@ -25,11 +25,11 @@ pub struct RecoveryConfig {
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
     /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1). By default they do for Vegas alone.
     pub fine_grained_expiry: Option<bool>,
-    /// Whether a time-out was needed is found out by what new data bring (RFC 5682).
+    /// Whether to detect unneeded time-outs by the acknowledgements of new data (RFC 5682).
     pub f_rto: ForwardRto,
-    /// Whether a time-out was needed is found out by the timestamps (RFC 3522), where these are in use.
+    /// Whether to detect unneeded time-outs by timestamps (RFC 3522), where these are in use.
     pub eifel_detection: bool,
-    /// Whether it is found out if fast recovery was needed: by the timestamps (RFC 3522) and by reports that what was sent
+    /// Whether to detect a fast recovery that was not needed: by the timestamps (RFC 3522) and by reports that what was sent
     /// again came twice (RFC 3708); the latter for time-outs too.
     pub undo: bool,
     /// What to do about a time-out or a fast recovery that was not needed.

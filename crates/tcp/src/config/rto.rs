@@ -15,15 +15,15 @@ pub struct RtoConfig {
     #[serde(deserialize_with = "range::timeout")]
     #[schemars(transform = above_zero)]
     pub initial: Duration,
-    /// Least retransmission time-out. RFC 6298 (2.4): 1 s; 200 ms in Linux.
+    /// Minimum of the retransmission time-out. RFC 6298 (2.4): 1 s; 200 ms in Linux.
     #[serde(deserialize_with = "range::timeout")]
     #[schemars(transform = above_zero)]
     pub min: Duration,
-    /// Most that back-off makes of the time-out. RFC 6298 (2.5): 60 s or more; 120 s in Linux.
+    /// Maximum of the time-out, which back-off cannot exceed. RFC 6298 (2.5): 60 s or more; 120 s in Linux.
     #[serde(deserialize_with = "range::timeout")]
     #[schemars(transform = above_zero)]
     pub max: Duration,
-    /// Least that the time-out exceeds the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
+    /// Minimum margin of the time-out above the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
     pub margin: Duration,
     /// How the time-out follows from round-trip samples.
     pub estimator: RtoEstimator,

@@ -24,7 +24,7 @@ pub struct WindowConfig {
     #[serde(deserialize_with = "range::one_or_more")]
     #[schemars(range(min = 1))]
     pub byte_counting_limit: u32,
-    /// What becomes of the congestion window of a sender that does not use it.
+    /// What happens to the congestion window while a sender does not use it.
     pub after_idle: AfterIdle,
     /// Offer window scaling (RFC 7323, 2).
     pub scaling: bool,
@@ -39,7 +39,7 @@ pub struct WindowConfig {
     #[serde(deserialize_with = "range::buffer")]
     #[schemars(transform = above_zero)]
     pub send_buffer: Size,
-    /// Bytes of it that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT` of Linux); by default all.
+    /// How much of the send buffer may hold data that was never sent (`TCP_NOTSENT_LOWAT` of Linux). Default: all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsent_limit: Option<Size>,
 }
@@ -61,7 +61,7 @@ impl Default for WindowConfig {
     }
 }
 
-/// What becomes of the congestion window of a sender that does not use it. BBR's is left alone.
+/// What happens to the congestion window while a sender does not use it. BBR's is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterIdle {

@@ -40,7 +40,7 @@ pub enum FloorAcks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct SharingConfig {
-    /// What is shared.
+    /// What connections share.
     pub policy: Sharing,
     /// Bits of an IPv4 destination that tell groups apart, 0 to 32; with 24, a subnet shares.
     #[serde(deserialize_with = "bits_of_ipv4")]
@@ -50,7 +50,7 @@ pub struct SharingConfig {
     #[serde(deserialize_with = "bits_of_ipv6")]
     #[schemars(range(max = 128))]
     pub prefix_v6: u8,
-    /// How long state is kept that no connection uses.
+    /// How long unused state is kept.
     pub lifetime: Duration,
     /// Destinations that a host remembers, 1 or more; beyond that the one unused longest is forgotten.
     #[serde(deserialize_with = "range::one_or_more")]

@@ -14,19 +14,19 @@ use crate::MAX_PACKET;
 #[serde(try_from = "Keys", into = "Keys")]
 #[schemars(rename = "FqCodel")]
 pub struct Config {
-    /// Packets that may wait in all.
+    /// Length of all queues together, in packets.
     pub(super) packets: NonZeroU32,
-    /// Bytes of buffers that may wait in all.
+    /// Memory of all queues together, in bytes.
     pub(super) memory: Size,
-    /// Wait that is not to last; a twentieth of the interval unless told.
+    /// Queueing delay that should not last. Default: a twentieth of the interval.
     target: Option<Duration>,
-    /// How long it may last: a round trip or more.
+    /// How long a longer delay may last before packets are dropped: a round trip or more.
     interval: Option<Duration>,
-    /// Bytes that each flow sends in its turn.
+    /// Bytes that each flow may send per turn.
     pub(super) quantum: Size,
-    /// Whether packets whose transport understands are marked instead of dropped.
+    /// Whether to mark packets instead of dropping them, where the transport supports ECN.
     pub(super) ecn: bool,
-    /// Whether time in which the link is blocked does not count as a wait.
+    /// Whether to leave out time in which the link is blocked from the delay.
     pub(super) pause_when_blocked: bool,
 }
 
@@ -34,25 +34,25 @@ pub struct Config {
 #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 struct Keys {
-    /// Packets that may wait in all.
+    /// Length of all queues together, in packets.
     packets: NonZeroU32,
-    /// Bytes of buffers that may wait in all.
+    /// Memory of all queues together, in bytes.
     #[schemars(extend("examples" = ["32 MiB"]))]
     memory: Size,
-    /// Wait that is not to last; a twentieth of the interval unless told.
+    /// Queueing delay that should not last. Default: a twentieth of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(transform = above_zero, extend("examples" = ["5 ms"]))]
     target: Option<Duration>,
-    /// How long it may last: a round trip or more.
+    /// How long a longer delay may last before packets are dropped: a round trip or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(transform = above_zero, extend("examples" = ["100 ms"]))]
     interval: Option<Duration>,
-    /// Bytes that each flow sends in its turn.
+    /// Bytes that each flow may send per turn.
     #[schemars(transform = above_zero, extend("examples" = ["1514 B"]))]
     quantum: Size,
-    /// Whether packets whose transport understands are marked instead of dropped.
+    /// Whether to mark packets instead of dropping them, where the transport supports ECN.
     ecn: bool,
-    /// Whether time in which the link is blocked does not count as a wait.
+    /// Whether to leave out time in which the link is blocked from the delay.
     pause_when_blocked: bool,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters of RED, in packets.
 ///
-/// By themselves they are in proportion as Floyd recommends: of `packets`, 500 unless told, `min` is three twentieths and `max`
+/// By themselves they are in proportion as Floyd recommends: of `packets` (500 by default), `min` is three twentieths and `max`
 /// three times that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Keys", into = "Keys")]
@@ -35,10 +35,10 @@ struct Keys {
     /// Average length in packets from which on packets are marked or dropped.
     #[schemars(extend("exclusiveMinimum" = 0))]
     min: Option<f64>,
-    /// Average length in packets at which that has the probability `max-p`.
+    /// Average length in packets at which the probability reaches `max-p`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     max: Option<f64>,
-    /// That probability, above 0.
+    /// Probability of marking or dropping at `max`, above 0.
     #[schemars(extend("exclusiveMinimum" = 0))]
     max_p: Probability,
     /// Weight of a packet's queue length in the average, above 0.
@@ -48,9 +48,9 @@ struct Keys {
     gentle: bool,
     /// Whether two marks are at least as many packets apart as they are on average.
     wait: bool,
-    /// Whether packets whose transport understands are marked instead of dropped.
+    /// Whether to mark packets instead of dropping them, where the transport supports ECN.
     ecn: bool,
-    /// What a packet is taken to be long, to tell how many could have left while the line was idle.
+    /// Assumed packet length, from which RED estimates how many packets could have left while the line was idle.
     #[schemars(transform = above_zero, extend("examples" = ["500 B"]))]
     mean_packet: Size,
 }
@@ -91,7 +91,7 @@ impl Config {
         self.min
     }
 
-    /// Average length in packets at which that has the probability `max-p`.
+    /// Average length in packets at which the probability reaches `max-p`.
     #[must_use]
     pub const fn max(&self) -> f64 {
         self.max
@@ -109,13 +109,13 @@ impl Config {
         self.wait
     }
 
-    /// Whether packets whose transport understands are marked instead of dropped.
+    /// Whether to mark packets instead of dropping them, where the transport supports ECN.
     #[must_use]
     pub const fn ecn(&self) -> bool {
         self.ecn
     }
 
-    /// What a packet is taken to be long, to tell how many could have left while the line was idle.
+    /// Assumed packet length, from which RED estimates how many packets could have left while the line was idle.
     #[must_use]
     pub const fn mean_packet(&self) -> Size {
         self.mean_packet
