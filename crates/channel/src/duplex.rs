@@ -60,7 +60,7 @@ fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error
     let rate = Rate::deserialize(deserializer)?;
     if rate.as_bps() == 0 {
         return Err(de::Error::custom(
-            "a rate of zero; allowed are rates above it (rate-changes may set 0 for a time)",
+            "a rate of zero; allowed are rates above 0 (rate-changes may set 0 for a time)",
         ));
     }
     Ok(rate)

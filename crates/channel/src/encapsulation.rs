@@ -60,7 +60,7 @@ struct Written {
 
 /// Cells that carry nothing, or more than they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a payload of {payload} bytes in cells of {cell}; allowed are 1 up to the cell's own")]
+#[error("a payload of {payload} bytes in cells of {cell} bytes; allowed are 1 to the cell's length")]
 pub struct NotCells {
     cell: u16,
     payload: u16,
@@ -155,7 +155,7 @@ mod tests {
         }
         for text in ["{ cells = { cell = 53, payload = 54 } }", "{ cells = { cell = 53, payload = 0 } }"] {
             let complaint = read(text).unwrap_err().to_string();
-            assert!(complaint.contains("allowed are 1 up to the cell's own"), "{complaint}");
+            assert!(complaint.contains("allowed are 1 to the cell's length"), "{complaint}");
         }
     }
 }

@@ -390,13 +390,13 @@ mod tests {
             ("{ bit-errors = { ber = 2 } }", "2 is not a probability; allowed are 0 to 1"),
             (
                 "{ gilbert-elliott = { f = 1.0, d = \"1 s\" } }",
-                "1 is not a blocked fraction; allowed are 0 up to",
+                "1 is not a blocked fraction; allowed are values from 0 to below 1",
             ),
             ("{ gilbert-elliott = { f = 0.1, d = \"0 s\" } }", "the time must be 1 us or longer"),
             ("{ gilbert-elliott = { f = 0.1 } }", "missing key `d`"),
             (
                 "{ bursts = { interval = [\"3 s\", \"1 s\"], length = [\"1 s\", \"1 s\"] } }",
-                "[\"3 s\", \"1 s\"] are no limits; allowed are the shortest time first",
+                "[\"3 s\", \"1 s\"] are not limits; allowed are the shortest time first",
             ),
             (
                 "{ bursts = { interval = [\"1 s\", \"3 s\"], length = [\"0 s\", \"1 s\"] } }",

@@ -369,7 +369,7 @@ fn wrong_arguments_and_configurations_end_with_code_2() {
         (&["testbed", "up", "--name", "A/b"], "allowed are 1 to 20 of a-z, 0-9 and -"),
         (
             &["testbed", "up", "--rate", "0 bit/s"],
-            "rate = \"0 bit/s\": a rate of zero; allowed are rates above it",
+            "rate = \"0 bit/s\": a rate of zero; allowed are rates above 0",
         ),
         (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "up-rate = \"0 bit/s\": a rate of zero"),
         (&["testbed", "up", "--mtu", "1279"], "1280..=1500"),

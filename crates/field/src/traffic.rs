@@ -55,7 +55,7 @@ pub enum TrafficError {
     #[error("{0}")]
     Broken(#[from] Broken),
     /// The transfer ended in order, with another number of bytes.
-    #[error("{got} bytes came instead of {expected}")]
+    #[error("{got} bytes arrived instead of {expected}")]
     Incomplete {
         /// What came.
         got: u64,

@@ -209,7 +209,7 @@ impl Link {
     fn check(&self, places: &LinkPlaces) -> Result<(), Complaint> {
         if self.protocol.capabilities().wants_fillers && self.fillers == 0 {
             let message = format!(
-                "no fillers, without which {} cannot recover the last frames; allowed are 1 and more",
+                "0 fillers, but {} needs them to recover the last frames; allowed are 1 or more",
                 self.protocol.name()
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
@@ -219,7 +219,7 @@ impl Link {
 
     fn check_rate(&self, places: &LinkPlaces) -> Result<(), Complaint> {
         if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate == LinkRate::Max {
-            let message = "a queue with a time, or red, and rate = \"max\"; allowed are packets and bytes, or another rate";
+            let message = "a queue with a time, or red, needs a rate, which rate = \"max\" is not; allowed are packets and bytes, or another rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())
@@ -310,9 +310,10 @@ impl Config {
         }
         config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
         match (&config.session.key_file, &config.session.key) {
-            (Some(_), Some(_)) => {
-                Err(ConfigError::about(file, "[session] has both key-file and key; allowed is one of them"))
-            }
+            (Some(_), Some(_)) => Err(ConfigError::about(
+                file,
+                "[session] has both key-file and key; allowed is only one of them",
+            )),
             (None, None) => Err(ConfigError::about(
                 file,
                 "[session] has no key; allowed are key-file = \"FILE\" or key = \"…\", as `longhaul keygen` prints",
@@ -333,7 +334,7 @@ impl Config {
             && let Some((_, place)) = prefixes.find(|(prefix, _)| prefix.address.is_ipv6())
         {
             let message = format!(
-                "IPv6 needs an MTU of at least {IPV6_MTU}, and that of [tun] is {mtu}; allowed is IPv4, or a larger mtu"
+                "IPv6 needs an MTU of at least {IPV6_MTU}, but [tun] has mtu = {mtu}; allowed are IPv4 addresses only, or a larger mtu"
             );
             return Err(Complaint::at(Some(place), message));
         }
@@ -341,20 +342,22 @@ impl Config {
             Carrier::Udp(Udp { listen, peer: Some(Destination::Address(peer)), .. })
                 if peer.is_ipv4() != listen.is_ipv4() =>
             {
-                let message =
-                    format!("the peer cannot be reached from {listen}; allowed is one family for both");
+                let message = format!(
+                    "the peer cannot be reached from {listen}; allowed is the same address family for both"
+                );
                 Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))
             }
             Carrier::Udp(Udp { peer: None, pin_peer: true, .. }) => {
-                let message = "pin-peer without a peer; allowed with one".to_owned();
+                let message = "pin-peer needs a peer; allowed is pin-peer = false, or a peer".to_owned();
                 Err(Complaint::at(places.carrier.udp.pin_peer.as_ref(), message))
             }
             Carrier::Serial(serial)
                 if self.link.rate.fixed().is_some_and(|rate| rate > serial.line_rate()) =>
             {
                 let (baud, limit) = (serial.baud, serial.line_rate());
-                let message =
-                    format!("a line of {baud:?} baud carries less; allowed are rates up to {limit}, or none");
+                let message = format!(
+                    "a line with {baud:?} baud carries less; allowed are rates up to {limit}, or no rate"
+                );
                 Err(Complaint::at(places.link.rate.as_ref(), message))
             }
             _ => Ok(()),

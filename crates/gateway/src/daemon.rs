@@ -315,7 +315,7 @@ impl Gateway {
         let (name, protocol) = (tun.name.as_str(), link.protocol.name());
         let waits = match carrier.called() {
             Some(peer) => format!("calling {peer}"),
-            None => "waiting to be called".to_owned(),
+            None => "waiting for the peer to call".to_owned(),
         };
         format!("{name} over {carrier}, {protocol}, rate {rate}; {waits}")
     }

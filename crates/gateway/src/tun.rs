@@ -206,7 +206,8 @@ const SMALL: usize = 1664;
 
 fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(['\0', '/', ' ']) {
-        let message = format!("\"{name}\" is no interface name: 1 to 15 bytes, no space or slash");
+        let message =
+            format!("\"{name}\" is not an interface name; allowed are 1 to 15 bytes without space or slash");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     // SAFETY: ifreq is plain old data, for which all zeros is a value.

@@ -166,11 +166,12 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
             return Err(ConfigError::at(file, text, span, message));
         }
         let place = written.check.span();
-        let check = read_check(written.check.get_ref())
-            .map_err(|error| ConfigError::at(file, text, place, format!("no check: {error}")))?;
+        let check = read_check(written.check.get_ref()).map_err(|error| {
+            ConfigError::at(file, text, place, format!("the check cannot be read: {error}"))
+        })?;
         let told = written.told.iter().map(|told| {
             Formula::parse(told.get_ref()).map_err(|error| {
-                ConfigError::at(file, text, told.span(), format!("nothing to tell: {error}"))
+                ConfigError::at(file, text, told.span(), format!("this cannot be read: {error}"))
             })
         });
         claims.push(Claim {

@@ -129,7 +129,7 @@ pub struct Engine<N> {
 
 /// A node for which time does not go on: it has had more than [`MOST_AT_ONCE`] events at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("node {} wants to act at {at} over and over", node.0)]
+#[error("node {} acts at {at} over and over, and never lets time pass", node.0)]
 pub struct Stuck {
     /// The node.
     pub node: NodeId,

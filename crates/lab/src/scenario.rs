@@ -517,7 +517,7 @@ name = "TCP over COTMLL"
         let host = complaint(r#"from = "hub""#, r#"from = "hup""#);
         assert_eq!(
             host,
-            r#"s.toml:11: from = "hup": traffic "download" names no node of a link; allowed are hub, terminal"#
+            r#"s.toml:11: from = "hup": traffic "download" names a node that no link has; allowed are hub, terminal"#
         );
         let key = complaint("duration", "durration");
         assert!(key.contains("s.toml:3") && key.contains("expected one of"), "{key}");
@@ -553,11 +553,11 @@ name = "TCP over COTMLL"
                 "traffic.download.bulk.connections=60001",
                 "connection 60001 from the first that \"hub\" waits for; allowed are 60000",
             ),
-            ("traffic.download.bulk.size=0 B", "allowed are 1 B and more"),
+            ("traffic.download.bulk.size=0 B", "allowed are 1 B or more"),
             ("traffic.download.bulk.start=61 s", "opens after the run's end"),
             ("seeds=0", "0 seeds; allowed are 1 to 100000"),
-            ("duration=0 s", "allowed are more than 0 s, up to 87600 h"),
-            ("link.satellite.channel.delay=2 h", "allowed are up to 1 h"),
+            ("duration=0 s", "allowed are durations above 0 s and up to 87600 h"),
+            ("link.satellite.channel.delay=2 h", "allowed are delays up to 1 h"),
         ] {
             let complaint = complaint(&[change]);
             assert!(complaint.contains(want), "{complaint}");

@@ -118,7 +118,7 @@ fn what_makes_no_sense_is_refused() {
         ("link.a.dama.network=bean", r#"link "a" is in network "bean"; allowed are those of [dama]: beam"#),
         (
             "link.a.dama.vbdc=false",
-            r#"link "a" has dama and is never granted anything; allowed are vbdc = true, rbdc or cra"#,
+            r#"link "a" has dama, but requests no capacity; allowed are vbdc = true, rbdc or cra"#,
         ),
         (
             "link.a.dama.cra=200 kbit/s",
@@ -130,15 +130,18 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "link.a.dama.mac-buffer=1000 B",
-            r#"link "a" has a mac-buffer of 1 kB; allowed are 1632 B, for a long packet, and more"#,
+            r#"link "a" has a mac-buffer of 1 kB; allowed are 1632 B, for a long packet, or more"#,
         ),
         ("tcp.mss=15000", r#"link "a" has a mac-buffer of 14400 B; allowed are 15168 B"#),
-        ("dama.beam.capacity=0 bit/s", r#"network "beam" has no capacity; allowed are 1 bit/s and more"#),
+        (
+            "dama.beam.capacity=0 bit/s",
+            r#"network "beam" has a capacity of 0 bit/s; allowed are 1 bit/s or more"#,
+        ),
         ("link.a.channel.up-rate=0 bit/s", "a rate of zero"),
         ("link.a.dama.rbdc-timeout=16", "a time-out of 16 superframes; allowed are 0 (without end) to 15"),
         (
             "link.a.encapsulation.up=rle",
-            r#"the terminals of network "beam" have cells of different lengths; allowed is one length"#,
+            r#"the terminals of network "beam" have cells of different lengths; allowed is one length for all"#,
         ),
         (
             "link.a.framing=efl",
@@ -146,7 +149,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             r#"link.a.channel.rate-changes=[{ at = "1 s", rate = "1 Mbit/s" }]"#,
-            r#"link "a" has dama and rate-changes; allowed is one of them"#,
+            r#"link "a" has both dama and rate-changes; allowed is only one of them"#,
         ),
     ] {
         let error = suite(&[change]).expect_err(change);
@@ -155,7 +158,7 @@ fn what_makes_no_sense_is_refused() {
     let greedy = suite(&["link.a.dama.cra=100 kbit/s", "link.b.dama.cra=100 kbit/s"]).unwrap_err();
     assert!(
         greedy.contains(
-            r#"the terminals of network "beam" have 200 kbit/s of cra together; allowed are 128 kbit/s"#
+            r#"the terminals of network "beam" have 200 kbit/s of cra in all; allowed are up to 128 kbit/s"#
         ),
         "{greedy}"
     );

@@ -208,13 +208,13 @@ fn changes_that_make_no_sense_are_refused() {
         ),
         (
             "rate-changes=[{at=\"2 s\",rate=\"1 bit/s\"},{at=\"2 s\",rate=\"2 bit/s\"}]",
-            "changes its rate at 2 s; allowed are times after 0 s, each after the one before",
+            "changes its rate at 2 s; allowed are times after 0 s, in increasing order",
         ),
         ("errors.bit-errors.ber=1e-6", "has rate-changes and bit errors; allowed are erasure, and blockages"),
         ("rate-changes=[{rate=\"1 bit/s\"}]", "missing key `at`"),
         (
             "errors.erasure={probability=0.1,changes=[{at=\"3 s\",probability=0.2},{at=\"2 s\",probability=0}]}",
-            "changes its erasures at 2 s; allowed are times after the one before",
+            "changes its erasures at 2 s; allowed are times in increasing order",
         ),
     ] {
         let error = parse(&[&format!("link.satellite.channel.{change}")]).unwrap_err();

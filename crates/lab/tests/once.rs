@@ -99,5 +99,5 @@ fn impossible_marks_are_refused() {
     }
     let wire = SCENARIO.replace("protocol = \"cotmll\"\n", "once-dscp = [46]\n");
     let complaint = Suite::parse("voice.toml", &wire, Path::new(""), &[]).unwrap_err().to_string();
-    assert!(complaint.contains("has once-dscp and no protocol"), "{complaint}");
+    assert!(complaint.contains("has once-dscp but no protocol"), "{complaint}");
 }

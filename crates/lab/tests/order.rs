@@ -95,13 +95,17 @@ fn an_order_that_cannot_be_is_refused_with_its_place() {
         (
             "after = \"first\"",
             "after = \"frist\"",
-            "order.toml:18: after = \"frist\": traffic \"a-second\" waits for no bulk transfer; allowed are first",
+            "order.toml:18: after = \"frist\": traffic \"a-second\" waits for something that is not a bulk transfer; allowed are first",
         ),
-        ("size = \"30 kB\"", "", "waits for one that never ends; give that a size"),
-        ("jitter", "after = \"a-second\"\njitter", "waits, in the end, for itself"),
-        ("after = \"first\"", "after = \"a-second\"", "waits, in the end, for itself"),
-        ("size = \"20 kB\"", "at-once = 1", "has connections in turn that never end; give it a size"),
-        ("\"100 ms\"", "\"100 s\"", "opens after the run's end"),
+        ("size = \"30 kB\"", "", "waits for a transfer that never ends; give that one a size"),
+        ("jitter", "after = \"a-second\"\njitter", "waits for itself, directly or through others"),
+        ("after = \"first\"", "after = \"a-second\"", "waits for itself, directly or through others"),
+        (
+            "size = \"20 kB\"",
+            "at-once = 1",
+            "has several connections in turn, but the first never ends; give it a size",
+        ),
+        ("\"100 ms\"", "\"100 s\"", "starts after the end of the run"),
     ] {
         let complaint = suite(&SCENARIO.replace(from, to)).unwrap_err();
         assert!(complaint.contains(want), "{complaint}");

@@ -100,7 +100,7 @@ fn a_stream_needs_frames_and_wrong_bits() {
     assert!(lost.contains("loses whole frames") && lost.contains("allowed are other errors"), "{lost}");
     let text = DEMO.replace("protocol = \"plain\"", "framing = \"efl\"");
     let wire = Suite::parse("download.toml", &text, Path::new(""), &[]).unwrap_err().to_string();
-    assert!(wire.contains("a framing and no protocol; allowed is \"ideal\""), "{wire}");
+    assert!(wire.contains("a framing but no protocol; allowed is framing = \"ideal\""), "{wire}");
     let unknown = complaint(&["link.satellite.framing=hdlc"]);
     assert!(unknown.contains("expected one of `ideal`, `efl`, `encrypted-efl`"), "{unknown}");
 }

@@ -248,7 +248,7 @@ fn mistakes_are_found_at_load() {
         ("T(p, 'bare')", "V(p, 'bare')", "nothing measures V; there are T"),
         ("in P", "in Q", "no such name: Q"),
         ("[\"T(0.2, 'bare')\"]", "[\"T(0.3, 'bare')\"]", "axis \"p\" has no value 0.3"),
-        ("\"all(", "\"all((", "no check: at byte"),
+        ("\"all(", "\"all((", "the check cannot be read: at byte"),
     ] {
         assert!(CLAIMS.contains(from), "{from}");
         let folder = Folder::new("claims", HEAD, &CLAIMS.replacen(from, to, 1));

@@ -125,7 +125,7 @@ fn everything_at_once() {
 #[test]
 fn impossible_traffic_is_refused() {
     for (traffic, want) in [
-        (format!("{RATE}rate = \"0 bit/s\"\n"), "allowed are 1 bit/s and more"),
+        (format!("{RATE}rate = \"0 bit/s\"\n"), "allowed are 1 bit/s or more"),
         (format!("{RATE}rate = \"1 kbit/s\"\nrecord = \"11 B\"\n"), "allowed are 12 to 1000000"),
         (
             format!("{RATE}rate = \"1 kbit/s\"\nrecord = \"2 kB\"\ntransport = \"udp\"\n"),

@@ -114,9 +114,9 @@ impl fmt::Display for Edge {
             Some(Remedy::Payload(bytes)) => {
                 write!(f, "set window = {}, frame-payload = {bytes}", cotmll::Config::default().window.get())
             }
-            Some(Remedy::Wide) => f.write_str("set sequence = \"wide\" and no window"),
-            Some(Remedy::NoWindow) => f.write_str("set no window"),
-            None => write!(f, "no setting of {name} fills it, protocol = \"plain\" does"),
+            Some(Remedy::Wide) => f.write_str("set sequence = \"wide\" and remove window"),
+            Some(Remedy::NoWindow) => f.write_str("remove window"),
+            None => write!(f, "no setting of {name} fills the link, but protocol = \"plain\" does"),
         }
     }
 }
@@ -179,9 +179,12 @@ mod tests {
              needs 600000; set window = 512, frame-payload = 1435"
         );
         let edge = cotmll().edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("needs 1500000; set sequence = \"wide\" and no window"), "{edge}");
+        assert!(edge.ends_with("needs 1500000; set sequence = \"wide\" and remove window"), "{edge}");
         let edge = cotmll().edge(&line(100_000), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("no setting of cotmll fills it, protocol = \"plain\" does"), "{edge}");
+        assert!(
+            edge.ends_with("no setting of cotmll fills the link, but protocol = \"plain\" does"),
+            "{edge}"
+        );
     }
 
     #[test]
@@ -201,15 +204,15 @@ mod tests {
         }
         let told = wide::Config { window: 100.try_into().ok(), ..wide::Config::default() };
         let edge = Protocol::Wide(told).edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("set sequence = \"wide\" and no window"), "{edge}");
+        assert!(edge.ends_with("set sequence = \"wide\" and remove window"), "{edge}");
         assert_eq!(Protocol::Slacp(slacp::Config::default()).edge(&line(100), round_trip), None);
         let told = slacp::Config { window: 100.try_into().ok(), ..slacp::Config::default() };
         let edge = Protocol::Slacp(told).edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("set no window"), "{edge}");
+        assert!(edge.ends_with("remove window"), "{edge}");
         assert_eq!(Protocol::Harq(harq::Config::default()).edge(&line(1000), round_trip), None);
         let told = harq::Config { window: 100.try_into().ok(), ..harq::Config::default() };
         let edge = Protocol::Harq(told).edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.contains("its window holds 150000 bytes") && edge.ends_with("set no window"), "{edge}");
+        assert!(edge.contains("its window holds 150000 bytes") && edge.ends_with("remove window"), "{edge}");
         let once = harq::Config { sendings: 1.try_into().unwrap(), ..told };
         assert_eq!(Protocol::Harq(once).edge(&line(1000), round_trip), None);
     }

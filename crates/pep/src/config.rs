@@ -157,7 +157,7 @@ fn lan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error
 
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
-        0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),
+        0 => Err(de::Error::custom("0 is too few; allowed are 1 or more")),
         count => Ok(count),
     }
 }
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn complaints_have_their_place() {
         for (text, complaint) in [
-            ("connections = 0", "t:1: connections = 0: 0 is too few; allowed are 1 and more"),
+            ("connections = 0", "t:1: connections = 0: 0 is too few; allowed are 1 or more"),
             ("\n[link]\nmss = 10", "t:3: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
             (
                 "[[rule]]\naction = \"pass\"\nports = [\"9-3\"]",
-                "t:3: ports = [\"9-3\"]: \"9-3\" is no port or range of ports; allowed are 1 to 65535, as in 22 or \
+                "t:3: ports = [\"9-3\"]: \"9-3\" is not a port or range of ports; allowed are 1 to 65535, as in 22 or \
                  \"5000-5010\"",
             ),
         ] {

@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Ports {
             first.parse().ok().zip(last.parse().ok()).filter(|&(first, last)| 0 < first && first <= last);
         let wrong = || {
             de::Error::custom(format!(
-                "\"{text}\" is no port or range of ports; allowed are 1 to 65535, as in 22 or \"5000-5010\""
+                "\"{text}\" is not a port or range of ports; allowed are 1 to 65535, as in 22 or \"5000-5010\""
             ))
         };
         range.map(|(first, last)| Self(first..=last)).ok_or_else(wrong)

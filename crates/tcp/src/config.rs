@@ -200,21 +200,21 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_place() {
         for (text, complaint) in [
-            ("rto.max = \"0 s\"", "t:1: rto.max = \"0 s\": a time-out of 0 s; allowed are 1 ms and more"),
+            ("rto.max = \"0 s\"", "t:1: rto.max = \"0 s\": a time-out of 0 s; allowed are 1 ms or more"),
             ("mss = 65496", "t:1: mss = 65496: an MSS of 65496 bytes; allowed are 64 to 65495"),
-            ("limits.backlog = 0", "t:1: limits.backlog = 0: 0 is too few; allowed are 1 and more"),
+            ("limits.backlog = 0", "t:1: limits.backlog = 0: 0 is too few; allowed are 1 or more"),
             (
                 "limits.keep-alive = \"0 s\"",
-                "t:1: limits.keep-alive = \"0 s\": a keep-alive after 0 s; allowed are 1 s and more",
+                "t:1: limits.keep-alive = \"0 s\": a keep-alive after 0 s; allowed are 1 s or more",
             ),
             ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
             (
                 "[window]\ninitial = 0",
-                "t:2: initial = 0: 0 is no window; allowed is a number of segments from 1 on, or \"rfc3390\"",
+                "t:2: initial = 0: 0 is not a window; allowed is a number of segments from 1 on, or \"rfc3390\"",
             ),
             (
                 "[window]\ninitial = \"iw10\"",
-                "t:2: initial = \"iw10\": \"iw10\" is no window; allowed is a number of segments from 1 on, or \"rfc3390\"",
+                "t:2: initial = \"iw10\": \"iw10\" is not a window; allowed is a number of segments from 1 on, or \"rfc3390\"",
             ),
             (
                 "window.receive-buffer = \"2 GiB\"",

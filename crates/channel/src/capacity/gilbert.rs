@@ -35,13 +35,13 @@ pub struct Gilbert {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum GilbertError {
     /// The fraction of time in the bad state is below 0, or 1 and more.
-    #[error("a blocked fraction of {0}; allowed is 0 and more, less than 1")]
+    #[error("a blocked fraction of {0}; allowed are values from 0 to below 1")]
     Fraction(f64),
     /// Blockages of this many bits on average are too short for the fraction: the good state would last less than a bit.
-    #[error("blockages of {0} bits; allowed is 1 and more, and f / (1 - f) and more")]
+    #[error("blockages of {0} bits; allowed are at least 1 and at least f / (1 - f)")]
     Bits(f64),
     /// The probability of a correct bit in the bad state is none.
-    #[error("{0} of the bits correct in the bad state; allowed is 0 to 1")]
+    #[error("{0} of the bits correct in the bad state; allowed are 0 to 1")]
     Correct(f64),
 }
 

@@ -55,7 +55,7 @@ impl BlockedFraction {
 
 /// A number that is no fraction of time below 1.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{0} is not a blocked fraction; allowed are 0 up to, but not including, 1")]
+#[error("{0} is not a blocked fraction; allowed are values from 0 to below 1")]
 pub struct NotABlockedFraction(f64);
 
 impl TryFrom<f64> for BlockedFraction {
@@ -101,7 +101,7 @@ impl BurstLength {
 /// Two times that are no limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "[\"{0}\", \"{1}\"] are no limits; allowed are the shortest time first, then the longest, up to 24 h"
+    "[\"{0}\", \"{1}\"] are not limits; allowed are the shortest time first, then the longest, up to 24 h"
 )]
 pub struct NotLimits(Duration, Duration);
 

@@ -33,7 +33,7 @@ pub enum TraceErrorKind {
     #[error("not an outage; write its start and end in seconds, as in \"12.5,14\"")]
     NotAnOutage,
     /// It ends before it starts, or at once.
-    #[error("an empty outage; its end must be later than its start")]
+    #[error("an empty outage; it must end after it starts")]
     Empty,
     /// It starts before the one before it has ended.
     #[error("starts before the outage above it ends; outages must be in order and apart")]

@@ -282,7 +282,7 @@ impl Worker {
             Some(Answer::NoSuchCongestion) => {
                 "the server's kernel has no such congestion control, or does not allow it"
             }
-            None => "what answers is no traffic server",
+            None => "the program that answers is not a traffic server",
         };
         Err(TrafficError::Refused { server: self.options.server, reason })
     }

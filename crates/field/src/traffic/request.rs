@@ -101,10 +101,10 @@ pub struct NotACongestion(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum RequestError {
     /// Something else speaks.
-    #[error("it does not start as a request does")]
+    #[error("it does not start like a request")]
     Magic,
     /// Another version.
-    #[error("version {0}; {VERSION} is spoken here")]
+    #[error("version {0}; allowed is {VERSION}")]
     Version(u8),
     /// A model that is not known.
     #[error("model {0}; allowed are 1 to 4")]
@@ -128,7 +128,7 @@ pub enum RequestError {
     #[error("a request of {0} bytes; allowed are {REQUEST_LEN} B to 1 TB")]
     Request(u64),
     /// A name that no congestion control has.
-    #[error("an impossible name of a congestion control")]
+    #[error("an invalid name of a congestion control")]
     Congestion,
 }
 

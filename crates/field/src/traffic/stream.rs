@@ -35,7 +35,7 @@ pub enum Broken {
     #[error("the peer closed the connection after {0} bytes, before the end")]
     Closed(u64),
     /// Nothing came, or nothing was taken, for as long as patience lasts.
-    #[error("nothing moved for {0}, after {1} bytes")]
+    #[error("no data moved for {0}, after {1} bytes")]
     Stalled(Duration, u64),
     /// Another byte than was sent.
     #[error("the content is damaged after byte {0}")]

@@ -83,7 +83,7 @@ impl FromStr for Destination {
         let address = text.parse().map(Self::Address).ok();
         address.or_else(|| HostName::parse(text).map(Self::Name)).ok_or_else(|| {
             format!(
-                "\"{text}\" is not where a peer can be; allowed is an address or a name with a port, \
+                "\"{text}\" is not an address of a peer; allowed is an IP address or a host name, with a port, \
                  such as 192.0.2.1:7000 or hub.example.org:7000"
             )
         })

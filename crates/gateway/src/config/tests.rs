@@ -73,8 +73,8 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
 fn values_that_contradict_each_other_are_complained_about_in_their_place() {
     let cotmll = |site: &str| site.replace("\"plain\"", "\"cotmll\"");
     let fillers = complaint(|site| cotmll(site).replace("[session]", "fillers = 0\n[session]"));
-    assert!(fillers.starts_with("site.toml:10: fillers = 0: no fillers, without which cotmll"), "{fillers}");
-    assert!(fillers.ends_with("allowed are 1 and more"), "{fillers}");
+    assert!(fillers.starts_with("site.toml:10: fillers = 0: 0 fillers, but cotmll needs them"), "{fillers}");
+    assert!(fillers.ends_with("allowed are 1 or more"), "{fillers}");
     let plain = SITE.replace("[session]", "fillers = 0\n[session]");
     assert!(Config::parse("site.toml", &plain).is_ok());
     let mtu = complaint(|site| site.replace("[carrier.udp]", "mtu = 1279\n[carrier.udp]"));
@@ -104,7 +104,7 @@ fn a_peer_has_an_address_or_a_name() {
     assert_eq!((none.peer_name(), none.called()), (None, None));
     assert_eq!(
         complaint(|_| site("hub.example.org")),
-        "site.toml:7: peer = \"hub.example.org\": \"hub.example.org\" is not where a peer can be; allowed is an address or a name with a port, \
+        "site.toml:7: peer = \"hub.example.org\": \"hub.example.org\" is not an address of a peer; allowed is an IP address or a host name, with a port, \
          such as 192.0.2.1:7000 or hub.example.org:7000"
     );
 }
@@ -130,7 +130,7 @@ fn a_serial_line_is_read() {
         ),
         (
             format!("{device}baud = 9600\n"),
-            "site.toml:10: rate = \"1 Mbit/s\": a line of 9600 baud carries less; allowed are rates up to 7680 bit/s",
+            "site.toml:10: rate = \"1 Mbit/s\": a line with 9600 baud carries less; allowed are rates up to 7680 bit/s",
         ),
         (
             format!("{device}baud = 9600\nefl-key = \"00\"\n"),
@@ -283,7 +283,7 @@ fn queues_that_need_a_rate_say_so() {
 fn nobody_is_pinned_who_is_not_known() {
     let error = Config::parse("site.toml", &SITE.replace("[link]", "pin-peer = true\n[link]")).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("pin-peer without a peer; allowed with one"), "{text}");
+    assert!(text.contains("pin-peer needs a peer; allowed is pin-peer = false, or a peer"), "{text}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl FromStr for LinkRate {
             "auto" => Ok(Self::Auto),
             "max" => Ok(Self::Max),
             rate => match rate.parse().map(Self::of) {
-                Ok(rate) => rate.ok_or_else(|| "a rate of zero; allowed are rates above it".to_owned()),
+                Ok(rate) => rate.ok_or_else(|| "a rate of zero; allowed are rates above 0".to_owned()),
                 Err(error) => Err(format!("{error}, \"auto\" or \"max\"")),
             },
         }

@@ -147,8 +147,8 @@ impl fmt::Display for Notice {
                 let seconds = silence.as_nanos() / 1_000_000_000;
                 write!(
                     f,
-                    " for {seconds} s: a wrong address, a blocked UDP port, another key or another protocol there, or nobody; \
-                     the other end says so if it refuses this one"
+                    " for {seconds} s: a wrong address, a blocked UDP port, a different key or protocol at the other end, or \
+                     no gateway there; if the other end refuses this one, its log says so"
                 )
             }
             Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
@@ -158,20 +158,20 @@ impl fmt::Display for Notice {
             Self::Unresolved { name, reason, calling: Some(address) } => {
                 write!(f, "the address of {name} cannot be found: {reason}; still calling {address}")
             }
-            Self::DeviceRestored(name) => write!(f, "{name} was removed, and is there again"),
+            Self::DeviceRestored(name) => write!(f, "{name} was removed, and has been created again"),
             Self::Lost => f.write_str("session lost"),
             Self::Reloaded { needs_restart } => {
-                f.write_str("configuration read again")?;
+                f.write_str("configuration reloaded")?;
                 if needs_restart.is_empty() {
                     return Ok(());
                 }
                 write!(f, "; these changes need a restart: {}", needs_restart.join(", "))
             }
-            Self::NotReloaded(reason) => write!(f, "{reason}; the former configuration stays"),
+            Self::NotReloaded(reason) => write!(f, "{reason}; the previous configuration stays in effect"),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
                 f,
-                "the carrier does not carry what is sent: packets waited {} ms and {lost} % were lost; set rate = \"{measured}\", \
-                 which is measured, or \"auto\"",
+                "the carrier is slower than the configured rate: packets waited {} ms and {lost} % were lost; set rate to \
+                 \"{measured}\", as measured, or to \"auto\"",
                 queueing.as_millis()
             ),
             Self::Carrier(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
@@ -179,7 +179,7 @@ impl fmt::Display for Notice {
                 write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
             }
             Self::PathMtu(bytes) => {
-                write!(f, "the path carries packets of {bytes} bytes: frames are cut to that")
+                write!(f, "the path carries packets of at most {bytes} bytes: frames are shortened to fit")
             }
             Self::Edge(edge) => edge.fmt(f),
             Self::Refused { from, reason } => {

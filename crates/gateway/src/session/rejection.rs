@@ -34,7 +34,7 @@ pub enum Rejection {
     #[error("too many handshakes")]
     TooManyHandshakes,
     /// Authentic, but of a kind that this version does not know.
-    #[error("unknown kind of control datagram")]
+    #[error("unknown type of control datagram")]
     UnknownControl,
     /// The peer holds the key but speaks another link protocol.
     #[error("peer runs another link protocol")]

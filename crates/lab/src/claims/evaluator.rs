@@ -58,7 +58,7 @@ pub enum EvaluateError {
     #[error("{0}")]
     Arguments(String),
     /// An operation on values that it is not made for.
-    #[error("{operation} does not go with {value}")]
+    #[error("{operation} cannot be used with {value}")]
     Type {
         /// The operation.
         operation: String,

@@ -40,7 +40,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>, ParseError> {
         }
         let (kind, len) = token(&source[at..]).ok_or_else(|| ParseError {
             at,
-            message: format!("\"{first}\" starts no number, text, name or operator"),
+            message: format!("\"{first}\" is not the start of a number, text, name or operator"),
         })?;
         tokens.push(Token { kind, span: at..at + len });
         at += len;

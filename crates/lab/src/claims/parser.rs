@@ -68,7 +68,7 @@ impl Parser<'_> {
             Kind::End => "the end".to_owned(),
             _ => format!("\"{}\"", &self.source[token.span.clone()]),
         };
-        ParseError { at: token.span.start, message: format!("{found} where {wanted} should stand") }
+        ParseError { at: token.span.start, message: format!("{found} instead of {wanted}") }
     }
 
     fn take_sign(&mut self, sign: &str) -> bool {
@@ -405,19 +405,19 @@ mod tests {
     #[test]
     fn broken_checks_are_refused_with_their_place() {
         for (source, want) in [
-            ("", "at byte 0: the end where a value should stand"),
-            ("1 +", "at byte 3: the end where a value should stand"),
-            ("a b", "at byte 2: \"b\" where the end of the check should stand"),
-            ("f(a", "at byte 3: the end where \",\" should stand"),
-            ("f(x=1, 2)", "at byte 7: \"2\" where another option should stand"),
-            ("(1, 2)(3)", "at byte 6: \"(\" where an operator (only names can be called) should stand"),
-            ("a.b.c", "at byte 3: \".\" where the end of the check should stand"),
-            ("a.if", "at byte 2: \"if\" where the name of a quantity should stand"),
-            ("x for y in z", "at byte 2: \"for\" where the end of the check should stand"),
-            ("all(x for in z)", "at byte 10: \"in\" where a name should stand"),
-            ("1 if 2", "at byte 6: the end where \"else\" should stand"),
-            ("a < ", "at byte 4: the end where a value should stand"),
-            ("lambda", "at byte 0: \"lambda\" where a value should stand"),
+            ("", "at byte 0: the end instead of a value"),
+            ("1 +", "at byte 3: the end instead of a value"),
+            ("a b", "at byte 2: \"b\" instead of the end of the check"),
+            ("f(a", "at byte 3: the end instead of \",\""),
+            ("f(x=1, 2)", "at byte 7: \"2\" instead of another option"),
+            ("(1, 2)(3)", "at byte 6: \"(\" instead of an operator (only names can be called)"),
+            ("a.b.c", "at byte 3: \".\" instead of the end of the check"),
+            ("a.if", "at byte 2: \"if\" instead of the name of a quantity"),
+            ("x for y in z", "at byte 2: \"for\" instead of the end of the check"),
+            ("all(x for in z)", "at byte 10: \"in\" instead of a name"),
+            ("1 if 2", "at byte 6: the end instead of \"else\""),
+            ("a < ", "at byte 4: the end instead of a value"),
+            ("lambda", "at byte 0: \"lambda\" instead of a value"),
         ] {
             assert_eq!(complaint(source), want, "{source}");
         }

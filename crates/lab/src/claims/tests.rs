@@ -207,7 +207,7 @@ fn a_check_has_parts_and_a_claim_values_to_tell() {
     assert_eq!(texts, [Some("so"), Some("x() > 3"), Some("p. 5")]);
     let complaint = |from: &str, to: &str| parse("c.toml", &parts.replace(from, to)).unwrap_err().to_string();
     assert!(complaint("y() < 1", "y( < 1").contains("c.toml:7: "));
-    assert!(complaint("y() < 1", "y( < 1").ends_with("part 2, at byte 3: \"<\" where a value should stand"));
+    assert!(complaint("y() < 1", "y( < 1").ends_with("part 2, at byte 3: \"<\" instead of a value"));
     assert!(complaint("x() / y()", "x( / y()").starts_with("c.toml:8: "));
     assert!(complaint("[\"x() > 2\", \"y() < 1 and x() > 0\"]", "[]").ends_with("no part"));
     assert!(complaint("[\"x() > 2\", \"y() < 1 and x() > 0\"]", "3").contains("a text or a list of texts"));
@@ -220,7 +220,7 @@ fn a_claims_file_reads_and_complains_with_its_place() {
     let complaint = |text: &str| parse("c.toml", text).unwrap_err().to_string();
     assert_eq!(
         complaint(&FILE.replace("x() > 2", "x( > 2")),
-        "c.toml:7: check = \"x( > 2\": no check: at byte 3: \">\" where a value should stand"
+        "c.toml:7: check = \"x( > 2\": the check cannot be read: at byte 3: \">\" instead of a value"
     );
     let twice = complaint(&FILE.repeat(2));
     assert!(twice.starts_with("c.toml:10: ") && twice.ends_with("their ids must differ"), "{twice}");

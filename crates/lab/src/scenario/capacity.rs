@@ -26,7 +26,8 @@ impl Scenario {
                 return nonsense("superframe", message);
             }
             if network.capacity.is_some_and(|capacity| capacity.as_bps() == 0) {
-                let message = format!("network \"{name}\" has no capacity; allowed are 1 bit/s and more");
+                let message =
+                    format!("network \"{name}\" has a capacity of 0 bit/s; allowed are 1 bit/s or more");
                 return nonsense("capacity", message);
             }
             if self.members(name).next().is_none() {
@@ -38,7 +39,7 @@ impl Scenario {
             let encapsulated = link.encapsulation(true).or(link.encapsulation(false));
             if encapsulated.is_some() && (is_wire || link.framing != Framing::Ideal) {
                 let message = format!(
-                    "link \"{name}\" has an encapsulation; allowed is one with a protocol and framing = \"ideal\", or none"
+                    "link \"{name}\" has an encapsulation, which needs a protocol and framing = \"ideal\"; allowed is that, or no encapsulation"
                 );
                 return nonsense("encapsulation", message);
             }
@@ -54,7 +55,7 @@ impl Scenario {
                 return nonsense(
                     "cra",
                     format!(
-                        "the terminals of network \"{name}\" have {constant} of cra together; allowed are {capacity}"
+                        "the terminals of network \"{name}\" have {constant} of cra in all; allowed are up to {capacity}"
                     ),
                 );
             }
@@ -64,17 +65,19 @@ impl Scenario {
 
     fn check_terminal(&self, name: &str, link: &Link, dama: &dama::Config) -> Result<(), Nonsense> {
         if link.protocol.is_none() {
-            let message =
-                format!("link \"{name}\" has dama and no protocol; allowed is a protocol, \"plain\" too");
+            let message = format!(
+                "link \"{name}\" has dama but no protocol; allowed is any protocol, such as \"plain\""
+            );
             return nonsense("dama", message);
         }
         if !link.channel.rate_changes.is_empty() {
-            let message = format!("link \"{name}\" has dama and rate-changes; allowed is one of them");
+            let message =
+                format!("link \"{name}\" has both dama and rate-changes; allowed is only one of them");
             return nonsense("rate-changes", message);
         }
         if !dama.is_served() {
             let message = format!(
-                "link \"{name}\" has dama and is never granted anything; allowed are vbdc = true, rbdc or cra"
+                "link \"{name}\" has dama, but requests no capacity; allowed are vbdc = true, rbdc or cra"
             );
             return nonsense("dama", message);
         }
@@ -91,7 +94,7 @@ impl Scenario {
         let longest = cell.payload_for(LONGEST_PACKET.max(packet) + LONGEST_TRAILER);
         if dama.mac_buffer.0 < longest {
             let message = format!(
-                "link \"{name}\" has a mac-buffer of {}; allowed are {longest} B, for a long packet, and more",
+                "link \"{name}\" has a mac-buffer of {}; allowed are {longest} B, for a long packet, or more",
                 dama.mac_buffer
             );
             return nonsense("mac-buffer", message);
@@ -110,7 +113,7 @@ impl Scenario {
             Some(_) => nonsense(
                 network,
                 format!(
-                    "the terminals of network \"{network}\" have cells of different lengths; allowed is one length"
+                    "the terminals of network \"{network}\" have cells of different lengths; allowed is one length for all"
                 ),
             ),
             None => Ok(()),

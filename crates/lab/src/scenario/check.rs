@@ -40,7 +40,10 @@ impl Scenario {
         }
         if self.duration.is_zero() || self.duration > MAX_DURATION {
             let value = self.duration;
-            return nonsense("", format!("a duration of {value}; allowed are more than 0 s, up to 87600 h"));
+            return nonsense(
+                "",
+                format!("a duration of {value}; allowed are durations above 0 s and up to 87600 h"),
+            );
         }
         self.check_links()?;
         self.check_capacity()?;
@@ -73,7 +76,7 @@ impl Scenario {
             for (key, marks) in [("once-dscp", link.once_dscp), ("interactive-dscp", link.interactive_dscp)] {
                 if link.protocol.is_none() && !marks.is_empty() {
                     let message = format!(
-                        "link \"{name}\" has {key} and no protocol; allowed is a protocol, or no such key"
+                        "link \"{name}\" has {key} but no protocol; allowed is a protocol, or no {key}"
                     );
                     return nonsense("", message);
                 }
@@ -82,7 +85,7 @@ impl Scenario {
                 let delay = link.channel.delay;
                 return nonsense(
                     "",
-                    format!("link \"{name}\" has a delay of {delay}; allowed are up to 1 h"),
+                    format!("link \"{name}\" has a delay of {delay}; allowed are delays up to 1 h"),
                 );
             }
         }
@@ -137,7 +140,7 @@ impl Scenario {
             }
             let complaint = match traffic {
                 Traffic::Bulk(bulk) if bulk.size.is_some_and(|size| size.0 == 0) => {
-                    return complain("0 B", "has no bytes; allowed are 1 B and more");
+                    return complain("0 B", "has no bytes; allowed are 1 B or more");
                 }
                 Traffic::Bulk(_) => None,
                 Traffic::Rate(source) => source.complaint(self.network),
@@ -147,7 +150,7 @@ impl Scenario {
                 return complain("", &complaint);
             }
             if last_opens >= self.duration {
-                return complain("", &format!("opens after the run's end at {}", self.duration));
+                return complain("", &format!("starts after the end of the run at {}", self.duration));
             }
         }
         Ok(())
@@ -161,12 +164,15 @@ impl Scenario {
             let complain =
                 |value: &str, message: &str| nonsense(value, format!("traffic \"{name}\" {message}"));
             if bulk.at_once.is_some() && bulk.size.is_none() {
-                return complain("", "has connections in turn that never end; give it a size");
+                return complain(
+                    "",
+                    "has several connections in turn, but the first never ends; give it a size",
+                );
             }
             if bulk.largest.is_some_and(|largest| bulk.size.is_none_or(|size| largest < size)) {
                 return complain(
                     "",
-                    "has a largest connection below its size; allowed is a larger one, and a size",
+                    "has a largest connection that is smaller than its size; allowed are a size, and a largest connection of at least that",
                 );
             }
             let Some(after) = &bulk.after else { continue };
@@ -174,10 +180,13 @@ impl Scenario {
                 let others = self.traffic.iter().filter(|(other, _)| *other != name);
                 let bulk = others.filter(|(_, other)| matches!(other, Traffic::Bulk(_)));
                 let known = bulk.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(", ");
-                return complain(after, &format!("waits for no bulk transfer; allowed are {known}"));
+                return complain(
+                    after,
+                    &format!("waits for something that is not a bulk transfer; allowed are {known}"),
+                );
             };
             if before.size.is_none() {
-                return complain(after, "waits for one that never ends; give that a size");
+                return complain(after, "waits for a transfer that never ends; give that one a size");
             }
             if ![&before.from, &before.to].contains(&&bulk.opener().to_owned()) {
                 let opener = bulk.opener();
@@ -187,7 +196,7 @@ impl Scenario {
                 );
             }
             if !self.waits_end(bulk, &mut known) {
-                return complain(after, "waits, in the end, for itself");
+                return complain(after, "waits for itself, directly or through others");
             }
         }
         Ok(())
@@ -217,7 +226,7 @@ impl Scenario {
                     let listed = topology.names().join(", ");
                     return nonsense(
                         host,
-                        format!("traffic \"{name}\" names no node of a link; allowed are {listed}"),
+                        format!("traffic \"{name}\" names a node that no link has; allowed are {listed}"),
                     );
                 };
                 *number = found;
@@ -249,8 +258,9 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
         Framing::EncryptedEfl => "encrypted-efl",
     };
     if link.protocol.is_none() {
-        let message =
-            format!("link \"{name}\" has a framing and no protocol; allowed is \"ideal\", or a protocol");
+        let message = format!(
+            "link \"{name}\" has a framing but no protocol; allowed is framing = \"ideal\", or a protocol"
+        );
         return nonsense(framing, message);
     }
     let channel = &link.channel;
@@ -274,7 +284,7 @@ fn check_erasure_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
         {
             let at = late.at;
             let message = format!(
-                "link \"{name}\" changes its erasures at {at}; allowed are times after the one before"
+                "link \"{name}\" changes its erasures at {at}; allowed are times in increasing order"
             );
             return nonsense("changes", message);
         }
@@ -289,7 +299,7 @@ fn check_rate_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
     for change in &channel.rate_changes {
         if change.at <= before {
             let message = format!(
-                "link \"{name}\" changes its rate at {}; allowed are times after 0 s, each after the one before",
+                "link \"{name}\" changes its rate at {}; allowed are times after 0 s, in increasing order",
                 change.at
             );
             return nonsense("rate-changes", message);

@@ -206,7 +206,7 @@ impl RateSource {
             return Some(format!("has records of {record} bytes; allowed are {shortest} to {longest}"));
         }
         if self.rate.as_bps() == 0 {
-            return Some("has a rate of 0 bit/s; allowed are 1 bit/s and more".to_owned());
+            return Some("has a rate of 0 bit/s; allowed are 1 bit/s or more".to_owned());
         }
         if self.rate.as_bps() / bits >= MAX_RECORDS_PER_SECOND {
             let records = self.rate.as_bps() / bits;
@@ -217,7 +217,7 @@ impl RateSource {
         }
         if self.transport == Transport::Tcp && !is_best_effort(&self.dscp) {
             let dscp = self.dscp.get();
-            return Some(format!("goes over TCP and has the DSCP {dscp}; allowed is UDP, or no dscp"));
+            return Some(format!("goes over TCP, but has dscp = {dscp}; allowed is UDP, or no dscp"));
         }
         None
     }
@@ -286,16 +286,16 @@ impl Transactions {
     /// What makes no sense about it, in words.
     pub(super) fn complaint(&self) -> Option<String> {
         if self.request.0 == 0 || self.reply.0 == 0 {
-            return Some("has a request or a reply of no bytes; allowed are 1 B and more".to_owned());
+            return Some("has an empty request or reply; allowed are 1 B or more".to_owned());
         }
         if self.count == Some(0) {
-            return Some("counts to 0; allowed are 1 and more".to_owned());
+            return Some("counts to 0; allowed are 1 or more".to_owned());
         }
         if self.interval.is_some() && self.think.is_some() {
-            return Some("has both interval and think; allowed is one of them".to_owned());
+            return Some("has both interval and think; allowed is only one of them".to_owned());
         }
         if self.interval.is_some_and(|interval| interval < MIN_INTERVAL) {
-            return Some("has an interval below 1 us; allowed are 1 us and more".to_owned());
+            return Some("has an interval below 1 us; allowed are 1 us or more".to_owned());
         }
         let most = self.most_at_once();
         if !(1..=MAX_AT_ONCE).contains(&most) {

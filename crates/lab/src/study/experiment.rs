@@ -87,7 +87,7 @@ impl Experiment {
             None => None,
             Some(name) => {
                 let place = axes.iter().position(|axis| axis.name == *name);
-                Some(axes.remove(place.ok_or_else(|| format!("together = \"{name}\" is no axis"))?))
+                Some(axes.remove(place.ok_or_else(|| format!("together = \"{name}\" is not an axis"))?))
             }
         };
         let readings = match &form.readings {
@@ -96,7 +96,7 @@ impl Experiment {
         };
         let probes = form.probes.iter().map(|name| find_probe(name, own)).collect::<Result<_, _>>()?;
         if form.name.chars().any(|c| !(c.is_ascii_alphanumeric() || c == '_')) {
-            return Err(format!("\"{}\" is no name; write letters, digits and _", form.name));
+            return Err(format!("\"{}\" is not a name; allowed are letters, digits and _", form.name));
         }
         let (name, title) = (form.name.clone(), form.title.clone());
         let experiment = Self { name, title, axes, probes, together, base, form, readings };

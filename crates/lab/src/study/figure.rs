@@ -47,7 +47,7 @@ pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
         let is_axis = !form.x.is_empty() && form.over.is_none();
         shown.extend(Some(form.x.as_str()).filter(|_| is_axis));
         if form.over.is_some() && (form.kind != Kind::Lines || experiment.has_axis(&form.x)) {
-            return Err(complain("over is for lines whose x is no axis".to_owned()));
+            return Err(complain("over needs lines whose x is not an axis".to_owned()));
         }
         check_axes(experiment, &shown, &form.at).map_err(complain)?;
         let mut names = expression_names(experiment);
@@ -385,6 +385,6 @@ mod tests {
     fn an_axis_has_its_own_abscissae() {
         let text = STUDY.replacen("x = 'k'", "x = 'a'", 1);
         let complaint = load(Box::leak(text.into_boxed_str())).unwrap_err().to_string();
-        assert!(complaint.contains("over is for lines whose x is no axis"), "{complaint}");
+        assert!(complaint.contains("over needs lines whose x is not an axis"), "{complaint}");
     }
 }

@@ -85,7 +85,7 @@ pub struct Persistence(Duration);
 
 /// No time is no persistence: every packet would be given up once its first frame was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("0 s is out of range; allowed is anything longer, or nothing for no limit")]
+#[error("0 s is out of range; allowed is any longer time, or no persistence at all for no limit")]
 pub struct NoPersistence;
 
 impl Persistence {

@@ -42,15 +42,13 @@ pub(crate) struct Written {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Contradiction {
     /// A key that only the thesis's format has.
-    #[error(
-        "{0} belongs to sequence = \"thesis\"; allowed for \"wide\" are window, ordered and frame-payload"
-    )]
+    #[error("{0} needs sequence = \"thesis\"; with \"wide\", allowed are window, ordered and frame-payload")]
     NotWide(&'static str),
     /// More frames than the thesis's numbers tell apart.
-    #[error("{0} is out of range; allowed are 1 to 512, or sequence = \"wide\"")]
+    #[error("{0} is out of range; allowed are 1 to 512, or more with sequence = \"wide\"")]
     Window(u32),
     /// An order that the thesis's frames cannot express.
-    #[error("ordered = \"flow\" belongs to sequence = \"wide\"; allowed for \"thesis\" are true and false")]
+    #[error("ordered = \"flow\" needs sequence = \"wide\"; with \"thesis\", allowed are true and false")]
     FlowOrder,
 }
 

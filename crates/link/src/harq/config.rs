@@ -62,7 +62,7 @@ struct Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
     /// More data than there are fragments.
-    #[error("data = {data} of fragments = {fragments}; allowed are up to as many")]
+    #[error("data = {data} of fragments = {fragments}; allowed are values up to fragments")]
     Data {
         /// Fragments with data.
         data: u32,
@@ -70,7 +70,7 @@ pub enum Contradiction {
         fragments: u32,
     },
     /// More fresh fragments than there are numbers.
-    #[error("combine with {0} fragments in all sendings of a block; allowed are up to 64")]
+    #[error("combine with {0} fragments in all transmissions of a block; allowed are up to 64")]
     Fresh(u32),
 }
 
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn parameters_that_contradict_each_other_are_refused() {
         let error = read("fragments = 8").unwrap_err();
-        assert!(error.contains("data = 9 of fragments = 8; allowed are up to as many"), "{error}");
+        assert!(error.contains("data = 9 of fragments = 8; allowed are values up to fragments"), "{error}");
         let error = read("combine = true\nfragments = 17").unwrap_err();
         assert!(error.contains("combine with 68 fragments in all sendings"), "{error}");
         assert!(read("combine = true\nfragments = 16").is_ok());

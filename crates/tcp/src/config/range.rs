@@ -27,18 +27,16 @@ pub(super) fn mss<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u
 pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let timeout = Duration::deserialize(deserializer)?;
     if timeout < MIN_TIMEOUT {
-        return Err(de::Error::custom(format!(
-            "a time-out of {timeout}; allowed are {MIN_TIMEOUT} and more"
-        )));
+        return Err(de::Error::custom(format!("a time-out of {timeout}; allowed are {MIN_TIMEOUT} or more")));
     }
     Ok(timeout)
 }
 
 pub(super) fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     match Option::<Duration>::deserialize(deserializer)? {
-        Some(idle) if idle < MIN_KEEP_ALIVE => Err(de::Error::custom(format!(
-            "a keep-alive after {idle}; allowed are {MIN_KEEP_ALIVE} and more"
-        ))),
+        Some(idle) if idle < MIN_KEEP_ALIVE => {
+            Err(de::Error::custom(format!("a keep-alive after {idle}; allowed are {MIN_KEEP_ALIVE} or more")))
+        }
         idle => Ok(idle),
     }
 }
@@ -59,7 +57,7 @@ pub(super) fn granularity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
-        0 => Err(de::Error::custom("0 is too few; allowed are 1 and more")),
+        0 => Err(de::Error::custom("0 is too few; allowed are 1 or more")),
         count => Ok(count),
     }
 }

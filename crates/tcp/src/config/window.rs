@@ -137,7 +137,7 @@ impl de::Visitor<'_> for Reader {
     }
 
     fn visit_i64<E: de::Error>(self, count: i64) -> Result<InitialWindow, E> {
-        let wrong = || E::custom(format!("{count} is no window; allowed is {EXPECTED}"));
+        let wrong = || E::custom(format!("{count} is not a window; allowed is {EXPECTED}"));
         u32::try_from(count).ok().filter(|&count| count > 0).map(InitialWindow::Segments).ok_or_else(wrong)
     }
 
@@ -148,7 +148,7 @@ impl de::Visitor<'_> for Reader {
     fn visit_str<E: de::Error>(self, name: &str) -> Result<InitialWindow, E> {
         match name {
             "rfc3390" => Ok(InitialWindow::Rfc3390),
-            _ => Err(E::custom(format!("\"{name}\" is no window; allowed is {EXPECTED}"))),
+            _ => Err(E::custom(format!("\"{name}\" is not a window; allowed is {EXPECTED}"))),
         }
     }
 }

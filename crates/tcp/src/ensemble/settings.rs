@@ -111,7 +111,7 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D, most: u8) -> Result<u8, D:
 fn half_life_in_range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     match Option::<Duration>::deserialize(deserializer)? {
         Some(time) if time < MIN_HALF_LIFE => {
-            Err(de::Error::custom(format!("a half-life of {time}; allowed are {MIN_HALF_LIFE} and more")))
+            Err(de::Error::custom(format!("a half-life of {time}; allowed are {MIN_HALF_LIFE} or more")))
         }
         time => Ok(time),
     }
@@ -153,8 +153,8 @@ mod tests {
         for (line, complaint) in [
             ("prefix-v4 = 33", "a prefix of 33 bits; allowed are 0 to 32"),
             ("prefix-v6 = 129", "a prefix of 129 bits; allowed are 0 to 128"),
-            ("entries = 0", "0 is too few; allowed are 1 and more"),
-            ("half-life = \"0 s\"", "a half-life of 0 s; allowed are 1 ms and more"),
+            ("entries = 0", "0 is too few; allowed are 1 or more"),
+            ("half-life = \"0 s\"", "a half-life of 0 s; allowed are 1 ms or more"),
         ] {
             let error = config::parse::<TcpConfig>("t", &format!("[sharing]\n{line}")).unwrap_err();
             assert_eq!(error.to_string(), format!("t:2: {line}: {complaint}"));

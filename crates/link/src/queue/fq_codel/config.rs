@@ -60,7 +60,7 @@ struct Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFqCodel {
     /// No packet would fit.
-    #[error("memory = \"{0}\"; allowed are {min} and more, so that any packet fits", min = LEAST_MEMORY)]
+    #[error("memory = \"{0}\"; allowed are {min} or more, so that any packet fits", min = LEAST_MEMORY)]
     Memory(Size),
     /// Every packet waits for that long.
     #[error("target = \"{0}\"; allowed are times above 0 s and up to interval")]
