@@ -137,7 +137,9 @@ fn cotmll_packets_are_whole_across_a_full_window() {
             "link.sky.protocol=\"cotmll\"",
             "link.sky.channel.delay=\"250 ms\"",
             "link.sky.channel.errors={ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
-            "traffic.download.bulk.size=\"600 kB\"",
+            "link.sky.queue={ drop-tail = { packets = 100 } }",
+            "tcp.preset=\"linux\"",
+            "traffic.download.bulk.size=\"1 MB\"",
             "duration=\"200 s\"",
         ],
     );
