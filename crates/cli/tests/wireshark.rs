@@ -125,6 +125,29 @@ fn cotmll_trailers_are_those_of_the_log() {
     }
 }
 
+/// Goal: packets are put together where sequence numbers come again, and parts of one arrive a window apart.
+#[test]
+fn cotmll_packets_are_whole_across_a_full_window() {
+    if missing("cotmll_packets_are_whole_across_a_full_window") {
+        return;
+    }
+    let run = lab::run(
+        "window",
+        &[
+            "link.sky.protocol=\"cotmll\"",
+            "link.sky.channel.delay=\"250 ms\"",
+            "link.sky.channel.errors={ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
+            "link.sky.queue={ drop-tail = { packets = 100 } }",
+            "tcp.preset=\"linux\"",
+            "traffic.download.bulk.size=\"1 MB\"",
+            "duration=\"200 s\"",
+        ],
+    );
+    assert!(run.counter(0, "endpoint-frames-new") > 1024);
+    assert_inner_packets(&run, INTACT);
+    lab::assert_sound(&run.file());
+}
+
 #[test]
 fn cotmll_sessions_have_their_number() {
     if missing("cotmll_sessions_have_their_number") {

@@ -151,7 +151,7 @@ impl Run {
 
 /// No frame is malformed, and no dissector failed.
 pub(crate) fn assert_sound(file: &Path) {
-    let bad = format!("longhaul.malformed || _ws.malformed || {LUA_ERROR}");
+    let bad = format!("longhaul.malformed || longhaul.bad_packet || _ws.malformed || {LUA_ERROR}");
     let bad = tshark::run(file, &["-Y", &bad]);
     assert_eq!(bad.lines().next(), None);
 }
