@@ -5,6 +5,7 @@
 //! they fail.
 
 mod requirements;
+mod scratch;
 mod wireshark {
     pub(crate) mod agreement;
     pub(crate) mod gateways;
@@ -14,10 +15,11 @@ mod wireshark {
 }
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use requirements::skipped;
+use scratch::Scratch;
 use wireshark::agreement::{
     DIRECTIONS, INTACT, TRAILER, assert_all, assert_inner_packets, assert_trailers, assert_windows, of,
 };
@@ -389,8 +391,8 @@ fn datagrams_of_gateways_show_their_headers() {
     if missing("datagrams_of_gateways_show_their_headers") {
         return;
     }
-    let scratch = tshark::Scratch::new("gateway");
-    let file = scratch.path().join("gateway.pcapng");
+    let scratch = Scratch::new("gateway");
+    let file = PathBuf::from(scratch.path("gateway.pcapng"));
     let datagrams = gateways::exchange();
     let names =
         ["type", "sender", "receiver", "agreement", "life", "counter", "payload_length", "seal", "tag"];
@@ -430,8 +432,8 @@ fn frames_that_no_sender_makes_are_malformed_and_nothing_fails() {
     if missing("frames_that_no_sender_makes_are_malformed_and_nothing_fails") {
         return;
     }
-    let scratch = tshark::Scratch::new("oddities");
-    let file = scratch.path().join("sky.pcapng");
+    let scratch = Scratch::new("oddities");
+    let file = PathBuf::from(scratch.path("sky.pcapng"));
     for (protocol, framing) in oddities::PROTOCOLS {
         let frames = oddities::random();
         oddities::write(&file, oddities::format(protocol, framing), &frames);
@@ -453,8 +455,8 @@ fn a_super_segment_opens() {
     if missing("a_super_segment_opens") {
         return;
     }
-    let scratch = tshark::Scratch::new("super-segment");
-    let file = scratch.path().join("sky.pcapng");
+    let scratch = Scratch::new("super-segment");
+    let file = PathBuf::from(scratch.path("sky.pcapng"));
     // Metadata of TCP/IPv4 with segments of 1448 bytes, and an IPv4 header with nothing but its length behind it.
     let mut frame = vec![1, 16, 0xa8, 0x05, 52, 0, 20, 0];
     frame.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -476,12 +478,12 @@ fn the_folder_can_be_installed_as_a_plugin() {
         return;
     }
     let run = lab::run("plugin", &["link.sky.protocol=\"coded\""]);
-    let scratch = tshark::Scratch::new("home");
-    let plugins = scratch.path().join(".local/lib/wireshark/plugins/longhaul");
+    let scratch = Scratch::new("home");
+    let plugins = PathBuf::from(scratch.path(".local/lib/wireshark/plugins/longhaul"));
     copy(&tshark::dissectors(), &plugins);
     let file = run.file();
     let mut command = Command::new("tshark");
-    command.env("HOME", scratch.path()).env_remove("XDG_CONFIG_HOME").arg("-r").arg(&file);
+    command.env("HOME", scratch.path("")).env_remove("XDG_CONFIG_HOME").arg("-r").arg(&file);
     let output = command.args(["-Y", "longhaul.coded.serial && tcp"]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complaint.contains("Lua"), "{complaint}");
