@@ -35,6 +35,8 @@ common.damaged = ProtoExpert.new("longhaul.damaged", "The channel damaged this f
     expert.severity.WARN)
 common.lost = ProtoExpert.new("longhaul.lost", "The channel lost this frame", expert.group.SEQUENCE,
     expert.severity.WARN)
+common.bad_packet = ProtoExpert.new("longhaul.bad_packet", "Wireshark cannot read the packet inside",
+    expert.group.MALFORMED, expert.severity.WARN)
 common.bad_check = ProtoExpert.new("longhaul.bad_check", "The check bits are wrong", expert.group.CHECKSUM,
     expert.severity.ERROR)
 
@@ -94,7 +96,7 @@ function common.packet(tvb, pinfo, root)
     pinfo.cols.info:fence()
     -- A packet that is cut short ends its dissector, and would end ours.
     if not pcall(dissector.call, dissector, tvb, pinfo, root) then
-        root:add_proto_expert_info(common.malformed, "The packet inside is malformed")
+        root:add_proto_expert_info(common.bad_packet)
         common.say(pinfo, " [malformed packet inside]")
     end
 end
@@ -105,6 +107,7 @@ function common.payload(range, pinfo, tree, root, field, piece)
     if range == nil or range:len() == 0 then return end
     tree:add(field, range)
     if piece.first and piece.last then
+        longhaul.reassembly.pass(piece, pinfo)
         return common.packet(range:tvb(), pinfo, root)
     end
     local packet = longhaul.reassembly.take(piece, range, pinfo)

@@ -34,7 +34,7 @@ local F, list = common.fields("longhaul", {
     { "part", "frame", "Part of the packet in frame" },
 })
 frame.fields = list
-frame.experts = { common.malformed, common.damaged, common.lost, common.bad_check }
+frame.experts = { common.malformed, common.damaged, common.lost, common.bad_check, common.bad_packet }
 -- By protocol: function(tvb, pinfo, root, about).
 longhaul.frame = { dissectors = {}, part_field = F.part }
 frame.init = longhaul.reassembly.reset

@@ -6,7 +6,7 @@ if not longhaul or longhaul.reassembly then return end
 local reassembly = {}
 longhaul.reassembly = reassembly
 
--- By stream: parts by number. By frame of the file: the packet that it completed.
+-- By stream: parts by number, and the highest number. By frame of the file: the packet that it completed.
 local streams, packets = {}, {}
 -- Parts of one packet at most: 64 KB in frames of a few bytes.
 local MOST_PARTS = 65536
@@ -16,22 +16,44 @@ function reassembly.reset()
     streams, packets = {}, {}
 end
 
+--- A number as it would be if numbers did not come again: half of them lie ahead of the highest so far.
+local function unwrapped(stream, number, space)
+    local ahead = (number - stream.highest) % space
+    if ahead > space / 2 then ahead = ahead - space end
+    local full = stream.highest + ahead
+    stream.highest = math.max(stream.highest, full)
+    return full
+end
+
 --- The parts of the packet that has part `number`, in order, if they are all there.
-local function whole(parts, number, space)
+local function whole(parts, number)
     local start = number
     for _ = 1, MOST_PARTS do
         if parts[start].first then break end
-        start = (start - 1) % space
+        start = start - 1
         if not parts[start] or parts[start].last then return nil end
     end
     local list = {}
     for place = 0, MOST_PARTS do
-        local part = parts[(start + place) % space]
+        local part = parts[start + place]
         if not part or part.first ~= (place == 0) then return nil end
         list[#list + 1] = part
         if part.last then return list end
     end
     return nil
+end
+
+--- The stream of a part, and the part's unwrapped number in it.
+local function place_of(piece)
+    local key = piece.about.direction .. "/" .. piece.stream
+    local stream = streams[key] or { parts = {}, highest = piece.number }
+    streams[key] = stream
+    return stream, unwrapped(stream, piece.number, piece.space)
+end
+
+--- A packet that is whole in its frame has a number too.
+function reassembly.pass(piece, pinfo)
+    if not pinfo.visited and piece.about.fate == 0 then place_of(piece) end
 end
 
 --- Takes a part of a packet: `piece` has `about` (of the frame), `stream` (a name within the direction), `number`, `space` (how
@@ -40,15 +62,11 @@ function reassembly.take(piece, range, pinfo)
     if pinfo.visited or piece.about.fate ~= 0 then
         return packets[pinfo.number]
     end
-    local key = piece.about.direction .. "/" .. piece.stream
-    local parts = streams[key] or {}
-    streams[key] = parts
-    local number, space = piece.number, piece.space
-    -- Numbers come again: by then those of half a round ago are of the past.
-    parts[(number + space / 2) % space] = nil
+    local stream, number = place_of(piece)
+    local parts = stream.parts
     if parts[number] then return nil end
     parts[number] = { first = piece.first, last = piece.last, bytes = range:raw(), frame = pinfo.number }
-    local list = whole(parts, number, space)
+    local list = whole(parts, number)
     if not list then return nil end
     local bytes, frames = {}, {}
     for at, part in ipairs(list) do

@@ -1,15 +1,17 @@
-//! What people look at, in a real browser: reports and the built site fit a phone and a desk, light and dark, and nothing in them
+//! What people look at, in a real browser: reports fit a phone and a desk, light and dark, and nothing in them
 //! complains.
 //!
 //! Chromium renders each page without a screen, in frames of both widths, and `browser/look.js` writes what it sees into the page
 //! around them. A console message comes on standard error.
 
 mod requirements;
+mod scratch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use requirements::skipped;
+use scratch::Scratch;
 use serde_json::Value;
 
 const LOOK: &str = include_str!("browser/look.js");
@@ -21,27 +23,6 @@ const WIDTHS: [u32; 2] = [390, 1280];
 enum Scheme {
     Dark,
     Light,
-}
-
-/// A directory of this test's own, removed when it ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("longhaul-browser-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The browser, or why there is none.
@@ -75,11 +56,11 @@ fn look(scratch: &Scratch, pages: &[PathBuf], scheme: Scheme) -> Seen {
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\n\
          <pre id=\"seen\"></pre>\n<script>{LOOK}</script>\n{frames}"
     );
-    let file = scratch.path("around.html");
+    let file = PathBuf::from(scratch.path("around.html"));
     std::fs::write(&file, around).unwrap();
     // Chromium's own order: 0 is dark.
     let preferred = format!("--blink-settings=preferredColorScheme={}", u8::from(scheme == Scheme::Light));
-    let profile = format!("--user-data-dir={}", scratch.path("profile").display());
+    let profile = format!("--user-data-dir={}", scratch.path("profile"));
     let Output { status, stdout, stderr } = Command::new(browser().unwrap())
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
         .args([
@@ -102,17 +83,8 @@ fn look(scratch: &Scratch, pages: &[PathBuf], scheme: Scheme) -> Seen {
     Seen { frames, console }
 }
 
-/// Whose colours words have on a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Words {
-    /// The project's own: they have to stand out.
-    Ours,
-    /// Those of a theme of mdBook.
-    Themed,
-}
-
 /// What is wrong with what a browser showed.
-fn faults(seen: &Seen, scheme: Scheme, words: Words) -> Vec<String> {
+fn faults(seen: &Seen, scheme: Scheme) -> Vec<String> {
     let mut faults = seen.console.clone();
     for frame in &seen.frames {
         let place = format!("{} at {}", frame["page"].as_str().unwrap(), frame["room"]);
@@ -124,8 +96,7 @@ fn faults(seen: &Seen, scheme: Scheme, words: Words) -> Vec<String> {
             complain(format!("{} pixels wide: {}", frame["needed"], frame["wide"]));
         }
         for what in ["faint", "missing"] {
-            let counts = what != "faint" || words == Words::Ours;
-            if counts && frame[what].as_array().is_none_or(|all| !all.is_empty()) {
+            if frame[what].as_array().is_none_or(|all| !all.is_empty()) {
                 complain(format!("{what}: {}", frame[what]));
             }
         }
@@ -143,9 +114,9 @@ fn faults(seen: &Seen, scheme: Scheme, words: Words) -> Vec<String> {
 }
 
 /// Looks at the pages, light and dark, and demands that nothing is wrong.
-fn inspect(scratch: &Scratch, pages: &[PathBuf], words: Words) {
+fn inspect(scratch: &Scratch, pages: &[PathBuf]) {
     for scheme in [Scheme::Light, Scheme::Dark] {
-        let faults = faults(&look(scratch, pages, scheme), scheme, words);
+        let faults = faults(&look(scratch, pages, scheme), scheme);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }
@@ -174,13 +145,13 @@ fn the_demo_and_its_figures_fit_every_screen() {
         return;
     }
     let scratch = Scratch::new("demo");
-    let scenario = scratch.path("download.toml");
+    let scenario = PathBuf::from(scratch.path("download.toml"));
     std::fs::write(&scenario, DEMO).unwrap();
     let scenario = scenario.display().to_string();
     let arguments = ["run", &scenario, "--set", "traffic.download.bulk.size=100 kB", "--seeds", "3"];
-    let pages = report(&arguments, &scratch.path("out"));
+    let pages = report(&arguments, Path::new(&scratch.path("out")));
     assert!(pages.len() >= 8, "{pages:?}");
-    inspect(&scratch, &pages, Words::Ours);
+    inspect(&scratch, &pages);
 }
 
 #[test]
@@ -193,30 +164,9 @@ fn a_study_and_its_figures_fit_every_screen() {
     // Bars; then points over time, with words and shades, and the tables of a large study.
     for (paper, figure) in [("peng", "4"), ("faulkner", "4-7-tcp"), ("faulkner", "4-4")] {
         let arguments = ["reproduce", paper, "--quick", "--figure", figure, "--seeds", "1"];
-        pages.extend(report(&arguments, &scratch.path(figure)));
+        pages.extend(report(&arguments, Path::new(&scratch.path(figure))));
     }
-    inspect(&scratch, &pages, Words::Ours);
-}
-
-#[test]
-fn the_site_fits_every_screen() {
-    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/site");
-    let missing = (!site.is_dir()).then(|| "no site has been built".to_owned());
-    if missing.is_some() {
-        // Whoever builds the site has it looked at: without one there is nothing to require.
-        println!("skipped the site in a browser: no site in {}", site.display());
-        return;
-    }
-    if skipped("the site in a browser", browser().err()) {
-        return;
-    }
-    let mut pages: Vec<PathBuf> = std::fs::read_dir(site.canonicalize().unwrap())
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .filter(|file| file.extension().is_some_and(|ending| ending == "html"))
-        .collect();
-    pages.sort();
-    inspect(&Scratch::new("site"), &pages, Words::Themed);
+    inspect(&scratch, &pages);
 }
 
 /// The check can fail: each fault that it looks for is found where it is planted.
@@ -229,7 +179,7 @@ fn planted_faults_are_found() {
     let style =
         "<style>@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } }</style>";
     let page = |name: &str, body: &str| {
-        let file = scratch.path(name);
+        let file = PathBuf::from(scratch.path(name));
         let main = format!(
             "<!doctype html><meta charset=\"utf-8\">{style}<body style=\"margin: 0\"><main>Words.{body}</main></body>"
         );
@@ -238,7 +188,7 @@ fn planted_faults_are_found() {
     };
     let good =
         page("good.html", "<div style=\"overflow-x: auto\"><div style=\"width: 800px\">scrolls</div></div>");
-    inspect(&scratch, &[good], Words::Ours);
+    inspect(&scratch, &[good]);
     for (number, (body, found)) in [
         ("<div style=\"width: 500px\">wide</div>", "pixels wide"),
         ("<script>console.error('planted')</script>", "planted"),
@@ -252,7 +202,7 @@ fn planted_faults_are_found() {
     .enumerate()
     {
         let pages = [page(&format!("{number}.html"), body)];
-        let found_in = |scheme| faults(&look(&scratch, &pages, scheme), scheme, Words::Ours);
+        let found_in = |scheme| faults(&look(&scratch, &pages, scheme), scheme);
         let faults = [found_in(Scheme::Light), found_in(Scheme::Dark)].concat();
         assert!(faults.iter().any(|fault| fault.contains(found)), "{found}: {faults:?}");
     }

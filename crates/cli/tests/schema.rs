@@ -407,6 +407,7 @@ kind = "bars"
         ("title = \"Loss\"\n", "", "title"),
         ("\"bars\"", "\"pies\"", "kind"),
         ("probes", "probe", "probe"),
+        ("\"throughput\"", "\"thruput\"", "probes/0"),
         ("reference", "referense", "preset"),
         ("errors.erasure", "errors.erasures", "erasures"),
         ("\"$f\"", "\"f\"", "probability"),

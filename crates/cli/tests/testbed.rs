@@ -288,6 +288,20 @@ fn a_gateway_tells_how_it_is_and_whom_it_refuses() {
     let pid = testbed.pid("gw2");
     assert_eq!(testbed.status("gw2")["pid"], pid);
     assert!(testbed.status("gw2")["uptime_seconds"].as_f64() > Some(0.0));
+    // Asked directly, it says the same; a name that no gateway has is told with those that run.
+    let ask = |words: &[&str]| {
+        let asked = [&[env!("CARGO_BIN_EXE_longhaul"), "gateway", "status"], words].concat();
+        testbed.run("gw2", &asked)
+    };
+    let asked: serde_json::Value = serde_json::from_slice(&ask(&["--json"]).stdout).unwrap();
+    assert_eq!((asked.as_array().map(Vec::len), &asked[0]["pid"]), (Some(1), &serde_json::json!(pid)));
+    let device = asked[0]["device"].as_str().unwrap().to_owned();
+    let told = String::from_utf8(ask(&[]).stdout).unwrap();
+    assert!(told.starts_with(&format!("{device}: up for ")) && told.contains("established"), "{told}");
+    let wrong = ask(&["none"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!(told, format!("longhaul: no gateway runs for device none; running: {device}\n"));
 
     let site = std::fs::read_to_string(directory.join("gw1.toml")).unwrap();
     let key = site.lines().find(|line| line.starts_with("key = ")).unwrap();

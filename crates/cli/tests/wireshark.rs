@@ -5,6 +5,7 @@
 //! they fail.
 
 mod requirements;
+mod scratch;
 mod wireshark {
     pub(crate) mod agreement;
     pub(crate) mod gateways;
@@ -14,10 +15,11 @@ mod wireshark {
 }
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use requirements::skipped;
+use scratch::Scratch;
 use wireshark::agreement::{
     DIRECTIONS, INTACT, TRAILER, assert_all, assert_inner_packets, assert_trailers, assert_windows, of,
 };
@@ -123,6 +125,29 @@ fn cotmll_trailers_are_those_of_the_log() {
         assert!(skips > 0);
         assert_all(skips, run.counter(direction, "endpoint-skips-sent"));
     }
+}
+
+/// Goal: packets are put together where sequence numbers come again, and parts of one arrive a window apart.
+#[test]
+fn cotmll_packets_are_whole_across_a_full_window() {
+    if missing("cotmll_packets_are_whole_across_a_full_window") {
+        return;
+    }
+    let run = lab::run(
+        "window",
+        &[
+            "link.sky.protocol=\"cotmll\"",
+            "link.sky.channel.delay=\"250 ms\"",
+            "link.sky.channel.errors={ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
+            "link.sky.queue={ drop-tail = { packets = 100 } }",
+            "tcp.preset=\"linux\"",
+            "traffic.download.bulk.size=\"1 MB\"",
+            "duration=\"200 s\"",
+        ],
+    );
+    assert!(run.counter(0, "endpoint-frames-new") > 1024);
+    assert_inner_packets(&run, INTACT);
+    lab::assert_sound(&run.file());
 }
 
 #[test]
@@ -366,8 +391,8 @@ fn datagrams_of_gateways_show_their_headers() {
     if missing("datagrams_of_gateways_show_their_headers") {
         return;
     }
-    let scratch = tshark::Scratch::new("gateway");
-    let file = scratch.path().join("gateway.pcapng");
+    let scratch = Scratch::new("gateway");
+    let file = PathBuf::from(scratch.path("gateway.pcapng"));
     let datagrams = gateways::exchange();
     let names =
         ["type", "sender", "receiver", "agreement", "life", "counter", "payload_length", "seal", "tag"];
@@ -407,8 +432,8 @@ fn frames_that_no_sender_makes_are_malformed_and_nothing_fails() {
     if missing("frames_that_no_sender_makes_are_malformed_and_nothing_fails") {
         return;
     }
-    let scratch = tshark::Scratch::new("oddities");
-    let file = scratch.path().join("sky.pcapng");
+    let scratch = Scratch::new("oddities");
+    let file = PathBuf::from(scratch.path("sky.pcapng"));
     for (protocol, framing) in oddities::PROTOCOLS {
         let frames = oddities::random();
         oddities::write(&file, oddities::format(protocol, framing), &frames);
@@ -430,8 +455,8 @@ fn a_super_segment_opens() {
     if missing("a_super_segment_opens") {
         return;
     }
-    let scratch = tshark::Scratch::new("super-segment");
-    let file = scratch.path().join("sky.pcapng");
+    let scratch = Scratch::new("super-segment");
+    let file = PathBuf::from(scratch.path("sky.pcapng"));
     // Metadata of TCP/IPv4 with segments of 1448 bytes, and an IPv4 header with nothing but its length behind it.
     let mut frame = vec![1, 16, 0xa8, 0x05, 52, 0, 20, 0];
     frame.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -453,12 +478,12 @@ fn the_folder_can_be_installed_as_a_plugin() {
         return;
     }
     let run = lab::run("plugin", &["link.sky.protocol=\"coded\""]);
-    let scratch = tshark::Scratch::new("home");
-    let plugins = scratch.path().join(".local/lib/wireshark/plugins/longhaul");
+    let scratch = Scratch::new("home");
+    let plugins = PathBuf::from(scratch.path(".local/lib/wireshark/plugins/longhaul"));
     copy(&tshark::dissectors(), &plugins);
     let file = run.file();
     let mut command = Command::new("tshark");
-    command.env("HOME", scratch.path()).env_remove("XDG_CONFIG_HOME").arg("-r").arg(&file);
+    command.env("HOME", scratch.path("")).env_remove("XDG_CONFIG_HOME").arg("-r").arg(&file);
     let output = command.args(["-Y", "longhaul.coded.serial && tcp"]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complaint.contains("Lua"), "{complaint}");

@@ -18,12 +18,12 @@ use super::outcome::{failure, misconfigured, say};
 #[command(after_help = "\
 Example, on a router whose LAN is at lan0 and whose modem is at wan0:
   longhaul proxy --config proxy.toml &
+  ip rule add iif lan0 ipproto tcp lookup 5101
+  ip rule add iif wan0 ipproto tcp lookup 5102
+  ip rule add iif lan0 ipproto icmp lookup 5101
+  ip rule add iif wan0 ipproto icmp lookup 5102
   ip route add default dev lh-lan table 5101
   ip route add default dev lh-wan table 5102
-  ip rule add iif lan0 ipproto tcp lookup 5101
-  ip rule add iif lan0 ipproto icmp lookup 5101
-  ip rule add iif wan0 ipproto tcp lookup 5102
-  ip rule add iif wan0 ipproto icmp lookup 5102
   sysctl net.ipv4.ip_forward=1
   sysctl net.ipv4.conf.lh-lan.rp_filter=0 net.ipv4.conf.lh-wan.rp_filter=0
 

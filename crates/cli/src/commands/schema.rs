@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 
 /// Print the JSON schema of a kind of file, with which an editor completes and checks keys.
 ///
-/// An editor with a TOML language server finds the schema through the first line of the file, as in the files under scenarios/:
-/// "#:schema scenario.json".
+/// An editor with a TOML language server finds the schema through the first line of a file: "#:schema ./scenario.json" if it lies
+/// beside the file. Files under scenarios/ have that line; docs/editors.md says which editors need what.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longhaul schema scenario > scenario.json
+  longhaul schema study > study.json
   longhaul schema gateway > gateway.json")]
 pub(crate) struct Arguments {
     /// The kind of file.
@@ -20,9 +21,9 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
-    /// What `longhaul run` and `longhaul sweep` read.
+    /// What `longhaul run` reads, and `longhaul sweep`.
     Scenario,
-    /// A study's experiments and claims, which `longhaul sweep` reads.
+    /// Each file of a study for `longhaul sweep`: experiments, files that it includes, claims.
     Study,
     /// What `longhaul gateway` reads.
     Gateway,

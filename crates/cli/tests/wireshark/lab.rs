@@ -6,7 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::tshark::{self, Row, Scratch};
+use super::tshark::{self, Row};
+use crate::scratch::Scratch;
 
 /// A run with its files.
 pub(crate) struct Run {
@@ -53,11 +54,11 @@ size = "40 kB"
 /// Runs the scenario with these changes and captures its link.
 pub(crate) fn run(name: &str, changes: &[&str]) -> Run {
     let scratch = Scratch::new(name);
-    let file = scratch.path().join("scenario.toml");
+    let file = PathBuf::from(scratch.path("scenario.toml"));
     std::fs::write(&file, SCENARIO).unwrap();
-    let log = scratch.path().join("log");
+    let log = PathBuf::from(scratch.path("log"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-    command.arg("run").arg(&file).args(["--json", "--pcap", "sky", "--out"]).arg(scratch.path());
+    command.arg("run").arg(&file).args(["--json", "--pcap", "sky", "--out"]).arg(scratch.path(""));
     command.arg("--log").arg(&log);
     changes.iter().for_each(|change| {
         command.args(["--set", change]);
@@ -73,7 +74,7 @@ pub(crate) fn run(name: &str, changes: &[&str]) -> Run {
 impl Run {
     /// The capture of the link.
     pub(crate) fn file(&self) -> PathBuf {
-        self.scratch.path().join("sky.pcapng")
+        PathBuf::from(self.scratch.path("sky.pcapng"))
     }
 
     /// A counter of one direction.
@@ -151,7 +152,7 @@ impl Run {
 
 /// No frame is malformed, and no dissector failed.
 pub(crate) fn assert_sound(file: &Path) {
-    let bad = format!("longhaul.malformed || _ws.malformed || {LUA_ERROR}");
+    let bad = format!("longhaul.malformed || longhaul.bad_packet || _ws.malformed || {LUA_ERROR}");
     let bad = tshark::run(file, &["-Y", &bad]);
     assert_eq!(bad.lines().next(), None);
 }

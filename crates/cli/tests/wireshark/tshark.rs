@@ -10,27 +10,6 @@ pub(crate) fn missing() -> Option<String> {
     missing.then(|| "tshark is not installed".to_owned())
 }
 
-/// A directory of one test's own, removed when the test ends.
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("longhaul-wireshark-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
 /// The folder with the dissectors.
 pub(crate) fn dissectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wireshark")

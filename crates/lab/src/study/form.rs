@@ -17,7 +17,9 @@ use crate::scenario::Part;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Study")]
 pub(super) struct StudyForm {
+    /// Its short name.
     pub(super) name: String,
+    /// What it studies: authors, title and year of a paper.
     pub(super) title: String,
     /// What was chosen where the paper leaves a choice, in a line.
     #[serde(default)]
@@ -41,15 +43,19 @@ pub(super) struct StudyForm {
     /// How the readings beside the default one run.
     #[serde(default)]
     pub(super) readings: ReadingsForm,
+    /// What the paper leaves unsaid.
     #[serde(default)]
     #[schemars(with = "Vec<ReadingForm>")]
     pub(super) reading: Vec<Spanned<ReadingForm>>,
+    /// What runs.
     #[serde(default)]
     #[schemars(with = "Vec<ExperimentForm>")]
     pub(super) experiment: Vec<Spanned<ExperimentForm>>,
+    /// Drawings.
     #[serde(default)]
     #[schemars(with = "Vec<FigureForm>")]
     pub(super) figure: Vec<Spanned<FigureForm>>,
+    /// Tables.
     #[serde(default)]
     #[schemars(with = "Vec<TableForm>")]
     pub(super) table: Vec<Spanned<TableForm>>,
@@ -59,10 +65,13 @@ pub(super) struct StudyForm {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PartsForm {
+    /// What runs.
     #[serde(default)]
     pub(super) experiment: Vec<Spanned<ExperimentForm>>,
+    /// Drawings.
     #[serde(default)]
     pub(super) figure: Vec<Spanned<FigureForm>>,
+    /// Tables.
     #[serde(default)]
     pub(super) table: Vec<Spanned<TableForm>>,
 }
@@ -108,6 +117,7 @@ pub(super) struct ReadingsForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Reading")]
 pub(super) struct ReadingForm {
+    /// What expressions call it.
     pub(super) name: String,
     /// A list of values, or a table of labels and the keys that each sets.
     #[schemars(with = "Labels")]
@@ -131,6 +141,7 @@ pub(super) struct ReadingForm {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Experiment")]
 pub(super) struct ExperimentForm {
+    /// What expressions call it: letters, digits and _.
     pub(super) name: String,
     /// What it does and why, for the report.
     #[serde(default)]
@@ -153,8 +164,10 @@ pub(super) struct ExperimentForm {
     #[serde(default)]
     #[schemars(with = "Part")]
     pub(super) set: Table,
+    /// Keys that only some combinations of values set.
     #[serde(default)]
     pub(super) when: Vec<WhenForm>,
+    /// How long a run simulates; as long as the scenario says unless told.
     pub(super) length: Option<LengthForm>,
     /// Replications: a number or an expression over the axes.
     #[schemars(with = "Option<Number>")]
@@ -162,6 +175,8 @@ pub(super) struct ExperimentForm {
     /// Where nothing is random, so that one run stands for all: true, or an expression over the axes.
     #[schemars(with = "Option<Flag>")]
     pub(super) exact: Option<Value>,
+    /// What is measured: names of probes.
+    #[schemars(with = "Vec<super::schema::ProbeName>")]
     pub(super) probes: Vec<String>,
     /// Numbers for the probes: numbers or expressions over the axes.
     #[serde(default)]
@@ -169,6 +184,7 @@ pub(super) struct ExperimentForm {
     pub(super) with: Table,
     /// The readings that change it. Default: all.
     pub(super) readings: Option<Vec<String>>,
+    /// What `--quick` changes.
     #[serde(default)]
     pub(super) quick: QuickForm,
     /// How many times as long as its scenarios suggest a run takes.
@@ -183,6 +199,7 @@ pub(super) struct WhenForm {
     /// An expression over the axes.
     #[serde(rename = "if")]
     pub(super) condition: String,
+    /// Keys to set.
     #[schemars(with = "Part")]
     pub(super) set: Table,
 }
@@ -203,6 +220,7 @@ pub(super) enum LengthForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Periods")]
 pub(super) struct PeriodsForm {
+    /// Channel periods: a blockage and the open time before it.
     pub(super) periods: f64,
     /// At least this.
     pub(super) least: Duration,
@@ -242,10 +260,14 @@ pub(super) enum Center {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Figure")]
 pub(super) struct FigureForm {
+    /// Its name, unique in the study, as in the paper.
     pub(super) id: String,
+    /// What stands above it.
     pub(super) title: String,
+    /// What stands below it.
     #[serde(default)]
     pub(super) caption: String,
+    /// What kind of drawing it is.
     #[serde(default)]
     pub(super) kind: Kind,
     /// The experiment whose axes it has.
@@ -289,8 +311,10 @@ pub(super) struct FigureForm {
     /// A thin line for each seed.
     #[serde(default)]
     pub(super) each: bool,
+    /// The abscissa.
     #[serde(default)]
     pub(super) x_axis: AxisForm,
+    /// The ordinate.
     #[serde(default)]
     pub(super) y_axis: AxisForm,
     /// The series of a trace with blockages: pairs of start and end, drawn as shades.
@@ -312,6 +336,7 @@ pub(super) struct FigureForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Also")]
 pub(super) struct AlsoForm {
+    /// What the curve is called.
     pub(super) name: String,
     /// An expression over the axes.
     pub(super) y: String,
@@ -322,11 +347,15 @@ pub(super) struct AlsoForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Axis")]
 pub(super) struct AxisForm {
+    /// What stands beside it.
     #[serde(default)]
     pub(super) label: String,
+    /// Whether it is logarithmic.
     #[serde(default)]
     pub(super) log: bool,
+    /// Its least value; chosen by what is drawn unless told.
     pub(super) from: Option<f64>,
+    /// Its greatest value, likewise.
     pub(super) to: Option<f64>,
     /// For the ordinates of a trace: from the least to the greatest that is drawn, not from zero.
     #[serde(default)]
@@ -363,7 +392,9 @@ impl Names {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Table")]
 pub(super) struct TableForm {
+    /// Its name, as in the paper.
     pub(super) id: String,
+    /// The experiment whose values it shows.
     pub(super) from: String,
     /// The axes that tell its rows apart.
     #[serde(default)]
@@ -372,6 +403,7 @@ pub(super) struct TableForm {
     #[serde(default)]
     #[schemars(with = "Coordinates")]
     pub(super) at: Table,
+    /// The combinations that are shown: an expression over the axes.
     pub(super) only: Option<String>,
     /// What stands in the cells: a quantity or an expression over the axes; or several, by the name of their column.
     #[schemars(with = "super::schema::Columns")]

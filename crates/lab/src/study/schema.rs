@@ -1,13 +1,16 @@
 //! The schema of a study's files: `experiments.toml`, files that it includes, and claims.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base::config::schema;
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
 use super::form::StudyForm;
+use super::probe::INSTRUMENT;
 use crate::claims;
+use crate::papers;
 use crate::scenario::{Part, add_templates};
 
 /// The schema of each of a study's files. Keys tell which of them it is.
@@ -23,7 +26,7 @@ pub fn schema() -> Schema {
     schema
 }
 
-/// The keys of all files.
+/// A file of a study: what it runs and draws, a file that it includes, or its claims.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -32,6 +35,21 @@ struct AnyFile {
     study: StudyForm,
     #[schemars(flatten)]
     claims: claims::File,
+}
+
+/// The name of a probe: of the instrument's, or of one of a paper's own.
+pub(super) struct ProbeName;
+
+impl JsonSchema for ProbeName {
+    fn schema_name() -> Cow<'static, str> {
+        "Probe".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let probes = INSTRUMENT.iter().chain(papers::ALL.iter().flat_map(|paper| paper.probes));
+        let names: Vec<&str> = probes.map(|probe| probe.name).collect();
+        json_schema!({ "description": "What is measured.", "type": "string", "enum": names })
+    }
 }
 
 /// A number, a text or a truth value.
