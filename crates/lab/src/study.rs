@@ -85,11 +85,11 @@ impl Files {
 /// A study, read and checked.
 #[derive(Debug)]
 pub struct Study {
-    /// Its short name.
+    /// Short name of the study.
     pub name: String,
-    /// What it studies: authors, title and year of a paper.
+    /// Subject of the study: authors, title and year of a paper.
     pub title: String,
-    /// What was chosen where the paper leaves a choice, in a line.
+    /// One line on what was chosen where the paper leaves a choice.
     pub setting: String,
     /// What the paper leaves unsaid.
     pub readings: Vec<Reading>,

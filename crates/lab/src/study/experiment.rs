@@ -17,7 +17,7 @@ use crate::scenario::{Base, Scenario};
 /// Scenarios to run over some axes, and what to measure of them.
 #[derive(Debug)]
 pub struct Experiment {
-    /// What expressions call it.
+    /// Its name in expressions.
     pub name: String,
     /// What it does and why.
     pub title: String,
@@ -25,7 +25,7 @@ pub struct Experiment {
     pub axes: Vec<Axis>,
     /// What it measures.
     pub probes: Vec<&'static Probe>,
-    /// The axis whose values one measurement sees together.
+    /// Axis whose values one measurement covers together.
     together: Option<Axis>,
     base: Option<Base>,
     form: ExperimentForm,

@@ -17,11 +17,11 @@ use crate::scenario::Part;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Study")]
 pub(super) struct StudyForm {
-    /// Its short name.
+    /// Short name of the study.
     pub(super) name: String,
-    /// What it studies: authors, title and year of a paper.
+    /// Subject of the study: authors, title and year of a paper.
     pub(super) title: String,
-    /// What was chosen where the paper leaves a choice, in a line.
+    /// One line on what was chosen where the paper leaves a choice.
     #[serde(default)]
     pub(super) setting: String,
     /// Further files of experiments, figures and tables, without `.toml`.
@@ -47,15 +47,15 @@ pub(super) struct StudyForm {
     #[serde(default)]
     #[schemars(with = "Vec<ReadingForm>")]
     pub(super) reading: Vec<Spanned<ReadingForm>>,
-    /// What runs.
+    /// The experiments to run.
     #[serde(default)]
     #[schemars(with = "Vec<ExperimentForm>")]
     pub(super) experiment: Vec<Spanned<ExperimentForm>>,
-    /// Drawings.
+    /// The figures to draw.
     #[serde(default)]
     #[schemars(with = "Vec<FigureForm>")]
     pub(super) figure: Vec<Spanned<FigureForm>>,
-    /// Tables.
+    /// The tables to show.
     #[serde(default)]
     #[schemars(with = "Vec<TableForm>")]
     pub(super) table: Vec<Spanned<TableForm>>,
@@ -65,23 +65,23 @@ pub(super) struct StudyForm {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PartsForm {
-    /// What runs.
+    /// The experiments to run.
     #[serde(default)]
     pub(super) experiment: Vec<Spanned<ExperimentForm>>,
-    /// Drawings.
+    /// The figures to draw.
     #[serde(default)]
     pub(super) figure: Vec<Spanned<FigureForm>>,
-    /// Tables.
+    /// The tables to show.
     #[serde(default)]
     pub(super) table: Vec<Spanned<TableForm>>,
 }
 
-/// Less of everything, for a first look.
+/// A reduced version of the study, for a first look.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Quick")]
 pub(super) struct QuickForm {
-    /// Replications at most.
+    /// Maximum number of seeds.
     pub(super) seeds: Option<u32>,
     /// A factor for the length of runs.
     pub(super) length: Option<f64>,
@@ -103,7 +103,7 @@ pub(super) struct QuickForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Readings")]
 pub(super) struct ReadingsForm {
-    /// Replications at most.
+    /// Maximum number of seeds.
     pub(super) seeds: Option<u32>,
     /// Whether experiments that they change run on the values that a quick run has.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub(super) struct ReadingsForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Reading")]
 pub(super) struct ReadingForm {
-    /// What expressions call it.
+    /// Its name in expressions.
     pub(super) name: String,
     /// A list of values, or a table of labels and the keys that each sets.
     #[schemars(with = "Labels")]
@@ -141,18 +141,18 @@ pub(super) struct ReadingForm {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Experiment")]
 pub(super) struct ExperimentForm {
-    /// What expressions call it: letters, digits and _.
+    /// Its name in expressions: letters, digits and _.
     pub(super) name: String,
     /// What it does and why, for the report.
     #[serde(default)]
     pub(super) title: String,
-    /// The scenario file that it starts from, without `.toml`; none for a calculation.
+    /// Scenario file to start from, without `.toml`; leave it out for a calculation.
     pub(super) base: Option<String>,
     /// Axes by name, in the order in which expressions name their coordinates.
     #[serde(default)]
     #[schemars(with = "SharedAxes")]
     pub(super) axes: Table,
-    /// The axis whose values one measurement sees together.
+    /// Axis whose values one measurement covers together.
     pub(super) together: Option<String>,
     /// The combinations of values that run: an expression over the axes.
     pub(super) only: Option<String>,
@@ -167,9 +167,9 @@ pub(super) struct ExperimentForm {
     /// Keys that only some combinations of values set.
     #[serde(default)]
     pub(super) when: Vec<WhenForm>,
-    /// How long a run simulates; as long as the scenario says unless told.
+    /// How long a run simulates. Default: the scenario's duration.
     pub(super) length: Option<LengthForm>,
-    /// Replications: a number or an expression over the axes.
+    /// Number of seeds: a number or an expression over the axes.
     #[schemars(with = "Option<Number>")]
     pub(super) seeds: Option<Value>,
     /// Where nothing is random, so that one run stands for all: true, or an expression over the axes.
@@ -187,7 +187,7 @@ pub(super) struct ExperimentForm {
     /// What `--quick` changes.
     #[serde(default)]
     pub(super) quick: QuickForm,
-    /// How many times as long as its scenarios suggest a run takes.
+    /// How much longer a run takes than its scenarios suggest, as a factor.
     pub(super) effort: Option<f64>,
 }
 
@@ -209,9 +209,9 @@ pub(super) struct WhenForm {
 #[serde(untagged)]
 #[schemars(rename = "Length")]
 pub(super) enum LengthForm {
-    /// So long: a time, or a template of one.
+    /// A time, or a template of one.
     Fixed(String),
-    /// So many channel periods, and not less than a time.
+    /// A number of channel periods, with limits on the time.
     Periods(PeriodsForm),
 }
 
@@ -222,9 +222,9 @@ pub(super) enum LengthForm {
 pub(super) struct PeriodsForm {
     /// Channel periods: a blockage and the open time before it.
     pub(super) periods: f64,
-    /// At least this.
+    /// Shortest time.
     pub(super) least: Duration,
-    /// At most this.
+    /// Longest time.
     pub(super) most: Option<Duration>,
 }
 
@@ -262,9 +262,9 @@ pub(super) enum Center {
 pub(super) struct FigureForm {
     /// Its name, unique in the study, as in the paper.
     pub(super) id: String,
-    /// What stands above it.
+    /// Title above it.
     pub(super) title: String,
-    /// What stands below it.
+    /// Caption below it.
     #[serde(default)]
     pub(super) caption: String,
     /// What kind of drawing it is.
@@ -272,18 +272,18 @@ pub(super) struct FigureForm {
     pub(super) kind: Kind,
     /// The experiment whose axes it has.
     pub(super) from: String,
-    /// The axis of the abscissa, or for bars of the groups.
+    /// The axis that is drawn along x; for bars, the axis of the groups.
     #[serde(default)]
     pub(super) x: String,
     /// Where a value of that axis lies on the x axis: an expression. Default: the value itself.
     pub(super) x_value: Option<String>,
-    /// The abscissae where `x` is no axis but an argument of the quantities: an expression for a list of numbers.
+    /// The x values if `x` is an argument of the quantities instead of an axis: an expression for a list of numbers.
     pub(super) over: Option<String>,
     /// What is drawn: a quantity, an expression over the axes, or for a trace the name of a series. Lines may have all of their
     /// curves in `also`.
     #[serde(default)]
     pub(super) y: String,
-    /// What a curve is called that no axis tells from others.
+    /// Name of a curve if no axis distinguishes it from others.
     #[serde(default)]
     pub(super) y_name: String,
     /// Axes with a curve for each of their values.
@@ -303,7 +303,7 @@ pub(super) struct FigureForm {
     pub(super) also: Vec<AlsoForm>,
     /// The physical bound: an expression over the axes.
     pub(super) bound: Option<String>,
-    /// What the bound is called.
+    /// Name of the bound.
     pub(super) bound_name: Option<String>,
     /// Only the first seed's run of each point, as papers draw.
     #[serde(default)]
@@ -311,10 +311,10 @@ pub(super) struct FigureForm {
     /// A thin line for each seed.
     #[serde(default)]
     pub(super) each: bool,
-    /// The abscissa.
+    /// The x axis.
     #[serde(default)]
     pub(super) x_axis: AxisForm,
-    /// The ordinate.
+    /// The y axis.
     #[serde(default)]
     pub(super) y_axis: AxisForm,
     /// The series of a trace with blockages: pairs of start and end, drawn as shades.
@@ -336,7 +336,7 @@ pub(super) struct FigureForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Also")]
 pub(super) struct AlsoForm {
-    /// What the curve is called.
+    /// Name of the curve.
     pub(super) name: String,
     /// An expression over the axes.
     pub(super) y: String,
@@ -347,17 +347,17 @@ pub(super) struct AlsoForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Axis")]
 pub(super) struct AxisForm {
-    /// What stands beside it.
+    /// Label beside it.
     #[serde(default)]
     pub(super) label: String,
     /// Whether it is logarithmic.
     #[serde(default)]
     pub(super) log: bool,
-    /// Its least value; chosen by what is drawn unless told.
+    /// Its smallest value. Default: chosen from what is drawn.
     pub(super) from: Option<f64>,
-    /// Its greatest value, likewise.
+    /// Its largest value. Default: chosen from what is drawn.
     pub(super) to: Option<f64>,
-    /// For the ordinates of a trace: from the least to the greatest that is drawn, not from zero.
+    /// For a trace's y axis: whether it starts at the smallest value that is drawn instead of at zero.
     #[serde(default)]
     pub(super) fit: bool,
 }
@@ -420,7 +420,7 @@ pub(super) struct TableForm {
     pub(super) bound: Option<String>,
     /// What the paper prints: an expression over the axes, or a CSV file of the study with the axes as columns.
     pub(super) paper: Option<String>,
-    /// What a cell says whose value is infinite; without this it is left out.
+    /// Text of a cell whose value is infinite. Default: the cell is left out.
     pub(super) never: Option<String>,
     /// Its quartiles, from columns of such files.
     pub(super) paper_quartiles: Option<[String; 2]>,
