@@ -38,7 +38,7 @@ pub use terminal::{Counters, Cycle, Departure, Terminal};
 /// cra = "16 kbit/s"              # or be granted this always; any of them together
 /// mac-buffer = "14400 B"
 /// flow-control = true            # the protocol above waits until the buffer has room
-/// network = "beam"               # [dama.beam]; one of its own unless told
+/// network = "beam"               # [dama.beam]; default: one of its own
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]

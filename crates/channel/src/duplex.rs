@@ -21,7 +21,7 @@ use crate::model::{ErrorModel, Streams};
 /// ```toml
 /// rate = "262144 bit/s"   # towards the terminal
 /// up-rate = "64 kbit/s"   # from it; default: the same as rate
-/// rate-changes = [{ at = "30 s", rate = "64 kbit/s" }]    # or with an up-rate too; none unless told
+/// rate-changes = [{ at = "30 s", rate = "64 kbit/s" }]    # default: none; each may have an up-rate too
 /// delay = "250 ms"        # one way
 /// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
 /// up-errors = "none"      # default: the same as errors

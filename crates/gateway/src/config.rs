@@ -119,7 +119,7 @@ pub struct Link {
     /// Sending rate of the carrier, with all its headers. Default: `auto`, which measures it; on a serial line, the line's rate.
     #[serde(default)]
     pub rate: LinkRate,
-    /// Queue in front of the link. Default: drop-tail, which holds one round trip at the rate ([`Link::queue`]).
+    /// Queue in front of the link. Default: drop-tail, which holds one round trip at the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<link::queue::Config>,
     /// Round-trip time between the two ends. Default: measured.

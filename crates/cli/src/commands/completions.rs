@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use super::Cli;
 use super::outcome::show;
 
-/// Print a script with which a shell completes commands and options.
+/// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
   longhaul completions zsh > ~/.zfunc/_longhaul
   longhaul completions fish > ~/.config/fish/completions/longhaul.fish")]
 pub(crate) struct Arguments {
-    /// The shell.
+    /// Shell to print the script for.
     shell: Shell,
 }
 

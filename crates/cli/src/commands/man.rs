@@ -9,14 +9,14 @@ use clap::CommandFactory as _;
 use super::Cli;
 use super::outcome::failure;
 
-/// Write manual pages, one for each command.
+/// Write manual pages, one per command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   longhaul man /usr/local/share/man/man1
   man longhaul-run")]
 pub(crate) struct Arguments {
-    /// Where they go.
+    /// Directory to write the pages to.
     directory: PathBuf,
 }
 

@@ -170,7 +170,7 @@ impl fmt::Display for Notice {
             Self::NotReloaded(reason) => write!(f, "{reason}; the previous configuration stays in effect"),
             Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
                 f,
-                "the carrier is slower than the configured rate: packets waited {} ms and {lost} % were lost; set rate to \
+                "the carrier is slower than this end sends: packets waited {} ms and {lost} % were lost; set rate to \
                  \"{measured}\", as measured, or to \"auto\"",
                 queueing.as_millis()
             ),

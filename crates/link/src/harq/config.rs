@@ -33,7 +33,7 @@ pub struct Config {
     pub window: Option<Window>,
 }
 
-/// True unless told.
+/// Whether packets are delivered in the order in which they were sent. Default: true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ordered(pub bool);
 
