@@ -219,7 +219,7 @@ impl Link {
 
     fn check_rate(&self, places: &LinkPlaces) -> Result<(), Complaint> {
         if self.queue.is_some_and(|queue| queue.needs_rate()) && self.rate == LinkRate::Max {
-            let message = "a queue with a time, or red, needs a rate, which rate = \"max\" is not; allowed are packets and bytes, or another rate";
+            let message = "a queue with a time, or red, cannot be used with rate = \"max\"; allowed are packets and bytes, or another rate";
             return Err(Complaint::at(places.queue.as_ref(), message.to_owned()));
         }
         Ok(())

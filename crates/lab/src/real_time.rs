@@ -145,7 +145,7 @@ impl Figure {
     #[must_use]
     pub fn complaint(self, place: f64) -> Option<String> {
         let (fits, allowed) = match self {
-            Self::Blockage => ((0.0..1.0).contains(&place), "blocked fractions of 0 and more, below 1"),
+            Self::Blockage => ((0.0..1.0).contains(&place), "blocked fractions from 0 to below 1"),
             Self::Window => {
                 let most = f64::from(WINDOW);
                 ((1.0..=most).contains(&place) && place.fract() == 0.0, "windows of 1 to 512 frames")

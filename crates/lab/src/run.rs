@@ -188,7 +188,7 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     let goals = if network.is_endless() { 0 } else { network.goals() };
     network.engine.try_run(end, goals).map_err(|stuck| {
         let name = network.name_of(stuck.node).unwrap_or_default();
-        io::Error::other(format!("\"{name}\" wants to act at {} over and over: a bug", stuck.at))
+        io::Error::other(format!("\"{name}\" acts at {} over and over, which is a bug in Longhaul", stuck.at))
     })?;
     let ended = if goals == 0 { end } else { network.engine.now() };
     settle(&mut network, ended);

@@ -554,7 +554,7 @@ name = "TCP over COTMLL"
                 "connection 60001 from the first that \"hub\" waits for; allowed are 60000",
             ),
             ("traffic.download.bulk.size=0 B", "allowed are 1 B or more"),
-            ("traffic.download.bulk.start=61 s", "opens after the run's end"),
+            ("traffic.download.bulk.start=61 s", "starts after the end of the run"),
             ("seeds=0", "0 seeds; allowed are 1 to 100000"),
             ("duration=0 s", "allowed are durations above 0 s and up to 87600 h"),
             ("link.satellite.channel.delay=2 h", "allowed are delays up to 1 h"),

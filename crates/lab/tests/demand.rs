@@ -145,7 +145,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "link.a.framing=efl",
-            r#"link "a" has an encapsulation; allowed is one with a protocol and framing = "ideal", or none"#,
+            r#"link "a" has an encapsulation, which needs a protocol and framing = "ideal"; allowed is that, or no encapsulation"#,
         ),
         (
             r#"link.a.channel.rate-changes=[{ at = "1 s", rate = "1 Mbit/s" }]"#,

@@ -92,7 +92,7 @@ fn impossible_marks_are_refused() {
     for (change, want) in [
         ("link.satellite.once-dscp=[64]", "64 is not a DSCP; allowed are 0 to 63"),
         ("traffic.voice.rate.dscp=64", "64 is out of range; allowed are 0 to 63"),
-        ("traffic.voice.rate.transport=tcp", "has the DSCP 46; allowed is UDP, or no dscp"),
+        ("traffic.voice.rate.transport=tcp", "has dscp = 46; allowed is UDP, or no dscp"),
     ] {
         let complaint = suite(&[change]).unwrap_err();
         assert!(complaint.contains(want), "{complaint}");

@@ -117,7 +117,7 @@ fn an_order_that_cannot_be_is_refused_with_its_place() {
     let apart = apart.replacen("from = \"server\"\nto = \"client\"", "from = \"hub\"\nto = \"far\"", 1);
     let complaint = suite(&apart).unwrap_err();
     assert!(
-        complaint.contains("waits for one that \"client\", which opens it, has no part in"),
+        complaint.contains("waits for a transfer in which \"client\", which opens this one, takes no part"),
         "{complaint}"
     );
 }

@@ -231,7 +231,7 @@ fn mistakes_are_found_at_load() {
         ("default = \"large\"", "default = \"huge\"", "axis \"window\" has no value 'huge'"),
         ("receive-buffer = \"4 KiB\"", "receive-bufer = \"4 KiB\"", "receive-bufer"),
         ("seeds = 4", "sedes = 4", "unknown key `sedes`"),
-        ("name = \"loss\"", "name = \"the loss\"", "write letters, digits and _"),
+        ("name = \"loss\"", "name = \"the loss\"", "allowed are letters, digits and _"),
     ] {
         assert!(HEAD.contains(from), "{from}");
         let folder = Folder::new("mistakes", &HEAD.replacen(from, to, 1), CLAIMS);

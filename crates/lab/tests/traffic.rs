@@ -132,7 +132,7 @@ fn impossible_traffic_is_refused() {
             "allowed are 20 to 1472",
         ),
         (format!("{RATE}rate = \"1 kbit/s\"\ntransport = \"udp\"\nopened-by = \"sender\"\n"), "opened-by"),
-        (format!("{CLICKS}interval = \"1 s\"\nthink = \"1 s\"\n"), "allowed is one of them"),
+        (format!("{CLICKS}interval = \"1 s\"\nthink = \"1 s\"\n"), "allowed is only one of them"),
         (format!("{CLICKS}concurrency = 0\n"), "allowed are 1 to 10000"),
     ] {
         let complaint = suite("\"none\"", &traffic).unwrap_err();

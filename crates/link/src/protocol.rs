@@ -430,7 +430,7 @@ mod tests {
             ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("{ cotmll = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
             ("{ cotmll = { sequence = \"broad\" } }", "expected `thesis` or `wide`"),
-            ("{ cotmll = { ordered = \"flow\" } }", "allowed for \"thesis\" are true and false"),
+            ("{ cotmll = { ordered = \"flow\" } }", "with \"thesis\", allowed are true and false"),
             ("{ cotmll = { ordered = \"link\" } }", "expected true, false or \"flow\""),
             (
                 "{ cotmll = { sequence = \"wide\", block = \"latest\" } }",

@@ -128,7 +128,7 @@ mod tests {
         for wrong in ["1", "1,2,3", "-1,2", "1,NaN", "1,inf", "1,1e300", "a,b\nc,d"] {
             assert!(complaint(wrong).contains("not an outage"), "{wrong}");
         }
-        assert!(complaint("2,2").ends_with("its end must be later than its start"));
+        assert!(complaint("2,2").ends_with("it must end after it starts"));
         assert!(complaint("1,4\n3,5").starts_with("line 2: 3,5: starts before"));
     }
 

@@ -63,7 +63,7 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
         assert!(got.starts_with(want), "{got}");
     }
     let both = complaint(|site| format!("{site}key-file = \"k\"\n"));
-    assert!(both.contains("allowed is one of them"), "{both}");
+    assert!(both.contains("allowed is only one of them"), "{both}");
     let none =
         complaint(|site| site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n"));
     assert!(none.contains("longhaul keygen"), "{none}");
@@ -79,7 +79,7 @@ fn values_that_contradict_each_other_are_complained_about_in_their_place() {
     assert!(Config::parse("site.toml", &plain).is_ok());
     let mtu = complaint(|site| site.replace("[carrier.udp]", "mtu = 1279\n[carrier.udp]"));
     assert!(mtu.starts_with("site.toml:4: addresses = ["), "{mtu}");
-    assert!(mtu.contains("at least 1280, and that of [tun] is 1279; allowed"), "{mtu}");
+    assert!(mtu.contains("at least 1280, but [tun] has mtu = 1279; allowed"), "{mtu}");
     let route = complaint(|site| {
         let site = site.replace(", \"fd77::1/64\"", "");
         site.replace("[carrier.udp]", "mtu = 576\nroutes = [\"10.0.0.0/8\", \"fd78::/64\"]\n[carrier.udp]")
@@ -166,7 +166,7 @@ fn a_link_table_survives_as_text() {
     assert_eq!(format!("{again:?}"), format!("{link:?}"));
     let timed = "protocol = \"plain\"\nqueue = { drop-tail = { time = \"1 s\" } }\nrate = \"max\"";
     let error = Link::parse("link.toml", timed).unwrap_err().to_string();
-    assert!(error.starts_with("link.toml:2: queue = ") && error.contains("and rate = \"max\""), "{error}");
+    assert!(error.starts_with("link.toml:2: queue = ") && error.contains("with rate = \"max\""), "{error}");
     assert!(Link::parse("link.toml", &timed.replace("max", "auto")).is_ok());
     let error = Link::parse("link.toml", "fillers = 0\nprotocol = \"cotmll\"").unwrap_err().to_string();
     assert!(error.starts_with("link.toml:1: fillers = 0: "), "{error}");

@@ -192,7 +192,9 @@ impl Scenario {
                 let opener = bulk.opener();
                 return complain(
                     after,
-                    &format!("waits for one that \"{opener}\", which opens it, has no part in"),
+                    &format!(
+                        "waits for a transfer in which \"{opener}\", which opens this one, takes no part"
+                    ),
                 );
             }
             if !self.waits_end(bulk, &mut known) {

@@ -102,7 +102,9 @@ impl Trial<'_> {
         let run = run::run(&scenario.name, scenario, self.seed, watch)?;
         let (name, seed) = (&scenario.name, self.seed);
         if !run.intact {
-            return Err(io::Error::other(format!("bytes arrived wrong in \"{name}\", seed {seed}: a bug")));
+            return Err(io::Error::other(format!(
+                "bytes arrived damaged in \"{name}\", seed {seed}, which is a bug in Longhaul"
+            )));
         }
         match run.log.unkept() {
             0 => Ok(run),

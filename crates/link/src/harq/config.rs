@@ -164,7 +164,7 @@ mod tests {
         let error = read("fragments = 8").unwrap_err();
         assert!(error.contains("data = 9 of fragments = 8; allowed are values up to fragments"), "{error}");
         let error = read("combine = true\nfragments = 17").unwrap_err();
-        assert!(error.contains("combine with 68 fragments in all sendings"), "{error}");
+        assert!(error.contains("combine with 68 fragments in all transmissions"), "{error}");
         assert!(read("combine = true\nfragments = 16").is_ok());
         assert!(read("data = 10").is_ok() && read("fragments = 64\nsendings = 16").is_ok());
     }

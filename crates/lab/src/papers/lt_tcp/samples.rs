@@ -89,9 +89,10 @@ impl Samples {
         }
         let is_wrong = |transfer: &&Transfer| !run::receiver(&network.engine, transfer).is_intact();
         match network.transfers.iter().find(is_wrong) {
-            Some(transfer) => {
-                Err(io::Error::other(format!("bytes arrived wrong in \"{}\": a bug", transfer.name)))
-            }
+            Some(transfer) => Err(io::Error::other(format!(
+                "bytes arrived damaged in \"{}\", which is a bug in Longhaul",
+                transfer.name
+            ))),
             None => Ok(samples),
         }
     }
