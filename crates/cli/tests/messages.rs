@@ -325,7 +325,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let output = running.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{told}");
-    let (_, notice) = told.split_once("interrupted: these are ").unwrap();
+    let (_, notice) = told.split_once("interrupted: results are of ").unwrap();
     let (seeds, _) = notice.split_once(" of 100000 seeds").unwrap();
     let hash = |text: &[u8]| {
         let text = String::from_utf8(text.to_vec()).unwrap();
