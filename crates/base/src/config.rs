@@ -70,14 +70,21 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
         let message = plain(error.message());
         match error.span().filter(|span| !error.message().starts_with("missing") || is_table(text, span)) {
             Some(span) => ConfigError::at(file, text, span, message),
-            None => ConfigError::about(file, message),
+            None => ConfigError::about(file, missing::<T>(text).map_or(message, |error| plain(&error))),
         }
     })
 }
 
 /// Whether a table begins there: its first line is the place of a key that it lacks. The file as a whole has no such line.
 fn is_table(text: &str, span: &Range<usize>) -> bool {
-    text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
+    let is_whole = span.start == 0 && span.end >= text.trim_end().len();
+    !is_whole && text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
+}
+
+/// Which key is missing, and of which table, where no line says so.
+fn missing<T: DeserializeOwned>(text: &str) -> Option<String> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    table.try_into::<T>().err().map(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -111,6 +118,17 @@ mod tests {
         );
         // The file as a whole lacks a key: no line of it is to blame, and a comment least of all.
         assert_eq!(complaint("# A link.\nrate = \"1 bit/s\""), "link.toml: missing key `delay`");
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct File {
+            link: Link,
+            seed: u64,
+        }
+        let of = |text: &str| parse::<File>("f.toml", text).unwrap_err().to_string();
+        let whole = "[link]\nrate = \"1 bit/s\"\ndelay = \"1 s\"\n";
+        assert_eq!(of(whole), "f.toml: missing key `seed`");
+        assert_eq!(of("seed = 1\n[link]\nrate = \"1 bit/s\"\n"), "f.toml:2: [link]: missing key `delay`");
+        assert_eq!(of("seed = 1\nlink.rate = \"1 bit/s\"\n"), "f.toml: missing key `delay` in `link`");
         assert!(complaint("rate = [").starts_with("link.toml:1"));
     }
 }

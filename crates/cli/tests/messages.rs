@@ -54,11 +54,12 @@ fn standard_output_may_be_closed_or_full() {
     let scratch = Scratch::new("output");
     let file = scratch.path("demo.toml");
     std::fs::write(&file, DEMO).unwrap();
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 6] = [
         &["run", &file, "--seeds", "1"],
         &["run", &file, "--seeds", "1", "--json"],
         &["keygen"],
         &["man", "--help"],
+        &["schema", "scenario"],
         &["completions", "bash"],
     ];
     for arguments in commands {
@@ -131,7 +132,17 @@ fn an_unknown_name_has_the_known_ones_beside_it() {
         "--out",
         &scratch.path("out"),
     ]);
-    assert_eq!(sweep.status.code(), Some(2));
+    let told = String::from_utf8(sweep.stderr).unwrap();
+    assert!(
+        sweep.status.code() == Some(2) && told.contains("no link \"sat\"; the scenario has satellite"),
+        "{told}"
+    );
+    // Where something else is wrong too, both are told.
+    let told = complaint(2, &["--set", "link.sat.channel.rate=0 bit/s"]);
+    assert!(
+        told.contains("a rate of zero") && told.contains("no link \"sat\"; the scenario has satellite"),
+        "{told}"
+    );
 }
 
 /// The words in backquotes after `expected`.
@@ -284,6 +295,12 @@ fn results_of_another_command_are_not_replaced_unasked() {
     let told = run(0, &["--seed", "7", "--force"]);
     assert!(told.contains("replaces the report of: longhaul run demo.toml"), "{told}");
     assert_ne!(report(), first);
+    // What asks for nothing that there is leaves nothing behind.
+    let none = scratch.path("none");
+    for arguments in [&["--figure", "99"][..], &["--merge", "/proc/none"]] {
+        let refused = longhaul(&[&["reproduce", "peng", "--quick", "--out", &none], arguments].concat());
+        assert!(refused.status.code() == Some(2) && !std::path::Path::new(&none).exists(), "{arguments:?}");
+    }
     let study = longhaul(&["reproduce", "peng", "--quick", "--figure", "4", "--seeds", "1", "--out", &out]);
     assert_eq!(study.status.code(), Some(2), "{}", String::from_utf8_lossy(&study.stderr));
 }
@@ -325,6 +342,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let output = running.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.starts_with("longhaul: interrupted: finishing the current runs"), "{told}");
     let (_, notice) = told.split_once("interrupted: results are of ").unwrap();
     let (seeds, _) = notice.split_once(" of 100000 seeds").unwrap();
     let hash = |text: &[u8]| {
@@ -335,6 +353,16 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert_eq!(hash(&output.stdout), hash(&again.stdout));
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
     assert!(page.contains(&format!("--set seeds={seeds}")));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let scratch = Scratch::new("man");
+    assert!(longhaul(&["man", &scratch.path("man")]).status.success());
+    for command in ["longhaul", "longhaul-run", "longhaul-gateway-status", "longhaul-traffic-bulk"] {
+        let page = std::fs::read_to_string(scratch.path(&format!("man/{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains("longhaul"), "{command}: {page}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ mod status;
 mod survey;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use base::config::ConfigError;
@@ -248,6 +248,9 @@ impl Gateway {
     pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
+        if self.queries.is_none() {
+            notify(Notice::NotAsked(self.config.tun.name.as_str().to_owned()));
+        }
         let mut ready = [Ready::default(); 6];
         loop {
             let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries] = ready;
@@ -286,8 +289,9 @@ impl Gateway {
                 self.write_status();
                 self.status_at = now + self.status_interval();
             }
-            if let Some(queries) = self.queries.as_ref().filter(|_| from_queries.read) {
-                queries.answer(|| self.status());
+            if let Some(mut queries) = self.queries.take_if(|_| from_queries.read) {
+                queries.answer(now, || self.status());
+                self.queries = Some(queries);
             }
             let now = self.clock.now();
             let timeout = self.next_wake(now).saturating_since(now);
@@ -297,7 +301,7 @@ impl Gateway {
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
                 Interest::read_if_any(self.named.as_ref().and_then(NamedPeer::fd)),
-                Interest::read_if_any(self.queries.as_ref().map(AsFd::as_fd)),
+                Interest::read_if_any(self.queries.as_ref().and_then(|it| it.fd(now))),
             ];
             ready = wait(interests, Some(timeout))?;
         }
@@ -375,6 +379,7 @@ impl Gateway {
             self.session.poll_timeout(),
             self.named.as_ref().and_then(|named| named.poll_timeout(self.session.is_heard(now))),
             self.carrier.poll_timeout(),
+            self.queries.as_ref().and_then(|it| it.poll_timeout(now)),
             Some(self.status_at),
         ]
         .into_iter()

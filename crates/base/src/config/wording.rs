@@ -19,7 +19,14 @@ fn without_type(expected: &str) -> String {
         if let Some(rest) = expected.strip_prefix(kind) {
             let name = rest.trim_start();
             let end = name.find(|c: char| !(c.is_alphanumeric() || "_:".contains(c))).unwrap_or(name.len());
-            return format!("{ours}{}", &name[end..]);
+            let rest = &name[end..];
+            // How many keys a table may have helps nobody who wrote a list.
+            let rest = if rest.starts_with(" with ") {
+                rest.find(" in `").map_or("", |at| &rest[at..])
+            } else {
+                rest
+            };
+            return format!("{ours}{rest}");
         }
     }
     let end = expected.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(expected.len());
@@ -31,7 +38,7 @@ fn without_type(expected: &str) -> String {
 }
 
 /// Whole phrases.
-const PHRASES: [(&str, &str); 11] = [
+const PHRASES: [(&str, &str); 12] = [
     ("unknown field", "unknown key"),
     ("missing field", "missing key"),
     ("unknown variant", "unknown value"),
@@ -42,6 +49,7 @@ const PHRASES: [(&str, &str); 11] = [
     ("invalid type: unit variant, expected struct variant", "a name alone; it needs a table of its keys"),
     ("invalid type: map", "invalid type: table"),
     ("invalid type: sequence", "invalid type: list"),
+    ("expected fewer elements in map", "expected a table of one kind"),
     ("expected a boolean", "expected true or false"),
 ];
 
@@ -100,6 +108,10 @@ mod tests {
             (
                 "invalid value: integer `-1`, expected a nonzero u32 in `a`",
                 "invalid value: integer `-1`, expected a whole number above 0 in `a`",
+            ),
+            (
+                "invalid length 0, expected struct Link with 11 elements in `link.a`",
+                "invalid length 0, expected a table in `link.a`",
             ),
             ("expected one of `struct`", "expected one of `struct`"),
         ] {

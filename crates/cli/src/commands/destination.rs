@@ -17,15 +17,24 @@ pub(crate) enum Refused {
 }
 
 /// Makes `directory` and notes in it that `command` writes there. Where another command has written, it is refused unless `force` is
-/// set; so is a directory with a report that does not tell. With `extends`, options do not count: `reproduce` and `sweep` go on
-/// with what they have measured for the same study, and only the report is replaced, which they say.
-pub(crate) fn claim(directory: &Path, command: &str, extends: bool, force: bool) -> Result<(), Refused> {
+/// set; so is a directory with a report that does not tell. A command that begins with `extends` is none other: `reproduce` and
+/// `sweep` go on with what they have measured for the same study, and only the report is replaced, which they say.
+pub(crate) fn claim(
+    directory: &Path,
+    command: &str,
+    extends: Option<&str>,
+    force: bool,
+) -> Result<(), Refused> {
     let note = directory.join(NOTE);
     let before = fs::read_to_string(&note).ok().map(|text| text.trim().to_owned());
     let has_report = directory.join("report.html").exists();
+    let goes_on = |before: &str| {
+        let rest = extends.and_then(|extends| before.strip_prefix(extends));
+        rest.is_some_and(|options| options.is_empty() || options.starts_with(" --"))
+    };
     match before.as_deref() {
         Some(before) if before == command => {}
-        Some(before) if force || (extends && subject(before) == subject(command)) => {
+        Some(before) if force || goes_on(before) => {
             complain(format_args!("{}: replaces the report of: {before}", directory.display()));
         }
         None if force || !has_report => {}
@@ -51,11 +60,6 @@ fn taken(directory: &Path, command: Option<&str>) -> String {
     format!(
         "--out {directory} has the results of {whose}; name another directory, or replace them with --force"
     )
-}
-
-/// Command, subcommand and what it is about, without options.
-fn subject(command: &str) -> Vec<&str> {
-    command.split_whitespace().take(3).collect()
 }
 
 /// Where results go if nothing is said: `out` and the name of what is run.

@@ -1,13 +1,12 @@
 //! `longhaul gateway status`: asks a running gateway how it is doing.
 
-use std::io;
 use std::process::ExitCode;
 
 use base::{Duration, Rate};
 use gateway::daemon::{Status, query};
 use serde_json::Value;
 
-use super::outcome::{failure, say};
+use super::outcome::{complain, failure, say};
 
 /// Show the status of a running gateway: its peer, the path, and its counters.
 ///
@@ -27,38 +26,43 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    let devices = match &args.device {
-        Some(device) => Ok(vec![device.clone()]),
-        None => query::running(),
+    let running = match query::running() {
+        Ok(running) => running,
+        Err(error) => return failure(format_args!("the list of gateways: {error}")),
     };
-    let devices = match devices {
-        Ok(devices) if devices.is_empty() => return failure("no gateway runs in this network namespace"),
-        Ok(devices) => devices,
-        Err(error) => return failure(error),
+    let asked = match &args.device {
+        Some(device) if !running.contains(device) => {
+            let known = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
+            return failure(format_args!("no gateway runs for device {device}; running: {known}"));
+        }
+        Some(device) => vec![device.clone()],
+        None if running.is_empty() => return failure("no gateway runs in this network namespace"),
+        None => running,
     };
-    let mut all = Vec::new();
-    for device in devices {
+    let mut answers = Vec::new();
+    for device in asked {
         match query::ask(&device) {
-            Ok(status) => all.push(status),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                let running = query::running().unwrap_or_default();
-                let known = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
-                return failure(format_args!("no gateway runs for device {device}; running: {known}"));
-            }
-            Err(error) => return failure(format_args!("gateway of {device}: {error}")),
+            Ok(status) => answers.push(status),
+            // Others may answer all the same.
+            Err(error) => complain(format_args!("gateway of {device}: {error}")),
         }
     }
+    let code = if answers.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     match args.json {
-        true => say!("{:#}", Value::from(all)),
-        false => all.iter().for_each(show),
+        true => say!("{:#}", Value::from(answers)),
+        false => answers.iter().for_each(show),
     }
-    ExitCode::SUCCESS
+    code
 }
 
 /// The most asked-for of it, a line each.
 fn show(status: &Status) {
     let number = |path: &str| status.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    let text = |path: &str| status.pointer(path).and_then(Value::as_str).unwrap_or("none");
+    // What answers may be another user's, and goes to a terminal.
+    let text = |path: &str| {
+        let text = status.pointer(path).and_then(Value::as_str).unwrap_or("none");
+        text.replace(char::is_control, "?")
+    };
     let seconds = |path: &str| {
         let seconds = status.pointer(path).and_then(Value::as_f64);
         seconds.map_or_else(|| "not known".to_owned(), |seconds| format!("{:.0} ms", seconds * 1e3))
@@ -70,7 +74,11 @@ fn show(status: &Status) {
     let is = |path: &str| status.pointer(path).and_then(Value::as_bool).unwrap_or(false);
     let uptime = status["uptime_seconds"].as_f64().unwrap_or(0.0) as u64;
     let state = if is("/established") { "established" } else { "no session" };
-    say!("{}: up for {}, {}", text("/device"), Duration::from_secs(uptime), text("/protocol"));
+    let user = match number("/answered_by_user") {
+        0 => String::new(),
+        user => format!("; answered by user {user}"),
+    };
+    say!("{}: up for {}, {}{user}", text("/device"), Duration::from_secs(uptime), text("/protocol"));
     say!("  peer     {}, {state}, {} handshakes", text("/peer"), number("/handshakes"));
     say!(
         "  path     sends at {}, round trip {} (queueing {}), {:.1} % lost, packets of up to {} bytes",

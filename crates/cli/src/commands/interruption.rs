@@ -6,23 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use super::outcome::complain;
 
 /// Whether the user wants the work to end.
 #[derive(Clone, Debug)]
 pub(crate) struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
-    /// Takes over SIGINT and SIGTERM for the rest of the process.
+    /// Takes over SIGINT and SIGTERM for the rest of the process, and says `notice` when the first of them comes.
     ///
     /// # Errors
     /// What the kernel says.
-    pub(crate) fn watch() -> io::Result<Self> {
+    pub(crate) fn watch(notice: &'static str) -> io::Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order, so that the first signal finds the flag unset.
             flag::register_conditional_shutdown(signal, i32::from(EXIT_CODE), Arc::clone(&flag))?;
             flag::register(signal, Arc::clone(&flag))?;
         }
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        std::thread::spawn(move || signals.forever().for_each(|_| complain(notice)));
         Ok(Self(flag))
     }
 

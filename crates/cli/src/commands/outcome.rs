@@ -57,3 +57,9 @@ pub(crate) fn ended(code: ExitCode) -> ExitCode {
 
 /// Why standard output takes nothing more.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// A word as a shell takes it literally.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

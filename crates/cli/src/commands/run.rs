@@ -7,7 +7,7 @@ use lab::run::{Captures, Recordings};
 use lab::scenario::{Override, Suite};
 
 use super::captures;
-use super::outcome::{complain, misconfigured, say};
+use super::outcome::{self, complain, misconfigured, say};
 use super::suite::{self, Output};
 
 /// Run a scenario in virtual time and compare its schemes.
@@ -96,9 +96,9 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    let mut command = format!("longhaul run {}", quoted(&arguments.scenario.display().to_string()));
+    let mut command = format!("longhaul run {}", outcome::quoted(&arguments.scenario.display().to_string()));
     for change in &overrides {
-        command += &format!(" --set {}", quoted(&change.to_string()));
+        command += &format!(" --set {}", outcome::quoted(&change.to_string()));
     }
     let logged = arguments.log_scheme.as_ref().unwrap_or(&suite.schemes[0].0);
     let log = arguments.log.clone().map(|path| (logged.clone(), path));
@@ -112,10 +112,4 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         command,
     };
     suite::execute(&suite, &output)
-}
-
-/// A word as a shell takes it literally.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

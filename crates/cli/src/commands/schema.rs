@@ -1,9 +1,10 @@
 //! `longhaul schema`: what the files of scenarios, studies and gateways may say, for editors.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+
+use super::outcome::say;
 
 /// Print the JSON schema of a kind of file, with which an editor completes and checks keys.
 ///
@@ -37,12 +38,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
             base::config::schema::of::<gateway::config::Config>("The configuration of a gateway of Longhaul")
         }
     };
-    let printed = serde_json::to_string_pretty(&schema).map_err(io::Error::from);
-    match printed.and_then(|text| writeln!(io::stdout().lock(), "{text}")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let text = serde_json::to_string_pretty(&schema).expect("a schema has only names, numbers and lists");
+    say!("{text}");
+    ExitCode::SUCCESS
 }

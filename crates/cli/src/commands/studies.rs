@@ -76,11 +76,28 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
 /// same again.
 pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> ExitCode {
     let out = running.out.clone().unwrap_or_else(|| destination::usual(&study.name));
-    let command = format!("{command}{}", running.choices());
-    if let Err(refused) = destination::claim(&out, &command, true, running.force) {
+    let plan = Plan {
+        figure: running.figure.clone(),
+        default_reading_only: running.default_reading,
+        seeds: running.seeds,
+        quick: running.quick,
+        store: Some(out.join("measured")),
+        merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),
+        shard: running.shard,
+        ..plan
+    };
+    if let Err(error) = Sweep::check(study, &plan) {
+        return misconfigured(error);
+    }
+    if let Some(nowhere) = plan.merge.iter().find(|folder| !folder.is_dir()) {
+        let message = "no such folder; allowed are --out folders of runs that have measured something";
+        return misconfigured(format_args!("--merge: {}: {message}", nowhere.display()));
+    }
+    let whole = format!("{command}{}", running.choices());
+    if let Err(refused) = destination::claim(&out, &whole, Some(command), running.force) {
         return refused.complain();
     }
-    match try_execute(study, running, plan, &command, &out) {
+    match try_execute(study, running, plan, &whole, &out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ StudyError::Io(_)) => failure(error),
         Err(error) => misconfigured(error),
@@ -94,16 +111,6 @@ fn try_execute(
     command: &str,
     out: &Path,
 ) -> Result<(), StudyError> {
-    let plan = Plan {
-        figure: running.figure.clone(),
-        default_reading_only: running.default_reading,
-        seeds: running.seeds,
-        quick: running.quick,
-        store: Some(out.join("measured")),
-        merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),
-        shard: running.shard,
-        ..plan
-    };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(running.jobs.map_or(0, usize::from))
         .build()

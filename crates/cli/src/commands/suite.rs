@@ -34,7 +34,7 @@ pub(crate) struct Output {
 /// Runs `suite` and shows it.
 pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
     if let Some(directory) = &output.out
-        && let Err(refused) = destination::claim(directory, &output.command, false, output.force)
+        && let Err(refused) = destination::claim(directory, &output.command, None, output.force)
     {
         return refused.complain();
     }
@@ -95,7 +95,9 @@ fn show_all(suite: &Suite, runs: &[Run], command: &str, output: &Output) -> io::
 }
 
 fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) -> io::Result<Vec<Run>> {
-    let interruption = Interruption::watch()?;
+    let interruption = Interruption::watch(
+        "interrupted: finishing the current runs and writing the report; press Ctrl-C again to stop at once",
+    )?;
     let count = suite.schemes.len() as u64 * u64::from(suite.scenario.seeds);
     // Draws nothing where standard error is not a terminal.
     let bar = ProgressBar::new(count);
@@ -109,7 +111,6 @@ fn run_with_progress(suite: &Suite, jobs: Option<u16>, recordings: &Recordings) 
     let on_done = |run: &Run| {
         bar.inc(1);
         if interruption.has_come() {
-            bar.set_message("interrupted: finishing the current runs; press Ctrl-C again to stop at once");
             return ControlFlow::Break(());
         }
         bar.set_message(format!("{}, seed {}", run.scheme, run.seed));

@@ -7,7 +7,7 @@ use lab::claims::Value;
 use lab::papers;
 use lab::study::{Files, Plan, Study};
 
-use super::outcome::misconfigured;
+use super::outcome::{misconfigured, quoted};
 use super::studies::{self, Running};
 
 /// Run a scenario for every combination of some keys' values, or a study over its axes.
@@ -104,7 +104,7 @@ fn load(file: &Path, axes: &[Axis]) -> Result<Study, base::config::ConfigError> 
 
 /// The command that gives the same results.
 fn command(arguments: &Arguments) -> String {
-    let mut command = format!("longhaul sweep {}", arguments.file.display());
+    let mut command = format!("longhaul sweep {}", quoted(&arguments.file.display().to_string()));
     for axis in &arguments.axis {
         let values: Vec<String> = axis.values.iter().map(ToString::to_string).collect();
         command += &format!(" --axis '{}={}'", axis.key, values.join(","));

@@ -63,6 +63,8 @@ pub enum Notice {
     PathMtu(usize),
     /// The protocol's window is too small for the link.
     Edge(Edge),
+    /// Somebody else listens where the gateway of this device would be asked for its status.
+    NotAsked(String),
     /// Somebody wants a session who cannot have one; told now and then only.
     Refused {
         /// Who.
@@ -79,6 +81,7 @@ impl Notice {
         matches!(
             self,
             Self::Refused { .. }
+                | Self::NotAsked(_)
                 | Self::Unanswered { .. }
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
@@ -124,12 +127,16 @@ impl Notice {
             }
             Self::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
             Self::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
+            Self::NotAsked(name) => json!({ "notice": "not-asked", "device": name }),
             Self::Refused { from, reason } => {
                 json!({ "notice": "refused", "from": from, "reason": reason.to_string() })
             }
         }
     }
 }
+
+/// Bits per second from which on a path is rather a wire than a link, and has no bottleneck that could be found: docs/rate.md.
+const NO_LINK: u64 = 500_000_000;
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,6 +181,10 @@ impl fmt::Display for Notice {
                  \"{measured}\", as measured, or to \"auto\"",
                 queueing.as_millis()
             ),
+            Self::Carrier(Finding::Found { measured }) if measured.as_bps() >= NO_LINK => write!(
+                f,
+                "the path carries {measured}; if nothing on it is slower than these machines, rate = \"max\" is faster"
+            ),
             Self::Carrier(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
             Self::Carrier(Finding::TooSlow { measured }) => {
                 write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
@@ -182,6 +193,12 @@ impl fmt::Display for Notice {
                 write!(f, "the path carries packets of at most {bytes} bytes: frames are shortened to fit")
             }
             Self::Edge(edge) => edge.fmt(f),
+            Self::NotAsked(name) => {
+                write!(
+                    f,
+                    "`longhaul gateway status` cannot show {name}: another process uses the name of its socket"
+                )
+            }
             Self::Refused { from, reason } => {
                 write!(f, "refused {from}: {reason}; both ends need the same key and protocol")
             }

@@ -86,10 +86,7 @@ impl Watched {
 
 /// Starts a capture: at a node, or else of a link.
 fn capture(network: &mut Network, scenario: &Scenario, name: &str, path: &Path) -> io::Result<Capturing> {
-    let create = || match File::create(path) {
-        Ok(file) => Ok(BufWriter::new(file)),
-        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-    };
+    let create = || File::create(path).map(BufWriter::new);
     if let Some(&node) = network.nodes.get(name) {
         let capture = Rc::new(RefCell::new(Capture::new(create()?)?));
         network.engine.observe(node, Rc::clone(&capture));

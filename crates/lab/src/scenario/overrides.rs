@@ -102,12 +102,14 @@ pub(super) fn explain(
     format!("with {}: {message}", said.join(" "))
 }
 
-/// Which link, traffic or network with bandwidth on demand a set of keys names that the scenario does not have, where `message`
-/// misses keys: whoever adds one sets all of its keys, and whoever misspells one does not.
+/// What is wrong, in other words, where a set of keys names a link, traffic or network with bandwidth on demand that the scenario does
+/// not have. Whoever adds one sets all of its keys; whoever misspells one sets some, and `message` misses the others.
 pub(super) fn unknown_name(scenario: &Table, set: &Table, message: &str) -> Option<String> {
-    if !message.starts_with("missing key") {
-        return None;
-    }
+    let unknown = unknown(scenario, set)?;
+    Some(if message.starts_with("missing key") { unknown } else { format!("{message} ({unknown})") })
+}
+
+fn unknown(scenario: &Table, set: &Table) -> Option<String> {
     ["link", "traffic", "dama"].into_iter().find_map(|section| {
         let names = |table: &'_ Table| -> Vec<String> {
             table

@@ -109,8 +109,7 @@ impl<'a> Sweep<'a> {
     /// There is no such figure or axis value, a case is wrong, or the store cannot be opened.
     pub fn prepare(study: &'a Study, plan: Plan) -> Result<Self, StudyError> {
         let wrong = |message: String| StudyError::Expression { place: study.name.clone(), message };
-        check_axes(study, &plan).map_err(wrong)?;
-        let experiments = chosen(study, &plan)?;
+        let experiments = Self::chosen(study, &plan)?;
         let points = study.reading_points(&plan).map_err(wrong)?;
         let cases: Vec<_> = experiments
             .par_iter()
@@ -126,6 +125,21 @@ impl<'a> Sweep<'a> {
         // Cheap and dear jobs are spread evenly, so that the time left can be told from the work done.
         sweep.jobs.sort_by_key(|job| base::random::fnv1a(&job.key.to_le_bytes()));
         Ok(sweep)
+    }
+
+    /// Whether the study has what `plan` asks for; nothing is read or written.
+    ///
+    /// # Errors
+    /// A figure or an axis's value that the study lacks, with those that it has.
+    pub fn check(study: &Study, plan: &Plan) -> Result<(), StudyError> {
+        Self::chosen(study, plan).map(|_| ())
+    }
+
+    /// The experiments that `plan` asks for.
+    fn chosen(study: &Study, plan: &Plan) -> Result<Vec<usize>, StudyError> {
+        let wrong = |message: String| StudyError::Expression { place: study.name.clone(), message };
+        check_axes(study, plan).map_err(wrong)?;
+        chosen(study, plan)
     }
 
     fn open(&self, experiment: &Experiment) -> io::Result<Store> {
