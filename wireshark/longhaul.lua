@@ -7,6 +7,9 @@ if rawget(_G, "longhaul") then return end
 
 local here = debug.getinfo(1, "S").source:match("^@?(.*[/\\])") or "./"
 _G.longhaul = {}
-for _, part in ipairs({ "common", "reassembly", "frame", "plain", "cotmll", "arq", "harq", "efl", "gateway", "tcp" }) do
+local parts = {
+    "fields", "notes", "reassembly", "packet", "frame", "plain", "cotmll", "arq", "harq", "efl", "gateway", "tcp",
+}
+for _, part in ipairs(parts) do
     dofile(here .. "longhaul/" .. part .. ".lua")
 end

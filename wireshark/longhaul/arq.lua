@@ -4,7 +4,7 @@
 
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.arq then return end
-local common = longhaul.common
+local notes, packet = longhaul.notes, longhaul.packet
 local arq = {}
 longhaul.arq = arq
 
@@ -39,7 +39,7 @@ function arq.protocol(prefix, name, more)
     }
     for _, one in ipairs(more or {}) do specification[#specification + 1] = one end
     local proto = Proto(prefix, name)
-    local fields, list = common.fields(prefix, specification)
+    local fields, list = longhaul.fields(prefix, specification)
     proto.fields = list
     return proto, fields
 end
@@ -97,17 +97,17 @@ end
 
 local function describe(pinfo, frame)
     if frame.class == 1 or frame.class == 2 then
-        local part = common.part(frame.first, frame.last)
-        common.say(pinfo, string.format(", %s %d, %s", CLASSES[frame.class], frame.seq, part))
+        local part = packet.part(frame.first, frame.last)
+        notes.say(pinfo, string.format(", %s %d, %s", CLASSES[frame.class], frame.seq, part))
     end
-    common.say(pinfo, string.format(", serial %d, ack %d, heard %d", frame.serial, frame.ack, frame.heard))
+    notes.say(pinfo, string.format(", serial %d, ack %d, heard %d", frame.serial, frame.ack, frame.heard))
 end
 
 --- Dissects a frame and answers its fields with `payload`, a range or nil; answers nil if it is none.
 function arq.dissect(tvb, pinfo, tree, F)
     local size = tvb:len()
     if size < TRAILER then
-        return common.refuse(tree, pinfo, "truncated")
+        return notes.refuse(tree, pinfo, "truncated")
     end
     local trailer = tvb(size - TRAILER, TRAILER)
     local flags, extension_length = trailer(0, 1):uint(), trailer(1, 1):uint()
@@ -133,16 +133,16 @@ function arq.dissect(tvb, pinfo, tree, F)
     describe(pinfo, frame)
     local payload_length = size - TRAILER - extension_length
     if payload_length < 0 then
-        return common.refuse(tree, pinfo, "an extension longer than the frame")
+        return notes.refuse(tree, pinfo, "an extension longer than the frame")
     end
     if extension_length > 0 then
         local extension = tvb(payload_length, extension_length)
         local at = extras(extension, frame, tree, F)
         if at == nil or not report(extension, at, tree, F) then
-            return common.refuse(tree, pinfo, "an extension that ends early")
+            return notes.refuse(tree, pinfo, "an extension that ends early")
         end
     elseif bit.band(flags, 3) ~= 0 or frame.first and frame.class == 1 then
-        return common.refuse(tree, pinfo, "an extension that ends early")
+        return notes.refuse(tree, pinfo, "an extension that ends early")
     end
     frame.payload = payload_length > 0 and tvb(0, payload_length) or nil
     return frame
@@ -151,7 +151,7 @@ end
 --- The payload of a frame with data; `window` names those that share sequence numbers.
 local function payload(frame, window, about, pinfo, tree, root, F)
     local stream = string.format("%s %d", window, frame.class)
-    common.payload(frame.payload, pinfo, tree, root, F.payload, { about = about, stream = stream, number = frame.seq,
+    packet.payload(frame.payload, pinfo, tree, root, F.payload, { about = about, stream = stream, number = frame.seq,
         space = SPACE, first = frame.first, last = frame.last })
 end
 
@@ -183,9 +183,9 @@ longhaul.frame.dissectors.slacp = function(tvb, pinfo, root, about)
     elseif frame.class == 3 then
         tree:add(S.sources, trailer(2, 3))
         if frame.payload then tree:add(S.redundancy, frame.payload) end
-        common.say(pinfo, string.format(", block %d, place %d", frame.block or 0, frame.index or 0))
+        notes.say(pinfo, string.format(", block %d, place %d", frame.block or 0, frame.index or 0))
         if frame.block == nil or frame.index < frame.seq then
-            common.refuse(tree, pinfo, "a repair without a place behind the block's frames")
+            notes.refuse(tree, pinfo, "a repair without a place behind the block's frames")
         end
     else
         payload(frame, "slacp", about, pinfo, tree, root, S)
@@ -216,11 +216,11 @@ local function ones(range)
 end
 
 local function sum(sent, last, pinfo, tree)
-    if sent == nil then return common.refuse(tree, pinfo, "a sum of nothing") end
+    if sent == nil then return notes.refuse(tree, pinfo, "a sum of nothing") end
     local length = sent(0, 1):uint()
     local run, run_range, at = arq.varint(sent, 1)
     if run == nil or run == 0 or at + length > sent:len() then
-        return common.refuse(tree, pinfo, "a sum of nothing")
+        return notes.refuse(tree, pinfo, "a sum of nothing")
     end
     tree:add(C["sum.bitmap_length"], sent(0, 1))
     tree:add(C["sum.run"], run_range, run)
@@ -231,7 +231,7 @@ local function sum(sent, last, pinfo, tree)
     end
     tree:add(C["sum.count"], sent(0, at + length), count):set_generated()
     if at + length < sent:len() then tree:add(C.sum, sent(at + length)) end
-    common.say(pinfo, string.format(", sum of %d up to %d", count, last))
+    notes.say(pinfo, string.format(", sum of %d up to %d", count, last))
 end
 
 longhaul.frame.dissectors.coded = function(tvb, pinfo, root, about)
@@ -239,10 +239,10 @@ longhaul.frame.dissectors.coded = function(tvb, pinfo, root, about)
     local class = tvb(tvb:len() - 1, 1)
     tree:add(C.treatment, class)
     if TREATMENTS[class:uint()] == nil then
-        return common.refuse(tree, pinfo, "an unknown class")
+        return notes.refuse(tree, pinfo, "an unknown class")
     end
-    if class:uint() ~= 2 then common.say(pinfo, ", " .. TREATMENTS[class:uint()]) end
-    if tvb:len() == 1 then return common.refuse(tree, pinfo, "truncated") end
+    if class:uint() ~= 2 then notes.say(pinfo, ", " .. TREATMENTS[class:uint()]) end
+    if tvb:len() == 1 then return notes.refuse(tree, pinfo, "truncated") end
     local frame = arq.dissect(tvb(0, tvb:len() - 1):tvb(), pinfo, tree, C)
     if not frame then return end
     if frame.class == 3 then

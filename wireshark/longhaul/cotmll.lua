@@ -4,12 +4,12 @@
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.cotmll then return end
 longhaul.cotmll = true
-local common = longhaul.common
+local notes, packet = longhaul.notes, longhaul.packet
 
 local CLASSES = { [0] = "control", [1] = "reliable", [2] = "unreliable" }
 
 local cotmll = Proto("longhaul.cotmll", "COTMLL")
-local F, list = common.fields("longhaul.cotmll", {
+local F, list = longhaul.fields("longhaul.cotmll", {
     { "session", "uint8", "Session" },
     { "class", "uint32", "Class", base.DEC, CLASSES, 0xe0000000 },
     { "first", "bool", "Starts a packet", 32, 0x10000000 },
@@ -27,15 +27,15 @@ local TRAILER, SKIP, SPACE = 4, 5, 1024
 
 local function skip(range, pinfo, tree)
     if range:len() ~= SKIP or range(0, 1):uint() ~= 1 then
-        return common.refuse(tree, pinfo, "an unknown message")
+        return notes.refuse(tree, pinfo, "an unknown message")
     end
     local start, count = range(1, 2):uint(), range(3, 2):uint()
     tree:add(F["skip.type"], range(0, 1))
     tree:add(F["skip.start"], range(1, 2))
     tree:add(F["skip.count"], range(3, 2))
-    common.say(pinfo, string.format(", skip %d from %d", count, start))
+    notes.say(pinfo, string.format(", skip %d from %d", count, start))
     if start > 1023 or count < 1 or count > 512 then
-        common.refuse(tree, pinfo, "a skip out of range")
+        notes.refuse(tree, pinfo, "a skip out of range")
     end
 end
 
@@ -43,7 +43,7 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     local tree = root:add(cotmll, tvb())
     local behind = TRAILER + (about.sessions and 1 or 0)
     if tvb:len() < behind then
-        return common.refuse(tree, pinfo, "truncated")
+        return notes.refuse(tree, pinfo, "truncated")
     end
     local trailer = tvb(tvb:len() - TRAILER, TRAILER)
     local word = trailer:uint()
@@ -53,17 +53,17 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     local said = CLASSES[class]
     if about.sessions then
         tree:add(F.session, tvb(tvb:len() - behind, 1))
-        common.say(pinfo, ", session " .. tvb(tvb:len() - behind, 1):uint())
+        notes.say(pinfo, ", session " .. tvb(tvb:len() - behind, 1):uint())
     end
     for _, key in ipairs({ "class", "first", "last", "ack_count", "seq", "ack" }) do
         tree:add(F[key], trailer)
     end
     if said == nil then
-        return common.refuse(tree, pinfo, "an unknown class")
+        return notes.refuse(tree, pinfo, "an unknown class")
     end
     local acknowledged = count == 0 and "ack " .. ack or string.format("ack %d+%d", ack, count)
-    common.say(pinfo, class == 0 and ", " .. acknowledged
-        or string.format(", %s %d, %s, %s", said, seq, common.part(first, last), acknowledged))
+    notes.say(pinfo, class == 0 and ", " .. acknowledged
+        or string.format(", %s %d, %s, %s", said, seq, packet.part(first, last), acknowledged))
     if tvb:len() == behind then return end
     local payload = tvb(0, tvb:len() - behind)
     if class == 0 then
@@ -71,7 +71,7 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     else
         local session = about.sessions and tvb(tvb:len() - behind, 1):uint() or 0
         local stream = string.format("cotmll %d %d", session, class)
-        common.payload(payload, pinfo, tree, root, F.payload,
+        packet.payload(payload, pinfo, tree, root, F.payload,
             { about = about, stream = stream, number = seq, space = SPACE, first = first, last = last })
     end
 end

@@ -5,10 +5,10 @@
 
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.efl then return end
-local common = longhaul.common
+local notes = longhaul.notes
 
 local efl = Proto("longhaul.efl", "EFL framing")
-local F, list = common.fields("longhaul.efl", {
+local F, list = longhaul.fields("longhaul.efl", {
     { "preamble", "bytes", "Preamble" },
     { "length", "uint16", "Length of the body", base.DEC, nil, 0xff80 },
     { "check", "uint32", "Check bits", base.HEX, nil, 0x7fffffff },
@@ -65,35 +65,35 @@ function longhaul.efl.open(tvb, pinfo, root, about)
     local at = 0
     if about.preamble then
         if tvb:len() < PREAMBLE + OVERHEAD then
-            return common.refuse(tree, pinfo, "truncated")
+            return notes.refuse(tree, pinfo, "truncated")
         end
         tree:add(F.preamble, tvb(0, PREAMBLE))
         at = PREAMBLE
     end
     local frame = tvb:len() - at >= OVERHEAD and tvb(at) or nil
     if frame == nil then
-        return common.refuse(tree, pinfo, "truncated")
+        return notes.refuse(tree, pinfo, "truncated")
     end
     local length = bit.rshift(frame(0, 2):uint(), 7)
     tree:add(F.length, frame(0, 2))
     if length ~= frame:len() - OVERHEAD then
-        tree:add_proto_expert_info(common.bad_check, "The length is not the frame's")
-        common.say(pinfo, ", a wrong length")
+        tree:add_proto_expert_info(notes.bad_check, "The length is not the frame's")
+        notes.say(pinfo, ", a wrong length")
         return nil
     end
     local check = frame(frame:len() - 4, 4)
     local field = tree:add(F.check, check)
     if about.encrypted then
         tree:add(F.body, frame(1, frame:len() - 4))
-        common.say(pinfo, string.format(", %d bytes, encrypted", length))
+        notes.say(pinfo, string.format(", %d bytes, encrypted", length))
         return nil
     end
     local body = shifted(frame, length)
     local ok = check_of(length, body) == bit.band(check:uint(), 0x7fffffff)
     tree:add(F["check.ok"], check, ok):set_generated()
     if not ok then
-        field:add_proto_expert_info(common.bad_check)
-        common.say(pinfo, ", wrong check bits")
+        field:add_proto_expert_info(notes.bad_check)
+        notes.say(pinfo, ", wrong check bits")
         return nil
     end
     return length > 0 and body:tvb("EFL body") or nil

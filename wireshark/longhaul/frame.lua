@@ -3,7 +3,7 @@
 
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.frame then return end
-local common = longhaul.common
+local notes = longhaul.notes
 
 local PROTOCOLS = { [1] = "plain", [2] = "cotmll", [3] = "wide", [4] = "slacp", [5] = "coded", [6] = "harq" }
 local NAMES = {
@@ -15,7 +15,7 @@ local KINDS = { [0] = "new", [1] = "retransmission", [2] = "filler", [3] = "repa
 local VERSION, SHORTEST = 1, 28
 
 local frame = Proto("longhaul", "Longhaul link frame")
-local F, list = common.fields("longhaul", {
+local F, list = longhaul.fields("longhaul", {
     { "version", "uint8", "Version" },
     { "header_length", "uint8", "Length of this header" },
     { "protocol", "uint8", "Protocol", base.DEC, NAMES },
@@ -34,7 +34,7 @@ local F, list = common.fields("longhaul", {
     { "part", "frame", "Part of the packet in frame" },
 })
 frame.fields = list
-frame.experts = { common.malformed, common.damaged, common.lost, common.bad_check, common.bad_packet }
+frame.experts = { notes.malformed, notes.damaged, notes.lost, notes.bad_check, notes.bad_packet }
 -- By protocol: function(tvb, pinfo, root, about).
 longhaul.frame = { dissectors = {}, part_field = F.part }
 frame.init = longhaul.reassembly.reset
@@ -59,8 +59,8 @@ local function pseudo_header(tvb, tree)
     about.preamble = bit.band(about.options, 8) ~= 0
     tree:add(F.direction, tvb(4, 1))
     local fate = tree:add(F.fate, tvb(5, 1))
-    if about.fate == 1 then fate:add_proto_expert_info(common.damaged) end
-    if about.fate == 2 then fate:add_proto_expert_info(common.lost) end
+    if about.fate == 1 then fate:add_proto_expert_info(notes.damaged) end
+    if about.fate == 2 then fate:add_proto_expert_info(notes.lost) end
     tree:add(F.kind, tvb(6, 1))
     if about.data_fragments > 0 then tree:add(F.data_fragments, tvb(7, 1)) end
     tree:add(F.bits, tvb(8, 4))
@@ -82,7 +82,7 @@ function frame.dissector(tvb, pinfo, root)
     pinfo.cols.info = ""
     local tree = root:add(frame, tvb(0, math.min(SHORTEST, tvb:len())))
     if tvb:len() < SHORTEST or tvb(0, 1):uint() ~= VERSION or tvb(1, 1):uint() < SHORTEST then
-        common.refuse(tree, pinfo, "no pseudo-header of this version")
+        notes.refuse(tree, pinfo, "no pseudo-header of this version")
         return tvb:len()
     end
     local about = pseudo_header(tvb, tree)
@@ -90,11 +90,11 @@ function frame.dissector(tvb, pinfo, root)
     local length, protocol = tvb(1, 1):uint(), tvb(2, 1):uint()
     local dissect = longhaul.frame.dissectors[PROTOCOLS[protocol]]
     if dissect == nil then
-        common.refuse(tree, pinfo, "unknown protocol")
+        notes.refuse(tree, pinfo, "unknown protocol")
         return tvb:len()
     end
     if length >= tvb:len() then
-        common.refuse(tree, pinfo, "an empty frame")
+        notes.refuse(tree, pinfo, "an empty frame")
         return tvb:len()
     end
     local body = tvb(length):tvb()

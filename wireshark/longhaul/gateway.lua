@@ -6,7 +6,7 @@
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.gateway then return end
 longhaul.gateway = true
-local common = longhaul.common
+local notes = longhaul.notes
 
 local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "data", [5] = "control" }
 -- What follows the type: { key, length }. The sealed payload is of any length.
@@ -20,7 +20,7 @@ local HANDSHAKE = { [1] = 152, [2] = 148, [3] = 96 }
 local SEALED_HEADER, TAG, PORT = 16, 16, 51900
 
 local gateway = Proto("longhaul.gateway", "Longhaul gateway")
-local F, list = common.fields("longhaul.gateway", {
+local F, list = longhaul.fields("longhaul.gateway", {
     { "type", "uint8", "Type", base.DEC, TYPES },
     { "life", "uint64", "Life of the sender", base.HEX },
     { "agreement", "uint64", "Agreement", base.HEX },
@@ -65,7 +65,7 @@ local function sealed(tvb, pinfo, tree)
     tree:add(F.payload_length, tvb(SEALED_HEADER, length), length):set_generated()
     if length > 0 then tree:add(F.payload, tvb(SEALED_HEADER, length)) end
     tree:add(F.tag, tvb(tvb:len() - TAG, TAG))
-    common.say(pinfo, string.format(" to 0x%08x, counter %s, %d bytes", tvb(4, 4):le_uint(),
+    notes.say(pinfo, string.format(" to 0x%08x, counter %s, %d bytes", tvb(4, 4):le_uint(),
         tostring(tvb(8, 8):le_uint64()), length))
 end
 

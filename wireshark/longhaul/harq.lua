@@ -3,7 +3,7 @@
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.harq then return end
 longhaul.harq = true
-local common, arq = longhaul.common, longhaul.arq
+local notes, packet, arq = longhaul.notes, longhaul.packet, longhaul.arq
 
 local TYPES = { [0] = "once", [1] = "fragment", [2] = "fragment with a floor", [3] = "control" }
 
@@ -31,7 +31,7 @@ local function content(range, stream, block, pinfo, tree, root, about)
     local length = range:len() - 1 - bit.band(fields, 0x3f)
     if about.data_fragments == 1 and length > 0 then
         local first, last = bit.band(fields, 0x80) ~= 0, bit.band(fields, 0x40) ~= 0
-        common.payload(range(1, length), pinfo, tree, root, F.payload,
+        packet.payload(range(1, length), pinfo, tree, root, F.payload,
             { about = about, stream = stream, number = block, space = SPACE, first = first, last = last })
     end
 end
@@ -39,7 +39,7 @@ end
 local function fragment(tvb, kind, pinfo, tree, root, about)
     local header = 4 + 3 * kind
     if tvb:len() <= header then
-        return common.refuse(tree, pinfo, "truncated")
+        return notes.refuse(tree, pinfo, "truncated")
     end
     local index, block = bit.band(tvb(0, 1):uint(), 0x3f), tvb(1, 3):uint()
     tree:add(F["fragment.index"], tvb(0, 1))
@@ -52,7 +52,7 @@ local function fragment(tvb, kind, pinfo, tree, root, about)
     if kind > 1 then tree:add(F["fragment.floor"], tvb(7, 3)) end
     local redundant = index >= about.data_fragments
     tree:add(F["fragment.redundant"], tvb(0, 1), redundant):set_generated()
-    common.say(pinfo, said .. (redundant and ", redundancy" or ""))
+    notes.say(pinfo, said .. (redundant and ", redundancy" or ""))
     tree:add(F["fragment.data"], tvb(header))
     if index == 0 then content(tvb(header), kind == 0 and "once" or "window", block, pinfo, tree, root, about) end
 end
@@ -65,10 +65,10 @@ longhaul.frame.dissectors.harq = function(tvb, pinfo, root, about)
         return fragment(tvb, kind, pinfo, tree, root, about)
     end
     if bit.band(tvb(0, 1):uint(), 0x3f) ~= 0 or tvb:len() == 1 then
-        return common.refuse(tree, pinfo, "no report")
+        return notes.refuse(tree, pinfo, "no report")
     end
     local frame = arq.dissect(tvb(1):tvb(), pinfo, tree, F)
     if frame and (frame.class ~= 0 or frame.payload) then
-        common.refuse(tree, pinfo, "no report")
+        notes.refuse(tree, pinfo, "no report")
     end
 end

@@ -25,22 +25,17 @@ local function unwrapped(stream, number, space)
     return full
 end
 
---- The parts of the packet that has part `number`, in order, if they are all there.
-local function whole(parts, number)
-    local start = number
-    for _ = 1, MOST_PARTS do
-        if parts[start].first then break end
-        start = start - 1
-        if not parts[start] or parts[start].last then return nil end
-    end
-    local list = {}
-    for place = 0, MOST_PARTS do
-        local part = parts[start + place]
-        if not part or part.first ~= (place == 0) then return nil end
-        list[#list + 1] = part
-        if part.last then return list end
-    end
-    return nil
+--- Adds the part with this unwrapped number, and returns the first and last number of the run that it is in: of parts one behind
+-- the other, all of one packet. Only the two ends of a run know where it begins and ends, so that a part costs the same however
+-- long its run is.
+local function join(parts, number, part)
+    local from, to = number, number
+    local before, after = parts[number - 1], parts[number + 1]
+    if before and not before.last and not part.first then from = before.from end
+    if after and not after.first and not part.last then to = after.to end
+    parts[number], part.from, part.to = part, from, to
+    parts[from].to, parts[to].from = to, from
+    return from, to
 end
 
 --- The stream of a part, and the part's unwrapped number in it.
@@ -65,12 +60,13 @@ function reassembly.take(piece, range, pinfo)
     local stream, number = place_of(piece)
     local parts = stream.parts
     if parts[number] then return nil end
-    parts[number] = { first = piece.first, last = piece.last, bytes = range:raw(), frame = pinfo.number }
-    local list = whole(parts, number)
-    if not list then return nil end
+    local from, to = join(parts, number,
+        { first = piece.first, last = piece.last, bytes = range:raw(), frame = pinfo.number })
+    if not (parts[from].first and parts[to].last) or to - from >= MOST_PARTS then return nil end
     local bytes, frames = {}, {}
-    for at, part in ipairs(list) do
-        bytes[at], frames[at] = part.bytes, part.frame
+    for at = from, to do
+        local part = parts[at]
+        bytes[#bytes + 1], frames[#frames + 1] = part.bytes, part.frame
         part.bytes = nil
     end
     packets[pinfo.number] = { bytes = table.concat(bytes), frames = frames }

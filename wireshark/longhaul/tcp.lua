@@ -6,12 +6,11 @@
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.tcp then return end
 longhaul.tcp = true
-local common = longhaul.common
 
 local EXPERIMENT, PROXY, CODING = 254, 0x4c48, 0x4c54
 
 local options = Proto("longhaul.tcp", "Longhaul TCP options")
-local F, list = common.fields("longhaul.tcp", {
+local F, list = longhaul.fields("longhaul.tcp", {
     { "proxy_mss", "uint16", "Proxy: longest segment" },
     { "coding.offered", "bool", "Erasure code offered" },
     { "coding.block", "uint8", "Block" },

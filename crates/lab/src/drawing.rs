@@ -21,7 +21,7 @@ use kuva::render::layout::Layout;
 pub(crate) use chart::{Chart, thin};
 pub(crate) use data::Row;
 pub(crate) use legend::{Entry, Sample};
-pub(crate) use look::{Look, Looks};
+pub(crate) use look::{Look, Looks, tell_apart_by_mark};
 pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Sheet};
 pub(crate) use tone::{BACKGROUND, BLOCKED, BLOCKED_OPACITY, BOUND, GRID, INK, dark_rules};
 

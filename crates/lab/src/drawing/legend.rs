@@ -21,6 +21,8 @@ pub(crate) enum Sample {
     MarkedLine,
     Mark,
     Area,
+    /// An area with the mark that stands above bars.
+    MarkedArea,
 }
 
 impl Entry {
@@ -29,7 +31,11 @@ impl Entry {
     }
 
     fn sample_width(&self) -> f64 {
-        if matches!(self.sample, Sample::Line | Sample::MarkedLine) { LINE_SAMPLE } else { 14.0 }
+        match self.sample {
+            Sample::Line | Sample::MarkedLine => LINE_SAMPLE,
+            Sample::Mark | Sample::Area => AREA_SAMPLE,
+            Sample::MarkedArea => 2.0 * AREA_SAMPLE,
+        }
     }
 
     fn width(&self) -> f64 {
@@ -49,11 +55,14 @@ impl Entry {
         match self.sample {
             Sample::Line => {}
             Sample::MarkedLine | Sample::Mark => mark(svg, self.look, x + width / 2.0, y),
-            Sample::Area => {
-                let (x, y) = (x + width / 2.0 - 7.0, y - 6.0);
+            Sample::Area | Sample::MarkedArea => {
+                if self.sample == Sample::MarkedArea {
+                    mark(svg, self.look, x + 1.5 * AREA_SAMPLE, y);
+                }
+                let y = y - 6.0;
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"14\" height=\"12\" fill=\"{colour}\"/>"
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{AREA_SAMPLE}\" height=\"12\" fill=\"{colour}\"/>"
                 );
             }
         }
@@ -65,6 +74,8 @@ impl Entry {
 
 /// How long the sample of a line is.
 const LINE_SAMPLE: f64 = 34.0;
+/// How wide the sample of an area is.
+const AREA_SAMPLE: f64 = 14.0;
 /// Between a sample and its name.
 const GAP: f64 = 7.0;
 /// The width of a letter, about: fonts differ.

@@ -55,6 +55,18 @@ impl Look {
     }
 }
 
+/// Gives each look a mark of its own, for what has no dashes: its own mark unless one before has it, or else the next free one.
+/// Beyond as many looks as there are marks, marks come again.
+pub(crate) fn tell_apart_by_mark(looks: &mut [Look]) {
+    for place in 1..looks.len() {
+        let (before, after) = looks.split_at_mut(place);
+        let look = &mut after[0];
+        let is_free = |mark: &MarkerShape| before.iter().all(|other| other.mark != *mark);
+        let variants = (0..MARKS.len()).map(|variant| look.varied(variant).mark);
+        look.mark = variants.into_iter().find(is_free).unwrap_or(look.mark);
+    }
+}
+
 /// The looks of everything that has a name in a report, the same in all of its figures.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
@@ -87,6 +99,22 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_alone_tell_looks_apart() {
+        let looks = [0, 1].map(Look::numbered);
+        // A variant of the first has the second's mark.
+        let mut all = [looks[0], looks[0].varied(1), looks[1], looks[1].varied(1)];
+        assert_eq!(all[1].mark, all[2].mark);
+        tell_apart_by_mark(&mut all);
+        for (place, look) in all.iter().enumerate() {
+            assert!(all[..place].iter().all(|other| other.mark != look.mark), "{all:?}");
+        }
+        assert_eq!(all[0], looks[0]);
+        let mut many = [looks[0]; 9];
+        tell_apart_by_mark(&mut many);
+        assert_eq!(many[8], looks[0], "no mark is left");
+    }
 
     #[test]
     fn a_name_looks_the_same_in_all_figures_and_unlike_what_stands_beside_it() {

@@ -24,6 +24,8 @@ pub(super) const FONT: f64 = 13.0;
 const MARK: f64 = 4.2;
 /// What is free above the axes.
 const TOP: f64 = 12.0;
+/// How far the middle of a bar's mark is above the bar.
+const ABOVE_BAR: f64 = 8.0;
 
 /// What is to be drawn.
 pub(crate) struct Sheet {
@@ -31,6 +33,8 @@ pub(crate) struct Sheet {
     layout: Layout,
     legend: Vec<Entry>,
     marks: Vec<(Look, f64, f64)>,
+    /// Marks above bars, each with the end of its bar.
+    bar_marks: Vec<(Look, f64, f64)>,
     words: Vec<(String, f64, f64)>,
     /// The colour of words that `kuva` writes inside the axes, where it is not that of the others.
     inside: Option<&'static str>,
@@ -38,7 +42,8 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     pub(crate) fn new(plots: Vec<Plot>, layout: Layout) -> Self {
-        Self { plots, layout, legend: Vec::new(), marks: Vec::new(), words: Vec::new(), inside: None }
+        let (legend, marks, bar_marks, words) = Default::default();
+        Self { plots, layout, legend, marks, bar_marks, words, inside: None }
     }
 
     pub(crate) fn legend(self, legend: Vec<Entry>) -> Self {
@@ -48,6 +53,11 @@ impl Sheet {
     /// With marks, each at a place in the units of the axes; those outside are left out.
     pub(super) fn marks(self, marks: Vec<(Look, f64, f64)>) -> Self {
         Self { marks, ..self }
+    }
+
+    /// With marks above bars, each with the middle of its bar's end in the units of the axes; those outside are left out.
+    pub(crate) fn bar_marks(self, bar_marks: Vec<(Look, f64, f64)>) -> Self {
+        Self { bar_marks, ..self }
     }
 
     /// With this colour, whatever the page's, for words that `kuva` writes inside the axes: the values in a heat map's cells.
@@ -63,7 +73,9 @@ impl Sheet {
     /// The drawing, as wide as its place, in colours for paper.
     pub(crate) fn svg(self) -> String {
         let lines = legend::lines(&self.legend, WIDTH - LEFT);
-        let top = TOP + legend::LINE * lines.len() as f64;
+        // A bar can end at the top of the axis.
+        let room = if self.bar_marks.is_empty() { 0.0 } else { ABOVE_BAR };
+        let top = TOP + room + legend::LINE * lines.len() as f64;
         let mut layout = self.layout.with_width(WIDTH).with_height(HEIGHT - TOP + top).with_theme(theme());
         layout = layout
             .with_font_family("system-ui, sans-serif")
@@ -78,10 +90,12 @@ impl Sheet {
             (at.margin_left - slack..=at.margin_left + at.plot_width() + slack).contains(&x)
                 && (at.margin_top - slack..=at.margin_top + at.plot_height() + slack).contains(&y)
         };
-        for (look, x, y) in self.marks {
-            let (x, y) = (at.map_x(x), at.map_y(y));
-            if is_inside(x, y) {
-                mark(&mut over, look, x, y);
+        for (marks, above) in [(self.marks, 0.0), (self.bar_marks, ABOVE_BAR)] {
+            for (look, x, y) in marks {
+                let (x, y) = (at.map_x(x), at.map_y(y));
+                if is_inside(x, y) {
+                    mark(&mut over, look, x, y - above);
+                }
             }
         }
         let words = self.words.into_iter().map(|(text, x, y)| Word { text, x: at.map_x(x), y: at.map_y(y) });

@@ -382,6 +382,52 @@ mod tests {
     }
 
     #[test]
+    fn bars_are_told_apart_without_colour() {
+        let text = "name = 'test'\ntitle = ''\n\
+            [[experiment]]\nname = 'e'\naxes.a = ['one', 'two']\naxes.b = ['here', 'there']\nseeds = 1\n\
+            probes = ['settling']\n\
+            [[figure]]\nid = 'bars'\ntitle = ''\nkind = 'bars'\nfrom = 'e'\nx = 'a'\ny = 'level(a, b, 1)'\n\
+            curve = 'b'\nbound = '1'\n";
+        let study = load(text).unwrap();
+        let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
+        let svg = figures(&outcome).unwrap()[0].drawing.svg.clone();
+        // The first bar's mark is a circle and the second's a square, in two groups and the legend; the bound has none.
+        let looks = looks::of(&study);
+        for (name, mark) in [("here", "<circle"), ("there", "<polygon")] {
+            let colour = format!("fill=\"{}\"", looks.look(name).colour);
+            let elements = || svg.split_inclusive('>').filter(|element| element.contains(&colour));
+            assert_eq!(elements().filter(|element| element.starts_with(mark)).count(), 3, "{name}: {svg}");
+            // Each of the two marks in the axes is above the middle of its bar.
+            let number = |element: &str, name: &str| -> f64 {
+                let (_, rest) = element.split_once(&format!(" {name}=\"")).unwrap();
+                rest.split_once('"').unwrap().0.parse().unwrap()
+            };
+            let bars: Vec<_> = elements().filter(|element| element.starts_with("<rect")).collect();
+            assert_eq!(bars.len(), 3, "{name}: {svg}");
+            for bar in &bars[..2] {
+                let middle = number(bar, "x") + number(bar, "width") / 2.0;
+                let is_above = |element: &str| {
+                    if mark == "<circle" {
+                        let (x, y) = (number(element, "cx"), number(element, "cy"));
+                        return (x - middle).abs() < 0.2 && y < number(bar, "y");
+                    }
+                    let (_, points) = element.split_once("points=\"").unwrap();
+                    let corner = |point: &str| {
+                        let (x, y) = point.trim_end_matches(['"', '/', '>']).split_once(',').unwrap();
+                        (x.parse::<f64>().unwrap(), y.parse::<f64>().unwrap())
+                    };
+                    let corners: Vec<_> = points.split('"').next().unwrap().split(' ').map(corner).collect();
+                    let x = corners.iter().map(|(x, _)| x).sum::<f64>() / corners.len() as f64;
+                    (x - middle).abs() < 0.2 && corners.iter().all(|(_, y)| *y < number(bar, "y"))
+                };
+                let mut marks = elements().filter(|element| element.starts_with(mark));
+                assert!(marks.any(is_above), "{bar}: {svg}");
+            }
+        }
+        assert_eq!(svg.matches("<circle").count() + svg.matches("<polygon").count(), 6, "{svg}");
+    }
+
+    #[test]
     fn an_axis_has_its_own_abscissae() {
         let text = STUDY.replacen("x = 'k'", "x = 'a'", 1);
         let complaint = load(Box::leak(text.into_boxed_str())).unwrap_err().to_string();

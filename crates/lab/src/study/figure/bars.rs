@@ -1,4 +1,4 @@
-//! Bars, boxes and heat maps: one mark for each value of an axis.
+//! Bars, boxes and heat maps: something drawn for each value of an axis.
 
 use std::sync::Arc;
 
@@ -6,20 +6,18 @@ use kuva::plot::{BarPlot, BoxPlot, ColorMap, Heatmap};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::{Source, told};
+use super::{Curve, Source, told};
 use crate::claims::Value;
-use crate::drawing::{Drawing, Entry, Look, Row, Sample, Sheet, from_zero};
+use crate::drawing::{Drawing, Entry, Look, Row, Sample, Sheet, from_zero, tell_apart_by_mark};
 
-/// A group of bars for each value of the abscissa: the curves, what stands beside them, and the bound.
+/// A group of bars for each value of the abscissa: the curves, what stands beside them, and the bound. A mark above each bar tells
+/// it from the others without colour; the bound is the bar without one.
 pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let form = source.form;
     let curves = source.curves();
-    let mut bars: Vec<(&str, Look)> =
-        curves.iter().map(|curve| (curve.name.as_str(), source.look(curve))).collect();
-    bars.extend(form.also.iter().map(|also| (also.name.as_str(), source.looks.look(&also.name))));
-    let bound_name = form.bound_name.as_deref().unwrap_or("bound");
-    bars.extend(form.bound.as_ref().map(|_| (bound_name, Look::calculated(0))));
+    let (bars, marked) = bars_of(source, &curves);
     let (mut plot, mut rows, mut most) = (BarPlot::new(), Vec::new(), 0.0_f64);
+    let mut marks = Vec::new();
     for place in source.places() {
         let Some(first) = curves.first() else { break };
         let scope = source.scope(first, Some(place))?;
@@ -42,13 +40,45 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
                 value.map(|(value, interval)| Row { interval, ..Row::new(name, group.as_str(), value) });
             rows.extend(row);
         }
+        let middles = middles(plot.groups.len(), bars.len(), plot.width);
+        for ((middle, (_, look)), value) in middles.zip(&bars).zip(&values).take(marked) {
+            marks.extend(value.map(|(value, _)| (*look, middle, value)));
+        }
         let values = values.iter().map(|value| value.map_or(0.0, |(value, _)| value));
         most = values.clone().fold(most, f64::max);
         let values: Vec<_> = values.zip(&bars).map(|(value, (_, look))| (value, look.colour)).collect();
         plot = plot.with_group(group, values);
     }
-    let legend = bars.iter().map(|(name, look)| Entry::new(name, *look, Sample::Area)).collect();
-    Ok((!rows.is_empty()).then(|| finish(source, vec![Plot::Bar(plot)], legend, rows, most)))
+    let samples = (0..).map(|place| if place < marked { Sample::MarkedArea } else { Sample::Area });
+    let legend =
+        bars.iter().zip(samples).map(|((name, look), sample)| Entry::new(name, *look, sample)).collect();
+    Ok((!rows.is_empty()).then(|| {
+        let sheet = sheet(source, vec![Plot::Bar(plot)], most).legend(legend).bar_marks(marks);
+        Drawing { svg: sheet.svg(), rows }
+    }))
+}
+
+/// Name and look of each bar in a group, and how many have marks: all but the bound.
+fn bars_of<'a>(source: &Source<'a>, curves: &'a [Curve]) -> (Vec<(&'a str, Look)>, usize) {
+    let form = source.form;
+    let curve_names = curves.iter().map(|curve| curve.name.as_str());
+    let names = curve_names.chain(form.also.iter().map(|also| also.name.as_str()));
+    let curve_looks = curves.iter().map(|curve| source.look(curve));
+    let mut looks: Vec<Look> =
+        curve_looks.chain(form.also.iter().map(|also| source.looks.look(&also.name))).collect();
+    tell_apart_by_mark(&mut looks);
+    let marked = looks.len();
+    let mut bars: Vec<(&str, Look)> = names.zip(looks).collect();
+    let bound_name = form.bound_name.as_deref().unwrap_or("bound");
+    bars.extend(form.bound.as_ref().map(|_| (bound_name, Look::calculated(0))));
+    (bars, marked)
+}
+
+/// The abscissae of the middles of a group's bars, as `kuva` places them: group `number` about `number + 1`, its bars together
+/// `width` wide.
+fn middles(number: usize, bars: usize, width: f64) -> impl Iterator<Item = f64> {
+    let left = number as f64 + 1.0 - width / 2.0;
+    (0..bars).map(move |bar| left + width * (bar as f64 + 0.5) / bars as f64)
 }
 
 /// Quartiles and extremes over the seeds for each value of the abscissa and each curve.
@@ -75,7 +105,7 @@ pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         }
         plots.push(Plot::Box(plot));
     }
-    Ok((!rows.is_empty()).then(|| finish(source, plots, Vec::new(), rows, most)))
+    Ok((!rows.is_empty()).then(|| Drawing { svg: sheet(source, plots, most).svg(), rows }))
 }
 
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
@@ -132,13 +162,13 @@ fn label(source: &Source<'_>, place: usize) -> String {
     })
 }
 
-/// The drawing of values of which the greatest is `most`.
-fn finish(source: &Source<'_>, plots: Vec<Plot>, legend: Vec<Entry>, rows: Vec<Row>, most: f64) -> Drawing {
+/// A sheet for values of which the greatest is `most`.
+fn sheet(source: &Source<'_>, plots: Vec<Plot>, most: f64) -> Sheet {
     let (x, y) = (&source.form.x_axis, &source.form.y_axis);
     let layout = Layout::auto_from_plots(&plots).with_x_label(x.label.clone());
     let layout = match y.log {
         true => layout.with_y_label(y.label.clone()).with_log_y(),
         false => from_zero(layout, &y.label, most),
     };
-    Drawing { svg: Sheet::new(plots, layout).legend(legend).svg(), rows }
+    Sheet::new(plots, layout)
 }
