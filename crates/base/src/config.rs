@@ -75,10 +75,10 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
     })
 }
 
-/// Whether a table begins there: its first line is the place of a key that it lacks. The file as a whole has no such line.
+/// Whether a table begins there: its first line is the place of a key that it lacks. The file as a whole has no such line, and an
+/// empty span.
 fn is_table(text: &str, span: &Range<usize>) -> bool {
-    let is_whole = span.start == 0 && span.end >= text.trim_end().len();
-    !is_whole && text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
+    !span.is_empty() && text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
 }
 
 /// Which key is missing, and of which table, where no line says so.
@@ -127,6 +127,7 @@ mod tests {
         let of = |text: &str| parse::<File>("f.toml", text).unwrap_err().to_string();
         let whole = "[link]\nrate = \"1 bit/s\"\ndelay = \"1 s\"\n";
         assert_eq!(of(whole), "f.toml: missing key `seed`");
+        assert_eq!(of("[link]\nrate = \"1 bit/s\"\n"), "f.toml:1: [link]: missing key `delay`");
         assert_eq!(of("seed = 1\n[link]\nrate = \"1 bit/s\"\n"), "f.toml:2: [link]: missing key `delay`");
         assert_eq!(of("seed = 1\nlink.rate = \"1 bit/s\"\n"), "f.toml: missing key `delay` in `link`");
         assert!(complaint("rate = [").starts_with("link.toml:1"));

@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_dead_link_carries_nothing() {
         let link = "link.l = { ends = [\"a\", \"b\"], channel = { rate = \"1 bit/s\", delay = \"1 s\", \
-            rate-changes = [{ at = \"0 s\", rate = \"0 bit/s\" }] } }";
+            rate-changes = [{ at = \"1 ns\", rate = \"0 bit/s\" }] } }";
         assert_eq!(bound(link, "traffic.t.bulk = { from = \"a\", to = \"b\", size = \"1 kB\" }", true), 0.0);
         assert_eq!(bound(link, "traffic.t.bulk = { from = \"a\", to = \"b\" }", true), 0.0);
     }
