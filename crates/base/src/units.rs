@@ -5,6 +5,7 @@
 //! nanosecond, bit per second or byte.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::str::FromStr;
 use std::borrow::Cow;
 
@@ -144,11 +145,29 @@ impl fmt::Debug for Size {
     }
 }
 
+/// Reads a quantity; a bare number is told what is missing.
+struct Written<T> {
+    expected: &'static str,
+    quantity: PhantomData<T>,
+}
+
+impl<T: FromStr<Err = NotAQuantity>> de::Visitor<'_> for Written<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
 macro_rules! serde_as_text {
-    ($($quantity:ty),*) => {$(
+    ($($quantity:ty: $expected:literal),*) => {$(
         impl<'de> Deserialize<'de> for $quantity {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+                deserializer.deserialize_str(Written { expected: $expected, quantity: PhantomData })
             }
         }
 
@@ -160,7 +179,11 @@ macro_rules! serde_as_text {
     )*};
 }
 
-serde_as_text!(Duration, Rate, Size);
+serde_as_text!(
+    Duration: "a time with its unit, in quotes, as in \"250 ms\"",
+    Rate: "a rate with its unit, in quotes, as in \"256 kbit/s\"",
+    Size: "a size with its unit, in quotes, as in \"64 KiB\""
+);
 
 macro_rules! schema_as_text {
     ($($quantity:ty: $name:literal, $description:literal, $units:expr, $examples:tt;)*) => {$(
@@ -205,6 +228,18 @@ mod tests {
         assert_eq!("262144 bit/s".parse(), Ok(Rate::from_bps(262_144)));
         assert_eq!("64 KiB".parse(), Ok(Size(65_536)));
         assert_eq!("1 MB".parse(), Ok(Size(1_000_000)));
+    }
+
+    #[test]
+    fn a_bare_number_is_told_what_is_missing() {
+        let error = toml::from_str::<std::collections::BTreeMap<String, Rate>>("rate = 2000000").unwrap_err();
+        assert!(
+            error.message().ends_with(
+                "integer `2000000`, expected a rate with its unit, in quotes, as in \"256 kbit/s\""
+            ),
+            "{}",
+            error.message()
+        );
     }
 
     #[test]

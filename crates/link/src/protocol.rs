@@ -419,7 +419,7 @@ mod tests {
             ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ plain = { bufer = 1 } }", "unknown key `bufer`, expected `buffer`"),
             ("{ cotmll = { persistence = \"0 s\" } }", "0 s is out of range; allowed is any longer time"),
-            ("{ cotmll = { persistence = 2 } }", "invalid type: integer `2`, expected a string"),
+            ("{ cotmll = { persistence = 2 } }", "invalid type: integer `2`, expected a time with its unit"),
             ("{ cotmll = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
             ("{ cotmll = { flag-against = \"last\" } }", "expected `latest` or `first`"),
             ("{ cotmll = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),

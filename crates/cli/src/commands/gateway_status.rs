@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use base::{Duration, Rate};
+use base::Duration;
 use gateway::daemon::{Status, query};
 use serde_json::Value;
 
@@ -65,11 +65,11 @@ fn show(status: &Status) {
     };
     let seconds = |path: &str| {
         let seconds = status.pointer(path).and_then(Value::as_f64);
-        seconds.map_or_else(|| "not known".to_owned(), |seconds| format!("{:.0} ms", seconds * 1e3))
+        seconds.map_or_else(|| "not known".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3))
     };
     let rate = |path: &str| {
         let bps = status.pointer(path).and_then(Value::as_u64);
-        bps.map_or_else(|| "not limited".to_owned(), |bps| Rate::from_bps(bps).rounded().to_string())
+        bps.map_or_else(|| "no limit".to_owned(), |bps| format!("{:.3} Mbit/s", bps as f64 / 1e6))
     };
     let is = |path: &str| status.pointer(path).and_then(Value::as_bool).unwrap_or(false);
     let uptime = status["uptime_seconds"].as_f64().unwrap_or(0.0) as u64;
@@ -79,9 +79,11 @@ fn show(status: &Status) {
         user => format!("; answered by user {user}"),
     };
     say!("{}: up for {}, {}{user}", text("/device"), Duration::from_secs(uptime), text("/protocol"));
-    say!("  peer     {}, {state}, {} handshakes", text("/peer"), number("/handshakes"));
+    say!("  peer     {}, {state}; handshakes so far: {}", text("/peer"), number("/handshakes"));
     say!(
-        "  path     sends at {}, round trip {} (queueing {}), {:.1} % lost, packets of up to {} bytes",
+        "  path     carries {}; paced at {} now; round trip {} (queueing {}); {:.1} % lost besides blockages; \
+         packets of up to {} bytes",
+        rate("/path/carries"),
         rate("/path/rate"),
         seconds("/path/round_trip_seconds"),
         seconds("/path/queueing_seconds"),
@@ -103,7 +105,7 @@ fn show(status: &Status) {
     if status["pep"].is_object() {
         let open = number("/pep/connections/lan") + number("/pep/connections/link");
         say!(
-            "  pep      {} connections split, {open} open, {} broken",
+            "  pep      connections split so far: {}; ends open now: {open}; broken: {}",
             number("/pep/split"),
             number("/pep/broken")
         );

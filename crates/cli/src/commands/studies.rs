@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
+use lab::study::{self, Cell, Plan, Study, StudyError, Summary, Sweep};
 
 use super::destination;
 use super::outcome::{failure, misconfigured, say, show};
@@ -132,9 +132,19 @@ fn try_execute(
     if outcome.plan.shard.is_none() && !study.claims.is_empty() {
         show(format_args!("{}", outcome.table()));
     }
+    if study.claims.is_empty() {
+        summary.cells.iter().for_each(show_cell);
+    }
     show(format_args!("{}", summary.agreement()));
     say!("report: {}", page.display());
     Ok(())
+}
+
+/// A number of a table, where no claim says what came out.
+fn show_cell(cell: &Cell) {
+    let place: Vec<String> = cell.row.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+    let ours = cell.ours.map_or_else(|| "-".to_owned(), |ours| format!("{ours:.3}"));
+    say!("{ours:>12}  {}: {}", cell.table, place.join(", "));
 }
 
 /// A bar on a terminal; elsewhere a line now and then.

@@ -20,9 +20,10 @@ use super::scheme::GatewayRate;
 Example:
   longhaul testbed up --rate '1 Mbit/s' --delay '250 ms' \\
       --errors 'gilbert-elliott={f=0.3,d=\"1 s\"}'
-  longhaul testbed exec host2 -- python3 -m http.server \\
-      --directory /usr/share &
-  longhaul testbed exec host1 -- curl -O http://10.77.2.2:8000/file
+  head -c 1000000 /dev/urandom > file
+  longhaul testbed exec host2 -- python3 -m http.server &
+  longhaul testbed exec host1 -- curl --fail -o copy http://10.77.2.2:8000/file
+  longhaul testbed exec gw1 -- longhaul gateway status
   longhaul testbed down
 
 host1 (at the terminal) is 10.77.1.2 and fd77:1::2, host2 (at the hub) 10.77.2.2 and fd77:2::2.")]

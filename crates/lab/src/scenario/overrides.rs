@@ -18,7 +18,7 @@ pub struct Override {
 
 /// A text that is not `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not key=value, as in link.satellite.delay=\"100 ms\"")]
+#[error("\"{0}\" is not key=value, as in link.satellite.channel.delay=\"100 ms\"")]
 pub struct NotAnOverride(String);
 
 impl FromStr for Override {

@@ -41,9 +41,26 @@ impl Study {
         for ((key, _), name) in axes.iter().zip(&names) {
             let _ = writeln!(head, "set.{key} = \"${name}\"");
         }
+        let has_schemes = scenario.get("scheme").and_then(Toml::as_array).is_some_and(|all| !all.is_empty());
+        head += &table(has_schemes, &names);
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[])
     }
+}
+
+/// The table that shows a sweep: goodput and bound at all coordinates.
+fn table(has_schemes: bool, names: &[String]) -> String {
+    let mut rows: Vec<&str> = if has_schemes { vec!["scheme"] } else { Vec::new() };
+    rows.extend(names.iter().map(String::as_str));
+    let (quoted, at) = (rows.iter().map(|row| quoted(row)).collect::<Vec<_>>().join(", "), rows.join(", "));
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "[[table]]\nid = \"Goodput and bound, Mbit/s\"\nfrom = \"sweep\"\nrows = [{quoted}]\n[table.value]\n\
+         \"goodput\" = \"goodput({at}) / 1e6\"\n\"bound\" = \"bound({at}) / 1e6\"\n\
+         \"share of the bound\" = \"goodput({at}) / bound({at})\"\n"
+    )
 }
 
 /// What expressions call the axis of a key: its last part, with more of it if that is taken.
