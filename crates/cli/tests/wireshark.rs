@@ -476,7 +476,7 @@ fn a_packet_can_have_very_many_fragments() {
     assert!(rows.iter().all(|row| row.text("ip.dst") == "10.0.0.2"));
     assert!(rows[0].numbers("longhaul.part").eq(1..=count), "in order");
     // The frame with fragment k of the second packet.
-    let frame = |k: u64| if k % 2 == 0 { 3 * count / 2 - k / 2 } else { 3 * count / 2 + 1 + k / 2 };
+    let frame = |k: u64| if k.is_multiple_of(2) { 3 * count / 2 - k / 2 } else { 3 * count / 2 + 1 + k / 2 };
     assert!(rows[1].numbers("longhaul.part").eq((0..count).map(frame)), "mixed");
     lab::assert_sound(&file);
 }
