@@ -450,6 +450,38 @@ fn frames_that_no_sender_makes_are_malformed_and_nothing_fails() {
     }
 }
 
+/// Goal: packets in very many fragments are put together, whatever their order, and one that lacks a fragment is not.
+#[test]
+fn a_packet_can_have_very_many_fragments() {
+    if missing("a_packet_can_have_very_many_fragments") {
+        return;
+    }
+    const COUNT: u32 = 20_000;
+    let scratch = Scratch::new("fragments");
+    let file = PathBuf::from(scratch.path("sky.pcapng"));
+    let in_order: Vec<u32> = (0..COUNT).collect();
+    // The even ones from the end; then every other odd one, which makes runs of three; then the rest, which join these.
+    let evens = (0..COUNT).step_by(2).rev();
+    let mixed: Vec<u32> = evens.chain((1..COUNT).step_by(4)).chain((3..COUNT).step_by(4)).collect();
+    let mut frames = oddities::fragments(&in_order, 0, 3);
+    frames.extend(oddities::fragments(&mixed, COUNT, 3));
+    let mut incomplete = oddities::fragments(&in_order, 2 * COUNT, 3);
+    incomplete.remove(COUNT as usize / 2);
+    frames.extend(incomplete);
+    oddities::write(&file, oddities::format("\"plain\"", "ideal"), &frames);
+    let rows = tshark::fields(&file, "ip", &["frame.number", "ip.len", "ip.dst", "longhaul.part"]);
+    let ends: Vec<_> = rows.iter().map(|row| (row.number("frame.number"), row.number("ip.len"))).collect();
+    let (count, bytes) = (u64::from(COUNT), u64::from(3 * COUNT));
+    assert_eq!(ends, [(count, bytes), (2 * count, bytes)]);
+    assert!(rows.iter().all(|row| row.text("ip.dst") == "10.0.0.2"));
+    assert!(rows[0].numbers("longhaul.part").eq(1..=count), "in order");
+    let mut in_order: Vec<(u32, u64)> = mixed.into_iter().zip(count + 1..).collect();
+    in_order.sort_unstable();
+    let frames = in_order.into_iter().map(|(_, frame)| frame);
+    assert!(rows[1].numbers("longhaul.part").eq(frames), "mixed");
+    lab::assert_sound(&file);
+}
+
 #[test]
 fn a_super_segment_opens() {
     if missing("a_super_segment_opens") {

@@ -58,6 +58,23 @@ pub(crate) fn write(file: &Path, format: Format, frames: &[Vec<u8>]) {
     capture.borrow_mut().finish().unwrap();
 }
 
+/// An IPv4 packet, with a header and nothing else that is said of it, in as many fragments of a link without a protocol as
+/// `order` has numbers, in that order. Each carries `length` bytes; the packet's first fragment has number `from`.
+pub(crate) fn fragments(order: &[u32], from: u32, length: usize) -> Vec<Vec<u8>> {
+    let total = order.len() * length;
+    let mut packet = vec![0x45, 0];
+    packet.extend(u16::try_from(total).unwrap().to_be_bytes());
+    packet.extend([0, 0, 0, 0, 64, 59, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.resize(total, 0);
+    let last = order.len() as u32 - 1;
+    let fragment = |&place: &u32| {
+        let flags = 0x10 | u32::from(place == 0) << 1 | u32::from(place == last);
+        let head = (flags << 24 | (from + place)).to_be_bytes();
+        [&head[..], &packet[place as usize * length..][..length]].concat()
+    };
+    order.iter().map(fragment).collect()
+}
+
 /// Frames of random bytes of every length up to 60, several of each.
 pub(crate) fn random() -> Vec<Vec<u8>> {
     let mut rng = Rng::named(1, "oddities");
