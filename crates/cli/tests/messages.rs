@@ -283,6 +283,8 @@ fn results_of_another_command_are_not_replaced_unasked() {
     let run = |code, options: &[&str]| {
         complaint_about(code, DEMO, &scratch, &[&["--out", &out], &small[..], options].concat())
     };
+    // A command that failed has no results to be lost.
+    run(1, &["--seed", "9", "--log", "/proc/none/log"]);
     assert_eq!(run(0, &[]), "");
     let report = || std::fs::read_to_string(scratch.path("out/runs.json")).unwrap();
     let first = report();

@@ -17,7 +17,7 @@ pub(crate) enum Refused {
 }
 
 /// Makes `directory` and notes in it that `command` writes there. Where another command has written, it is refused unless `force` is
-/// set; so is a directory with a report that does not tell. A command that begins with `extends` is none other: `reproduce` and
+/// set; so is a directory with results that do not tell. A command that begins with `extends` is none other: `reproduce` and
 /// `sweep` go on with what they have measured for the same study, and only the report is replaced, which they say.
 pub(crate) fn claim(
     directory: &Path,
@@ -27,17 +27,19 @@ pub(crate) fn claim(
 ) -> Result<(), Refused> {
     let note = directory.join(NOTE);
     let before = fs::read_to_string(&note).ok().map(|text| text.trim().to_owned());
-    let has_report = directory.join("report.html").exists();
+    // A command that ended before it had any leaves nothing to be lost.
+    let has_results = ["report.html", "measured"].iter().any(|name| directory.join(name).exists());
     let goes_on = |before: &str| {
         let rest = extends.and_then(|extends| before.strip_prefix(extends));
         rest.is_some_and(|options| options.is_empty() || options.starts_with(" --"))
     };
     match before.as_deref() {
+        _ if !has_results => {}
         Some(before) if before == command => {}
         Some(before) if force || goes_on(before) => {
             complain(format_args!("{}: replaces the report of: {before}", directory.display()));
         }
-        None if force || !has_report => {}
+        None if force => {}
         other => return Err(Refused::Taken(taken(directory, other))),
     }
     let made = fs::create_dir_all(directory).and_then(|()| fs::write(&note, format!("{command}\n")));
