@@ -5,10 +5,10 @@
 use std::net::SocketAddr;
 
 use base::{Duration, Instant};
-use gateway::carrier::{Address, Path};
-use gateway::key::PresharedKey;
-use gateway::random::Random;
-use gateway::session::{DATA_HEADER_LEN, Peer, Session, Timing};
+use tunnel::path::{Address, Path};
+use tunnel::key::PresharedKey;
+use tunnel::random::Random;
+use tunnel::session::{HEADER_LEN, Peer, Session, Timing};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
             drop(caller.handle_datagram(now, address(2), &mut datagram));
         }
         if caller.is_established() {
-            let mut datagram = vec![0; DATA_HEADER_LEN];
+            let mut datagram = vec![0; HEADER_LEN];
             datagram.extend_from_slice(rest);
             caller.seal(now, &mut datagram, 0);
             drop(called.handle_datagram(now, address(1), &mut datagram));

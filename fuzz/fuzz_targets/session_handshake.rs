@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/gateway/tests/attack/mod.rs"]
+#[path = "../../crates/tunnel/tests/attack/mod.rs"]
 mod attack;
 
 use attack::World;

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use gateway::tun::offload::Metadata;
+use tunnel::super_segment::Metadata;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

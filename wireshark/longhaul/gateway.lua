@@ -1,6 +1,6 @@
--- The datagrams of two gateways over UDP. The layout is in crates/gateway/src/session/wire.rs.
+-- The datagrams of two gateways over UDP. The layout is in crates/tunnel/src/session/wire.rs.
 --
--- Payloads are encrypted and stay closed. A handshake is known by its type and length; data look like WireGuard's, so they are
+-- Payloads and what kind they are of are encrypted and stay closed. A handshake is known by its type and length; sealed datagrams look like WireGuard's, so they are
 -- shown in conversations of which the file has a handshake, and at the port of the preferences.
 
 local longhaul = rawget(_G, "longhaul")
@@ -8,7 +8,7 @@ if not longhaul or longhaul.gateway then return end
 longhaul.gateway = true
 local notes = longhaul.notes
 
-local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "data", [5] = "control" }
+local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "sealed" }
 -- What follows the type: { key, length }. The sealed payload is of any length.
 local HEAD = { { "life", 8 }, { "agreement", 8 } }
 local REST = {
@@ -31,8 +31,8 @@ local F, list = longhaul.fields("longhaul.gateway", {
     { "noise", "bytes", "Noise message" },
     { "seal", "bytes", "Seal" },
     { "counter", "uint64", "Counter" },
-    { "payload", "bytes", "Payload, encrypted" },
-    { "payload_length", "uint32", "Length of the payload" },
+    { "payload", "bytes", "Kind and payload, encrypted" },
+    { "payload_length", "uint32", "Length of the payload and its kind" },
     { "tag", "bytes", "Authentication tag" },
 })
 gateway.fields = list
@@ -45,7 +45,7 @@ local function kind_of(tvb)
     if HANDSHAKE[kind] then
         return tvb:len() == HANDSHAKE[kind] and kind or nil
     end
-    return (kind == 4 or kind == 5) and tvb:len() >= SEALED_HEADER + TAG and kind or nil
+    return kind == 4 and tvb:len() >= SEALED_HEADER + 1 + TAG and kind or nil
 end
 
 local function handshake(tvb, kind, tree)

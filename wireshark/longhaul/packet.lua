@@ -6,7 +6,7 @@ local notes = longhaul.notes
 local packet = {}
 longhaul.packet = packet
 
--- The metadata in front of a super-segment: crates/gateway/src/tun/offload.rs.
+-- The metadata in front of a super-segment: crates/tunnel/src/super_segment.rs.
 local super_segment = Proto("longhaul.super_segment", "Longhaul super-segment")
 local F, list = longhaul.fields("longhaul.super_segment", {
     { "kind", "uint8", "Kind", base.DEC, { [1] = "TCP/IPv4", [2] = "TCP/IPv6", [3] = "UDP" }, 0xf7 },

@@ -402,7 +402,7 @@ fn datagrams_of_gateways_show_their_headers() {
     gateways::write(&file, &datagrams, [40_000, 40_001]);
     let rows = tshark::fields(&file, "", &names);
     let types: Vec<u64> = rows.iter().map(|row| row.number(names[0])).collect();
-    assert_eq!(types, [1, 3, 1, 2, 4, 4, 4, 4, 5]);
+    assert_eq!(types, [1, 3, 1, 2, 4, 4, 4, 4, 4]);
     let (handshake, sealed) = rows.split_at(4);
     let agreements: BTreeSet<&str> = handshake.iter().map(|row| row.text(names[3])).collect();
     assert_eq!(agreements.len(), 1);
@@ -415,7 +415,7 @@ fn datagrams_of_gateways_show_their_headers() {
         let to = if place < 4 { response } else { initiation };
         assert_eq!(row.number(names[2]), to.number(names[1]), "{row:?}");
         assert_eq!(row.number(names[5]), [0, 1, 2, 3, 0][place], "{row:?}");
-        assert_eq!(row.number(names[6]), [0, 10, 20, 30, 5][place], "{row:?}");
+        assert_eq!(row.number(names[6]), [1, 11, 21, 31, 5][place], "{row:?}");
         assert_eq!(row.text(names[8]).len(), 32);
     }
     // At the usual port the handshake need not be there; elsewhere it must.

@@ -21,8 +21,8 @@ use crate::testbed::namespaces::{Namespace, check_requirements, ip, this_program
 use crate::testbed::processes::{Process, end_all};
 use gateway::clock::{Clock, sleep};
 use gateway::daemon::read_status;
-use gateway::key::PresharedKey;
 use gateway::signals::Signals;
+use tunnel::key::PresharedKey;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -254,7 +254,8 @@ impl Site {
     }
 
     fn start_gateways(&mut self, tables: &str) -> Result<(), TestbedError> {
-        let (program, key) = (this_program()?, PresharedKey::generate().to_base64());
+        let (program, key) =
+            (this_program()?, PresharedKey::generate(&mut gateway::random::system()).to_base64());
         let mut statuses = Vec::new();
         for side in 0..2 {
             let config = self.directory.join(format!("{side}.toml"));

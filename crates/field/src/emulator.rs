@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use direction::Direction;
 use gateway::clock::Clock;
-use gateway::config::Overhead;
 use gateway::readiness::{Interest, Ready, wait, wake_exactly};
 use gateway::signals::Signals;
 use port::Port;
+use tunnel::config::Overhead;
 
 pub use direction::DirectionCounters;
 

@@ -16,11 +16,11 @@ use base::{Duration, Instant, Packet, Prefix, Rng};
 use tcp::{ConnectionId, Event};
 
 use gateway::clock::Clock;
-use gateway::counters::Counter;
 use gateway::readiness::{Interest, wait, wake_exactly};
 use gateway::tun::netlink;
 use gateway::tun::{Tun, Written};
 use path::{Impairments, Path};
+use tunnel::counters::Counter;
 
 pub use exchange::Exchange;
 

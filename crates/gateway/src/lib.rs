@@ -1,7 +1,7 @@
-//! The gateway: the link endpoints of the lab on real packets.
+//! The gateway: a [tunnel](tunnel::Tunnel) on real packets.
 //!
 //! [`daemon::Gateway`] is the daemon, and this crate holds what a process with its rights runs and nothing else: a TUN
-//! device ([`tun`]), a [`carrier`] below, a [`session`] with the peer, a [`pacer`] and the event loop. What measures it on
+//! device ([`tun`]), a [`carrier`] below, and the event loop around the tunnel, which has no I/O. What measures it on
 //! real sockets is the crate `field`. [`middlebox`] is the split-connection proxy by itself, where there is no link of ours. This crate is where the real clock ([`clock`]) and the system's random source enter.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -9,17 +9,11 @@
 pub mod carrier;
 pub mod clock;
 pub mod config;
-pub mod counters;
 pub mod daemon;
-pub mod key;
 pub mod middlebox;
-pub mod pacer;
 pub mod privileges;
 pub mod random;
 pub mod readiness;
-pub mod session;
 pub mod signals;
-mod splitting;
 pub mod supervisor;
-pub mod survey;
 pub mod tun;

@@ -23,13 +23,16 @@ use pep::{Proxy, Side};
 use serde::Deserialize;
 
 use crate::clock::Clock;
-use crate::config::{InterfaceName, Mtu};
+use tunnel::config::Mtu;
+use tunnel::ingress::is_taken;
+use tunnel::poll_train;
+
+use crate::config::InterfaceName;
 use crate::daemon::GatewayError;
 use crate::privileges;
-use crate::random::Random;
+use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
-use crate::splitting;
 use crate::tun::netlink::{self, Settings};
 use crate::tun::{Tun, Written};
 
@@ -97,7 +100,7 @@ impl Middlebox {
         if let Some(user) = &config.user {
             privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
         }
-        let mut rng = Rng::named(u64::from_ne_bytes(Random::system().draw()), "proxy");
+        let mut rng = Rng::named(random::system().seed(), "proxy");
         let mut proxy = Proxy::new(config.pep.clone(), &mut rng);
         proxy.set_mtu(config.mtu.0.min(u32::from(u16::MAX)) as u16);
         Ok(Self { proxy, clock: Clock::start(), devices, dropped: 0 })
@@ -138,7 +141,7 @@ impl Middlebox {
     fn receive(&mut self, now: Instant, side: Side) -> io::Result<()> {
         for _ in 0..TURN {
             let Some(mut packet) = self.devices[side as usize].read()? else { break };
-            if !splitting::takes(&mut self.proxy, now, side, &mut packet) {
+            if !is_taken(&mut self.proxy, now, side, &mut packet) {
                 let written = self.devices[side as usize].write(&packet);
                 self.dropped += u64::from(written != Written::Yes);
             }
@@ -151,9 +154,9 @@ impl Middlebox {
         // What leaves for the link makes room, of which senders on the LAN are to hear.
         for side in [Side::Link, Side::Lan] {
             let device = &mut self.devices[side.other() as usize];
-            splitting::write_trains(&mut self.proxy, now, side, device, |written| {
-                self.dropped += u64::from(written != Written::Yes);
-            });
+            while let Some(train) = poll_train(&mut self.proxy, now, side) {
+                self.dropped += u64::from(device.deliver(&train) != Written::Yes);
+            }
         }
     }
 

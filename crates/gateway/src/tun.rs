@@ -1,11 +1,10 @@
 //! A TUN device: IP packets to and from the kernel, super-segments whole.
 //!
 //! What [`Tun::read`] gives is either a plain IP packet (first nibble 4 or 6, checksums complete) or, with
-//! offloads on, a super-segment behind its [`offload`] metadata (first nibble 0). [`Tun::write`] always takes
+//! offloads on, a super-segment behind its [metadata](tunnel::super_segment) (first nibble 0). [`Tun::write`] always takes
 //! both: whether super-segments cross a link is for its sending end to decide.
 
 pub mod netlink;
-pub mod offload;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,8 +13,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use base::Packet;
 
-use crate::counters::Counter;
-use offload::{METADATA_LEN, Metadata, VNET_HEADER_LEN};
+use tunnel::Delivery;
+use tunnel::counters::Counter;
+use tunnel::super_segment::{self, METADATA_LEN, Metadata, VNET_HEADER_LEN};
 
 /// An open TUN device.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ impl Tun {
         let mut header = [0; VNET_HEADER_LEN];
         loop {
             let Some(len) = self.read_scratch(&mut header)? else { return Ok(None) };
-            match offload::read(&header, len) {
-                offload::Read::SuperSegment(metadata) => {
+            match super_segment::read(&header, len) {
+                super_segment::Read::SuperSegment(metadata) => {
                     metadata.emit(&mut self.scratch);
                     return Ok(Some(if METADATA_LEN + len > SMALL {
                         std::mem::take(&mut self.scratch)
@@ -113,7 +113,7 @@ impl Tun {
                         Packet::from_slice(&self.scratch)
                     }));
                 }
-                offload::Read::Single(partial) => {
+                super_segment::Read::Single(partial) => {
                     let packet = &mut self.scratch[METADATA_LEN..];
                     if let Some(metadata) = partial {
                         metadata.complete_checksum(packet);
@@ -123,7 +123,7 @@ impl Tun {
                         return Ok(Some(Packet::from_slice(packet)));
                     }
                 }
-                offload::Read::Unusable => {}
+                super_segment::Read::Unusable => {}
             }
             self.unusable.increment();
         }
@@ -173,9 +173,12 @@ impl Tun {
         self.write_with_header(header, body)
     }
 
-    /// Writes a packet that the kernel is to cut up.
-    pub fn write_super_segment(&mut self, metadata: Metadata, packet: &[u8]) -> Written {
-        self.write_with_header(metadata.to_vnet_header(), packet)
+    /// Writes a packet for the LAN, which the kernel may have to cut up.
+    pub fn deliver(&mut self, delivery: &Delivery) -> Written {
+        match delivery.train {
+            Some(metadata) => self.write_with_header(metadata.to_vnet_header(), &delivery.packet),
+            None => self.write(&delivery.packet),
+        }
     }
 
     fn write_with_header(&mut self, mut header: [u8; VNET_HEADER_LEN], body: &[u8]) -> Written {

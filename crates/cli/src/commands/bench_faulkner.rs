@@ -11,12 +11,12 @@ use field::bulk::{self, Case, Options, Run};
 use field::comparison::configuration::Configuration;
 use field::emulator::CHANNEL_NAME;
 use field::testbed::{self, TestbedError};
-use gateway::config::{Link, LinkRate};
 use gateway::signals::Signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::real_time::{self, DELAY, Figure, Outcome, Point, QUEUE, RATE, Scheme, Span};
 use lab::statistics::Spread;
 use serde_json::{Value, json};
+use tunnel::config::{Link, LinkRate};
 
 use super::bench_tcp::configuration;
 use super::outcome::{failure, misconfigured, say};

@@ -6,10 +6,10 @@ use base::{Duration, Rate};
 use field::comparison::configuration::Controller;
 use field::latency::{self, Measured, Plan};
 use field::testbed::{self, Name, TestbedError};
-use gateway::config::LinkRate;
 use lab::statistics::{Spread, quantile};
 use link::queue;
 use serde_json::json;
+use tunnel::config::LinkRate;
 
 use super::outcome::{failure, say};
 use super::scheme::Scheme;

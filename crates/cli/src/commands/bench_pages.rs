@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use base::{Duration, Rate};
 use field::pages::{self, Page};
 use field::testbed::{self, Name, TestbedError};
-use gateway::config::LinkRate;
 use lab::statistics::Spread;
 use serde_json::json;
+use tunnel::config::LinkRate;
 
 use super::bench::percent;
 use super::outcome::{failure, say};

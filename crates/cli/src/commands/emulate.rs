@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use base::Duration;
 use base::config::ConfigError;
 use field::emulator::{Emulator, Options, Ports, Report, UdpPort};
-use gateway::config::{InterfaceName, Overhead};
+use gateway::config::InterfaceName;
 use gateway::signals::Signals;
+use tunnel::config::Overhead;
 
 use super::outcome::{failure, misconfigured, say};
 

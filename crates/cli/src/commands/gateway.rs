@@ -74,7 +74,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     if let Some(edge) = config
         .link
         .round_trip
-        .and_then(|time| config.link.edge(&config.carrier, config.link.rate.fixed(), time))
+        .and_then(|time| config.link.edge(&config.carrier.limits(), config.link.rate.fixed(), time))
     {
         complain(edge);
     }

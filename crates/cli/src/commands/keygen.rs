@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use gateway::key::PresharedKey;
+use tunnel::key::PresharedKey;
 
 use super::outcome::{failure, say};
 
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    let key = PresharedKey::generate().to_base64();
+    let key = PresharedKey::generate(&mut gateway::random::system()).to_base64();
     if args.out.is_none()
         && let Err(error) = make_output_private()
     {

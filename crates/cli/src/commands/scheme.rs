@@ -3,7 +3,7 @@
 use base::Rate;
 use base::config::{self, ConfigError};
 use field::testbed;
-use gateway::config::{Link, LinkRate};
+use tunnel::config::{Link, LinkRate};
 
 /// Which rate gateways are configured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

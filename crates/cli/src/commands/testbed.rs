@@ -7,8 +7,8 @@ use base::Duration;
 use base::config::ConfigError;
 use field::testbed::namespaces::Room;
 use field::testbed::{self, Link, Name, Options, TestbedError};
-use gateway::config::{LinkRate, Overhead};
 use gateway::signals::Signals;
+use tunnel::config::{LinkRate, Overhead};
 
 use super::emulate::ChannelArgs;
 use super::outcome::{complain, failure, misconfigured, say};
@@ -189,7 +189,7 @@ fn build(up: &Up) -> Result<(), Wrong> {
 }
 
 /// The gateways' link, checked before anything is built.
-fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
+fn link(up: &Up) -> Result<tunnel::config::Link, ConfigError> {
     let (file, table) = match &up.link_config {
         Some(path) => {
             let file = path.display().to_string();
@@ -198,7 +198,7 @@ fn link(up: &Up) -> Result<gateway::config::Link, ConfigError> {
         }
         None => ("arguments".to_owned(), format!("protocol = \"{}\"", up.protocol)),
     };
-    let mut config = gateway::config::Link::parse_without_rate(&file, &table)?;
+    let mut config = tunnel::config::Link::parse_without_rate(&file, &table)?;
     if config.rate != LinkRate::Auto {
         return Err(ConfigError::about(
             &file,

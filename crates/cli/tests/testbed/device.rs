@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time;
 
 use super::bench::{Testbed, missing};
-use gateway::carrier::{Sent, UdpCarrier};
+use gateway::carrier::UdpCarrier;
 use link::Marks;
+use tunnel::Sent;
 
 /// Routes come back when the device does, and so does the device itself.
 #[test]

@@ -10,12 +10,13 @@ use base::wire::ip::{Ecn, Protocol};
 use base::wire::{ipv4, udp};
 use base::{Duration, Instant};
 use channel::Fate;
-use gateway::carrier::Address;
-use gateway::key::PresharedKey;
-use gateway::random::Random;
-use gateway::session::{DATA_HEADER_LEN, FIRST_DAEMON_KIND, Peer, Session, Timing};
 use lab::observe::FrameCapture;
 use lab::observe::events::LinkDirection;
+use tunnel::control::Kind;
+use tunnel::key::PresharedKey;
+use tunnel::path::Address;
+use tunnel::random::Random;
+use tunnel::session::{HEADER_LEN, Peer, Session, Timing};
 
 /// One datagram, and whether the caller sent it.
 pub(crate) type Sent = (bool, Vec<u8>);
@@ -39,13 +40,12 @@ pub(crate) fn exchange() -> Vec<Sent> {
     }
     assert!(caller.is_established() && called.is_established());
     for len in [10, 20, 30] {
-        let mut datagram = vec![0; DATA_HEADER_LEN + len];
+        let mut datagram = vec![0; HEADER_LEN + len];
         caller.seal(now, &mut datagram, 0);
         called.handle_datagram(now, address(1).into(), &mut datagram.clone()).unwrap();
         sent.push((true, datagram));
     }
-    // A kind and four bytes.
-    assert!(called.send_control(now, FIRST_DAEMON_KIND, &[0; 4]));
+    assert!(called.send_control(now, Kind::Report, &[0; 4]));
     carry(now, &mut called, &mut caller, address(2), false, &mut sent);
     sent
 }

@@ -6,7 +6,7 @@ use base::{Instant, Packet};
 use channel::{Fate, Line};
 use serde::Serialize;
 
-use gateway::counters::Counter;
+use tunnel::counters::Counter;
 
 /// What became of packets.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

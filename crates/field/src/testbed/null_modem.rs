@@ -119,7 +119,7 @@ mod tests {
     use std::collections::HashMap;
 
     use base::Instant;
-    use gateway::carrier::{Sent, SerialCarrier};
+    use gateway::carrier::SerialCarrier;
     use gateway::config::{self, Config};
 
     use super::*;

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
-use gateway::config::{self, LinkRate};
-use gateway::key::PresharedKey;
-use gateway::session::OVERHEAD;
+use tunnel::config::LinkRate;
+use tunnel::key::PresharedKey;
+use tunnel::session::OVERHEAD;
 
 /// The gateways' and the emulator's UDP port.
 pub const GATEWAY_PORT: u16 = 51_900;
@@ -28,7 +28,7 @@ pub const ETHERNET_MTU: u32 = 1500;
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     /// All but its rate.
-    pub config: config::Link,
+    pub config: tunnel::config::Link,
     /// Rate of the terminal's gateway: the channel's up rate.
     pub up: LinkRate,
     /// Rate of the hub's gateway: the channel's down rate.
@@ -49,7 +49,7 @@ impl Link {
 /// A part of a gateway's configuration file.
 #[derive(Serialize)]
 struct Site<'a> {
-    link: config::Link,
+    link: tunnel::config::Link,
     pep: &'a pep::Config,
 }
 
@@ -137,11 +137,11 @@ pub(super) fn write_configurations(
     link: &Link,
     directory: &Path,
 ) -> Result<(), TestbedError> {
-    let key = PresharedKey::generate().to_base64();
+    let key = PresharedKey::generate(&mut gateway::random::system()).to_base64();
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
         let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
-        let link = config::Link { rate, ..link.config };
+        let link = tunnel::config::Link { rate, ..link.config };
         let no_pep = pep::Config { enabled: false, ..pep::Config::default() };
         let site = Site { link, pep: options.pep.as_ref().unwrap_or(&no_pep) };
         let site = toml::to_string(&site).map_err(io::Error::other)?;

@@ -13,7 +13,7 @@ use link::efl::{Deframer, Framer};
 
 use super::Sent;
 use crate::config;
-use crate::random::Random;
+use crate::random;
 
 /// An open serial device.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl SerialCarrier {
         let device = options.open(&config.device)?;
         make_raw(&device, config.baud.get())?;
         let (framer, deframer) = match config.efl_key {
-            Some(key) => (Framer::keyed(key, Random::system().draw()), Deframer::keyed(key)),
+            Some(key) => (Framer::keyed(key, random::system().draw()), Deframer::keyed(key)),
             None => (Framer::clear(), Deframer::clear()),
         };
         Ok(Self {

@@ -12,7 +12,8 @@ use link::Marks;
 use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::SockRef;
 
-use super::Sent;
+use tunnel::Sent;
+
 use send::Transmit;
 
 /// A bound UDP socket and its receive buffers.

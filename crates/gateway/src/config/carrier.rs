@@ -10,9 +10,11 @@ use link::limit::Limit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Destination, HostName, Mtu};
-use crate::carrier::Address;
-use crate::session::{OVERHEAD, Peer};
+use tunnel::config::{CarrierLimits, Mtu};
+use tunnel::path::Address;
+use tunnel::session::Peer;
+
+use super::{Destination, HostName};
 
 /// How frames reach the peer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -77,38 +79,17 @@ impl Carrier {
         }
     }
 
-    /// Bytes that the carrier adds to each datagram.
+    /// What it takes.
     #[must_use]
-    pub const fn header_len(&self) -> usize {
+    pub const fn limits(&self) -> CarrierLimits {
         match self {
-            Self::Udp(udp) => udp.header_len(),
-            Self::Serial(_) => efl::HEADER_BITS as usize / 8,
+            Self::Udp(udp) => CarrierLimits::udp(udp.listen.is_ipv4(), udp.mtu.0 as usize),
+            Self::Serial(_) => CarrierLimits {
+                header_len: efl::HEADER_BITS as usize / 8,
+                packet_limit: efl::MAX_FRAME,
+                shortest_limit: None,
+            },
         }
-    }
-
-    /// The longest datagram with what the carrier adds to it, in bytes.
-    #[must_use]
-    pub const fn packet_limit(&self) -> usize {
-        match self {
-            Self::Udp(udp) => udp.mtu.0 as usize,
-            Self::Serial(_) => efl::MAX_FRAME,
-        }
-    }
-
-    /// The longest packet that every path is taken to carry, where the path may carry less than is configured.
-    #[must_use]
-    pub const fn shortest_limit(&self) -> Option<usize> {
-        match self {
-            // RFC 8200, 5. IPv4 only promises 68; 576, which every host takes (RFC 1122, 3.3.2), is what narrow links have.
-            Self::Udp(udp) => Some(if udp.listen.is_ipv4() { 576 } else { 1280 }),
-            Self::Serial(_) => None,
-        }
-    }
-
-    /// The longest frame of the link that a datagram holds.
-    #[must_use]
-    pub const fn frame_limit(&self) -> usize {
-        self.packet_limit() - self.header_len() - OVERHEAD
     }
 }
 
@@ -139,14 +120,6 @@ pub struct Udp {
     /// Largest IP packet that the path to the peer carries, in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1500>,
-}
-
-impl Udp {
-    /// Bytes of IP and UDP headers around each datagram.
-    #[must_use]
-    pub const fn header_len(&self) -> usize {
-        if self.listen.is_ipv4() { 20 + 8 } else { 40 + 8 }
-    }
 }
 
 /// An address and a port; which addresses there are is left to the parser.

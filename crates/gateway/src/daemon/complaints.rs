@@ -2,8 +2,8 @@
 
 use base::{Duration, Instant};
 
-use crate::carrier::Address;
-use crate::session::Rejection;
+use tunnel::path::Address;
+use tunnel::session::Rejection;
 
 /// What is still to be told, and what was.
 #[derive(Debug, Default)]

@@ -2,27 +2,25 @@
 
 use std::io;
 
-use base::Rate;
-
 use super::{Gateway, GatewayError, Notice};
 use crate::config::Config;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings, Watch};
 
-/// Opens the device and gives it what the configuration says.
-pub(super) fn open(config: &Config, rate: Option<Rate>) -> Result<(Tun, Watch), GatewayError> {
+/// Opens the device and gives it what the configuration says. It hands over super-segments of `super_segment` bytes.
+pub(super) fn open(config: &Config, super_segment: Option<u32>) -> Result<(Tun, Watch), GatewayError> {
     let name = config.tun.name.as_str();
     let open = || {
-        let tun = Tun::open(name, config.wants_offloads())?;
-        configure(config, rate, tun.has_offloads())?;
+        let tun = Tun::open(name, config.tunnel().wants_offloads())?;
+        configure(config, super_segment, tun.has_offloads())?;
         Ok((tun, Watch::new(name)?))
     };
     open().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })
 }
 
-fn configure(config: &Config, rate: Option<Rate>, has_offloads: bool) -> io::Result<()> {
+fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) -> io::Result<()> {
     // A device that was opened for super-segments and is to carry none any more gets one packet at a time.
-    let gso_max_size = config.super_segment(rate).or(Some(config.tun.mtu.0)).filter(|_| has_offloads);
+    let gso_max_size = super_segment.or(Some(config.tun.mtu.0)).filter(|_| has_offloads);
     let settings = Settings {
         mtu: config.tun.mtu.0,
         addresses: &config.tun.addresses,
@@ -35,7 +33,17 @@ fn configure(config: &Config, rate: Option<Rate>, has_offloads: bool) -> io::Res
 impl Gateway {
     /// Gives the device what the configuration says.
     pub(super) fn configure_device(&self) -> io::Result<()> {
-        configure(&self.config, self.line.0, self.tun.has_offloads())
+        configure(&self.config, self.super_segment, self.tun.has_offloads())
+    }
+
+    /// Has the device hand over what the tunnel takes now.
+    pub(super) fn follow_super_segment(&mut self) {
+        let super_segment = self.tunnel.super_segment();
+        if super_segment != self.super_segment {
+            self.super_segment = super_segment;
+            // Where that fails, somebody has taken the device, which is noticed elsewhere.
+            let _ = self.configure_device();
+        }
     }
 
     /// If the device was down and is up again, gives it back what the kernel has taken: routes, and addresses of IPv6.
@@ -60,7 +68,7 @@ impl Gateway {
         if error.raw_os_error() != Some(libc::EBADFD) {
             return Err(error.into());
         }
-        (self.tun, self.watch) = open(&self.config, self.line.0)?;
+        (self.tun, self.watch) = open(&self.config, self.super_segment)?;
         notify(Notice::DeviceRestored(self.config.tun.name.as_str().to_owned()));
         Ok(())
     }

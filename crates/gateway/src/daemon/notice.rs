@@ -3,26 +3,20 @@
 use core::fmt;
 use std::net::SocketAddr;
 
-use base::Duration;
-use link::Edge;
 use serde_json::{Value, json};
 
-use crate::carrier::Address;
-use crate::session::Rejection;
-use crate::survey::seeker::Finding;
+use tunnel::Event;
+use tunnel::path::Address;
+use tunnel::session::Rejection;
+use tunnel::survey::seeker::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The gateway runs: what it is, and whom it waits for.
     Started(String),
-    /// Nobody answers.
-    Unanswered {
-        /// Who is called.
-        peer: Option<Address>,
-        /// For so long.
-        silence: Duration,
-    },
+    /// What happened in the tunnel.
+    Tunnel(Event),
     /// The peer's name has another address than before, where it is called from now on.
     Resolved {
         /// The name.
@@ -39,15 +33,6 @@ pub enum Notice {
         /// Where the peer is called all the same, if an address was known before.
         calling: Option<SocketAddr>,
     },
-    /// A session is established with the gateway at this address.
-    Established {
-        /// Where the peer is.
-        peer: Address,
-        /// Whether it lost its state since the last session, so that the link starts afresh.
-        restarted: bool,
-    },
-    /// There is no session any more.
-    Lost,
     /// The TUN device of this name was removed, and made again.
     DeviceRestored(String),
     /// The configuration was read again.
@@ -57,12 +42,6 @@ pub enum Notice {
     },
     /// The configuration was read again and is wrong; the former one stays.
     NotReloaded(String),
-    /// The carrier does not carry what is sent, or does again.
-    Carrier(Finding),
-    /// The path carries packets of this many bytes, headers included, other than before.
-    PathMtu(usize),
-    /// The protocol's window is too small for the link.
-    Edge(Edge),
     /// Somebody else listens where the gateway of this device would be asked for its status.
     NotAsked(String),
     /// Somebody wants a session who cannot have one; told now and then only.
@@ -82,11 +61,11 @@ impl Notice {
             self,
             Self::Refused { .. }
                 | Self::NotAsked(_)
-                | Self::Unanswered { .. }
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
-                | Self::Carrier(Finding::TooFast { .. })
-                | Self::Edge(_)
+                | Self::Tunnel(
+                    Event::Unanswered { .. } | Event::Rate(Finding::TooFast { .. }) | Event::Edge(_)
+                )
         )
     }
 
@@ -94,13 +73,8 @@ impl Notice {
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Established { peer, restarted } => {
-                json!({ "notice": "established", "peer": peer, "restarted": restarted })
-            }
+            Self::Tunnel(event) => event_to_json(event),
             Self::Started(what) => json!({ "notice": "started", "what": what }),
-            Self::Unanswered { peer, silence } => {
-                json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
-            }
             Self::Resolved { name, address } => {
                 json!({ "notice": "resolved", "name": name, "address": address })
             }
@@ -108,25 +82,10 @@ impl Notice {
                 json!({ "notice": "unresolved", "name": name, "reason": reason, "calling": calling })
             }
             Self::DeviceRestored(name) => json!({ "notice": "device-restored", "name": name }),
-            Self::Lost => json!({ "notice": "lost" }),
             Self::Reloaded { needs_restart } => {
                 json!({ "notice": "reloaded", "needs_restart": needs_restart })
             }
             Self::NotReloaded(reason) => json!({ "notice": "not-reloaded", "reason": reason }),
-            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => json!({
-                "notice": "rate-too-high",
-                "measured_bits_per_second": measured.as_bps(),
-                "queueing_seconds": queueing.as_secs_f64(),
-                "lost_percent": lost,
-            }),
-            Self::Carrier(Finding::Found { measured }) => {
-                json!({ "notice": "rate-found", "measured_bits_per_second": measured.as_bps() })
-            }
-            Self::Carrier(Finding::TooSlow { measured }) => {
-                json!({ "notice": "rate-too-low", "measured_bits_per_second": measured.as_bps() })
-            }
-            Self::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
-            Self::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
             Self::NotAsked(name) => json!({ "notice": "not-asked", "device": name }),
             Self::Refused { from, reason } => {
                 json!({ "notice": "refused", "from": from, "reason": reason.to_string() })
@@ -141,23 +100,8 @@ const NO_LINK: u64 = 500_000_000;
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
-            Self::Established { peer, restarted: true } => {
-                write!(f, "session established with {peer}, which has restarted: the link starts afresh")
-            }
+            Self::Tunnel(event) => write_event(f, event),
             Self::Started(what) => f.write_str(what),
-            Self::Unanswered { peer, silence } => {
-                f.write_str("no answer")?;
-                if let Some(peer) = peer {
-                    write!(f, " from {peer}")?;
-                }
-                let seconds = silence.as_nanos() / 1_000_000_000;
-                write!(
-                    f,
-                    " for {seconds} s: a wrong address, a blocked UDP port, a different key or protocol at the other end, or \
-                     no gateway there; if the other end refuses this one, its log says so"
-                )
-            }
             Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
             Self::Unresolved { name, reason, calling: None } => {
                 write!(f, "the address of {name} is not known yet: {reason}")
@@ -166,7 +110,6 @@ impl fmt::Display for Notice {
                 write!(f, "the address of {name} cannot be found: {reason}; still calling {address}")
             }
             Self::DeviceRestored(name) => write!(f, "{name} was removed, and has been created again"),
-            Self::Lost => f.write_str("session lost"),
             Self::Reloaded { needs_restart } => {
                 f.write_str("configuration reloaded")?;
                 if needs_restart.is_empty() {
@@ -175,24 +118,6 @@ impl fmt::Display for Notice {
                 write!(f, "; these changes need a restart: {}", needs_restart.join(", "))
             }
             Self::NotReloaded(reason) => write!(f, "{reason}; the previous configuration stays in effect"),
-            Self::Carrier(Finding::TooFast { measured, queueing, lost }) => write!(
-                f,
-                "the carrier is slower than this end sends: packets waited {} ms and {lost} % were lost; set rate to \
-                 \"{measured}\", as measured, or to \"auto\"",
-                queueing.as_millis()
-            ),
-            Self::Carrier(Finding::Found { measured }) if measured.as_bps() >= NO_LINK => write!(
-                f,
-                "the path carries {measured}; if nothing on it is slower than these machines, rate = \"max\" is faster"
-            ),
-            Self::Carrier(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
-            Self::Carrier(Finding::TooSlow { measured }) => {
-                write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
-            }
-            Self::PathMtu(bytes) => {
-                write!(f, "the path carries packets of at most {bytes} bytes: frames are shortened to fit")
-            }
-            Self::Edge(edge) => edge.fmt(f),
             Self::NotAsked(name) => {
                 write!(
                     f,
@@ -203,5 +128,71 @@ impl fmt::Display for Notice {
                 write!(f, "refused {from}: {reason}; both ends need the same key and protocol")
             }
         }
+    }
+}
+
+fn event_to_json(event: &Event) -> Value {
+    match event {
+        Event::Established { peer, restarted } => {
+            json!({ "notice": "established", "peer": peer, "restarted": restarted })
+        }
+        Event::Unanswered { peer, silence } => {
+            json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
+        }
+        Event::Lost => json!({ "notice": "lost" }),
+        Event::Rate(Finding::TooFast { measured, queueing, lost }) => json!({
+            "notice": "rate-too-high",
+            "measured_bits_per_second": measured.as_bps(),
+            "queueing_seconds": queueing.as_secs_f64(),
+            "lost_percent": lost,
+        }),
+        Event::Rate(Finding::Found { measured }) => {
+            json!({ "notice": "rate-found", "measured_bits_per_second": measured.as_bps() })
+        }
+        Event::Rate(Finding::TooSlow { measured }) => {
+            json!({ "notice": "rate-too-low", "measured_bits_per_second": measured.as_bps() })
+        }
+        Event::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
+        Event::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
+    }
+}
+
+fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
+    match event {
+        Event::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
+        Event::Established { peer, restarted: true } => {
+            write!(f, "session established with {peer}, which has restarted: the link starts afresh")
+        }
+        Event::Unanswered { peer, silence } => {
+            f.write_str("no answer")?;
+            if let Some(peer) = peer {
+                write!(f, " from {peer}")?;
+            }
+            let seconds = silence.as_nanos() / 1_000_000_000;
+            write!(
+                f,
+                " for {seconds} s: a wrong address, a blocked UDP port, a different key or protocol at the other end, or \
+                     no gateway there; if the other end refuses this one, its log says so"
+            )
+        }
+        Event::Lost => f.write_str("session lost"),
+        Event::Rate(Finding::TooFast { measured, queueing, lost }) => write!(
+            f,
+            "the carrier is slower than this end sends: packets waited {} ms and {lost} % were lost; set rate to \
+                 \"{measured}\", as measured, or to \"auto\"",
+            queueing.as_millis()
+        ),
+        Event::Rate(Finding::Found { measured }) if measured.as_bps() >= NO_LINK => write!(
+            f,
+            "the path carries {measured}; if nothing on it is slower than these machines, rate = \"max\" is faster"
+        ),
+        Event::Rate(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
+        Event::Rate(Finding::TooSlow { measured }) => {
+            write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
+        }
+        Event::PathMtu(bytes) => {
+            write!(f, "the path carries packets of at most {bytes} bytes: frames are shortened to fit")
+        }
+        Event::Edge(edge) => write!(f, "{edge}"),
     }
 }

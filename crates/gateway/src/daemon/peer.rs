@@ -10,8 +10,9 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use base::{Duration, Instant};
 
-use super::{Gateway, Notice, SILENCE};
-use crate::carrier::Address;
+use tunnel::path::Address;
+
+use super::{Gateway, Notice};
 use crate::carrier::resolver::{Answer, Lookup};
 use crate::config::{Carrier, HostName};
 
@@ -49,6 +50,8 @@ struct Failing {
 
 /// Between two questions while the peer is silent. Names whose addresses change have lifetimes (TTL) of about a minute.
 const INTERVAL: Duration = Duration::from_secs(60);
+/// How long questions fail before that is told again; then four times as long.
+const FAILING_TOLD: Duration = Duration::from_secs(30);
 /// Until a question that failed is asked again; then twice as long each time, up to [`INTERVAL`].
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -56,13 +59,14 @@ impl Gateway {
     /// Takes the answer, if there is one, and asks what is to be asked.
     pub(super) fn follow_name(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
         let Some(NamedPeer { whereabouts, lookup }) = &mut self.named else { return };
-        let is_heard = self.session.is_heard(now);
-        if let (true, Some(Address::Udp(address))) = (is_heard, self.session.peer())
+        let session = self.tunnel.session();
+        let is_heard = session.is_heard(now);
+        if let (true, Some(Address::Udp(address))) = (is_heard, session.peer())
             && whereabouts.address.is_some_and(|called| called != address)
         {
             // It is heard where it was before its name was asked for.
             whereabouts.address = Some(address);
-            self.session.call_at(Address::Udp(address));
+            self.tunnel.call_at(now, Address::Udp(address));
         }
         let mut answer = if answered { lookup.take().map(Lookup::finish) } else { None };
         if answer.is_none()
@@ -77,12 +81,8 @@ impl Gateway {
         if let Some(notice) = whereabouts.handle_answer(now, is_heard, answer) {
             notify(notice);
         }
-        let address = whereabouts.address.map(Address::Udp);
-        if let Some(address) = address.filter(|address| self.session.called() != Some(*address)) {
-            self.session.call_at(address);
-            // Nobody has been called there yet.
-            self.silent_since = now;
-            self.silence_told = SILENCE;
+        if let Some(address) = whereabouts.address {
+            self.tunnel.call_at(now, Address::Udp(address));
         }
     }
 }
@@ -196,7 +196,7 @@ impl Whereabouts {
         let failing = self.failing.get_or_insert(Failing { since: now, told: Duration::ZERO });
         let is_due = now >= failing.since + failing.told;
         if is_due {
-            failing.told = failing.told.saturating_mul(4).max(SILENCE);
+            failing.told = failing.told.saturating_mul(4).max(FAILING_TOLD);
         }
         is_due
     }
@@ -210,9 +210,10 @@ mod tests {
     use crate::carrier::Carrier as Open;
     use crate::clock::Clock;
     use crate::config::{Config, Destination};
-    use crate::random::Random;
+    use crate::random;
     use crate::readiness::{Interest, wait};
-    use crate::session::{Session, Timing};
+    use tunnel::Transmit;
+    use tunnel::session::{Session, Timing};
 
     /// A resolver that answers at once, second by second.
     struct World {
@@ -403,7 +404,7 @@ mod tests {
     impl End {
         fn new(carrier: &Carrier) -> Self {
             let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
-            let session = Session::new(key, carrier.peer(), "link", Timing::default(), Random::system());
+            let session = Session::new(key, carrier.peer(), "link", Timing::default(), random::system());
             Self { session, carrier: Open::open(carrier).unwrap() }
         }
 
@@ -414,7 +415,8 @@ mod tests {
                 .receive(now, |from, _, datagram| _ = session.handle_datagram(now, from, datagram))
                 .unwrap();
             while let Some((to, datagram)) = session.poll_transmit() {
-                carrier.send(to, Marks::default(), &datagram, datagram.len());
+                let (bytes, segment) = (&datagram[..], datagram.len());
+                carrier.send(&Transmit { to, marks: Marks::default(), bytes, segment, may_fragment: false });
             }
         }
     }

@@ -3,9 +3,8 @@
 use base::Instant;
 use link::DscpSet;
 
-use super::{Gateway, Notice, timing};
-use crate::config::{Config, Link};
-use crate::pacer::Pacer;
+use super::{Gateway, Notice};
+use crate::config::Config;
 
 impl Gateway {
     /// Takes over what can change while a session lasts, and tells what cannot. A configuration that is wrong changes nothing.
@@ -29,13 +28,8 @@ impl Gateway {
         }
         self.config.status.clone_from(&config.status);
         self.status_at = now;
-        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, .. } = config.link;
-        let kept = self.config.link;
-        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, ..kept };
-        self.pacer = Pacer::new(rate.fixed(), fillers);
-        self.session.set_timing(timing(&self.config));
-        self.survey.configure(super::survey::aim(&self.config), super::survey::on_line(&self.config));
-        self.adapt(now);
+        self.tunnel.reconfigure(now, &config.link);
+        self.config.link = self.tunnel.config().link;
     }
 }
 

@@ -16,30 +16,18 @@ impl Gateway {
     /// The status as of now.
     #[must_use]
     pub fn status(&self) -> Status {
-        let mut dropped: Map<String, Value> =
-            self.rejected.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-        dropped.insert("late".to_owned(), self.session.late.get().into());
-        json!({
+        let mut status = self.tunnel.status();
+        let devices = json!({
             "device": self.config.tun.name.as_str(),
             "pid": std::process::id(),
             "uptime_seconds": self.clock.now().as_secs_f64(),
-            "established": self.session.is_established(),
-            "peer": self.session.peer().map(|peer| peer.to_string()),
-            "handshakes": self.session.established,
-            "protocol": self.config.link.protocol.name(),
             "super_segments": self.tun.has_offloads(),
             "tun_unusable": self.tun.unusable,
-            "traffic": self.traffic,
-            "path": self.path_status(),
             "carrier": named(self.carrier.counters()),
-            "session": dropped,
-            "discarded": self.discarded,
-            "link": named(self.endpoint.counters()),
-            "queue": named(self.entry.counters()),
-            "pep": self.splitting.as_ref().map(|it| it.status()),
-            "once_queue": self.entry.once_counters().map(named),
-            "interactive_queue": self.entry.interactive_counters().map(named),
-        })
+        });
+        add(&mut status, devices);
+        add(&mut status["traffic"], json!(self.traffic));
+        status
     }
 
     /// Makes the status file, if one is wanted, and the directory that it lies in.
@@ -67,6 +55,13 @@ impl Gateway {
         if let Some(status) = &self.config.status {
             let _ = replace(&status.file, self.status_text().as_bytes());
         }
+    }
+}
+
+/// Adds the members of one object to another.
+fn add(to: &mut Value, from: Value) {
+    if let (Value::Object(to), Value::Object(from)) = (to, from) {
+        to.extend(from);
     }
 }
 

@@ -1,0 +1,91 @@
+//! What a tunnel is told: how it sends, what it splits, and what its carrier takes.
+
+mod complaint;
+mod link;
+mod super_segment;
+mod values;
+
+use ::link::LineLimits;
+use base::{Duration, Rate};
+
+use crate::session::{OVERHEAD, Timing};
+use crate::survey::seeker::Aim;
+
+pub use complaint::{Complaint, Place};
+pub use link::{Link, LinkPlaces};
+pub use values::{LinkRate, Mtu, Overhead};
+
+/// A tunnel's configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How it sends.
+    pub link: Link,
+    /// The split-connection proxy, if it is enabled.
+    pub pep: pep::Config,
+    /// Bytes of the largest IP packet from the LAN.
+    pub mtu: u32,
+    /// What carries its datagrams.
+    pub carrier: CarrierLimits,
+}
+
+/// What a carrier of datagrams takes. Lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarrierLimits {
+    /// What it adds to each datagram.
+    pub header_len: usize,
+    /// The longest datagram with what is added to it.
+    pub packet_limit: usize,
+    /// The longest packet that every path is taken to carry, where the path may carry less than `packet_limit`; `None` where it may not.
+    pub shortest_limit: Option<usize>,
+}
+
+impl CarrierLimits {
+    /// UDP over IPv4, or over IPv6, with IP packets of up to `mtu` bytes.
+    #[must_use]
+    pub const fn udp(is_ipv4: bool, mtu: usize) -> Self {
+        // RFC 8200, 5. IPv4 only promises 68; 576, which every host takes (RFC 1122, 3.3.2), is what narrow links have.
+        let (header_len, shortest) = if is_ipv4 { (20 + 8, 576) } else { (40 + 8, 1280) };
+        Self { header_len, packet_limit: mtu, shortest_limit: Some(shortest) }
+    }
+
+    /// The longest frame of the link that a datagram holds.
+    #[must_use]
+    pub const fn frame_limit(&self) -> usize {
+        self.packet_limit - self.header_len - OVERHEAD
+    }
+}
+
+impl Config {
+    /// What is known of the rate before anything was found out.
+    #[must_use]
+    pub const fn aim(&self) -> Aim {
+        match self.link.rate {
+            LinkRate::Auto => Aim::Find,
+            LinkRate::Max => Aim::Unlimited,
+            LinkRate::Fixed(rate) => Aim::Known(rate),
+        }
+    }
+
+    /// What a datagram takes on the line besides its own bytes.
+    #[must_use]
+    pub fn on_line(&self) -> i64 {
+        self.carrier.header_len as i64 + i64::from(self.link.overhead.get())
+    }
+
+    /// The line as the endpoint sees it, with frames of up to `limit` bytes.
+    #[must_use]
+    pub fn line(&self, limit: usize, rate: Option<Rate>) -> LineLimits {
+        let around = usize::try_from(self.on_line()).unwrap_or(0) + OVERHEAD;
+        LineLimits::new(limit, rate).with_overhead(around)
+    }
+
+    /// How the session behaves in time: keep-alives leave room on a slow link.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        let bits = self.carrier.packet_limit as u64 * 8;
+        Timing::for_frames_of(self.link.rate.fixed().map_or(Duration::ZERO, |rate| rate.time_for(bits)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

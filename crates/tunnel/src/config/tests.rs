@@ -1,0 +1,84 @@
+//! What follows from a link's configuration.
+
+use ::link::{Protocol, cotmll, queue};
+
+use super::*;
+
+fn config() -> Config {
+    let link = Link::parse("site.toml", "protocol = \"plain\"\nrate = \"1 Mbit/s\"").unwrap();
+    Config { link, pep: pep::Config::default(), mtu: 1400, carrier: CarrierLimits::udp(true, 1500) }
+}
+
+#[test]
+fn the_queue_holds_a_round_trip_unless_told() {
+    let link = |more: &str| Link::parse("link.toml", &format!("protocol = \"plain\"\n{more}")).unwrap();
+    let limit = |link: Link, rate: Option<u64>, measured: Option<u64>| {
+        let queue = link.queue(rate.map(Rate::from_bps), measured.map(Duration::from_millis), 1400);
+        let queue::Config::DropTail(queue) = queue else { panic!("{queue:?}") };
+        queue.bytes.unwrap().0
+    };
+    let fast = Some(80_000_000);
+    assert_eq!(limit(link(""), fast, None), 6_000_000, "as for a satellite while nothing is known");
+    assert_eq!(limit(link(""), fast, Some(250)), 2_500_000);
+    assert_eq!(limit(link(""), fast, Some(1)), 1_000_000, "hosts may be farther away than gateways");
+    assert_eq!(limit(link(""), fast, Some(60_000)), 30_000_000);
+    assert_eq!(limit(link("round-trip = \"500 ms\""), fast, Some(250)), 5_000_000);
+    assert_eq!(limit(link(""), Some(9_600), Some(250)), 14_000, "ten packets");
+    assert_eq!(limit(link(""), None, Some(250)), 4 << 20);
+    assert_eq!(limit(link("queue = { drop-tail = { bytes = \"1 kB\" } }"), fast, None), 1000);
+}
+
+#[test]
+fn the_times_of_fq_codel_follow_the_round_trip_unless_told() {
+    let interval = |more: &str, measured: Option<u64>| {
+        let text = format!("protocol = \"plain\"\nrate = \"1 Mbit/s\"\n{more}");
+        let link = Link::parse("link.toml", &text).unwrap();
+        match link.queue(None, measured.map(Duration::from_millis), 1400) {
+            queue::Config::FqCodel(config) => config.interval().as_millis(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        interval("queue = { fq-codel = {} }", None),
+        1800,
+        "as for a satellite while nothing is known"
+    );
+    assert_eq!(interval("queue = { fq-codel = {} }", Some(200)), 600);
+    assert_eq!(
+        interval("queue = { fq-codel = {} }", Some(1)),
+        300,
+        "hosts may be farther away than gateways"
+    );
+    assert_eq!(interval("queue = { fq-codel = {} }\nround-trip = \"1 s\"", Some(200)), 3000);
+    assert_eq!(interval("queue = { fq-codel = { interval = \"100 ms\" } }", Some(200)), 100);
+}
+
+#[test]
+fn super_segments_follow_rate_and_protection() {
+    let mut site = config();
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None);
+    site.link.clean = true;
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None, "at 1 Mbit/s a packet is long enough");
+    site.link.rate = LinkRate::Fixed(Rate::from_bps(20_000_000));
+    assert_eq!(site.super_segment(site.link.rate.fixed()), Some(10_000));
+}
+
+#[test]
+fn a_super_segment_leaves_in_one_batch() {
+    let mut site = config();
+    (site.link.rate, site.link.clean) = (LinkRate::Max, true);
+    // 44 datagrams of 1472 bytes fit an IP packet; 64 of the thesis's short ones are one send's limit.
+    let wide = cotmll::wide::Config::default();
+    let thesis = cotmll::Config::default();
+    for (protocol, bytes) in [
+        (Protocol::default(), 44 * (1439 - 4) - 8),
+        (Protocol::Wide(wide), 44 * wide.frame_payload(&LineLimits::new(1439, None)) as u32 - 8),
+        (Protocol::Cotmll(thesis), 64 * 487 - 8),
+    ] {
+        site.link.protocol = protocol;
+        assert_eq!(site.super_segment(site.link.rate.fixed()), Some(bytes), "{protocol:?}");
+    }
+    // Of frames with 50 bytes each a batch holds two packets.
+    site.link.protocol = Protocol::Cotmll(cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
+    assert_eq!(site.super_segment(site.link.rate.fixed()), None);
+}

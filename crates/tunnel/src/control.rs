@@ -1,0 +1,62 @@
+//! What a sealed datagram holds: a frame of the link, or what one end tells the other about session and path.
+
+/// The first byte of what is sealed. It is encrypted, so that who sees the datagrams cannot tell which hold what.
+///
+/// Versions may differ: a kind that an end does not know is counted and ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A frame of the link, or nothing, which only says that the sender lives.
+    Frame = 0,
+    /// Asks whether the peer receives at an address: a cookie to be shown from there.
+    PathChallenge = 1,
+    /// The cookie of a path challenge.
+    PathResponse = 2,
+    /// What has arrived, and a stamp ([`survey::report`](crate::survey::report)).
+    Report = 16,
+    /// A padded datagram that asks whether packets as long as it arrive ([`survey::mtu`](crate::survey::mtu)).
+    Probe = 17,
+    /// The answer to it.
+    ProbeAnswer = 18,
+    /// There is a proxy here ([`pairing`](crate::pairing)).
+    Pairing = 19,
+    /// A mark of a train, or its padding ([`survey::train`](crate::survey::train)).
+    Train = 20,
+    /// The answer to a train.
+    TrainAnswer = 21,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Frame,
+        Self::PathChallenge,
+        Self::PathResponse,
+        Self::Report,
+        Self::Probe,
+        Self::ProbeAnswer,
+        Self::Pairing,
+        Self::Train,
+        Self::TrainAnswer,
+    ];
+
+    /// The kind with this byte, if there is one.
+    #[must_use]
+    pub fn of(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_byte_of_its_own() {
+        for byte in 0..=u8::MAX {
+            let kinds = Kind::ALL.into_iter().filter(|kind| *kind as u8 == byte).count();
+            assert!(kinds <= 1, "{byte}");
+            assert_eq!(Kind::of(byte).map(|kind| kind as u8), (kinds == 1).then_some(byte));
+        }
+    }
+}

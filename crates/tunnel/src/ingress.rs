@@ -1,0 +1,133 @@
+//! What stands in front of a link's endpoint: the queues and the split-connection proxy, and who of them is asked for the next packet.
+
+use base::{Instant, Packet};
+use link::queue::Refusal;
+use link::{Endpoint, Entry, Full, Treatment};
+use pep::{Proxy, Side, Verdict};
+
+use crate::super_segment;
+
+/// Queues and, perhaps, a proxy.
+#[derive(Debug)]
+pub struct Ingress {
+    /// Where packets wait.
+    pub entry: Entry,
+    /// What splits connections, if anything does.
+    pub proxy: Option<Box<Proxy>>,
+}
+
+/// Hears what becomes of packets in front of an endpoint.
+pub trait Watch {
+    /// A packet is about to wait in a queue.
+    fn on_queued(&mut self, now: Instant, packet: &Packet);
+    /// A queue has dropped a packet, and counted it.
+    fn on_dropped(&mut self, now: Instant, packet: &Packet);
+    /// The endpoint takes a packet.
+    fn on_taken(&mut self, now: Instant, packet: &Packet);
+    /// The queues are longer or shorter than before.
+    fn on_length(&mut self, now: Instant, entry: &Entry);
+}
+
+/// Nobody watches.
+impl Watch for () {
+    fn on_queued(&mut self, _: Instant, _: &Packet) {}
+    fn on_dropped(&mut self, _: Instant, _: &Packet) {}
+    fn on_taken(&mut self, _: Instant, _: &Packet) {}
+    fn on_length(&mut self, _: Instant, _: &Entry) {}
+}
+
+impl Ingress {
+    /// These queues, without a proxy.
+    #[must_use]
+    pub const fn new(entry: Entry) -> Self {
+        Self { entry, proxy: None }
+    }
+
+    /// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
+    pub fn takes(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> bool {
+        self.proxy.as_mut().is_some_and(|proxy| is_taken(proxy, now, from, packet))
+    }
+
+    /// Takes a packet from the LAN: the proxy has it, or it waits in a queue.
+    pub fn accept(&mut self, now: Instant, mut packet: Packet, watch: &mut impl Watch) {
+        if !self.takes(now, Side::Lan, &mut packet) {
+            self.enqueue(now, packet, watch);
+        }
+    }
+
+    fn enqueue(&mut self, now: Instant, packet: Packet, watch: &mut impl Watch) {
+        watch.on_queued(now, &packet);
+        self.entry.push(now, packet, &mut |packet, _: Refusal| watch.on_dropped(now, &packet));
+        watch.on_length(now, &self.entry);
+    }
+
+    /// Moves packets to `endpoint` while it has room, and tells it how much still waits.
+    pub fn feed(&mut self, now: Instant, endpoint: &mut dyn Endpoint, watch: &mut impl Watch) {
+        while let Some((packet, treatment)) = self.next(now, endpoint, watch) {
+            watch.on_taken(now, &packet);
+            if let Err(Full(_)) = endpoint.offer(now, packet, treatment) {
+                unreachable!("the endpoint said that it has room");
+            }
+        }
+        for treatment in Treatment::ALL {
+            let split = if treatment == Treatment::Reliable { self.waiting_in_proxy() } else { 0 };
+            endpoint.set_backlog(treatment, self.entry.bytes_for(treatment) + split);
+        }
+    }
+
+    /// The next packet that `endpoint` has room for, from the proxy or from the queues.
+    fn next(
+        &mut self,
+        now: Instant,
+        endpoint: &dyn Endpoint,
+        watch: &mut impl Watch,
+    ) -> Option<(Packet, Treatment)> {
+        while let Some(packet) = self.proxy.as_mut().and_then(|proxy| proxy.poll_queued(now)) {
+            self.enqueue(now, packet, watch);
+        }
+        // What is interactive waits for its class alone, so no more of it is asked for meanwhile.
+        while endpoint.has_room(Treatment::Reliable)
+            && self.entry.bytes_for(Treatment::Interactive) == 0
+            && let Some(proxy) = &mut self.proxy
+            && let Some(packet) = proxy.poll_turn(now, !self.entry.is_empty())
+        {
+            let treatment = self.entry.stream_treatment(&packet);
+            if endpoint.has_room(treatment) {
+                return Some((packet, treatment));
+            }
+            self.entry.push_as(now, packet, treatment, &mut |packet, _| watch.on_dropped(now, &packet));
+        }
+        let dropped = &mut |packet: Packet, _| watch.on_dropped(now, &packet);
+        let (packet, treatment) = self.entry.pop_for(now, endpoint, dropped)?;
+        if let Some(proxy) = &mut self.proxy {
+            proxy.note_passed(packet.len());
+        }
+        watch.on_length(now, &self.entry);
+        Some((packet, treatment))
+    }
+
+    /// Bytes that wait for the link, as far as they are counted.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.entry.bytes() + self.waiting_in_proxy()
+    }
+
+    /// Bytes that wait in the proxy for the link: nobody counts them where there are some, so it is taken to be many.
+    fn waiting_in_proxy(&self) -> u64 {
+        let waits = |proxy: &Proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link);
+        if self.proxy.as_deref().is_some_and(waits) { u64::from(u32::MAX) } else { 0 }
+    }
+}
+
+/// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
+pub fn is_taken(proxy: &mut Proxy, now: Instant, from: Side, packet: &mut [u8]) -> bool {
+    // The kernel vouches for the checksum of what is still to be cut.
+    let is_whole = matches!(packet.first().map(|first| first >> 4), Some(4 | 6));
+    let packet = super_segment::ip_packet_mut(packet);
+    let verdict = if is_whole {
+        proxy.handle_packet(now, from, packet)
+    } else {
+        proxy.handle_verified_packet(now, from, packet)
+    };
+    verdict == Verdict::Taken
+}

@@ -1,0 +1,28 @@
+//! A gateway without its devices: one end of a tunnel between two gateways, sans-I/O.
+//!
+//! [`Tunnel`] joins the protocol machines: [`session`], [`survey`] (rate, delay and packet size of the path), [`pacer`], the
+//! [`ingress`] queues with the split-connection proxy, and a link endpoint. The daemon gives it packets of a TUN device and datagrams of
+//! a socket, the lab those of nodes in virtual time; both run the same one.
+
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod config;
+mod congestion;
+pub mod control;
+pub mod counters;
+pub mod ingress;
+pub mod key;
+pub mod pacer;
+mod pairing;
+pub mod path;
+pub mod random;
+pub mod session;
+mod splitting;
+pub mod super_segment;
+pub mod survey;
+mod tunnel;
+
+pub use config::Config;
+pub use splitting::{Delivery, poll_train};
+pub use tunnel::{Event, Sent, Transmit, Tunnel};

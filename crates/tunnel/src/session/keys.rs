@@ -1,0 +1,229 @@
+//! Keys: handshakes under way, the transports that they give, and how long these live.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+
+use super::Rejection;
+use super::handshake::{self, Initiation, NOISE_LEN};
+use super::transport::Transport;
+use crate::control::Kind;
+use crate::key::PresharedKey;
+use crate::path::Path;
+use crate::random::Random;
+
+/// All keys that one side of a session has.
+#[derive(Debug)]
+pub(super) struct Keyring {
+    key: PresharedKey,
+    current: Option<Transport>,
+    /// Opens what was under way when the keys changed.
+    previous: Option<Transport>,
+    /// Answered initiations whose first sealed datagram is awaited, oldest first.
+    unconfirmed: VecDeque<Unconfirmed>,
+    /// Our unanswered initiations, oldest first.
+    initiations: VecDeque<Initiation>,
+    /// The peer's life at the last session's handshake.
+    peer_life: Option<u64>,
+}
+
+/// Keys that are the peer's already, if the answer reached it.
+#[derive(Debug)]
+struct Unconfirmed {
+    transport: Transport,
+    /// The initiator's.
+    life: u64,
+    /// Where its cookie proves that it receives.
+    path: Path,
+}
+
+/// An authentic datagram.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// Where its kind and its payload are.
+    pub(super) payload: Range<usize>,
+    /// Whether one that was sent later has arrived before.
+    pub(super) late: bool,
+    /// If it is the first under its keys: where the peer is, and whether it has restarted.
+    pub(super) confirmed: Option<(Path, bool)>,
+}
+
+/// Unanswered initiations and unconfirmed answers kept at once.
+const KEPT: usize = 16;
+
+impl Keyring {
+    pub(super) const fn new(key: PresharedKey) -> Self {
+        Self {
+            key,
+            current: None,
+            previous: None,
+            unconfirmed: VecDeque::new(),
+            initiations: VecDeque::new(),
+            peer_life: None,
+        }
+    }
+
+    /// What seals, if there is a session.
+    pub(super) const fn current(&self) -> Option<&Transport> {
+        self.current.as_ref()
+    }
+
+    /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place.
+    pub(super) fn seal(&mut self, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+        self.current.as_mut().expect("the session is established").seal(kind, buffer, start);
+    }
+
+    /// Opens a sealed datagram in place. The first one under new keys makes them ours too.
+    pub(super) fn open(
+        &mut self,
+        bytes: &mut [u8],
+        receiver: u32,
+        counter: u64,
+    ) -> Result<Opened, Rejection> {
+        if let Some(at) = self.unconfirmed.iter().position(|other| other.transport.local == receiver) {
+            let (payload, _) = self.unconfirmed[at].transport.open(bytes, counter)?;
+            // What is older than the confirmed one will not be used any more.
+            let Unconfirmed { transport, life, path } =
+                self.unconfirmed.drain(..=at).next_back().expect("it was there");
+            if self.peer_life == Some(life)
+                && self.current.as_ref().is_some_and(|current| current.since > transport.since)
+            {
+                // Both began, and our own handshake was complete first: younger keys stay in use.
+                self.previous = Some(transport);
+                return Ok(Opened { payload, late: false, confirmed: None });
+            }
+            let restarted = self.establish(transport, life);
+            return Ok(Opened { payload, late: false, confirmed: Some((path, restarted)) });
+        }
+        let (transport, is_current) = match (&mut self.current, &mut self.previous) {
+            (Some(current), _) if current.local == receiver => (current, true),
+            (_, Some(previous)) if previous.local == receiver => (previous, false),
+            _ => return Err(Rejection::UnknownSession),
+        };
+        let (payload, newest) = transport.open(bytes, counter)?;
+        let overtaken = !is_current && self.current.as_ref().is_some_and(|current| !current.is_unheard());
+        Ok(Opened { payload, late: !newest || overtaken, confirmed: None })
+    }
+
+    /// Begins a handshake: our index, and the Noise message to send.
+    pub(super) fn initiate(&mut self, random: &mut Random, has_cookie: bool) -> (u32, [u8; NOISE_LEN]) {
+        let local = self.fresh_index(random);
+        let (initiation, noise) = Initiation::new(&self.key, random, local, has_cookie);
+        if self.initiations.len() == KEPT {
+            self.initiations.pop_front();
+        }
+        self.initiations.push_back(initiation);
+        (local, noise)
+    }
+
+    /// Whether the initiation with our index `local` has no answer yet.
+    pub(super) fn awaits(&self, local: u32) -> bool {
+        self.initiations.iter().any(|initiation| initiation.local == local)
+    }
+
+    /// Gives the initiation with our index `local` up.
+    pub(super) fn forget(&mut self, local: u32) {
+        self.initiations.retain(|initiation| initiation.local != local);
+    }
+
+    /// Gives all our unanswered initiations up.
+    pub(super) fn forget_initiations(&mut self) {
+        self.initiations.clear();
+    }
+
+    /// Gives all keys up; whether some were in use. The peer's life is still known.
+    pub(super) fn clear(&mut self) -> bool {
+        self.initiations.clear();
+        self.unconfirmed.clear();
+        self.previous = None;
+        self.current.take().is_some()
+    }
+
+    /// Whether an initiation loses against our own: both sides may begin at once, then the larger ephemeral key wins
+    /// and the other side answers it. One that shows no cookie wins nothing, since it will get no answer.
+    pub(super) fn prefer_ours(&self, noise: &[u8; NOISE_LEN]) -> bool {
+        self.initiations
+            .back()
+            .is_some_and(|own| own.has_cookie && own.ephemeral[..] > noise[..own.ephemeral.len()])
+    }
+
+    /// Answers an initiation: our index, and the Noise message to send.
+    pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        random: &mut Random,
+        path: Path,
+        life: u64,
+        remote: u32,
+        noise: &[u8; NOISE_LEN],
+    ) -> Result<(u32, [u8; NOISE_LEN]), Rejection> {
+        let local = self.fresh_index(random);
+        let (keys, answer) =
+            handshake::answer(&self.key, random, noise).map_err(|_| Rejection::ForgedHandshake)?;
+        if self.unconfirmed.len() == KEPT {
+            self.unconfirmed.pop_front();
+        }
+        let transport = Transport::new(&keys, local, remote, now, false);
+        self.unconfirmed.push_back(Unconfirmed { transport, life, path });
+        Ok((local, answer))
+    }
+
+    /// Completes our initiation `local` with the peer's answer; whether the peer has restarted.
+    pub(super) fn finish(
+        &mut self,
+        now: Instant,
+        local: u32,
+        remote: u32,
+        noise: &[u8; NOISE_LEN],
+        life: u64,
+    ) -> Result<bool, Rejection> {
+        let pending = self.initiations.iter_mut().find(|initiation| initiation.local == local);
+        let pending = pending.ok_or(Rejection::UnknownSession)?;
+        let keys = pending.finish(noise).map_err(|_| Rejection::ForgedHandshake)?;
+        Ok(self.establish(Transport::new(&keys, local, remote, now, true), life))
+    }
+
+    /// Uses `transport` from now on; whether the peer has restarted since the one before.
+    fn establish(&mut self, transport: Transport, life: u64) -> bool {
+        let restarted = self.peer_life.replace(life).is_some_and(|known| known != life);
+        self.initiations.clear();
+        let old = self.current.replace(transport);
+        if restarted {
+            // A former life's frames must not meet the new state.
+            self.previous = None;
+        } else if self.previous.is_none() || old.as_ref().is_some_and(|old| !old.is_unheard()) {
+            // Keys that nothing came under yet need not be kept: the peer may still use those before them.
+            self.previous = old;
+        }
+        restarted
+    }
+
+    /// Drops keys older than `age` or used up; whether those in use were among them.
+    pub(super) fn expire(&mut self, now: Instant, age: Duration) -> bool {
+        let expired = |transport: &Transport| transport.since + age <= now || transport.is_spent();
+        self.previous.take_if(|transport| expired(transport));
+        self.unconfirmed.retain(|other| !expired(&other.transport));
+        self.current.take_if(|transport| expired(transport)).is_some()
+    }
+
+    /// When the next keys reach `age`.
+    pub(super) fn expiry(&self, age: Duration) -> Option<Instant> {
+        self.transports().map(|transport| transport.since + age).min()
+    }
+
+    fn transports(&self) -> impl Iterator<Item = &Transport> {
+        let unconfirmed = self.unconfirmed.iter().map(|other| &other.transport);
+        self.current.iter().chain(&self.previous).chain(unconfirmed)
+    }
+
+    /// A random index that nothing of ours has.
+    fn fresh_index(&self, random: &mut Random) -> u32 {
+        loop {
+            let index = u32::from_le_bytes(random.draw());
+            if !self.awaits(index) && !self.transports().any(|transport| transport.local == index) {
+                return index;
+            }
+        }
+    }
+}

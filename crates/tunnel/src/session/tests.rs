@@ -1,0 +1,493 @@
+//! Two sessions over a wire that loses, delays, repeats and forges, in virtual time.
+
+mod attacks;
+mod roaming;
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+
+use base::Duration;
+
+use super::*;
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn addr(port: u16) -> Path {
+    Address::Udp(SocketAddr::from(([127, 0, 0, 1], port))).into()
+}
+
+const CALLER: u16 = 1;
+const CALLED: u16 = 2;
+/// Who is none of the two.
+const ELSEWHERE: u16 = 666;
+
+/// A caller and a called side, and the datagrams between them.
+struct Pair {
+    caller: Session,
+    called: Session,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self { caller: caller(), called: called() }
+    }
+
+    fn established() -> Self {
+        let mut pair = Self::new();
+        pair.exchange(at(0));
+        assert!(pair.is_established());
+        pair.caller.events.clear();
+        pair.called.events.clear();
+        pair
+    }
+
+    fn is_established(&self) -> bool {
+        self.caller.is_established() && self.called.is_established()
+    }
+
+    /// Lets both do what is due and carries datagrams to and fro until there are none.
+    fn exchange(&mut self, now: Instant) {
+        self.caller.handle_timeout(now);
+        self.called.handle_timeout(now);
+        for _ in 0..10 {
+            while let Some((_, datagram)) = self.caller.poll_transmit() {
+                let _ = give(&mut self.called, now, CALLER, &datagram);
+            }
+            while let Some((_, datagram)) = self.called.poll_transmit() {
+                let _ = give(&mut self.caller, now, CALLED, &datagram);
+            }
+        }
+    }
+
+    /// An initiation of the caller's that shows a cookie, so that the called side will answer it.
+    fn initiation(&mut self, now: Instant) -> Vec<u8> {
+        self.caller.initiate(now);
+        if self.caller.cookie == NO_COOKIE {
+            let first = sent(&mut self.caller);
+            give(&mut self.called, now, CALLER, &first).unwrap();
+            let challenge = sent(&mut self.called);
+            give(&mut self.caller, now, CALLED, &challenge).unwrap();
+        }
+        sent(&mut self.caller)
+    }
+
+    /// An initiation and its answer.
+    fn answer(&mut self, now: Instant) -> Vec<u8> {
+        let initiation = self.initiation(now);
+        give(&mut self.called, now, CALLER, &initiation).unwrap();
+        sent(&mut self.called)
+    }
+}
+
+/// What a session has to send.
+fn sent(session: &mut Session) -> Vec<u8> {
+    session.poll_transmit().expect("there is something to send").1
+}
+
+fn give(session: &mut Session, now: Instant, from: u16, bytes: &[u8]) -> Result<Option<Arrival>, Rejection> {
+    session.handle_datagram(now, addr(from), &mut bytes.to_vec())
+}
+
+fn key() -> PresharedKey {
+    PresharedKey::from_bytes([7; 32])
+}
+
+/// A session whose random numbers no other one of the test has, and that are the same in each run.
+fn session(key: PresharedKey, peer: Option<u16>, agreement: &str) -> Session {
+    thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
+    SEED.set(SEED.get() + 1);
+    let peer = Peer { address: peer.map(|port| addr(port).peer), pinned: false };
+    Session::new(key, peer, agreement, Timing::default(), Random::seeded(SEED.get()))
+}
+
+fn caller() -> Session {
+    session(key(), Some(CALLED), "link")
+}
+
+fn called() -> Session {
+    session(key(), None, "link")
+}
+
+fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
+    let mut datagram = vec![0; HEADER_LEN];
+    datagram.extend_from_slice(payload);
+    session.seal(now, &mut datagram, 0);
+    datagram
+}
+
+fn opened(session: &mut Session, now: Instant, datagram: &[u8]) -> Result<(Vec<u8>, bool), Rejection> {
+    let mut datagram = datagram.to_vec();
+    let arrival = session.handle_datagram(now, addr(CALLER), &mut datagram)?.expect("data");
+    Ok((datagram[arrival.payload].to_vec(), arrival.late))
+}
+
+#[test]
+fn a_handshake_makes_two_working_directions() {
+    let mut pair = Pair::new();
+    assert_eq!(pair.called.peer(), None);
+    pair.exchange(at(0));
+    assert_eq!(pair.called.peer(), Some(addr(CALLER).peer), "learnt from an authentic datagram");
+    assert_eq!(pair.caller.poll_event(), Some(Event::Established { restarted: false }));
+    assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: false }));
+    let datagram = sealed(&mut pair.caller, at(1), b"frame");
+    assert_eq!(datagram.len(), OVERHEAD + 5);
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Ok((b"frame".to_vec(), false)));
+    let datagram = sealed(&mut pair.called, at(2), b"back");
+    assert_eq!(opened(&mut pair.caller, at(2), &datagram), Ok((b"back".to_vec(), false)));
+}
+
+#[test]
+fn what_nobody_sent_is_refused_by_reason_and_the_session_lives() {
+    let mut pair = Pair::established();
+    let datagram = sealed(&mut pair.caller, at(1), b"frame");
+    for bit in 0..datagram.len() * 8 {
+        let mut forged = datagram.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        assert!(opened(&mut pair.called, at(1), &forged).is_err(), "bit {bit}");
+    }
+    let mut forged = datagram.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    assert_eq!(opened(&mut pair.called, at(1), &forged), Err(Rejection::Forged));
+    forged[8..16].fill(0xff);
+    assert_eq!(opened(&mut pair.called, at(1), &forged), Err(Rejection::Forged));
+    for len in 0..datagram.len() {
+        let rejection = opened(&mut pair.called, at(1), &datagram[..len]).unwrap_err();
+        let want = if len < OVERHEAD { Rejection::Truncated } else { Rejection::Forged };
+        assert_eq!(rejection, want, "{len} bytes");
+    }
+    assert_eq!(opened(&mut pair.called, at(1), b"GET / HTTP/1.0"), Err(Rejection::UnknownType));
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Ok((b"frame".to_vec(), false)));
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Err(Rejection::Replayed));
+}
+
+#[test]
+fn control_datagrams_look_like_frames_from_outside() {
+    let mut pair = Pair::new();
+    assert!(!pair.caller.send_control(at(0), Kind::Report, b"nobody"), "there is no session yet");
+    pair = Pair::established();
+    assert!(pair.caller.send_control(at(1), Kind::Report, b"body"));
+    let (to, datagram) = pair.caller.poll_transmit().unwrap();
+    assert_eq!((to, datagram[0], datagram.len()), (addr(CALLED), 4, OVERHEAD + 4));
+    let mut bytes = datagram.clone();
+    let arrival = pair.called.handle_datagram(at(1), addr(CALLER), &mut bytes).unwrap().unwrap();
+    assert_eq!((arrival.kind, &bytes[arrival.payload], arrival.late), (Kind::Report, &b"body"[..], false));
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Err(Rejection::Replayed), "one window for both");
+    let data = sealed(&mut pair.caller, at(1), b"frame");
+    assert!(data[8] > datagram[8], "one counter for both");
+    assert_eq!((&data[..8], &data[9..16]), (&datagram[..8], &datagram[9..16]));
+    // A body that only a later version knows.
+    assert!(pair.caller.send_control(at(2), Kind::PathChallenge, b""));
+    let (_, mut unknown) = pair.caller.poll_transmit().unwrap();
+    assert_eq!(
+        pair.called.handle_datagram(at(2), addr(CALLER), &mut unknown),
+        Err(Rejection::UnknownControl)
+    );
+}
+
+#[test]
+fn overtaken_datagrams_are_late_but_authentic() {
+    let mut pair = Pair::established();
+    let first = sealed(&mut pair.caller, at(1), b"1");
+    let second = sealed(&mut pair.caller, at(1), b"2");
+    assert_eq!(opened(&mut pair.called, at(2), &second), Ok((b"2".to_vec(), false)));
+    assert_eq!(opened(&mut pair.called, at(3), &first), Ok((b"1".to_vec(), true)));
+    assert_eq!(pair.called.late.get(), 1);
+}
+
+#[test]
+fn new_keys_alone_are_no_restart() {
+    let mut pair = Pair::established();
+    let (mut now, mut handshakes) = (0, pair.caller.established.get());
+    for _ in 0..3 {
+        for _ in 0..125 {
+            now += 1000;
+            pair.exchange(at(now));
+        }
+        assert_eq!(pair.caller.established.get(), handshakes + 1, "renewed about every two minutes");
+        handshakes += 1;
+    }
+    let events = std::iter::from_fn(|| pair.called.poll_event()).collect::<Vec<_>>();
+    assert_eq!(events, [Event::Established { restarted: false }; 3]);
+}
+
+#[test]
+fn silence_makes_the_caller_try_again_for_ever() {
+    let mut pair = Pair::established();
+    let (mut now, mut initiations) = (0, 0);
+    for _ in 0..20 {
+        now += 1000;
+        pair.caller.handle_timeout(at(now));
+        while let Some((_, datagram)) = pair.caller.poll_transmit() {
+            initiations += u32::from(datagram[0] == 1);
+        }
+    }
+    assert!((17..=18).contains(&initiations), "from the third second on, one a second: {initiations}");
+    pair.exchange(at(now + 1000));
+    pair.caller.events.clear();
+    assert!(pair.caller.initiation_due().unwrap() > at(now + 2000), "the peer is back");
+}
+
+#[test]
+fn a_round_trip_of_many_seconds_still_gives_a_session() {
+    let (mut pair, half) = (Pair::new(), 6_000);
+    let mut wire: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
+    for now in (0..40_000).step_by(500) {
+        while let Some((_, to_called, mut datagram)) = wire.pop_front_if(|(due, ..)| *due <= now) {
+            let (to, from) = if to_called { (&mut pair.called, CALLER) } else { (&mut pair.caller, CALLED) };
+            let _ = to.handle_datagram(at(now), addr(from), &mut datagram);
+        }
+        pair.caller.handle_timeout(at(now));
+        pair.called.handle_timeout(at(now));
+        for (session, to_called) in [(&mut pair.caller, true), (&mut pair.called, false)] {
+            while let Some((_, datagram)) = session.poll_transmit() {
+                wire.push_back((now + half, to_called, datagram));
+            }
+        }
+    }
+    assert!(pair.caller.is_established() && pair.called.is_established());
+}
+
+#[test]
+fn a_peer_that_fell_silent_is_worth_no_data_until_it_is_heard() {
+    let mut pair = Pair::established();
+    assert!(pair.called.is_heard(at(29_999)) && !pair.called.is_heard(at(30_000)));
+    assert!(pair.called.is_established(), "the link's state stays");
+    pair.called.handle_timeout(at(40_000));
+    assert!(pair.called.poll_transmit().is_some(), "a keep-alive says that we live");
+    let datagram = sealed(&mut pair.caller, at(50_000), b"back");
+    assert_eq!(opened(&mut pair.called, at(50_000), &datagram), Ok((b"back".to_vec(), false)));
+    assert!(pair.called.is_heard(at(50_001)));
+}
+
+#[test]
+fn keep_alives_do_not_fill_a_slow_link() {
+    let slow = Timing::for_frames_of(Duration::from_millis(1250));
+    assert_eq!((slow.keepalive, slow.silence), (Duration::from_millis(2500), Duration::from_millis(7_500)));
+    assert_eq!(Timing::for_frames_of(Duration::from_millis(3)), Timing::default());
+}
+
+#[test]
+fn a_caller_that_restarts_is_a_new_life() {
+    let mut pair = Pair::established();
+    let old = [b"1", b"2"].map(|payload| sealed(&mut pair.caller, at(10), payload));
+    let answer = pair.answer(at(20));
+    give(&mut pair.caller, at(20), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    give(&mut pair.called, at(20), CALLER, &confirming).unwrap();
+    assert!(opened(&mut pair.called, at(20), &old[0]).is_ok(), "the keys before are kept");
+    pair.called.events.clear();
+    let new = sealed(&mut pair.caller, at(20), b"from a former life");
+    pair.caller = caller();
+    pair.exchange(at(30));
+    assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: true }));
+    for stale in [&old[1], &new] {
+        assert_eq!(opened(&mut pair.called, at(40), stale), Err(Rejection::UnknownSession));
+    }
+}
+
+#[test]
+fn both_may_call_at_once() {
+    for _ in 0..8 {
+        let mut pair = Pair::new();
+        pair.called = session(key(), Some(CALLER), "link");
+        for second in 0..4 {
+            pair.exchange(at(second * 1000));
+        }
+        let to = sealed(&mut pair.caller, at(4000), b"to");
+        assert_eq!(opened(&mut pair.called, at(4000), &to), Ok((b"to".to_vec(), false)));
+        let fro = sealed(&mut pair.called, at(4000), b"fro");
+        assert_eq!(opened(&mut pair.caller, at(4000), &fro), Ok((b"fro".to_vec(), false)));
+    }
+}
+
+#[test]
+fn an_idle_side_keeps_the_session_alive() {
+    let mut pair = Pair::established();
+    for second in 1..60 {
+        pair.exchange(at(second * 1000));
+    }
+    assert_eq!(pair.caller.established.get(), 1, "nobody took the other for dead");
+    assert!(pair.caller.poll_timeout().unwrap() <= at(60_000));
+}
+
+#[test]
+fn another_key_gets_no_session() {
+    let mut pair = Pair::new();
+    pair.called = session(PresharedKey::from_bytes([8; 32]), None, "link");
+    pair.caller.handle_timeout(at(0));
+    let (to, initiation) = pair.caller.poll_transmit().unwrap();
+    assert_eq!(to, addr(CALLED));
+    let result = give(&mut pair.called, at(0), CALLER, &initiation);
+    assert_eq!(result, Err(Rejection::ForgedHandshake));
+    assert_eq!(pair.called.poll_transmit(), None, "no answer to strangers");
+}
+
+#[test]
+fn another_link_protocol_gets_no_session() {
+    let mut pair = Pair::new();
+    pair.called = session(key(), None, "other link");
+    pair.caller.handle_timeout(at(0));
+    let initiation = sent(&mut pair.caller);
+    let result = give(&mut pair.called, at(0), CALLER, &initiation);
+    assert_eq!(result, Err(Rejection::Disagreement));
+    let answer = sent(&mut pair.called);
+    let result = give(&mut pair.caller, at(0), CALLED, &answer);
+    assert_eq!(result, Err(Rejection::Disagreement), "both sides know");
+    pair.exchange(at(1000));
+    assert!(!pair.caller.is_established());
+}
+
+/// The first handshake of two lives takes two round trips, every further one a single one: answers bring new cookies.
+#[test]
+fn a_fresh_handshake_takes_one_round_trip() {
+    let mut pair = Pair::established();
+    for second in [120, 240, 360, 480] {
+        let answer = pair.answer(at(second * 1000));
+        assert_eq!((answer[0], answer.len()), (2, 148));
+        give(&mut pair.caller, at(second * 1000), CALLED, &answer).unwrap();
+        pair.exchange(at(second * 1000));
+    }
+    assert_eq!((pair.caller.established.get(), pair.called.established.get()), (5, 5));
+}
+
+/// The round trip may be longer than the retry interval: answers to earlier initiations count too.
+#[test]
+fn an_answer_may_come_after_the_next_initiation() {
+    let mut pair = Pair::new();
+    let first = pair.initiation(at(0));
+    pair.caller.handle_timeout(at(1000));
+    assert!(pair.caller.poll_transmit().is_some());
+    give(&mut pair.called, at(1200), CALLER, &first).unwrap();
+    let answer = sent(&mut pair.called);
+    give(&mut pair.caller, at(2400), CALLED, &answer).unwrap();
+    assert!(pair.caller.is_established());
+}
+
+#[test]
+fn the_called_side_waits_for_the_first_datagram() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    assert!(!pair.called.is_established());
+    // The confirming keep-alive is lost; data confirms as well.
+    assert!(pair.caller.poll_transmit().is_some());
+    let datagram = sealed(&mut pair.caller, at(1), b"frame");
+    assert_eq!(opened(&mut pair.called, at(1), &datagram), Ok((b"frame".to_vec(), false)));
+    assert!(pair.called.is_established());
+}
+
+#[test]
+fn data_under_the_old_keys_still_counts_until_new_data_came() {
+    let mut pair = Pair::established();
+    let old = [b"a", b"b"].map(|payload| sealed(&mut pair.caller, at(1), payload));
+    let answer = pair.answer(at(2));
+    assert_eq!(opened(&mut pair.called, at(3), &old[0]), Ok((b"a".to_vec(), false)));
+    give(&mut pair.caller, at(3), CALLED, &answer).unwrap();
+    let new = sealed(&mut pair.caller, at(4), b"c");
+    assert_eq!(opened(&mut pair.called, at(5), &new), Ok((b"c".to_vec(), false)));
+    assert_eq!(opened(&mut pair.called, at(6), &old[1]), Ok((b"b".to_vec(), true)));
+}
+
+/// New keys under which nothing came must not displace those that the peer still uses.
+#[test]
+fn keys_in_use_outlast_two_handshakes_without_data() {
+    let mut pair = Pair::established();
+    let old = sealed(&mut pair.called, at(1), b"old");
+    for second in 1..3 {
+        let answer = pair.answer(at(second * 1000));
+        give(&mut pair.caller, at(second * 1000), CALLED, &answer).unwrap();
+        // The datagram that would confirm the keys is lost.
+        while pair.caller.poll_transmit().is_some() {}
+    }
+    assert_eq!(opened(&mut pair.caller, at(3000), &old), Ok((b"old".to_vec(), false)));
+}
+
+/// When both call and ours cannot be answered, theirs is, whoever drew the larger key.
+#[test]
+fn an_initiation_with_a_cookie_wins_over_one_without() {
+    for _ in 0..8 {
+        let mut pair = Pair::new();
+        pair.called = session(key(), Some(CALLER), "link");
+        let theirs = pair.initiation(at(0));
+        pair.called.initiate(at(0));
+        assert_eq!(sent(&mut pair.called)[0], 1);
+        give(&mut pair.called, at(0), CALLER, &theirs).unwrap();
+        assert_eq!(sent(&mut pair.called)[0], 2);
+    }
+}
+
+#[test]
+fn keys_expire() {
+    let mut pair = Pair::established();
+    pair.called.handle_timeout(at(299_999));
+    assert!(pair.called.is_established());
+    pair.called.handle_timeout(at(300_000));
+    assert_eq!(pair.called.poll_event(), Some(Event::Lost));
+    assert!(!pair.called.is_established());
+}
+
+/// The keys before those in use expire by their own age, not by that of their successors.
+#[test]
+fn previous_keys_expire() {
+    for (now, want) in [(299_999, Ok((b"old".to_vec(), true))), (300_000, Err(Rejection::UnknownSession))] {
+        let mut pair = Pair::established();
+        let old = sealed(&mut pair.caller, at(1), b"old");
+        let answer = pair.answer(at(200_000));
+        give(&mut pair.caller, at(200_000), CALLED, &answer).unwrap();
+        let confirming = sent(&mut pair.caller);
+        give(&mut pair.called, at(200_000), CALLER, &confirming).unwrap();
+        pair.called.handle_timeout(at(now));
+        assert!(pair.called.is_established());
+        assert_eq!(opened(&mut pair.called, at(now), &old), want, "{now} ms");
+    }
+}
+
+/// Keys that nobody confirmed expire too: nobody can hold their first datagram back for long.
+#[test]
+fn unconfirmed_keys_expire() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    let confirming = sent(&mut pair.caller);
+    assert_eq!(pair.called.poll_timeout(), Some(at(300_000)));
+    pair.called.handle_timeout(at(300_000));
+    assert_eq!(give(&mut pair.called, at(300_000), CALLER, &confirming), Err(Rejection::UnknownSession));
+}
+
+/// A called side that restarts knows nobody. The caller hears nothing, and asks for a session again.
+#[test]
+fn a_called_side_that_restarts_is_called_again_soon() {
+    let mut pair = Pair::established();
+    pair.called = called();
+    for now in (100..=3000).step_by(100) {
+        let datagram = sealed(&mut pair.caller, at(now), b"to a former life");
+        let result = give(&mut pair.called, at(now), CALLER, &datagram);
+        assert!(result == Err(Rejection::UnknownSession) || pair.called.is_established());
+        assert_eq!(pair.called.poll_transmit(), None, "no answer to what anybody may have sent");
+        pair.exchange(at(now));
+    }
+    assert_eq!(pair.caller.poll_event(), Some(Event::Established { restarted: true }));
+    assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: false }));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_datagram_panics(
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        kind in 0_u8..6,
+        ours: bool,
+    ) {
+        let mut pair = Pair::established();
+        let mut datagram = [&[kind, 0, 0, 0], &bytes[..]].concat();
+        if ours && datagram.len() >= 8 {
+            let local = sealed(&mut pair.caller, at(1), b"");
+            datagram[4..8].copy_from_slice(&local[4..8]);
+        }
+        let result = pair.called.handle_datagram(at(1), addr(CALLER), &mut datagram);
+        proptest::prop_assert!(result.is_err());
+        let fine = sealed(&mut pair.caller, at(2), b"frame");
+        proptest::prop_assert_eq!(opened(&mut pair.called, at(2), &fine), Ok((b"frame".to_vec(), false)));
+    }
+}

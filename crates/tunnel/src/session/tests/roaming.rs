@@ -1,0 +1,283 @@
+//! Where data goes, and who can change that.
+
+use super::*;
+
+/// A new place of the caller's.
+const NEW_PLACE: u16 = 3;
+
+fn pinned() -> Session {
+    let peer = Peer { address: Some(addr(CALLED).peer), pinned: true };
+    Session::new(key(), peer, "link", Timing::default(), Random::seeded(99))
+}
+
+/// Carries what both have to send, the caller being at `port`, until there is nothing.
+fn carry(pair: &mut Pair, now: Instant, port: u16) {
+    for _ in 0..4 {
+        while let Some((to, datagram)) = pair.called.poll_transmit() {
+            if to == addr(port) {
+                give(&mut pair.caller, now, CALLED, &datagram).unwrap();
+            }
+        }
+        while let Some((_, datagram)) = pair.caller.poll_transmit() {
+            give(&mut pair.called, now, port, &datagram).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_moved_is_followed_once_it_answers() {
+    let mut pair = Pair::established();
+    let datagram = sealed(&mut pair.caller, at(10), b"from elsewhere");
+    assert!(give(&mut pair.called, at(10), NEW_PLACE, &datagram).unwrap().is_some(), "it is authentic");
+    assert_eq!(pair.called.path(), Some(addr(CALLER)), "until it has answered");
+    let (to, challenge) = pair.called.poll_transmit().unwrap();
+    assert_eq!((to, challenge[0]), (addr(NEW_PLACE), 4));
+    give(&mut pair.caller, at(20), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    give(&mut pair.called, at(30), NEW_PLACE, &answer).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(NEW_PLACE)));
+    assert_eq!(pair.called.poll_transmit(), None);
+}
+
+/// A datagram is captured and delivered from elsewhere before the genuine one: nothing moves, whatever is done with
+/// the challenge, since the peer goes on speaking from where it is.
+#[test]
+fn a_raced_datagram_moves_nothing() {
+    let mut pair = Pair::established();
+    let captured = sealed(&mut pair.caller, at(10), b"captured");
+    give(&mut pair.called, at(10), ELSEWHERE, &captured).unwrap();
+    let challenge = sent(&mut pair.called);
+    assert_eq!(give(&mut pair.called, at(11), CALLER, &captured), Err(Rejection::Replayed));
+    // The challenge is sent back as it is, and carried to the caller, whose answer is carried back too.
+    assert_eq!(give(&mut pair.called, at(12), ELSEWHERE, &challenge), Err(Rejection::UnknownSession));
+    give(&mut pair.caller, at(12), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    let genuine = sealed(&mut pair.caller, at(13), b"goes on");
+    let goes_on = sealed(&mut pair.caller, at(14), b"and on");
+    opened(&mut pair.called, at(13), &genuine).unwrap();
+    assert_eq!(give(&mut pair.called, at(14), ELSEWHERE, &answer), Ok(None), "late, and so without effect");
+    opened(&mut pair.called, at(15), &goes_on).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+    assert_eq!(pair.called.poll_transmit(), None, "what is late gets no challenge");
+}
+
+/// The same with an answer that is newer than all else: the peer was heard on its old path after the challenge.
+#[test]
+fn the_old_path_counts_while_the_peer_is_heard_on_it() {
+    let mut pair = Pair::established();
+    let captured = sealed(&mut pair.caller, at(10), b"captured");
+    give(&mut pair.called, at(10), ELSEWHERE, &captured).unwrap();
+    let challenge = sent(&mut pair.called);
+    let genuine = sealed(&mut pair.caller, at(11), b"goes on");
+    opened(&mut pair.called, at(11), &genuine).unwrap();
+    give(&mut pair.caller, at(12), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    give(&mut pair.called, at(13), ELSEWHERE, &answer).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+}
+
+#[test]
+fn an_answer_counts_only_where_the_challenge_went() {
+    let mut pair = Pair::established();
+    let moved = sealed(&mut pair.caller, at(10), b"moved");
+    give(&mut pair.called, at(10), NEW_PLACE, &moved).unwrap();
+    let challenge = sent(&mut pair.called);
+    give(&mut pair.caller, at(20), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    give(&mut pair.called, at(30), ELSEWHERE, &answer).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+    // A cookie for another way to the same address proves nothing about this one.
+    let moved = sealed(&mut pair.caller, at(40), b"moved");
+    give(&mut pair.called, at(40), NEW_PLACE, &moved).unwrap();
+    carry(&mut pair, at(50), NEW_PLACE);
+    assert_eq!(pair.called.path(), Some(addr(NEW_PLACE)), "the genuine answer still counts");
+}
+
+/// Overtaken datagrams come from where the peer was.
+#[test]
+fn a_late_datagram_moves_nothing_and_asks_nothing() {
+    let mut pair = Pair::established();
+    let first = sealed(&mut pair.caller, at(1), b"1");
+    let second = sealed(&mut pair.caller, at(1), b"2");
+    opened(&mut pair.called, at(2), &second).unwrap();
+    let late = give(&mut pair.called, at(3), ELSEWHERE, &first).unwrap().unwrap();
+    assert!(late.late);
+    assert_eq!((pair.called.path(), pair.called.poll_transmit()), (Some(addr(CALLER)), None));
+    // Not even an answer does.
+    let third = sealed(&mut pair.caller, at(4), b"3");
+    give(&mut pair.called, at(4), NEW_PLACE, &third).unwrap();
+    let challenge = sent(&mut pair.called);
+    give(&mut pair.caller, at(5), CALLED, &challenge).unwrap();
+    let answer = sent(&mut pair.caller);
+    let fourth = sealed(&mut pair.caller, at(5), b"4");
+    give(&mut pair.called, at(6), NEW_PLACE, &fourth).unwrap();
+    give(&mut pair.called, at(7), NEW_PLACE, &answer).unwrap();
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+}
+
+/// Challenges elsewhere are few, and do not stand in for what the peer waits for.
+#[test]
+fn challenges_are_limited_and_no_keep_alives() {
+    let mut pair = Pair::established();
+    let mut challenges = 0;
+    for millis in 1..=1000 {
+        let captured = sealed(&mut pair.caller, at(millis), b"captured");
+        give(&mut pair.called, at(millis), ELSEWHERE, &captured).unwrap();
+        pair.called.handle_timeout(at(millis));
+        while let Some((to, _)) = pair.called.poll_transmit() {
+            challenges += u32::from(to == addr(ELSEWHERE));
+            assert!(to == addr(ELSEWHERE) || millis == 1000, "{millis} ms");
+        }
+    }
+    assert_eq!(challenges, 4 + 3);
+    assert_eq!(pair.called.keepalive_due(), Some(at(2000)), "one has just left");
+}
+
+/// The first datagram under new keys, delivered from elsewhere: the peer is where its cookie was for.
+#[test]
+fn a_raced_first_datagram_moves_nothing() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    give(&mut pair.caller, at(0), ELSEWHERE, &answer).unwrap();
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)), "nor does an answer from elsewhere");
+    let (to, confirming) = pair.caller.poll_transmit().unwrap();
+    assert_eq!(to, addr(CALLED));
+    give(&mut pair.called, at(1), ELSEWHERE, &confirming).unwrap();
+    assert!(pair.is_established());
+    assert_eq!(pair.called.path(), Some(addr(CALLER)));
+}
+
+#[test]
+fn a_pinned_peer_is_nowhere_else() {
+    let mut pair = Pair { caller: pinned(), called: called() };
+    pair.exchange(at(0));
+    assert!(pair.is_established());
+    let datagram = sealed(&mut pair.called, at(10), b"captured");
+    assert!(give(&mut pair.caller, at(10), ELSEWHERE, &datagram).unwrap().is_some(), "it is authentic");
+    assert_eq!((pair.caller.path(), pair.caller.poll_transmit()), (Some(addr(CALLED)), None));
+    let mut stranger = session(key(), Some(CALLER), "link");
+    stranger.handle_timeout(at(20));
+    let initiation = sent(&mut stranger);
+    assert_eq!(give(&mut pair.caller, at(20), ELSEWHERE, &initiation), Err(Rejection::Elsewhere));
+    assert_eq!(give(&mut pair.caller, at(20), CALLED, &initiation), Ok(None));
+}
+
+/// A wildcard has many addresses: answers come from the one that the peer knows.
+#[test]
+fn answers_leave_from_where_the_peer_sent_to() {
+    let here = |host| Some(std::net::IpAddr::from([192, 0, 2, host]));
+    let from = |host| Path { local: here(host), ..addr(CALLER) };
+    let mut pair = Pair::new();
+    pair.caller.handle_timeout(at(0));
+    for _ in 0..2 {
+        let mut datagram = sent(&mut pair.caller);
+        pair.called.handle_datagram(at(0), from(1), &mut datagram).unwrap();
+        let (to, answer) = pair.called.poll_transmit().unwrap();
+        assert_eq!(to, from(1));
+        give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
+    }
+    let mut confirming = sent(&mut pair.caller);
+    pair.called.handle_datagram(at(0), from(1), &mut confirming).unwrap();
+    assert_eq!((pair.called.path(), pair.called.poll_transmit()), (Some(from(1)), None));
+    let mut moved = sealed(&mut pair.caller, at(1), b"to another address");
+    pair.called.handle_datagram(at(1), from(2), &mut moved).unwrap();
+    assert_eq!(pair.called.path(), Some(from(1)));
+    assert_eq!(pair.called.poll_transmit().unwrap().0, from(2), "another way wants proof");
+    // Who calls leaves its own address to the kernel, which knows when it changes.
+    let mut datagram = sealed(&mut pair.called, at(2), b"back");
+    pair.caller.handle_datagram(at(2), Path { local: here(9), ..addr(CALLED) }, &mut datagram).unwrap();
+    assert_eq!((pair.caller.path(), pair.caller.poll_transmit()), (Some(addr(CALLED)), None));
+}
+
+/// Carries datagrams between the caller and the called side, which is at `port`, until there are none; those for
+/// elsewhere are lost.
+fn exchange_at(pair: &mut Pair, now: Instant, port: u16) {
+    pair.caller.handle_timeout(now);
+    pair.called.handle_timeout(now);
+    for _ in 0..10 {
+        while let Some((to, datagram)) = pair.caller.poll_transmit() {
+            if to == addr(port) {
+                let _ = give(&mut pair.called, now, CALLER, &datagram);
+            }
+        }
+        while let Some((_, datagram)) = pair.called.poll_transmit() {
+            let _ = give(&mut pair.caller, now, port, &datagram);
+        }
+    }
+}
+
+#[test]
+fn a_caller_without_an_address_begins_once_it_has_one() {
+    let mut pair = Pair { caller: called(), called: called() };
+    pair.exchange(at(0));
+    assert_eq!((pair.caller.called(), pair.caller.poll_timeout()), (None, None));
+    pair.caller.call_at(addr(CALLED).peer);
+    assert_eq!(pair.caller.called(), Some(addr(CALLED).peer));
+    exchange_at(&mut pair, at(10), CALLED);
+    assert!(pair.is_established());
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)));
+}
+
+#[test]
+fn a_silent_peer_is_called_at_its_new_address_and_a_handshake_completes_there() {
+    for mut pair in [Pair::established(), Pair { caller: pinned(), called: called() }] {
+        pair.exchange(at(0));
+        // It has moved, and had to start again.
+        pair.called = called();
+        for millis in (1000..=40_000).step_by(1000) {
+            exchange_at(&mut pair, at(millis), NEW_PLACE);
+        }
+        assert!(!pair.caller.is_heard(at(40_000)), "nobody calls it there");
+        let handshakes = pair.caller.established.get();
+        pair.caller.call_at(addr(NEW_PLACE).peer);
+        exchange_at(&mut pair, at(40_001), NEW_PLACE);
+        assert!(pair.caller.is_heard(at(40_001)), "called at once");
+        assert_eq!(pair.caller.established.get(), handshakes + 1);
+        assert_eq!(pair.caller.path(), Some(addr(NEW_PLACE)));
+    }
+}
+
+#[test]
+fn a_peer_that_is_heard_stays_where_it_is_until_the_next_handshake() {
+    let mut pair = Pair::established();
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!(pair.caller.path(), Some(addr(CALLED)));
+    for millis in (1000..=110_000).step_by(1000) {
+        pair.exchange(at(millis));
+        assert!(pair.caller.is_heard(at(millis)));
+        assert_eq!(pair.caller.path(), Some(addr(CALLED)), "{millis} ms");
+    }
+    assert_eq!(pair.caller.established.get(), 1);
+    assert_eq!(std::iter::from_fn(|| pair.caller.poll_event()).count(), 0);
+}
+
+/// Answers to what was sent to the former address say nothing about the new one.
+#[test]
+fn an_answer_from_the_former_address_does_not_prove_the_new_one() {
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!(give(&mut pair.caller, at(1), CALLED, &answer), Err(Rejection::UnknownSession));
+    assert!(!pair.caller.is_established());
+    // The same address again is no new one.
+    let mut pair = Pair::new();
+    let answer = pair.answer(at(0));
+    pair.caller.call_at(addr(CALLED).peer);
+    assert_eq!(give(&mut pair.caller, at(1), CALLED, &answer), Ok(None));
+}
+
+#[test]
+fn a_pinned_peer_is_where_it_is_called() {
+    let mut pair = Pair { caller: pinned(), called: called() };
+    pair.exchange(at(0));
+    pair.caller.events.clear();
+    let datagram = sealed(&mut pair.called, at(1), b"from where it was");
+    pair.caller.call_at(addr(NEW_PLACE).peer);
+    assert_eq!((pair.caller.path(), pair.caller.poll_event()), (Some(addr(NEW_PLACE)), Some(Event::Lost)));
+    assert_eq!(give(&mut pair.caller, at(2), CALLED, &datagram), Err(Rejection::UnknownSession));
+    let mut stranger = session(key(), Some(CALLER), "link");
+    stranger.handle_timeout(at(20));
+    let initiation = sent(&mut stranger);
+    assert_eq!(give(&mut pair.caller, at(20), CALLED, &initiation), Err(Rejection::Elsewhere));
+    assert_eq!(give(&mut pair.caller, at(20), NEW_PLACE, &initiation), Ok(None));
+}

@@ -1,0 +1,220 @@
+//! What a gateway finds out about the path that its carrier takes: round trip, queueing delay, rate and largest packet.
+//!
+//! Sans-I/O, like the session whose control datagrams carry it: `now` is a parameter and what to send is polled.
+
+pub mod losses;
+pub mod minimum;
+pub mod mtu;
+pub mod report;
+pub mod seeker;
+pub mod standing;
+pub mod train;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant, Rate};
+
+use crate::config::Config;
+use crate::control::Kind;
+use crate::session::OVERHEAD;
+use mtu::PathMtu;
+use report::Reports;
+use seeker::{Aim, Finding, Seeker};
+use train::{Train, Trains};
+
+/// A control datagram's kind and body.
+pub type Control = (Kind, Vec<u8>);
+
+/// What is known of a path. Drain order: after [`Survey::handle_control`] and when [`Survey::poll_timeout`] says so, send what
+/// [`Survey::poll_control`] gives and the train of [`Survey::poll_train`], take [`Survey::poll_finding`], and read rate, size and round trip again.
+#[derive(Debug)]
+pub struct Survey {
+    /// What the ends tell each other of what arrives.
+    pub reports: Reports,
+    /// The rate to send at.
+    pub seeker: Seeker,
+    /// The largest packet; `None` where the carrier has no packets to speak of.
+    pub mtu: Option<PathMtu>,
+    trains: Trains,
+    /// Whether there has been a session.
+    has_begun: bool,
+    /// Bytes that the carrier and the session add to the body of a control datagram, with its kind.
+    overhead: usize,
+    waiting: VecDeque<Control>,
+    findings: VecDeque<Finding>,
+}
+
+/// Control datagrams that wait at most.
+const WAITING_LIMIT: usize = 8;
+
+impl Survey {
+    /// A path of which nothing is known but what was configured: the rate, what a datagram takes on the line besides its own
+    /// bytes, the shortest and longest packet. `overhead` bytes are around the body of a control datagram.
+    #[must_use]
+    pub fn new(aim: Aim, on_line: i64, sizes: (Option<usize>, usize), overhead: usize) -> Self {
+        let rate = known(aim);
+        Self {
+            reports: Reports::new(rate),
+            seeker: Seeker::new(aim, on_line),
+            mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
+            trains: Trains::default(),
+            has_begun: false,
+            overhead,
+            waiting: VecDeque::new(),
+            findings: VecDeque::new(),
+        }
+    }
+
+    /// The path that a tunnel's configuration describes.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let carrier = &config.carrier;
+        let sizes = (carrier.shortest_limit, carrier.packet_limit);
+        Self::new(config.aim(), config.on_line(), sizes, carrier.header_len + OVERHEAD)
+    }
+
+    /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
+    pub fn configure(&mut self, aim: Aim, on_line: i64) {
+        self.seeker.configure(aim, on_line);
+        self.set_rate(known(aim));
+    }
+
+    /// The line has this rate, as far as is known: what the survey itself sends takes a small part of it.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.reports.set_rate(rate);
+        if let Some(mtu) = &mut self.mtu {
+            mtu.set_rate(rate);
+        }
+    }
+
+    /// A session is established. A peer that has `restarted` counts from zero.
+    pub fn on_established(&mut self, restarted: bool) {
+        if restarted {
+            self.reports.restart();
+            self.seeker.restart();
+        }
+        if restarted || !self.has_begun {
+            self.has_begun = true;
+            if self.seeker.wants_padding() && self.mtu.is_some() {
+                self.trains.restart();
+            }
+        }
+        self.reports.on_traffic();
+    }
+
+    /// Takes a control datagram; false if it is of no kind of ours.
+    pub fn handle_control(&mut self, now: Instant, kind: Kind, body: &[u8]) -> bool {
+        match kind {
+            Kind::Report => {
+                if let Some(sample) = self.reports.handle_report(now, body) {
+                    self.findings.extend(self.seeker.on_sample(now, &sample));
+                    if let Some(mtu) = &mut self.mtu {
+                        mtu.on_sample(now, &sample);
+                    }
+                }
+            }
+            Kind::Probe => {
+                if let Some(answer) = PathMtu::answer(body) {
+                    self.send(Kind::ProbeAnswer, answer.to_vec());
+                }
+            }
+            Kind::ProbeAnswer => {
+                if let Some(mtu) = &mut self.mtu {
+                    mtu.handle_answer(now, body);
+                }
+            }
+            Kind::Train => {
+                if let Some(answer) = self.trains.handle_mark(now, body, self.reports.received()) {
+                    self.send(Kind::TrainAnswer, answer);
+                }
+            }
+            Kind::TrainAnswer => {
+                if let Some(passage) = self.trains.handle_answer(now, body)
+                    && self.seeker.on_train(now, &passage)
+                {
+                    self.trains.hurry(now);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A control datagram to send, by kind and body.
+    pub fn poll_control(&mut self, now: Instant) -> Option<Control> {
+        if let Some(waiting) = self.waiting.pop_front() {
+            return Some(waiting);
+        }
+        if let Some((marks, size)) = self.mtu.as_mut().and_then(|mtu| mtu.poll_probe(now)) {
+            let mut padded = marks[0].to_vec();
+            padded.resize(size.saturating_sub(self.overhead), 0);
+            self.send(Kind::Probe, marks[1].to_vec());
+            return Some((Kind::Probe, padded));
+        }
+        let report = self.reports.poll_report(now)?;
+        if self.reports.waits() {
+            self.seeker.on_asked(now);
+        }
+        Some((Kind::Report, report))
+    }
+
+    /// A train that should leave now, with the mark in front of it: `waiting` bytes could be in it, in datagrams of `len` bytes with all headers.
+    /// After its datagrams comes [`Survey::end_train`].
+    pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
+        let rate = self.seeker.expected()?;
+        let waiting = if self.seeker.wants_trains() { waiting } else { 0 };
+        let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
+        let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());
+        Some((train, (Kind::Train, mark)))
+    }
+
+    /// A datagram of padding for the train, as long as packets may be.
+    #[must_use]
+    pub fn padding(&self) -> Control {
+        let mut body = self.trains.padding();
+        let size = self.mtu.as_ref().map_or(self.overhead, PathMtu::size);
+        body.resize(size.saturating_sub(self.overhead).max(body.len()), 0);
+        (Kind::Train, body)
+    }
+
+    /// The mark behind the train that has left.
+    pub fn end_train(&mut self, now: Instant) -> Control {
+        (Kind::Train, self.trains.end(now, self.reports.sent()))
+    }
+
+    /// When [`Survey::poll_control`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let probe = self.mtu.as_ref().and_then(PathMtu::poll_timeout);
+        let waiting = (!self.waiting.is_empty()).then_some(Instant::ZERO);
+        [self.reports.poll_timeout(), probe, waiting, self.trains.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// What whoever runs the gateway should know.
+    pub fn poll_finding(&mut self) -> Option<Finding> {
+        self.findings.pop_front()
+    }
+
+    /// The smallest round trip of the last minutes.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.seeker.round_trip()
+    }
+
+    fn send(&mut self, kind: Kind, body: Vec<u8>) {
+        if self.waiting.len() < WAITING_LIMIT {
+            self.waiting.push_back((kind, body));
+        }
+    }
+}
+
+/// The rate, if the configuration has one.
+const fn known(aim: Aim) -> Option<Rate> {
+    match aim {
+        Aim::Known(rate) => Some(rate),
+        Aim::Find | Aim::Unlimited => None,
+    }
+}

@@ -1,0 +1,349 @@
+//! One end of a tunnel between two gateways.
+//!
+//! Drain order: after packets and datagrams have gone in, take [`Tunnel::poll_packet`] until there are none; send what
+//! [`Tunnel::poll_transmit`] gives and say what became of it, until there is nothing; take [`Tunnel::poll_event`]; read
+//! [`Tunnel::poll_timeout`] again. Nothing breaks if a caller looks later than that: what is due waits.
+
+mod inbound;
+mod outbound;
+mod path_following;
+mod status;
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant, Packet, Rate, Rng};
+use link::queue::Site;
+use link::{Demand, Edge, Endpoint, Entry};
+
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::congestion::Congestion;
+use crate::counters::{Counter, Reasons};
+use crate::ingress::Ingress;
+use crate::key::PresharedKey;
+use crate::pacer::Pacer;
+use crate::path::{Address, Path};
+use crate::random::Random;
+use crate::session::{OVERHEAD, Peer, Session};
+use crate::splitting::{self, Delivery, Splitting};
+use crate::survey::Survey;
+use crate::survey::seeker::Finding;
+use outbound::{Burst, Offered};
+
+pub use outbound::{Sent, Transmit};
+
+/// One end of a tunnel.
+#[derive(Debug)]
+pub struct Tunnel {
+    config: Config,
+    session: Session,
+    /// Seeds of what need not be secret.
+    rng: Rng,
+    endpoint: Box<dyn Endpoint>,
+    ingress: Ingress,
+    splitting: Splitting,
+    pacer: Pacer,
+    survey: Survey,
+    /// Congestion on the way here that packets are still to tell of.
+    congestion: Congestion,
+    /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
+    needs_order: bool,
+    /// The longest frame that a datagram holds.
+    frame_limit: usize,
+    /// The rate and round trip that queue and endpoint were last made for.
+    line: (Option<Rate>, Option<Duration>),
+    batch: Batch,
+    /// A datagram that is no frame and leaves by itself.
+    control: Option<(Path, Vec<u8>)>,
+    /// What the caller was given last and has not told the end of.
+    offered: Offered,
+    /// Whether the carrier's buffer is full.
+    is_blocked: bool,
+    burst: Option<Burst>,
+    /// Packets for the LAN that the endpoint has completed.
+    lan: VecDeque<Delivery>,
+    events: VecDeque<Event>,
+    silence: Silence,
+    traffic: Traffic,
+    rejected: Reasons,
+    discarded: Reasons,
+}
+
+/// What whoever runs a tunnel should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A session is established with the gateway at this address.
+    Established {
+        /// Where the peer is.
+        peer: Address,
+        /// Whether it lost its state since the last session, so that the link starts afresh.
+        restarted: bool,
+    },
+    /// There is no session any more.
+    Lost,
+    /// Nobody answers.
+    Unanswered {
+        /// Who is called.
+        peer: Option<Address>,
+        /// For so long.
+        silence: Duration,
+    },
+    /// Something about the path's rate.
+    Rate(Finding),
+    /// The path carries packets of this many bytes, headers included, other than before.
+    PathMtu(usize),
+    /// The protocol's window is too small for the link.
+    Edge(Edge),
+}
+
+/// Events that wait, at most; the oldest go.
+const EVENTS_LIMIT: usize = 64;
+
+/// Since when nobody has answered, and after how much silence that is told.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    since: Instant,
+    told: Duration,
+}
+
+impl Silence {
+    /// Silence that is told at first; then when it has become four times as long.
+    const FIRST: Duration = Duration::from_secs(30);
+
+    const fn from(since: Instant) -> Self {
+        Self { since, told: Self::FIRST }
+    }
+}
+
+/// What passed, and what did not.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+struct Traffic {
+    /// Packets for the LAN that were marked for congestion on the way here.
+    ecn_marked: Counter,
+    datagrams_sent: Counter,
+    /// With all headers.
+    bytes_sent: Counter,
+    fillers_sent: Counter,
+    /// Cut when the path carried more, and sent with leave to fragment them.
+    datagrams_fragmented: Counter,
+    /// No route, or longer than the device carries.
+    datagrams_refused: Counter,
+    datagrams_received: Counter,
+    /// Overtaken on the way, where the protocol needs order.
+    datagrams_dropped_late: Counter,
+}
+
+impl Tunnel {
+    /// One end with an endpoint of the configured protocol. A `peer` with an address makes it the one that calls.
+    #[must_use]
+    pub fn new(config: Config, key: PresharedKey, peer: Peer, random: Random) -> Self {
+        let rate = Survey::of(&config).seeker.capacity();
+        let line = config.line(config.carrier.frame_limit(), rate);
+        let endpoint = config.link.protocol.build(&line);
+        Self::with_endpoint(config, endpoint, key, peer, random)
+    }
+
+    /// One end with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the
+    /// carrier ([`frame_limit`](crate::config::CarrierLimits::frame_limit)), and the peer must have one like it.
+    #[must_use]
+    pub fn with_endpoint(
+        config: Config,
+        endpoint: Box<dyn Endpoint>,
+        key: PresharedKey,
+        peer: Peer,
+        mut random: Random,
+    ) -> Self {
+        let mut rng = Rng::named(random.seed(), "tunnel");
+        let link = config.link;
+        let capabilities = endpoint.capabilities();
+        let survey = Survey::of(&config);
+        let rate = survey.seeker.capacity();
+        let site = Site { rate, seed: rng.bits(), name: "link" };
+        let entry = Entry::new(&link.queue(rate, None, config.mtu), &site, link.by_dscp(), capabilities);
+        let mut ingress = Ingress::new(entry);
+        ingress.proxy = splitting::proxy(&config, &mut rng);
+        Self {
+            session: Session::new(key, peer, &link.protocol.agreement(), config.timing(), random),
+            splitting: Splitting::new(&config, rate, ingress.proxy.as_deref_mut()),
+            rng,
+            endpoint,
+            ingress,
+            pacer: Pacer::new(link.rate.fixed(), link.fillers),
+            survey,
+            congestion: Congestion::default(),
+            needs_order: capabilities.needs_order,
+            frame_limit: config.carrier.frame_limit(),
+            line: (rate, None),
+            batch: Batch::default(),
+            control: None,
+            offered: Offered::Nothing,
+            is_blocked: false,
+            burst: None,
+            lan: VecDeque::new(),
+            events: VecDeque::new(),
+            silence: Silence::from(Instant::ZERO),
+            traffic: Traffic::default(),
+            rejected: Reasons::default(),
+            discarded: Reasons::default(),
+            config,
+        }
+    }
+
+    /// What it was told, with what has been changed since.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The session with the peer.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What is known of the path.
+    #[must_use]
+    pub const fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    /// The end of the link.
+    #[must_use]
+    pub fn endpoint(&self) -> &dyn Endpoint {
+        &*self.endpoint
+    }
+
+    /// The queues in front of it, and the proxy.
+    #[must_use]
+    pub const fn ingress(&self) -> &Ingress {
+        &self.ingress
+    }
+
+    /// The rate that datagrams leave at, headers included; `None` is as fast as the carrier takes them.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.pacer.rate()
+    }
+
+    /// Bytes of the largest super-segment that may come from the LAN; `None` if packets are to come one by one.
+    #[must_use]
+    pub fn super_segment(&self) -> Option<u32> {
+        self.config.super_segment(self.line.0)
+    }
+
+    /// Has handshakes begin at `address` from now on.
+    pub fn call_at(&mut self, now: Instant, address: Address) {
+        if self.session.called() != Some(address) {
+            self.session.call_at(address);
+            // Nobody has been called there yet.
+            self.silence = Silence::from(now);
+        }
+    }
+
+    /// Whether packets from the LAN are wanted: always where there is a rate, since the queue drops what is too much; else only while there
+    /// is room, so that the kernel's queue holds the rest.
+    #[must_use]
+    pub fn wants_packets(&self) -> bool {
+        self.pacer.is_limited() || (self.ingress.entry.is_empty() && !self.is_blocked)
+    }
+
+    /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
+    pub fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        self.ingress.accept(now, packet, &mut ());
+        if self.pacer.is_limited() {
+            self.ingress.feed(now, &mut *self.endpoint, &mut ());
+        }
+    }
+
+    /// What there is to tell.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Lets happen what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.session.handle_timeout(now);
+        self.take_session_events(now);
+        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+            self.endpoint.handle_timeout(now);
+            self.deliver(now);
+        }
+        if let Some(proxy) = &mut self.ingress.proxy
+            && proxy.poll_timeout().is_some_and(|due| due <= now)
+        {
+            proxy.handle_timeout(now);
+        }
+        self.watch_silence(now);
+    }
+
+    /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::poll_transmit`] are to be called
+    /// then.
+    #[must_use]
+    pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        let is_heard = self.session.is_heard(now);
+        let transmit = match self.endpoint.demand(now) {
+            Demand::Nothing => None,
+            Demand::Fresh => Some(self.pacer.free_at()),
+            Demand::Filler => Some(self.pacer.filler_at()),
+        };
+        let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
+        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
+        let controls = [self.survey.poll_timeout(), pairing, transmit, waiting];
+        let controls = controls.into_iter().flatten().min();
+        [
+            controls.filter(|_| is_heard && !self.is_blocked),
+            self.endpoint.poll_timeout(),
+            self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout()),
+            self.session.poll_timeout(),
+            self.silence_due(now, is_heard),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// When silence is to be looked at next.
+    fn silence_due(&self, now: Instant, is_heard: bool) -> Option<Instant> {
+        if is_heard {
+            return None;
+        }
+        let given_up = self.ingress.proxy.as_ref().map(|_| self.silence.since + splitting::PATIENCE);
+        let told = self.silence.since + self.silence.told;
+        given_up.filter(|due| *due > now).map_or(Some(told), |due| Some(due.min(told)))
+    }
+
+    /// Tells, once in a while, that nobody answers.
+    fn watch_silence(&mut self, now: Instant) {
+        if self.session.is_heard(now) {
+            self.silence = Silence::from(now);
+        }
+        let silence = now.saturating_since(self.silence.since);
+        if let Some(proxy) = &mut self.ingress.proxy {
+            self.splitting.note_silence(now, silence, proxy);
+        }
+        if silence >= self.silence.told {
+            self.silence.told = self.silence.told.saturating_mul(4);
+            let peer = self.session.called();
+            if peer.is_some() {
+                self.tell(Event::Unanswered { peer, silence });
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.len() == EVENTS_LIMIT {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// Bytes of the line that a datagram of `len` bytes occupies.
+    fn on_line(&self, len: usize) -> usize {
+        self.config.link.overhead.on_line(len + self.config.carrier.header_len)
+    }
+
+    /// Bytes of the longest datagram, without what the carrier adds.
+    const fn datagram_limit(&self) -> usize {
+        self.frame_limit + OVERHEAD
+    }
+}

@@ -1,0 +1,121 @@
+//! From the carrier to the LAN.
+
+use base::Instant;
+use base::wire::ip::Ecn;
+use link::Discard;
+use pep::Side;
+
+use super::{Event, Tunnel};
+use crate::control::Kind;
+use crate::path::Path;
+use crate::session::{self, Arrival, Rejection};
+use crate::splitting::{Delivery, poll_train};
+
+impl Tunnel {
+    /// Takes a datagram that came from `from`, with the ECN field of its header. It is opened in place.
+    ///
+    /// # Errors
+    /// [`Rejection`] says why it was dropped; it is counted.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: Path,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) -> Result<(), Rejection> {
+        self.traffic.datagrams_received.increment();
+        let result = self.session.handle_datagram(now, from, datagram);
+        self.take_session_events(now);
+        let taken = match result {
+            Ok(Some(arrival)) => {
+                self.survey.reports.on_received(datagram.len() as u64);
+                self.handle_arrival(now, ecn, datagram, arrival)
+            }
+            Ok(None) => Ok(()),
+            Err(rejection) => Err(rejection),
+        };
+        taken.inspect_err(|rejection| self.rejected.increment(rejection.counter()))
+    }
+
+    fn handle_arrival(
+        &mut self,
+        now: Instant,
+        ecn: Ecn,
+        datagram: &[u8],
+        arrival: Arrival,
+    ) -> Result<(), Rejection> {
+        let body = &datagram[arrival.payload];
+        match arrival.kind {
+            Kind::Frame if body.is_empty() => {}
+            Kind::Frame => self.handle_frame(now, ecn, body, arrival.late),
+            Kind::Pairing => {
+                self.splitting.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
+            }
+            kind if self.survey.handle_control(now, kind, body) => {}
+            _ => return Err(Rejection::UnknownControl),
+        }
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, now: Instant, ecn: Ecn, frame: &[u8], late: bool) {
+        self.survey.reports.on_traffic();
+        if late && self.needs_order {
+            return self.traffic.datagrams_dropped_late.increment();
+        }
+        match self.endpoint.handle_frame(now, frame) {
+            Ok(()) => self.congestion.on_frame(ecn, frame.len()),
+            Err(discard) => self.discarded.increment(name(discard)),
+        }
+        self.deliver(now);
+    }
+
+    /// A packet for the LAN. Callers that look after several datagrams get longer trains.
+    pub fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
+        self.lan
+            .pop_front()
+            .or_else(|| self.ingress.proxy.as_mut().and_then(|proxy| poll_train(proxy, now, Side::Lan)))
+    }
+
+    /// Takes what the endpoint has completed.
+    pub(super) fn deliver(&mut self, now: Instant) {
+        while let Some(mut packet) = self.endpoint.poll_packet() {
+            let is_marked = self.congestion.mark(&mut packet);
+            if !self.ingress.takes(now, Side::Link, &mut packet) {
+                self.traffic.ecn_marked.add(is_marked.into());
+                self.lan.push_back(Delivery { packet, train: None });
+            }
+        }
+    }
+
+    /// A peer in a new life knows nothing of what was said: all that it is told in forgets it too, before it hears the new one.
+    pub(super) fn take_session_events(&mut self, now: Instant) {
+        while let Some(event) = self.session.poll_event() {
+            let told = match (event, self.session.peer()) {
+                (session::Event::Established { restarted }, peer) => {
+                    self.survey.on_established(restarted);
+                    if restarted {
+                        self.endpoint.reset();
+                        if let Some(proxy) = &mut self.ingress.proxy {
+                            self.splitting.on_peer_restarted(now, proxy);
+                        }
+                    }
+                    peer.map(|peer| Event::Established { peer, restarted })
+                }
+                (session::Event::Lost, _) => Some(Event::Lost),
+            };
+            if let Some(told) = told {
+                self.tell(told);
+            }
+        }
+    }
+}
+
+const fn name(discard: Discard) -> &'static str {
+    match discard {
+        Discard::Truncated(_) => "truncated",
+        Discard::Malformed => "malformed",
+        Discard::Duplicate(_) => "duplicate",
+        Discard::Late(_) => "late",
+        Discard::OutsideWindow(_) => "outside_window",
+    }
+}

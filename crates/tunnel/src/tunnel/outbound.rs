@@ -1,0 +1,284 @@
+//! From the LAN to the carrier: what leaves next.
+
+use base::Instant;
+use link::{Demand, Marks};
+
+use super::Tunnel;
+use crate::control::Kind;
+use crate::path::Path;
+use crate::session::{HEADER_LEN, OVERHEAD};
+
+/// Datagrams that leave now, in one call if the carrier can.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit<'a> {
+    /// Where they go.
+    pub to: Path,
+    /// What their headers say to routers.
+    pub marks: Marks,
+    /// The datagrams, back to back.
+    pub bytes: &'a [u8],
+    /// Bytes of each but the last, which may be shorter.
+    pub segment: usize,
+    /// Whether routers may fragment it: it was cut when the path carried more.
+    pub may_fragment: bool,
+}
+
+impl Transmit<'_> {
+    /// How many they are.
+    #[must_use]
+    pub const fn datagrams(&self) -> usize {
+        self.bytes.len().div_ceil(self.segment)
+    }
+}
+
+/// What happened to datagrams that were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// They are on their way.
+    Yes,
+    /// The carrier's buffer is full; [`Tunnel::on_writable`] says when it has room.
+    Full,
+    /// The device's queue is full, of which the kernel does not say when it has room.
+    Busy,
+    /// Longer than the device carries.
+    TooLong,
+    /// Refused: no route, nobody there.
+    Refused,
+}
+
+/// What the caller holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offered {
+    Nothing,
+    Control,
+    Batch,
+}
+
+/// Datagrams that leave faster than the pacer would have it: a train between two marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Burst {
+    /// Datagrams of padding that are still to leave.
+    Padding(u64),
+    /// Frames that are.
+    Frames(u64),
+}
+
+impl Tunnel {
+    /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
+    /// a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before the next call.
+    pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
+        self.follow_path(now);
+        if self.is_blocked {
+            return None;
+        }
+        self.offered = self.choose(now, limit, more);
+        match self.offered {
+            Offered::Nothing => None,
+            Offered::Control => self.control.as_ref().map(|(to, datagram)| Transmit {
+                to: *to,
+                marks: Marks::default(),
+                bytes: datagram,
+                segment: datagram.len(),
+                may_fragment: false,
+            }),
+            Offered::Batch => {
+                let to = self.session.path()?;
+                let (bytes, segment) = self.batch.contents();
+                let may_fragment = self.batch.len() == 1 && segment > self.datagram_limit();
+                Some(Transmit { to, marks: self.batch.marks(), bytes, segment, may_fragment })
+            }
+        }
+    }
+
+    /// What became of the datagrams that [`Tunnel::poll_transmit`] gave last.
+    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
+        let offered = core::mem::replace(&mut self.offered, Offered::Nothing);
+        let (count, len) = match offered {
+            Offered::Nothing => return,
+            // What session and survey say is said again in time.
+            Offered::Control => (1, self.control.take().map_or(0, |(_, datagram)| datagram.len())),
+            Offered::Batch => (self.batch.len() as u64, self.batch.contents().1),
+        };
+        match sent {
+            Sent::Yes => {}
+            Sent::Full | Sent::Busy => self.is_blocked = offered == Offered::Batch,
+            Sent::Refused => self.traffic.datagrams_refused.add(count),
+            Sent::TooLong => {
+                self.traffic.datagrams_refused.add(count);
+                // Shorter ones may pass.
+                if let Some(mtu) = &mut self.survey.mtu {
+                    mtu.on_too_long(now, len + self.config.carrier.header_len);
+                }
+            }
+        }
+        if offered == Offered::Batch && !self.is_blocked {
+            let is_long = count == 1 && len > self.datagram_limit();
+            self.traffic.datagrams_fragmented.add(is_long.into());
+            self.batch.on_sent();
+        }
+    }
+
+    /// Whether the carrier's buffer was full.
+    #[must_use]
+    pub const fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    /// The carrier takes more again.
+    pub const fn on_writable(&mut self) {
+        self.is_blocked = false;
+    }
+
+    fn choose(&mut self, now: Instant, limit: usize, more: bool) -> Offered {
+        loop {
+            self.queue_controls(now);
+            if self.control.is_some() || self.take_control(now) {
+                return Offered::Control;
+            }
+            if self.begin_burst(now) || self.pad(now) {
+                continue;
+            }
+            let is_full = self.append_frames(now, limit);
+            if !self.batch.is_empty() {
+                let may_leave = self.session.is_heard(now) && (is_full || !more);
+                return if may_leave { Offered::Batch } else { Offered::Nothing };
+            }
+            if !self.end_burst(now) {
+                return Offered::Nothing;
+            }
+        }
+    }
+
+    /// Hands the session what survey and proxy have to say to the other end.
+    fn queue_controls(&mut self, now: Instant) {
+        if !self.session.is_heard(now) {
+            return;
+        }
+        while let Some((kind, body)) = self.survey.poll_control(now) {
+            self.session.send_control(now, kind, &body);
+        }
+        let proxy = self.ingress.proxy.as_deref_mut();
+        // Without a proxy there is nothing to announce.
+        if let Some(proxy) = proxy
+            && let Some(body) = self.splitting.poll_pairing(now, Some(proxy))
+        {
+            self.session.send_control(now, Kind::Pairing, &body);
+        }
+    }
+
+    /// Takes the session's next datagram, if there is one.
+    fn take_control(&mut self, now: Instant) -> bool {
+        self.control = self.session.poll_transmit();
+        let Some(len) = self.control.as_ref().map(|(_, datagram)| datagram.len()) else { return false };
+        self.count_sent(len);
+        self.pacer.on_sent(now, self.on_line(len));
+        true
+    }
+
+    /// Begins a train if one is due: with its mark, behind which padding or frames follow in a burst.
+    fn begin_burst(&mut self, now: Instant) -> bool {
+        if !self.batch.is_empty() || self.burst.is_some() || !self.session.is_heard(now) {
+            return false;
+        }
+        let waiting = self.ingress.waiting();
+        let len = self.datagram_limit() + self.config.carrier.header_len;
+        let Some((train, (kind, mark))) = self.survey.poll_train(now, len, waiting) else { return false };
+        self.session.send_control(now, kind, &mark);
+        self.burst = Some(if train.padded {
+            // Nothing is known of the channel yet: the mark goes twice.
+            self.session.send_control(now, kind, &mark);
+            Burst::Padding(train.datagrams)
+        } else {
+            Burst::Frames(train.datagrams)
+        });
+        true
+    }
+
+    /// The next datagram of a train of padding, or the mark behind it.
+    fn pad(&mut self, now: Instant) -> bool {
+        let Some(Burst::Padding(left)) = self.burst else { return false };
+        if left == 0 {
+            return self.end_burst(now);
+        }
+        let (kind, padding) = self.survey.padding();
+        self.session.send_control(now, kind, &padding);
+        self.burst = Some(Burst::Padding(left - 1));
+        true
+    }
+
+    /// The mark behind a train that has left.
+    fn end_burst(&mut self, now: Instant) -> bool {
+        if self.burst.take().is_none() {
+            return false;
+        }
+        let (kind, mark) = self.survey.end_train(now);
+        self.session.send_control(now, kind, &mark)
+    }
+
+    /// Fills the batch with what may leave now; whether nothing more fits.
+    fn append_frames(&mut self, now: Instant, limit: usize) -> bool {
+        let is_heard = self.session.is_heard(now);
+        self.ingress.entry.set_silent(now, !is_heard);
+        // A peer that has not been heard for long gets keep-alives only; the link's state stays.
+        if !is_heard || self.session.path().is_none() {
+            return false;
+        }
+        loop {
+            self.ingress.feed(now, &mut *self.endpoint, &mut ());
+            let Some(demand) = self.due(now) else { return false };
+            if !self.batch.has_room(self.datagram_limit(), limit) {
+                return true;
+            }
+            if !self.append_frame(now) {
+                return false;
+            }
+            if let Some(Burst::Frames(left)) = &mut self.burst {
+                *left = left.saturating_sub(1);
+            }
+            if demand == Demand::Filler {
+                self.pacer.on_filler(now);
+                self.traffic.fillers_sent.increment();
+            }
+        }
+    }
+
+    /// What the endpoint may say now, if anything.
+    fn due(&self, now: Instant) -> Option<Demand> {
+        let demand = self.endpoint.demand(now);
+        let allowed = match demand {
+            Demand::Nothing => false,
+            Demand::Filler => self.pacer.allows_filler(now),
+            Demand::Fresh => true,
+        };
+        let bursts = matches!(self.burst, Some(Burst::Frames(1..))) && demand == Demand::Fresh;
+        (allowed && (bursts || self.pacer.is_free(now))).then_some(demand)
+    }
+
+    /// Appends one frame, sealed, to the batch; false if there is none.
+    fn append_frame(&mut self, now: Instant) -> bool {
+        let buffer = self.batch.buffer();
+        let start = buffer.len();
+        buffer.extend_from_slice(&[0; HEADER_LEN]);
+        let Some(info) = self.endpoint.poll_frame(now, buffer) else {
+            buffer.truncate(start);
+            return false;
+        };
+        if info.late_len > 0 {
+            self.endpoint.seal_frame(now, &mut buffer[start + HEADER_LEN..]);
+        }
+        self.session.seal(now, buffer, start);
+        let len = buffer.len() - start;
+        debug_assert!(len >= OVERHEAD, "a frame has a header and a tag around it");
+        self.batch.finish_datagram(start, info.marks);
+        self.pacer.on_sent(now, self.on_line(len));
+        self.count_sent(len);
+        self.survey.reports.on_traffic();
+        true
+    }
+
+    fn count_sent(&mut self, len: usize) {
+        self.survey.reports.on_sent(1, len as u64);
+        self.traffic.datagrams_sent.increment();
+        self.traffic.bytes_sent.add((len + self.config.carrier.header_len) as u64);
+    }
+}

@@ -1,0 +1,82 @@
+//! What a tunnel does about what it finds out about the path: pacing, the queue's limits, the length of frames.
+
+use base::{Duration, Instant, Rate};
+use link::queue::Site;
+
+use super::{Event, Tunnel};
+use crate::config::{Config, Link};
+use crate::pacer::Pacer;
+use crate::session::OVERHEAD;
+
+impl Tunnel {
+    /// Acts on what was found out, and tells it.
+    pub(super) fn follow_path(&mut self, now: Instant) {
+        while let Some(finding) = self.survey.poll_finding() {
+            self.tell(Event::Rate(finding));
+        }
+        let rate = self.survey.seeker.rate(now);
+        if rate != self.pacer.rate() {
+            self.pacer.set_rate(now, rate);
+        }
+        let (rate, round_trip) = (self.survey.seeker.capacity(), self.survey.round_trip());
+        if is_other(self.line.0.map(Rate::as_bps), rate.map(Rate::as_bps))
+            || is_other(self.line.1.map(Duration::as_nanos), round_trip.map(Duration::as_nanos))
+        {
+            self.tell_edge(rate, round_trip);
+            self.adapt(now);
+        }
+        if let Some(mtu) = &self.survey.mtu {
+            let size = mtu.size();
+            let limit = size - self.config.carrier.header_len - OVERHEAD;
+            if limit != self.frame_limit {
+                self.tell(Event::PathMtu(size));
+                self.frame_limit = limit;
+                self.endpoint.set_line(&self.config.line(limit, self.line.0));
+            }
+        }
+    }
+
+    /// Sends otherwise from now on: rate, round trip, queue, fillers and marks are taken over, the rest stays as it is.
+    pub fn reconfigure(&mut self, now: Instant, link: &Link) {
+        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, .. } = *link;
+        let kept = self.config.link;
+        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, ..kept };
+        self.pacer = Pacer::new(rate.fixed(), fillers);
+        self.session.set_timing(self.config.timing());
+        self.survey.configure(self.config.aim(), self.config.on_line());
+        self.adapt(now);
+    }
+
+    /// Gives all that depends on the line's rate and round trip what these ask for now.
+    fn adapt(&mut self, now: Instant) {
+        let former = self.super_segment();
+        self.line = (self.survey.seeker.capacity(), self.survey.round_trip());
+        let (rate, round_trip) = self.line;
+        self.survey.set_rate(rate);
+        self.endpoint.set_line(&self.config.line(self.frame_limit, rate));
+        let Config { link, mtu, .. } = &self.config;
+        let site = Site { rate, seed: self.rng.bits(), name: "link" };
+        let queue = link.queue(rate, round_trip, *mtu);
+        self.ingress.entry.reconfigure(now, &queue, &site, link.by_dscp());
+        if self.super_segment() != former {
+            self.splitting.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
+        }
+    }
+
+    /// Once, when the round trip has been measured; a configured one was known before.
+    fn tell_edge(&mut self, rate: Option<Rate>, measured: Option<Duration>) {
+        if let (None, None, Some(round_trip)) = (self.config.link.round_trip, self.line.1, measured)
+            && let Some(edge) = self.config.link.edge(&self.config.carrier, rate, round_trip)
+        {
+            self.tell(Event::Edge(edge));
+        }
+    }
+}
+
+/// Whether a value differs so much from the one that things were made for that it matters.
+fn is_other(former: Option<u64>, present: Option<u64>) -> bool {
+    match (former, present) {
+        (Some(former), Some(present)) => former.abs_diff(present) > former / 10,
+        (former, present) => former != present,
+    }
+}
