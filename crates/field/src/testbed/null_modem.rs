@@ -121,6 +121,7 @@ mod tests {
     use base::Instant;
     use gateway::carrier::SerialCarrier;
     use gateway::config::{self, Config};
+    use tunnel::Sent;
 
     use super::*;
 
