@@ -46,7 +46,7 @@ fn start(site: &Site, modem: &NullModem, end: usize) -> JoinHandle<std::io::Resu
     let config = Config::parse("site.toml", &text).unwrap();
     let run = move || {
         let rate = config.link.rate.fixed();
-        let line = LineLimits::new(config.carrier.frame_limit(), rate);
+        let line = LineLimits::new(config.carrier.limits().frame_limit(), rate);
         let (round_trip, hold) = (Duration::from_millis(100), Duration::from_millis(5));
         let endpoint = Box::new(Repeater::new(line, round_trip, hold));
         let mut gateway = Gateway::with_endpoint(config, endpoint).unwrap();
