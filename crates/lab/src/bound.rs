@@ -12,7 +12,7 @@ use base::{Duration, Instant, Packet, Rate};
 use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
 use crate::node::FrameCost;
-use crate::scenario::topology::Topology;
+use crate::scenario::topology::{Crossing, Topology};
 use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
 
 /// Application bits per second that all transfers of `scenario` together can reach with `seed`.
@@ -87,7 +87,7 @@ impl<'a> Flow<'a> {
         let scenario = setting.scenario;
         let [from, to] = traffic.hosts();
         let path = setting.topology.path(from, to).unwrap_or_default();
-        let path = path.into_iter().map(|(name, _, forward)| Direction::new(setting, name, forward));
+        let path = path.into_iter().map(|crossing| Direction::new(setting, crossing));
         let path = path.collect();
         match traffic {
             Traffic::Bulk(bulk) => {
@@ -141,19 +141,19 @@ fn earliest_start(scenario: &Scenario, bulk: &Bulk) -> Instant {
 }
 
 /// What crosses one direction of a link.
-struct Crossing<'f, 'a> {
+struct Shared<'f, 'a> {
     direction: &'f Direction<'a>,
     /// The places of the flows that do, in order.
     flows: Vec<usize>,
 }
 
 /// Every direction that a flow crosses, with all that do.
-fn crossings<'f, 'a>(flows: &'f [Flow<'a>]) -> Vec<Crossing<'f, 'a>> {
-    let mut all: BTreeMap<(&str, bool), Crossing<'f, 'a>> = BTreeMap::new();
+fn crossings<'f, 'a>(flows: &'f [Flow<'a>]) -> Vec<Shared<'f, 'a>> {
+    let mut all: BTreeMap<(&str, bool), Shared<'f, 'a>> = BTreeMap::new();
     for (place, flow) in flows.iter().enumerate() {
         for direction in &flow.path {
             let crossing = all.entry((direction.name, direction.forward));
-            crossing.or_insert_with(|| Crossing { direction, flows: Vec::new() }).flows.push(place);
+            crossing.or_insert_with(|| Shared { direction, flows: Vec::new() }).flows.push(place);
         }
     }
     all.into_values().collect()
@@ -162,7 +162,7 @@ fn crossings<'f, 'a>(flows: &'f [Flow<'a>]) -> Vec<Crossing<'f, 'a>> {
 /// When the last bit can have arrived if every link has to carry what crosses it.
 fn slowest_share(flows: &[Flow<'_>]) -> Instant {
     let mut done = Instant::ZERO;
-    for Crossing { direction, flows: places } in crossings(flows) {
+    for Shared { direction, flows: places } in crossings(flows) {
         let crossing = || places.iter().map(|&place| &flows[place]);
         let bits: u64 = crossing().filter_map(|flow| flow.bits).sum();
         let start = crossing().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
@@ -179,7 +179,7 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
 fn most_bits(flows: &[Flow<'_>], end: Instant) -> f64 {
     let own: Vec<f64> = flows.iter().map(|flow| flow.most_bits(end)).collect();
     let all: f64 = own.iter().sum();
-    let over = |Crossing { direction, flows: places }: Crossing<'_, '_>| {
+    let over = |Shared { direction, flows: places }: Shared<'_, '_>| {
         let crossing: f64 = places.iter().map(|&place| own[place]).sum();
         let start = places.iter().map(|&place| flows[place].start).min();
         direction.carried_bits(start.unwrap_or(Instant::ZERO), end).min(crossing) + (all - crossing)
@@ -199,12 +199,20 @@ struct Direction<'a> {
 }
 
 impl<'a> Direction<'a> {
-    fn new(setting: &Setting<'a>, name: &'a str, forward: bool) -> Self {
-        let link = &setting.scenario.link[name];
+    fn new(setting: &Setting<'a>, crossing: Crossing<'a>) -> Self {
+        let Crossing { name, link, forward, tunnel } = crossing;
         let line = setting.scenario.line(link, forward);
         let direction = if forward { "down" } else { "up" };
         let streams = link.channel.streams(setting.seed, name, direction);
         let efficiency = |(packet, payload): (usize, usize)| {
+            if let Some(tunnel) = tunnel {
+                let limit = tunnel.carrier_mtu.0 as usize;
+                let bits = link.protocol.as_ref().map_or(limit as u64 * 8, |protocol| {
+                    frame_bits(protocol, link.frame_cost(protocol, forward), limit)
+                });
+                let inside = tunnel.efficiency(setting.scenario.network, packet, payload);
+                return inside * limit as f64 * 8.0 / bits as f64;
+            }
             let bits = link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| {
                 frame_bits(protocol, link.frame_cost(protocol, forward), packet)
             });

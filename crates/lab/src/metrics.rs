@@ -51,7 +51,7 @@ pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
         .map(|traffic| {
             let [from, to] = traffic.hosts();
             let path = topology.path(from, to).unwrap_or_default();
-            path.into_iter().map(|(name, _, forward)| (name, !forward)).collect()
+            path.into_iter().map(|crossing| (crossing.name, !crossing.forward)).collect()
         })
         .collect();
     // At most what the rate is, where no capacity is known.
@@ -81,7 +81,7 @@ pub fn longest_period(scenario: &Scenario) -> Option<Duration> {
         let [from, to] = traffic.hosts();
         topology.path(from, to)
     });
-    let links: BTreeSet<&str> = paths.flatten().map(|(name, ..)| name).collect();
+    let links: BTreeSet<&str> = paths.flatten().map(|crossing| crossing.name).collect();
     let directions = links.into_iter().flat_map(|name| [(name, false), (name, true)]);
     directions.filter_map(|(name, backward)| line(scenario, name, backward).errors.period()).max()
 }

@@ -1,5 +1,6 @@
 //! Building the network of a scenario: nodes, links, addresses, routes, applications.
 
+mod gateways;
 mod placement;
 
 use core::net::IpAddr;
@@ -12,9 +13,10 @@ use link::{Entry, LineLimits};
 use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
-use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
+use crate::node::{Element, Gateway, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
 use crate::scenario::topology::{Routes, Topology};
 use crate::scenario::{self, Framing, Networks, Scenario};
+use gateways::Gateways;
 use placement::Placement;
 
 /// A scenario's network, ready to run.
@@ -99,6 +101,7 @@ impl Network {
         let addresses = addresses(scenario, &topology);
         let placement = Placement::new(scenario, &topology, &addresses, seed);
         let Placement { applications, turns, transfers, sources, exchanges, .. } = placement;
+        let gateways = Gateways::new(scenario, &topology);
         let mut engine = Engine::new();
         let mut nodes = BTreeMap::new();
         let at_nodes = applications.into_iter().zip(turns).zip(topology.routes());
@@ -114,7 +117,19 @@ impl Network {
                     host.take_turns(turns);
                     Element::Host(Box::new(host))
                 }
-                None => Element::Router(router(&routes, &addresses)),
+                None => {
+                    let mut router = router(&routes, &addresses);
+                    gateways.add_routes(&mut router, name);
+                    match gateways.end_at(name, seed) {
+                        Some(end) => Element::Gateway(Box::new(Gateway::new(
+                            router,
+                            end.address,
+                            end.tunnel,
+                            end.port,
+                        ))),
+                        None => Element::Router(router),
+                    }
+                }
             };
             nodes.insert(name.to_owned(), engine.add(node));
         }

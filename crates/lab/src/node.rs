@@ -1,8 +1,9 @@
 //! The things that a network is made of.
 //!
-//! A [`Host`] runs TCP and applications, a [`Router`] forwards, a [`Wire`] is a clean duplex line that carries
+//! A [`Host`] runs TCP and applications, a [`Router`] forwards, a [`Gateway`] is a router at which a tunnel ends, a [`Wire`] is a clean duplex line that carries
 //! packets as they are, and a [`Link`] is a duplex line between two endpoints of a link-layer protocol.
 
+mod gateway;
 mod host;
 mod link;
 mod router;
@@ -13,6 +14,7 @@ use base::Instant;
 
 use crate::engine::{Context, Input, Node};
 
+pub use gateway::{Gateway, UDP_PORT};
 pub use host::Host;
 pub use link::{Buffered, Counters as LinkCounters, FrameCost, Link, LinkEnd, Medium, Stream};
 pub use router::{Counters as RouterCounters, Router};
@@ -25,6 +27,8 @@ pub enum Element {
     Host(Box<Host>),
     /// Forwards.
     Router(Router),
+    /// Forwards, and is an end of a tunnel.
+    Gateway(Box<Gateway>),
     /// Carries packets as they are.
     Wire(Box<Wire>),
     /// Carries packets in the frames of a link-layer protocol.
@@ -37,6 +41,7 @@ impl Node for Element {
         match self {
             Self::Host(node) => node.handle(cx, input),
             Self::Router(node) => node.handle(cx, input),
+            Self::Gateway(node) => node.handle(cx, input),
             Self::Wire(node) => node.handle(cx, input),
             Self::Link(node) => node.handle(cx, input),
         }
@@ -47,6 +52,7 @@ impl Node for Element {
         match self {
             Self::Host(node) => node.poll_timeout(),
             Self::Router(node) => node.poll_timeout(),
+            Self::Gateway(node) => node.poll_timeout(),
             Self::Wire(node) => node.poll_timeout(),
             Self::Link(node) => node.poll_timeout(),
         }

@@ -6,8 +6,10 @@ pub mod events;
 mod flow;
 mod frames;
 mod queue;
+mod tunnel;
 mod window;
 
+pub use self::tunnel::{TunnelSample, TunnelTrace};
 pub use capture::Capture;
 pub use events::EventLog;
 pub use flow::{Flow, FlowTrace, SegmentMark};

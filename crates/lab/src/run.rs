@@ -286,7 +286,7 @@ fn link_counters(
             let counters = match engine.node(*node) {
                 Element::Wire(wire) => wire.end(port).report(),
                 Element::Link(link) => link.end(port).report(),
-                Element::Host(_) | Element::Router(_) => continue,
+                Element::Host(_) | Element::Router(_) | Element::Gateway(_) => continue,
             };
             all.insert(format!("{name}/{direction}"), counters);
         }
@@ -314,7 +314,7 @@ fn queues(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMa
             let trace = match engine.node(*node) {
                 Element::Wire(wire) => wire.end(port).queue_trace(),
                 Element::Link(link) => link.end(port).queue_trace(),
-                Element::Host(_) | Element::Router(_) => None,
+                Element::Host(_) | Element::Router(_) | Element::Gateway(_) => None,
             };
             all.extend(trace.map(|trace| (format!("{name}/{direction}"), trace.clone())));
         }
@@ -331,6 +331,7 @@ fn node_counters(
         let counters = match engine.node(*node) {
             Element::Host(host) => BTreeMap::from([("packets-discarded".to_owned(), host.discarded())]),
             Element::Router(router) => router.report(),
+            Element::Gateway(gateway) => gateway.report(),
             Element::Wire(_) | Element::Link(_) => return None,
         };
         Some((name.clone(), counters))

@@ -10,6 +10,7 @@ mod overrides;
 mod schema;
 pub mod topology;
 mod traffic;
+mod tunnel;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
+pub use self::tunnel::Tunnel;
 pub(crate) use capacity::Networks;
 pub use overrides::{Ineffective, Override};
 pub use schema::schema;
@@ -65,6 +67,9 @@ pub struct Scenario {
     /// The links, by name.
     #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
     pub link: BTreeMap<String, Link>,
+    /// Tunnels between gateways, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tunnel: BTreeMap<String, Tunnel>,
     /// Networks whose capacity terminals with bandwidth on demand (DAMA) share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dama: BTreeMap<String, dama::NetworkConfig>,

@@ -144,10 +144,10 @@ impl Node for Link {
                 self.wake_up(cx.now());
                 let end = &mut self.ends[usize::from(port.0)];
                 end.accept(cx.now(), packet);
-                end.splitter.serve(cx, port);
+                end.serve_proxy(cx, port);
                 end.clock(cx);
                 // What has left may have made room for what waits at the node.
-                end.splitter.serve(cx, port);
+                end.serve_proxy(cx, port);
             }
             Input::Wake => {
                 for from in 0..self.ends.len() {
@@ -155,9 +155,9 @@ impl Node for Link {
                 }
                 for at in 0..self.ends.len() {
                     self.handle_timeout(cx, at);
-                    self.ends[at].splitter.serve(cx, Port(at as u16));
+                    self.ends[at].serve_proxy(cx, Port(at as u16));
                     self.ends[at].clock(cx);
-                    self.ends[at].splitter.serve(cx, Port(at as u16));
+                    self.ends[at].serve_proxy(cx, Port(at as u16));
                 }
                 let now = cx.now();
                 self.asleep = self.may_sleep && self.ends.iter().all(|end| end.is_idle(now));
@@ -212,7 +212,7 @@ fn take_packets(cx: &mut Context<'_>, end: &mut LinkEnd, probe: Option<&Probe>, 
         if let Some(probe) = probe {
             probe.packet(now, PacketStep::Delivered, &packet);
         }
-        if !end.splitter.takes(now, Side::Link, &mut packet) {
+        if !end.ingress.takes(now, Side::Link, &mut packet) {
             cx.send(port, packet);
         }
     }

@@ -3,8 +3,8 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use base::Instant;
 use base::wire::ip;
+use base::{Instant, Packet};
 use rustc_hash::FxHashMap;
 
 use super::named;
@@ -57,6 +57,33 @@ impl Router {
         named("", &counters).collect()
     }
 
+    /// Takes a hop off a packet and tells where it goes on; `None` drops it.
+    pub(super) fn route(&mut self, packet: &mut Packet) -> Option<Port> {
+        let Ok(view) = ip::View::parse(packet) else {
+            self.counters.malformed += 1;
+            return None;
+        };
+        let Some(port) = self.routes.get(&view.dst()).copied().or(self.otherwise) else {
+            self.counters.no_route += 1;
+            return None;
+        };
+        match ip::decrement_hops(packet) {
+            Ok(1..) => {
+                self.counters.forwarded += 1;
+                Some(port)
+            }
+            Ok(0) | Err(_) => {
+                self.counters.hops_exceeded += 1;
+                None
+            }
+        }
+    }
+
+    /// Where packets for `destination` go.
+    pub(super) fn port_for(&self, destination: IpAddr) -> Option<Port> {
+        self.routes.get(&destination).copied().or(self.otherwise)
+    }
+
     /// What was forwarded and dropped.
     #[must_use]
     pub const fn counters(&self) -> Counters {
@@ -67,20 +94,8 @@ impl Router {
 impl Node for Router {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         let Input::Arrival(_, mut packet) = input else { return };
-        let Ok(view) = ip::View::parse(&packet) else {
-            self.counters.malformed += 1;
-            return;
-        };
-        let Some(port) = self.routes.get(&view.dst()).copied().or(self.otherwise) else {
-            self.counters.no_route += 1;
-            return;
-        };
-        match ip::decrement_hops(&mut packet) {
-            Ok(1..) => {
-                self.counters.forwarded += 1;
-                cx.send(port, packet);
-            }
-            Ok(0) | Err(_) => self.counters.hops_exceeded += 1,
+        if let Some(port) = self.route(&mut packet) {
+            cx.send(port, packet);
         }
     }
 

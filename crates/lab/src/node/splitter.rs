@@ -22,13 +22,8 @@ impl Splitter {
 
     /// Lets the proxy's time-outs happen, and sends what it has for the node at the end out at its port.
     pub(super) fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
-        let Some(proxy) = &mut self.0 else { return };
-        let now = cx.now();
-        if proxy.poll_timeout().is_some_and(|due| due <= now) {
-            proxy.handle_timeout(now);
-        }
-        while let Some(packet) = proxy.poll_transmit(now, Side::Lan) {
-            cx.send(port, packet);
+        if let Some(proxy) = &mut self.0 {
+            serve(proxy, cx, port);
         }
     }
 
@@ -47,11 +42,6 @@ impl Splitter {
         self.proxy().is_some_and(|proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link))
     }
 
-    /// Bytes that wait in the proxy for the line: nobody counts them where there are some, so it is taken to be many.
-    pub(super) fn waiting(&self) -> u64 {
-        if self.waits_for_turn() { u64::from(u32::MAX) } else { 0 }
-    }
-
     /// A packet of `len` bytes has left the queue.
     pub(super) const fn note_passed(&mut self, len: usize) {
         if let Some(proxy) = &mut self.0 {
@@ -65,9 +55,25 @@ impl Splitter {
 
     /// The proxy's counters by name.
     pub(super) fn report(&self) -> impl Iterator<Item = (String, u64)> + use<> {
-        let counters = self.proxy().map(|proxy| named("pep-", &proxy.counters().named()));
-        counters.into_iter().flatten()
+        report(self.proxy())
     }
+}
+
+/// Lets a proxy's time-outs happen, and sends what it has for the LAN out at a port.
+pub(super) fn serve(proxy: &mut Proxy, cx: &mut Context<'_>, port: Port) {
+    let now = cx.now();
+    if proxy.poll_timeout().is_some_and(|due| due <= now) {
+        proxy.handle_timeout(now);
+    }
+    while let Some(packet) = proxy.poll_transmit(now, Side::Lan) {
+        cx.send(port, packet);
+    }
+}
+
+/// A proxy's counters by name.
+pub(super) fn report(proxy: Option<&Proxy>) -> impl Iterator<Item = (String, u64)> + use<> {
+    let counters = proxy.map(|proxy| named("pep-", &proxy.counters().named()));
+    counters.into_iter().flatten()
 }
 
 impl From<Option<Proxy>> for Splitter {

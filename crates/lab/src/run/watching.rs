@@ -102,7 +102,7 @@ fn capture(network: &mut Network, scenario: &Scenario, name: &str, path: &Path) 
     match network.engine.node_mut(node) {
         Element::Wire(wire) => wire.capture(taps),
         Element::Link(link) => link.capture(taps),
-        Element::Host(_) | Element::Router(_) => {}
+        Element::Host(_) | Element::Router(_) | Element::Gateway(_) => {}
     }
     Ok(Capturing::Frames(capture))
 }
@@ -136,7 +136,7 @@ fn record_links(network: &mut Network, recorder: &Rc<RefCell<Recorder>>) {
         match network.engine.node_mut(node) {
             Element::Wire(wire) => wire.log_events(probes),
             Element::Link(link) => link.log_events(probes),
-            Element::Host(_) | Element::Router(_) => {}
+            Element::Host(_) | Element::Router(_) | Element::Gateway(_) => {}
         }
     }
 }
@@ -161,7 +161,7 @@ fn watch_queues(network: &mut Network) {
         match network.engine.node_mut(link) {
             Element::Wire(wire) => wire.watch_queues(),
             Element::Link(link) => link.watch_queues(),
-            Element::Host(_) | Element::Router(_) => {}
+            Element::Host(_) | Element::Router(_) | Element::Gateway(_) => {}
         }
     }
 }

@@ -53,11 +53,12 @@ impl Scenario {
         self.check_special_hosts()?;
         self.check_connections()?;
         self.check_order()?;
-        self.check_hosts()
+        self.check_hosts()?;
+        self.check_tunnels()
     }
 
     fn check_links(&self) -> Result<(), Nonsense> {
-        let names = self.link.keys().chain(self.traffic.keys()).map(String::as_str);
+        let names = self.link.keys().chain(self.traffic.keys()).chain(self.tunnel.keys()).map(String::as_str);
         for name in names.chain(self.node_names()) {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
                 return nonsense(name, format!("the name \"{name}\"; allowed are letters, digits, - and _"));

@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use super::{Link, Scenario, Traffic};
+use super::{Link, Scenario, Traffic, Tunnel};
 
 impl Traffic {
     /// The hosts that it runs between.
@@ -39,15 +39,26 @@ impl Scenario {
     }
 }
 
-/// A link on the way between two hosts: its name, the link, and whether it is crossed from its first end to its second.
-pub type Crossing<'a> = (&'a str, &'a Link, bool);
+/// A link on the way between two hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The link.
+    pub link: &'a Link,
+    /// Whether it is crossed from its first end to its second.
+    pub forward: bool,
+    /// The tunnel whose datagrams cross it, if packets are inside one there.
+    pub tunnel: Option<&'a Tunnel>,
+}
 
 /// The nodes of a scenario, numbered in the order of their names, and how they hang together.
 #[derive(Debug)]
 pub struct Topology<'a> {
     names: Vec<&'a str>,
     links: Vec<(&'a str, &'a Link)>,
-    /// By node: where its ports lead, in the order of the links' names.
+    tunnels: Vec<&'a Tunnel>,
+    /// By node: where its ports lead, in the order of the links' names, and behind them its tunnels.
     ports: Vec<Vec<Hop>>,
     /// By node: whether traffic starts or ends there.
     hosts: Vec<bool>,
@@ -63,6 +74,7 @@ pub struct Topology<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
     node: usize,
+    /// Among the links, or as many more among the tunnels.
     link: usize,
 }
 
@@ -94,10 +106,19 @@ impl<'a> Topology<'a> {
                 ports[b].push(Hop { node: a, link });
             }
         }
+        let first = scenario.link.len();
+        for (tunnel, ends) in scenario.tunnel.values().map(|tunnel| &tunnel.ends).enumerate() {
+            if let [Ok(a), Ok(b)] = [number(&ends[0]), number(&ends[1])] {
+                ports[a].push(Hop { node: b, link: first + tunnel });
+                ports[b].push(Hop { node: a, link: first + tunnel });
+            }
+        }
+        let tunnels = scenario.tunnel.values().collect();
         let links = scenario.link.iter().map(|(name, link)| (name.as_str(), link)).collect();
         let uplinks = vec![None; names.len()];
         let parts = vec![usize::MAX; names.len()];
-        let mut topology = Self { names, links, ports, hosts, uplinks, parts, towards: RefCell::default() };
+        let mut topology =
+            Self { names, links, tunnels, ports, hosts, uplinks, parts, towards: RefCell::default() };
         topology.find_parts();
         topology.find_uplinks();
         topology
@@ -143,7 +164,7 @@ impl<'a> Topology<'a> {
             return None;
         }
         let first = self.ports[from].first()?;
-        let mut path = vec![self.crossing(from, first.link)];
+        let mut path = self.crossings(from, *first);
         let (Some(access), Some(last)) = (self.access(from), self.access(to)) else { return Some(path) };
         let (mut up, mut down) = (self.climb(access), self.climb(last));
         let (top, root) = (*up.last()?, *down.last()?);
@@ -152,16 +173,17 @@ impl<'a> Topology<'a> {
             up.pop();
             down.pop();
         }
-        path.extend(up.windows(2).map(|pair| self.crossing(pair[0], self.uplink(pair[0]).link)));
+        path.extend(up.windows(2).flat_map(|pair| self.crossings(pair[0], self.uplink(pair[0]))));
         let mut at = top;
         while at != root {
             let hop = self.ports[at][*self.towards(root).get(&at)?];
-            path.push(self.crossing(at, hop.link));
+            path.extend(self.crossings(at, hop));
             at = hop.node;
         }
         let descent = down.windows(2).rev();
-        path.extend(descent.map(|pair| self.crossing(pair[1], self.uplink(pair[0]).link)));
-        path.push(self.crossing(last, self.ports[to].first()?.link));
+        let below = |pair: &[usize]| Hop { node: pair[0], link: self.uplink(pair[0]).link };
+        path.extend(descent.flat_map(|pair| self.crossings(pair[1], below(pair))));
+        path.extend(self.crossings(last, Hop { node: to, link: self.ports[to].first()?.link }));
         Some(path)
     }
 
@@ -202,15 +224,69 @@ impl<'a> Topology<'a> {
         core::iter::successors(Some(router), up).collect()
     }
 
-    fn crossing(&self, from: usize, link: usize) -> Crossing<'a> {
+    /// The links that a hop takes: one, or those below a tunnel.
+    fn crossings(&self, from: usize, hop: Hop) -> Vec<Crossing<'a>> {
+        let Some(tunnel) = hop.link.checked_sub(self.links.len()) else {
+            return vec![self.crossing(from, hop.link, None)];
+        };
+        let below = self.way_below(from, hop.node).unwrap_or_default();
+        below.into_iter().map(|(at, link)| self.crossing(at, link, Some(self.tunnels[tunnel]))).collect()
+    }
+
+    fn crossing(&self, from: usize, link: usize, tunnel: Option<&'a Tunnel>) -> Crossing<'a> {
         let (name, link) = self.links[link];
-        (name, link, link.ends[0] == self.names[from])
+        Crossing { name, link, forward: link.ends[0] == self.names[from], tunnel }
+    }
+
+    /// The links between two routers, without tunnels: a shortest path.
+    #[must_use]
+    pub fn underlay(&self, from: &str, to: &str) -> Option<Vec<Crossing<'a>>> {
+        let way = self.way_below(self.number(from)?, self.number(to)?)?;
+        Some(way.into_iter().map(|(at, link)| self.crossing(at, link, None)).collect())
+    }
+
+    /// Nodes and the links that they take towards `to`, without tunnels.
+    fn way_below(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
+        let towards = self.towards_below(to);
+        let mut way = Vec::new();
+        let mut at = from;
+        while at != to {
+            let hop = *towards.get(&at)?;
+            way.push((at, hop.link));
+            at = hop.node;
+        }
+        Some(way)
+    }
+
+    /// By router that `to`, a router, can be reached from without tunnels: the first hop of a shortest path there.
+    fn towards_below(&self, to: usize) -> BTreeMap<usize, Hop> {
+        let mut hops = BTreeMap::new();
+        let mut frontier = VecDeque::from([to]);
+        while let Some(router) = frontier.pop_front() {
+            for hop in self.ports[router].iter().filter(|hop| hop.link < self.links.len()) {
+                let is_new = hop.node != to && !self.hosts[hop.node] && !hops.contains_key(&hop.node);
+                if is_new {
+                    hops.insert(hop.node, Hop { node: router, link: hop.link });
+                    frontier.push_back(hop.node);
+                }
+            }
+        }
+        hops
+    }
+
+    /// By router that datagrams for the gateway `to` pass: the port that leads there, without tunnels.
+    pub fn routes_below(&self, to: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.towards_below(to).into_iter().map(|(router, hop)| (router, self.port_of(router, hop.link)))
     }
 
     /// The port of a node that `link` is attached to.
     fn port_of(&self, node: usize, link: usize) -> usize {
         // A node's links are in order.
         self.ports[node].partition_point(|hop| hop.link < link)
+    }
+
+    fn is_tunnel(&self, router: usize, port: usize) -> bool {
+        self.ports[router][port].link >= self.links.len()
     }
 
     /// The routers that a router's ports lead to, with the ports.
@@ -253,7 +329,9 @@ impl<'a> Topology<'a> {
             // Several links may join the two: the first is taken. What was taken off below hangs on this router.
             let is_above =
                 |node: usize| self.uplinks[node].is_none_or(|port| self.ports[node][port].node != router);
-            let Some((port, above)) = self.routers(router).find(|&(_, node)| is_above(node)) else {
+            // A tunnel is taken before a link beside it.
+            let above = self.routers(router).filter(|&(_, node)| is_above(node));
+            let Some((port, above)) = above.min_by_key(|&(port, _)| !self.is_tunnel(router, port)) else {
                 continue;
             };
             self.uplinks[router] = Some(port);
@@ -282,8 +360,10 @@ impl<'a> Topology<'a> {
             }
         }
         let nearer = |(&router, &distance): (&usize, &u32)| {
-            let mut ways = self.routers(router).filter(is_core);
-            let (port, _) = ways.find(|(_, node)| distances.get(node).is_some_and(|&d| d + 1 == distance))?;
+            let is_nearer =
+                |&(_, node): &(usize, usize)| distances.get(&node).is_some_and(|&d| d + 1 == distance);
+            let ways = self.routers(router).filter(is_core).filter(is_nearer);
+            let (port, _) = ways.min_by_key(|&(port, _)| !self.is_tunnel(router, port))?;
             Some((router, port))
         };
         let ports = Rc::new(distances.iter().filter_map(nearer).collect::<BTreeMap<_, _>>());

@@ -23,6 +23,12 @@ impl Complaint {
         Self { span: place.map(Spanned::span), message }
     }
 
+    /// What is wrong.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The complaint with the line of `text`, the content of `file`.
     #[must_use]
     pub fn in_file(self, file: &str, text: &str) -> ConfigError {

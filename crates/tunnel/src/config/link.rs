@@ -12,6 +12,7 @@ use super::{CarrierLimits, LinkRate, Overhead};
 /// The link to the peer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "TunnelLink")]
 pub struct Link {
     /// Link-layer protocol, the same at both ends; `cotmll` means its wide format by default. Default: `coded`.
     #[serde(default = "default_protocol", with = "link::protocol::of_gateway")]

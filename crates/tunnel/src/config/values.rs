@@ -79,7 +79,8 @@ impl<'de> Deserialize<'de> for LinkRate {
 }
 
 /// Largest IP packet in bytes, 576 to 65535; `DEFAULT` by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
 #[schemars(inline)]
 pub struct Mtu<const DEFAULT: u32>(#[schemars(range(min = 576, max = 65_535))] pub u32);
 

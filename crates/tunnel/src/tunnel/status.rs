@@ -32,6 +32,30 @@ impl Tunnel {
         })
     }
 
+    /// What was counted, by name.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let numbers = |prefix: &str, value: Value| -> Vec<(String, u64)> {
+            let Value::Object(members) = value else { return Vec::new() };
+            let named = |(name, value): (String, Value)| Some((format!("{prefix}{name}"), value.as_u64()?));
+            members
+                .into_iter()
+                .filter_map(named)
+                .map(|(name, count)| (name.replace('_', "-"), count))
+                .collect()
+        };
+        let mut status = self.status();
+        let parts = [
+            ("traffic", ""),
+            ("session", "session-"),
+            ("discarded", "discarded-"),
+            ("link", "link-"),
+            ("queue", "queue-"),
+            ("pep", "pep-"),
+        ];
+        parts.into_iter().flat_map(|(part, prefix)| numbers(prefix, status[part].take())).collect()
+    }
+
     fn path_status(&self) -> Value {
         let seconds = |time: Duration| time.as_secs_f64();
         json!({

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 use base::{Instant, Packet};
 use channel::dama::Terminal;
 use channel::{Encapsulation, Fate, Grant, Line};
-use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, Treatment, efl};
-use pep::{Proxy, Side};
+use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
+use pep::Proxy;
+use tunnel::ingress::{Ingress, Watch};
 
 use super::{Buffered, Stream};
-use crate::engine::Context;
-use crate::node::splitter::Splitter;
-use crate::node::{earlier, named};
+use crate::engine::{Context, Port};
+use crate::node::{earlier, named, splitter};
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
@@ -21,8 +21,7 @@ use crate::observe::{QueueTrace, Sighting, Tap};
 /// One end of a link: IP queues, endpoint, and the line from it.
 #[derive(Debug)]
 pub struct LinkEnd {
-    entry: Entry,
-    pub(super) splitter: Splitter,
+    pub(super) ingress: Ingress,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) line: Line,
     cost: FrameCost,
@@ -134,8 +133,7 @@ impl LinkEnd {
     #[must_use]
     pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
         Self {
-            entry,
-            splitter: Splitter::default(),
+            ingress: Ingress::new(entry),
             ask_at: Instant::ZERO,
             heard_from: usize::MAX,
             wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
@@ -167,8 +165,9 @@ impl LinkEnd {
 
     /// The same end, with a proxy.
     #[must_use]
-    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
-        Self { splitter: proxy.into(), ..self }
+    pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
+        self.ingress.proxy = proxy.map(Box::new);
+        self
     }
 
     pub(super) const fn has_stream(&self) -> bool {
@@ -190,12 +189,6 @@ impl LinkEnd {
     #[must_use]
     pub fn queue_trace(&self) -> Option<&QueueTrace> {
         self.lengths.as_deref()
-    }
-
-    fn note_length(&mut self, now: Instant) {
-        if let Some(lengths) = &mut self.lengths {
-            lengths.note(now, self.entry.len(), self.entry.bytes(), self.entry.average());
-        }
     }
 
     /// The next frame that has arrived at the others.
@@ -230,14 +223,15 @@ impl LinkEnd {
             ("bits-control", control),
         ];
         let endpoint = self.endpoint.counters();
-        let (once, interactive) = (self.entry.once_counters(), self.entry.interactive_counters());
+        let (once, interactive) =
+            (self.ingress.entry.once_counters(), self.ingress.entry.interactive_counters());
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
-            .chain(self.splitter.report())
-            .chain(named("queue-", &self.entry.counters()))
+            .chain(splitter::report(self.ingress.proxy.as_deref()))
+            .chain(named("queue-", &self.ingress.entry.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(interactive.iter().flat_map(|counters| named("interactive-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
@@ -259,62 +253,31 @@ impl LinkEnd {
     /// The IP queues in front of the endpoint.
     #[must_use]
     pub const fn entry(&self) -> &Entry {
-        &self.entry
+        &self.ingress.entry
     }
 
-    pub(super) fn accept(&mut self, now: Instant, mut packet: Packet) {
-        if !self.splitter.takes(now, Side::Lan, &mut packet) {
-            self.enqueue(now, packet);
-        }
+    pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
+        let (ingress, _, mut watcher) = self.watched();
+        ingress.accept(now, packet, &mut watcher);
         self.feed(now);
     }
 
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
-        if let Some(probe) = &self.probe {
-            probe.packet(now, PacketStep::Queued, &packet);
-        }
-        let probe = self.probe.as_deref();
-        self.entry.push(now, packet, &mut |packet, _| note_drop(probe, now, &packet));
-        self.note_length(now);
-    }
-
-    /// The next packet that the endpoint has room for, from the proxy or from the queues.
-    fn next_packet(&mut self, now: Instant) -> Option<(Packet, Treatment)> {
-        while let Some(packet) = self.splitter.poll_queued(now) {
-            self.enqueue(now, packet);
-        }
-        let others_wait = !self.entry.is_empty();
-        let probe = self.probe.as_deref();
-        // What is interactive waits for its class alone, so no more of it is asked for meanwhile.
-        while self.endpoint.has_room(Treatment::Reliable)
-            && self.entry.bytes_for(Treatment::Interactive) == 0
-            && let Some(packet) = self.splitter.poll_turn(now, others_wait)
-        {
-            let treatment = self.entry.stream_treatment(&packet);
-            if self.endpoint.has_room(treatment) {
-                return Some((packet, treatment));
-            }
-            self.entry.push_as(now, packet, treatment, &mut |packet, _| note_drop(probe, now, &packet));
-        }
-        let mut dropped = |packet: Packet, _| note_drop(probe, now, &packet);
-        let (packet, treatment) = self.entry.pop_for(now, &*self.endpoint, &mut dropped)?;
-        self.splitter.note_passed(packet.len());
-        self.note_length(now);
-        Some((packet, treatment))
-    }
-
-    /// Moves packets from the queues to the endpoint while it has room.
+    /// Moves packets from the queues and the proxy to the endpoint while it has room.
     pub(super) fn feed(&mut self, now: Instant) {
-        while let Some((packet, treatment)) = self.next_packet(now) {
-            if let Some(probe) = &self.probe {
-                probe.packet(now, PacketStep::Taken, &packet);
-            }
-            let taken = self.endpoint.offer(now, packet, treatment);
-            debug_assert!(taken.is_ok(), "an endpoint with room refused a packet");
-        }
-        for treatment in Treatment::ALL {
-            let split = if treatment == Treatment::Reliable { self.splitter.waiting() } else { 0 };
-            self.endpoint.set_backlog(treatment, self.entry.bytes_for(treatment) + split);
+        let (ingress, endpoint, mut watcher) = self.watched();
+        ingress.feed(now, endpoint, &mut watcher);
+    }
+
+    /// What stands in front of the endpoint, the endpoint, and who watches them.
+    fn watched(&mut self) -> (&mut Ingress, &mut dyn Endpoint, Watcher<'_>) {
+        let watcher = Watcher { probe: self.probe.as_deref(), lengths: self.lengths.as_deref_mut() };
+        (&mut self.ingress, &mut *self.endpoint, watcher)
+    }
+
+    /// Lets the proxy's time-outs happen, and sends what it has for the node at the end out at its port.
+    pub(super) fn serve_proxy(&mut self, cx: &mut Context<'_>, port: Port) {
+        if let Some(proxy) = &mut self.ingress.proxy {
+            splitter::serve(proxy, cx, port);
         }
     }
 
@@ -391,7 +354,7 @@ impl LinkEnd {
             return false;
         }
         let is_fresh = demand == Demand::Fresh;
-        let backlog = if self.line.is_shared() { self.entry.bytes().max(is_fresh.into()) } else { 0 };
+        let backlog = if self.line.is_shared() { self.ingress.entry.bytes().max(is_fresh.into()) } else { 0 };
         match self.line.grant(now, backlog) {
             Grant::Now => true,
             Grant::Later(at) => {
@@ -485,8 +448,8 @@ impl LinkEnd {
             && !self.line.is_shared()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
-            && self.entry.is_empty()
-            && self.splitter.poll_timeout().is_none()
+            && self.ingress.entry.is_empty()
+            && self.proxy_timeout().is_none()
             && self.endpoint.poll_timeout().is_none()
             && self.endpoint.is_at_rest(now)
     }
@@ -511,6 +474,10 @@ impl LinkEnd {
         }
     }
 
+    fn proxy_timeout(&self) -> Option<Instant> {
+        self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout())
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
         let line = match &self.started {
@@ -519,14 +486,41 @@ impl LinkEnd {
             None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
             None => self.fill_at(),
         };
-        earlier(earlier(earlier(delivery, line), self.endpoint.poll_timeout()), self.splitter.poll_timeout())
+        earlier(earlier(earlier(delivery, line), self.endpoint.poll_timeout()), self.proxy_timeout())
     }
 }
 
-/// The queue counts what it drops.
-fn note_drop(probe: Option<&Probe>, now: Instant, packet: &Packet) {
-    if let Some(probe) = probe {
-        probe.packet(now, PacketStep::Dropped, packet);
+/// Who watches what stands in front of an endpoint.
+struct Watcher<'a> {
+    probe: Option<&'a Probe>,
+    lengths: Option<&'a mut QueueTrace>,
+}
+
+impl Watcher<'_> {
+    fn note(&self, now: Instant, step: PacketStep, packet: &Packet) {
+        if let Some(probe) = self.probe {
+            probe.packet(now, step, packet);
+        }
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn on_queued(&mut self, now: Instant, packet: &Packet) {
+        self.note(now, PacketStep::Queued, packet);
+    }
+
+    fn on_dropped(&mut self, now: Instant, packet: &Packet) {
+        self.note(now, PacketStep::Dropped, packet);
+    }
+
+    fn on_taken(&mut self, now: Instant, packet: &Packet) {
+        self.note(now, PacketStep::Taken, packet);
+    }
+
+    fn on_length(&mut self, now: Instant, entry: &Entry) {
+        if let Some(lengths) = &mut self.lengths {
+            lengths.note(now, entry.len(), entry.bytes(), entry.average());
+        }
     }
 }
 

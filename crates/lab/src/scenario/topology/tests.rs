@@ -42,7 +42,7 @@ fn searched<'a>(topology: &Topology<'a>, from: usize, to: usize) -> Option<Vec<C
     let mut at = to;
     while at != from {
         let &(before, link) = came_by.get(&at)?;
-        path.push(topology.crossing(before, link));
+        path.push(topology.crossing(before, link, None));
         at = before;
     }
     path.reverse();
@@ -80,7 +80,7 @@ proptest! {
         let topology = Topology::new(&scenario);
         let routes = topology.routes();
         let names = |path: &[Crossing<'_>]| -> Vec<(String, bool)> {
-            path.iter().map(|(name, _, forward)| ((*name).to_owned(), *forward)).collect()
+            path.iter().map(|crossing| (crossing.name.to_owned(), crossing.forward)).collect()
         };
         for from in topology.hosts() {
             for to in topology.hosts().filter(|&to| to != from) {
@@ -89,7 +89,7 @@ proptest! {
                 prop_assert_eq!(path.as_deref().map(names), expected.as_deref().map(names));
                 prop_assert_eq!(topology.reaches(from, to), expected.is_some());
                 if let Some(expected) = expected {
-                    let links: Vec<&str> = expected.iter().map(|(name, ..)| *name).collect();
+                    let links: Vec<&str> = expected.iter().map(|crossing| crossing.name).collect();
                     prop_assert_eq!(routed(&topology, &routes, from, to), Some(links));
                 }
             }

@@ -7,7 +7,7 @@ use base::{Duration, Instant, Rate};
 
 use super::{Method, Probe, Trial};
 use crate::claims::Measurements;
-use crate::scenario::topology::Topology;
+use crate::scenario::topology::{Crossing, Topology};
 use crate::scenario::{RateSource, Scenario, Traffic, Transport};
 use crate::statistics::quantile;
 
@@ -40,8 +40,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
 /// How long each record takes that comes within the run; `None` where the path is not one link.
 fn latencies(scenario: &Scenario, source: &RateSource, seed: u64) -> Option<Vec<f64>> {
     let path = Topology::new(scenario).path(&source.from, &source.to)?;
-    let [(name, _, forward)] = path[..] else { return None };
-    let link = &scenario.link[name];
+    let [Crossing { name, link, forward, tunnel: None }] = path[..] else { return None };
     let direction = if forward { "down" } else { "up" };
     let streams = link.channel.streams(seed, name, direction);
     let mut line = scenario.line(link, forward).build(&streams);

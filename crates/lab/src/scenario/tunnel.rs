@@ -1,0 +1,93 @@
+//! A tunnel in a scenario: two gateways, and whatever lies between them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tunnel::config::{CarrierLimits, Config, Link, LinkPlaces, Mtu};
+
+use super::check::{Nonsense, nonsense};
+use super::topology::Topology;
+use super::{Network, Scenario, Traffic};
+
+/// A tunnel between two gateways: nodes at which no traffic starts or ends. Packets between hosts for which it is on the shortest path go
+/// through it, in datagrams of UDP over the links that lie between its ends.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tunnel {
+    /// The two gateways. The first calls the second.
+    #[schemars(inner(regex(pattern = super::schema::NAME)))]
+    pub ends: [String; 2],
+    /// How both ends send: the keys of a gateway's `[link]`.
+    #[serde(default)]
+    pub link: Link,
+    /// The split-connection proxy at both ends: the keys of a gateway's `[pep]`. Default: enabled, as in a gateway.
+    #[serde(default)]
+    pub pep: pep::Config,
+    /// Largest IP packet that enters the tunnel, in bytes, 576 to 65535. Default: 1400.
+    #[serde(default)]
+    pub mtu: Mtu<1400>,
+    /// Largest IP packet of the tunnel's datagrams, in bytes, 576 to 65535. Default: 1500.
+    #[serde(default)]
+    pub carrier_mtu: Mtu<1500>,
+}
+
+impl Tunnel {
+    /// What each end is told.
+    #[must_use]
+    pub fn config(&self, network: Network) -> Config {
+        let carrier = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
+        Config { link: self.link, pep: self.pep.clone(), mtu: self.mtu.0, carrier }
+    }
+
+    /// The most application bytes per byte on the line below, where a packet of `len` bytes carries `payload`. With proxies a packet may
+    /// be so long that its headers do not count.
+    #[must_use]
+    pub fn efficiency(&self, network: Network, len: usize, payload: usize) -> f64 {
+        let limits = self.config(network).carrier;
+        let frame = limits.frame_limit() as f64 / limits.packet_limit as f64;
+        let packet = if self.pep.enabled { 1.0 } else { payload as f64 / len as f64 };
+        frame * packet
+    }
+}
+
+impl Scenario {
+    /// Looks for tunnels that cannot be.
+    pub(super) fn check_tunnels(&self) -> Result<(), Nonsense> {
+        let topology = Topology::new(self);
+        let mut ends: Vec<&str> = Vec::new();
+        for (name, tunnel) in &self.tunnel {
+            if let Err(complaint) = tunnel.link.check(&LinkPlaces::default()) {
+                return nonsense("link", format!("tunnel \"{name}\": {}", complaint.message()));
+            }
+            if let Err(complaint) = tunnel.link.check_rate(&LinkPlaces::default()) {
+                return nonsense("queue", format!("tunnel \"{name}\": {}", complaint.message()));
+            }
+            let [first, second] = &tunnel.ends;
+            if first == second {
+                let message = format!("tunnel \"{name}\" joins a node to itself; its ends must differ");
+                return nonsense(first, message);
+            }
+            for end in &tunnel.ends {
+                if topology.number(end).is_none() {
+                    let listed = topology.names().join(", ");
+                    let message =
+                        format!("tunnel \"{name}\" names a node that no link has; allowed are {listed}");
+                    return nonsense(end, message);
+                }
+                if self.traffic.values().flat_map(Traffic::hosts).any(|host| host == end) {
+                    let message = format!(
+                        "tunnel \"{name}\" ends at \"{end}\", where traffic starts or ends; allowed are nodes behind which hosts are"
+                    );
+                    return nonsense(end, message);
+                }
+                if ends.contains(&end.as_str()) {
+                    return nonsense(end, format!("two tunnels end at \"{end}\"; allowed is one per node"));
+                }
+                ends.push(end);
+            }
+            if topology.underlay(first, second).is_none() {
+                return nonsense(first, format!("no links lead from \"{first}\" to \"{second}\""));
+            }
+        }
+        Ok(())
+    }
+}
