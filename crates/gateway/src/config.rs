@@ -139,7 +139,8 @@ impl Config {
     #[must_use]
     pub fn tunnel(&self) -> tunnel::Config {
         let Self { link, pep, tun, carrier, .. } = self;
-        tunnel::Config { link: *link, pep: pep.clone(), mtu: tun.mtu.0, carrier: carrier.limits() }
+        let carrier = carrier.limits();
+        tunnel::Config { link: *link, pep: pep.clone(), mtu: tun.mtu.0, cuts_trains: true, carrier }
     }
 
     /// Reads `text`, the content of `file`.

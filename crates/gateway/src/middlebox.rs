@@ -154,7 +154,7 @@ impl Middlebox {
         // What leaves for the link makes room, of which senders on the LAN are to hear.
         for side in [Side::Link, Side::Lan] {
             let device = &mut self.devices[side.other() as usize];
-            while let Some(train) = poll_train(&mut self.proxy, now, side) {
+            while let Some(train) = poll_train(&mut self.proxy, now, side, true) {
                 self.dropped += u64::from(device.deliver(&train) != Written::Yes);
             }
         }

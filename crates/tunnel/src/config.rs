@@ -24,6 +24,8 @@ pub struct Config {
     pub pep: pep::Config,
     /// Bytes of the largest IP packet from the LAN.
     pub mtu: u32,
+    /// Whether the LAN's device takes several TCP segments of the proxy in one, and cuts them up.
+    pub cuts_trains: bool,
     /// What carries its datagrams.
     pub carrier: CarrierLimits,
 }

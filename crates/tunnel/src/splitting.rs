@@ -42,10 +42,13 @@ pub(crate) fn proxy(config: &Config, rng: &mut Rng) -> Option<Box<Proxy>> {
     })
 }
 
-/// The next packet that a proxy has for one side: as many segments in one as it has for a connection.
-pub fn poll_train(proxy: &mut Proxy, now: Instant, to: Side) -> Option<Delivery> {
+/// The next packet that a proxy has for one side: as many segments in one as it has for a connection, if whoever takes it `cuts` them up.
+pub fn poll_train(proxy: &mut Proxy, now: Instant, to: Side, cuts: bool) -> Option<Delivery> {
     if !proxy.may_transmit(to) {
         return None;
+    }
+    if !cuts {
+        return proxy.poll_transmit(now, to).map(|packet| Delivery { packet, train: None });
     }
     let (packet, segment) = proxy.poll_transmit_train(now, to, MOST_PAYLOAD)?;
     let train = segment.and_then(|size| Metadata::of_train(&packet, size));
@@ -150,7 +153,7 @@ mod tests {
     fn splitting() -> (Splitting, Box<Proxy>) {
         let link = Link::parse("site.toml", "protocol = \"plain\"").unwrap();
         let carrier = CarrierLimits::udp(true, 1500);
-        let config = Config { link, pep: pep::Config::default(), mtu: 1400, carrier };
+        let config = Config { link, pep: pep::Config::default(), mtu: 1400, cuts_trains: true, carrier };
         let mut proxy = proxy(&config, &mut Rng::named(1, "proxy")).unwrap();
         (Splitting::new(&config, None, Some(&mut proxy)), proxy)
     }

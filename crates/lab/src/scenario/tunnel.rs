@@ -35,7 +35,7 @@ impl Tunnel {
     #[must_use]
     pub fn config(&self, network: Network) -> Config {
         let carrier = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
-        Config { link: self.link, pep: self.pep.clone(), mtu: self.mtu.0, carrier }
+        Config { link: self.link, pep: self.pep.clone(), mtu: self.mtu.0, cuts_trains: false, carrier }
     }
 
     /// The most application bytes per byte on the line below, where a packet of `len` bytes carries `payload`. With proxies a packet may

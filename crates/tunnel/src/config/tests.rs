@@ -6,7 +6,13 @@ use super::*;
 
 fn config() -> Config {
     let link = Link::parse("site.toml", "protocol = \"plain\"\nrate = \"1 Mbit/s\"").unwrap();
-    Config { link, pep: pep::Config::default(), mtu: 1400, carrier: CarrierLimits::udp(true, 1500) }
+    Config {
+        link,
+        pep: pep::Config::default(),
+        mtu: 1400,
+        cuts_trains: true,
+        carrier: CarrierLimits::udp(true, 1500),
+    }
 }
 
 #[test]

@@ -71,9 +71,10 @@ impl Tunnel {
 
     /// A packet for the LAN. Callers that look after several datagrams get longer trains.
     pub fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
+        let cuts = self.config.cuts_trains;
         self.lan
             .pop_front()
-            .or_else(|| self.ingress.proxy.as_mut().and_then(|proxy| poll_train(proxy, now, Side::Lan)))
+            .or_else(|| self.ingress.proxy.as_mut().and_then(|proxy| poll_train(proxy, now, Side::Lan, cuts)))
     }
 
     /// Takes what the endpoint has completed.
