@@ -53,13 +53,9 @@ impl Carrier {
 
     /// Sends datagrams. A serial line has no place for marks, and takes one at a time.
     pub fn send(&mut self, transmit: &Transmit<'_>) -> Sent {
-        let Transmit { to, marks, bytes, segment, may_fragment } = *transmit;
+        let Transmit { to, marks, bytes, segment } = *transmit;
         match (self, to.peer) {
-            (Self::Udp(udp), Address::Udp(peer)) if may_fragment => {
-                udp.send_long(peer, to.local, marks, bytes)
-            }
             (Self::Udp(udp), Address::Udp(peer)) => udp.send(peer, to.local, marks, bytes, segment),
-            (Self::Serial(_), Address::Serial) if may_fragment => Sent::TooLong,
             (Self::Serial(serial), Address::Serial) => serial.send(bytes),
             _ => Sent::Refused,
         }

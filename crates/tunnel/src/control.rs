@@ -8,6 +8,8 @@
 pub enum Kind {
     /// A frame of the link, or nothing, which only says that the sender lives.
     Frame = 0,
+    /// A part of a frame that is longer than a datagram holdsnow.
+    Part = 3,
     /// Asks whether the peer receives at an address: a cookie to be shown from there.
     PathChallenge = 1,
     /// The cookie of a path challenge.
@@ -18,7 +20,7 @@ pub enum Kind {
     Probe = 17,
     /// The answer to it.
     ProbeAnswer = 18,
-    /// There is a proxy here ([`pairing`](crate::pairing)).
+    /// There is a proxy here.
     Pairing = 19,
     /// A mark of a train, or its padding ([`survey::train`](crate::survey::train)).
     Train = 20,
@@ -28,8 +30,9 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Frame,
+        Self::Part,
         Self::PathChallenge,
         Self::PathResponse,
         Self::Report,

@@ -15,6 +15,7 @@ pub mod ingress;
 pub mod key;
 pub mod pacer;
 mod pairing;
+mod parts;
 pub mod path;
 pub mod random;
 pub mod session;

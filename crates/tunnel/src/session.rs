@@ -187,7 +187,15 @@ impl Session {
     /// # Panics
     /// If the session is not established.
     pub fn seal(&mut self, now: Instant, buffer: &mut Vec<u8>, start: usize) {
-        self.keys.seal(Kind::Frame, buffer, start);
+        self.seal_as(now, Kind::Frame, buffer, start);
+    }
+
+    /// As [`Session::seal`], for a payload of this kind.
+    ///
+    /// # Panics
+    /// If the session is not established.
+    pub fn seal_as(&mut self, now: Instant, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+        self.keys.seal(kind, buffer, start);
         self.last_sent = now;
     }
 

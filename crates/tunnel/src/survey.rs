@@ -56,8 +56,11 @@ impl Survey {
     #[must_use]
     pub fn new(aim: Aim, on_line: i64, sizes: (Option<usize>, usize), overhead: usize) -> Self {
         let rate = known(aim);
+        // Without the headers of the carrier's packets.
+        let shortest =
+            sizes.0.map_or(u64::MAX, |shortest| (shortest + OVERHEAD).saturating_sub(overhead) as u64);
         Self {
-            reports: Reports::new(rate),
+            reports: Reports::new(rate).with_long_above(shortest),
             seeker: Seeker::new(aim, on_line),
             mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
             trains: Trains::default(),

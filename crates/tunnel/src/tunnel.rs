@@ -22,6 +22,7 @@ use crate::counters::{Counter, Reasons};
 use crate::ingress::Ingress;
 use crate::key::PresharedKey;
 use crate::pacer::Pacer;
+use crate::parts::Parts;
 use crate::path::{Address, Path};
 use crate::random::Random;
 use crate::session::{OVERHEAD, Peer, Session};
@@ -53,6 +54,8 @@ pub struct Tunnel {
     /// The rate and round trip that queue and endpoint were last made for.
     line: (Option<Rate>, Option<Duration>),
     batch: Batch,
+    /// Frames that are longer than datagrams are now.
+    parts: Parts,
     /// A datagram that is no frame and leaves by itself.
     control: Option<(Path, Vec<u8>)>,
     /// What the caller was given last and has not told the end of.
@@ -124,8 +127,6 @@ struct Traffic {
     /// With all headers.
     bytes_sent: Counter,
     fillers_sent: Counter,
-    /// Cut when the path carried more, and sent with leave to fragment them.
-    datagrams_fragmented: Counter,
     /// No route, or longer than the device carries.
     datagrams_refused: Counter,
     datagrams_received: Counter,
@@ -175,6 +176,7 @@ impl Tunnel {
             frame_limit: config.carrier.frame_limit(),
             line: (rate, None),
             batch: Batch::default(),
+            parts: Parts::default(),
             control: None,
             offered: Offered::Nothing,
             is_blocked: false,
@@ -282,6 +284,7 @@ impl Tunnel {
     pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
         let is_heard = self.session.is_heard(now);
         let transmit = match self.endpoint.demand(now) {
+            Demand::Nothing if self.parts.is_leaving() => Some(self.pacer.free_at()),
             Demand::Nothing => None,
             Demand::Fresh => Some(self.pacer.free_at()),
             Demand::Filler => Some(self.pacer.filler_at()),

@@ -101,25 +101,6 @@ impl UdpCarrier {
         Sent::Yes
     }
 
-    /// Sends one datagram with leave to fragment it, which others do not have.
-    pub fn send_long(&self, to: SocketAddr, from: Option<IpAddr>, marks: Marks, datagram: &[u8]) -> Sent {
-        // The values are the same in both families.
-        let discover = |how| {
-            if to.ip().to_canonical().is_ipv4() {
-                return set_option(&self.socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how);
-            }
-            // No router cuts packets of IPv6, so this end does, to what every path carries.
-            let (whole, parts) = if how == libc::IP_PMTUDISC_DONT { (0, IPV6_LEAST_MTU) } else { (1, 0) };
-            set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, whole)
-                .and_then(|()| set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_MTU, parts))
-                .and_then(|()| set_option(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how))
-        };
-        let transmit = Transmit { to, from, marks, bytes: datagram, segment: datagram.len() };
-        let sent = discover(libc::IP_PMTUDISC_DONT).and_then(|()| transmit.send(&self.socket));
-        let _ = discover(libc::IP_PMTUDISC_PROBE);
-        sent.map_or_else(|error| outcome(&error), |()| Sent::Yes)
-    }
-
     /// Receives a batch and hands each datagram to `handle`, with where it comes from, which of our addresses it was sent to
     /// and its ECN field; how many there were.
     ///
@@ -172,9 +153,6 @@ impl AsFd for UdpCarrier {
 fn may_mean_no_segmentation(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
-
-/// Bytes; RFC 8200 (5).
-const IPV6_LEAST_MTU: libc::c_int = 1280;
 
 fn outcome(error: &io::Error) -> Sent {
     match error.raw_os_error() {

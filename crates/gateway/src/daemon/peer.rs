@@ -416,7 +416,7 @@ mod tests {
                 .unwrap();
             while let Some((to, datagram)) = session.poll_transmit() {
                 let (bytes, segment) = (&datagram[..], datagram.len());
-                carrier.send(&Transmit { to, marks: Marks::default(), bytes, segment, may_fragment: false });
+                carrier.send(&Transmit { to, marks: Marks::default(), bytes, segment });
             }
         }
     }

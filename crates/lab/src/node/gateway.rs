@@ -179,7 +179,7 @@ fn packet_of(
     let Address::Udp(to) = transmit.to.peer else { return (Sent::Refused, None) };
     let Some(port) = router.port_for(to.ip()) else { return (Sent::Refused, None) };
     let packet = udp_packet(SocketAddr::new(address, UDP_PORT), to, transmit.marks, transmit.bytes);
-    if packet.len() > path_mtu && !transmit.may_fragment {
+    if packet.len() > path_mtu {
         return (Sent::TooLong, None);
     }
     (Sent::Yes, Some((port, packet)))

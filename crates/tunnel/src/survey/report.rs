@@ -11,6 +11,7 @@
 //! | 8 | when it arrived, ns of this end's clock |
 //! | 8 | time since then, ns |
 //! | 16 | datagrams and bytes received by then |
+//! | 8 | of them, those that are longer than every path carries |
 //!
 //! All but the first are left out if no stamp has arrived. Numbers are little-endian, and longer reports are taken too.
 
@@ -59,6 +60,17 @@ pub struct Sample {
     pub missed: usize,
     /// What has left since the stamp.
     pub after: Totals,
+    /// Of what left and arrived in the span, datagrams longer than every path carries.
+    pub long: Long,
+}
+
+/// Datagrams longer than every path carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Long {
+    /// Those that left.
+    pub sent: u64,
+    /// Those that arrived.
+    pub received: u64,
 }
 
 /// What left between two stamps, and what of it arrived.
@@ -89,8 +101,9 @@ impl Span {
 struct Stamp {
     at: Instant,
     sent: Totals,
-    /// When it arrived by the other end's clock, and what had arrived then.
-    arrival: Option<(u64, Totals)>,
+    long_sent: u64,
+    /// When it arrived by the other end's clock, what had arrived then, and how much of it was long.
+    arrival: Option<(u64, Totals, u64)>,
 }
 
 /// One end's reports.
@@ -99,8 +112,11 @@ pub struct Reports {
     interval: Duration,
     sent: Totals,
     received: Totals,
-    /// The other end's newest stamp, when it came, and what had come then.
-    heard: Option<(u64, Instant, Totals)>,
+    /// Datagrams longer than this are counted apart.
+    long_above: u64,
+    long: Long,
+    /// The other end's newest stamp, when it came, what had come then, and how much of it was long.
+    heard: Option<(u64, Instant, Totals, u64)>,
     /// Whether the other end waits for an answer.
     owed: bool,
     /// Whether traffic passed since the last report.
@@ -115,7 +131,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
 /// Bits of a report on the line, with the session's part and headers of IPv6.
-const REPORT_BITS: u64 = (48 + 33 + 48) * 8;
+const REPORT_BITS: u64 = (56 + 33 + 48) * 8;
 /// Stamps under way: those of more than ten seconds.
 const STAMPS_KEPT: usize = 64;
 
@@ -132,6 +148,8 @@ impl Reports {
             interval: interval(rate),
             sent: Totals::default(),
             received: Totals::default(),
+            long_above: u64::MAX,
+            long: Long::default(),
             heard: None,
             owed: false,
             passed: false,
@@ -141,6 +159,13 @@ impl Reports {
         }
     }
 
+    /// Counts datagrams of more than `len` bytes, without the carrier's headers, apart.
+    #[must_use]
+    pub const fn with_long_above(mut self, len: u64) -> Self {
+        self.long_above = len;
+        self
+    }
+
     /// The line has another rate.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.interval = interval(rate);
@@ -148,12 +173,16 @@ impl Reports {
 
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.
     pub fn restart(&mut self) {
-        *self = Self { interval: self.interval, passed: true, ..Self::new(None) };
+        let (interval, long_above) = (self.interval, self.long_above);
+        *self = Self { interval, long_above, passed: true, ..Self::new(None) };
     }
 
-    /// These have left.
-    pub const fn on_sent(&mut self, datagrams: u64, bytes: u64) {
+    /// These have left, of equal length.
+    pub fn on_sent(&mut self, datagrams: u64, bytes: u64) {
         self.sent.add(datagrams, bytes);
+        if bytes > datagrams.saturating_mul(self.long_above) {
+            self.long.sent += datagrams;
+        }
     }
 
     /// What has left so far.
@@ -175,8 +204,9 @@ impl Reports {
     }
 
     /// A datagram has come.
-    pub const fn on_received(&mut self, bytes: u64) {
+    pub fn on_received(&mut self, bytes: u64) {
         self.received.add(1, bytes);
+        self.long.received += u64::from(bytes > self.long_above);
     }
 
     /// What has left or come holds traffic, not only news about the path.
@@ -199,16 +229,17 @@ impl Reports {
         // Zero means that there is no stamp.
         let stamp = if self.passed { now.as_nanos().max(1) } else { 0 };
         let mut words = vec![stamp];
-        if let Some((heard, arrived, received)) = self.heard {
+        if let Some((heard, arrived, received, long)) = self.heard {
             let held = now.saturating_since(arrived).as_nanos();
-            words.extend([heard, arrived.as_nanos(), held, received.datagrams, received.bytes]);
+            words.extend([heard, arrived.as_nanos(), held, received.datagrams, received.bytes, long]);
         }
         if self.passed {
             if self.unanswered.len() == STAMPS_KEPT {
                 self.unanswered.pop_front();
             }
             let at = Instant::from_nanos(stamp);
-            self.unanswered.push_back(Stamp { at, sent: self.sent, arrival: None });
+            let long_sent = self.long.sent;
+            self.unanswered.push_back(Stamp { at, sent: self.sent, long_sent, arrival: None });
         }
         (self.passed, self.owed, self.reported_at) = (false, false, Some(now));
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
@@ -219,14 +250,15 @@ impl Reports {
         let mut words = body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         let stamp = words.next()?;
         if stamp > self.heard.map_or(0, |(stamp, ..)| stamp) {
-            self.heard = Some((stamp, now, self.received));
+            self.heard = Some((stamp, now, self.received, self.long.received));
             self.owed = true;
         }
         let mut word = || words.next();
         let (echo, arrived, held) = (Instant::from_nanos(word()?), word()?, word()?);
         let received = Totals { datagrams: word()?, bytes: word()? };
+        let long = word().unwrap_or(0);
         let at = self.unanswered.iter().position(|stamp| stamp.at == echo)?;
-        let stamp = Stamp { arrival: Some((arrived, received)), ..self.unanswered[at] };
+        let stamp = Stamp { arrival: Some((arrived, received, long)), ..self.unanswered[at] };
         self.unanswered.drain(..=at);
         let before = self.answered.replace(stamp);
         let after = self.sent.since(stamp.sent);
@@ -238,13 +270,19 @@ impl Reports {
             span: before.and_then(|before| stamp.since(&before)),
             missed: at,
             after,
+            long: before.and_then(|before| stamp.long_since(&before)).unwrap_or_default(),
         })
     }
 }
 
 impl Stamp {
+    fn long_since(&self, before: &Self) -> Option<Long> {
+        let received = self.arrival?.2.saturating_sub(before.arrival?.2);
+        Some(Long { sent: self.long_sent.saturating_sub(before.long_sent), received })
+    }
+
     fn since(&self, before: &Self) -> Option<Span> {
-        let ((arrived, received), (arrived_before, received_before)) = (self.arrival?, before.arrival?);
+        let ((arrived, received, _), (arrived_before, received_before, _)) = (self.arrival?, before.arrival?);
         Some(Span {
             sent: self.sent.since(before.sent),
             sent_in: self.at.saturating_since(before.at),

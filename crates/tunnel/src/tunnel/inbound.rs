@@ -48,6 +48,11 @@ impl Tunnel {
         match arrival.kind {
             Kind::Frame if body.is_empty() => {}
             Kind::Frame => self.handle_frame(now, ecn, body, arrival.late),
+            Kind::Part => {
+                if let Some((frame, ecn)) = self.parts.handle(ecn, body) {
+                    self.handle_frame(now, ecn, &frame, arrival.late);
+                }
+            }
             Kind::Pairing => {
                 self.splitting.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }

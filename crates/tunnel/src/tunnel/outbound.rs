@@ -6,7 +6,7 @@ use link::{Demand, Marks};
 use super::Tunnel;
 use crate::control::Kind;
 use crate::path::Path;
-use crate::session::{HEADER_LEN, OVERHEAD};
+use crate::session::HEADER_LEN;
 
 /// Datagrams that leave now, in one call if the carrier can.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +19,6 @@ pub struct Transmit<'a> {
     pub bytes: &'a [u8],
     /// Bytes of each but the last, which may be shorter.
     pub segment: usize,
-    /// Whether routers may fragment it: it was cut when the path carried more.
-    pub may_fragment: bool,
 }
 
 impl Transmit<'_> {
@@ -79,13 +77,11 @@ impl Tunnel {
                 marks: Marks::default(),
                 bytes: datagram,
                 segment: datagram.len(),
-                may_fragment: false,
             }),
             Offered::Batch => {
                 let to = self.session.path()?;
                 let (bytes, segment) = self.batch.contents();
-                let may_fragment = self.batch.len() == 1 && segment > self.datagram_limit();
-                Some(Transmit { to, marks: self.batch.marks(), bytes, segment, may_fragment })
+                Some(Transmit { to, marks: self.batch.marks(), bytes, segment })
             }
         }
     }
@@ -112,8 +108,6 @@ impl Tunnel {
             }
         }
         if offered == Offered::Batch && !self.is_blocked {
-            let is_long = count == 1 && len > self.datagram_limit();
-            self.traffic.datagrams_fragmented.add(is_long.into());
             self.batch.on_sent();
         }
     }
@@ -244,7 +238,7 @@ impl Tunnel {
 
     /// What the endpoint may say now, if anything.
     fn due(&self, now: Instant) -> Option<Demand> {
-        let demand = self.endpoint.demand(now);
+        let demand = if self.parts.is_leaving() { Demand::Fresh } else { self.endpoint.demand(now) };
         let allowed = match demand {
             Demand::Nothing => false,
             Demand::Filler => self.pacer.allows_filler(now),
@@ -254,8 +248,15 @@ impl Tunnel {
         (allowed && (bursts || self.pacer.is_free(now))).then_some(demand)
     }
 
-    /// Appends one frame, sealed, to the batch; false if there is none.
+    /// Appends one frame, or a part of one that is longer than the path carries, to the batch, sealed; false if there is none.
     fn append_frame(&mut self, now: Instant) -> bool {
+        if let Some((body, marks)) = self.parts.pop() {
+            let start = self.batch.buffer().len();
+            self.batch.buffer().extend_from_slice(&[0; HEADER_LEN]);
+            self.batch.buffer().extend_from_slice(&body);
+            self.finish(now, Kind::Part, start, marks);
+            return true;
+        }
         let buffer = self.batch.buffer();
         let start = buffer.len();
         buffer.extend_from_slice(&[0; HEADER_LEN]);
@@ -266,14 +267,25 @@ impl Tunnel {
         if info.late_len > 0 {
             self.endpoint.seal_frame(now, &mut buffer[start + HEADER_LEN..]);
         }
-        self.session.seal(now, buffer, start);
+        let frame = start + HEADER_LEN;
+        if buffer.len() - frame > self.frame_limit {
+            self.parts.cut(&buffer[frame..], self.frame_limit, info.marks);
+            buffer.truncate(start);
+            return self.append_frame(now);
+        }
+        self.finish(now, Kind::Frame, start, info.marks);
+        true
+    }
+
+    /// Seals what was appended to the batch from `start` on.
+    fn finish(&mut self, now: Instant, kind: Kind, start: usize, marks: Marks) {
+        let buffer = self.batch.buffer();
+        self.session.seal_as(now, kind, buffer, start);
         let len = buffer.len() - start;
-        debug_assert!(len >= OVERHEAD, "a frame has a header and a tag around it");
-        self.batch.finish_datagram(start, info.marks);
+        self.batch.finish_datagram(start, marks);
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(len);
         self.survey.reports.on_traffic();
-        true
     }
 
     fn count_sent(&mut self, len: usize) {

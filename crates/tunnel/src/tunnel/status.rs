@@ -21,6 +21,7 @@ impl Tunnel {
             "handshakes": self.session.established,
             "protocol": self.config.link.protocol.name(),
             "traffic": self.traffic,
+            "frames_cut": self.parts.cut,
             "path": self.path_status(),
             "session": dropped,
             "discarded": self.discarded,

@@ -128,22 +128,6 @@ fn datagrams_have_their_length_source_and_marks() {
     }
 }
 
-#[test]
-fn a_long_datagram_has_its_source_and_marks_too() {
-    let marks = Marks::new(10, Ecn::Ect0);
-    for way in ways() {
-        let (carrier, receiver, to) = open(&way);
-        let from = SocketAddr::new(way.seen, carrier.local_addr().unwrap().port());
-        assert_eq!(carrier.send_long(to, way.from, marks, &[7; 60_000]), Sent::Yes);
-        let traffic_class = marks.traffic_class();
-        assert!(
-            receive(&receiver) == Arrival { from, traffic_class, bytes: vec![7; 60_000] },
-            "{:?}",
-            way.to
-        );
-    }
-}
-
 /// More datagrams than the kernel cuts, which says `EINVAL` to that, as other kernels and devices do to any.
 #[test]
 fn where_the_kernel_cannot_cut_datagrams_leave_one_by_one() {
