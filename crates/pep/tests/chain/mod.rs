@@ -3,6 +3,7 @@
 //! The link delays, loses and shapes; it takes packets from a proxy when it is free.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod order;
 pub mod packets;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
 use longhaul_pep::{Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
+use order::Order;
 use tcp::{ConnectionId, Event, Failure, Host, TcpConfig};
 
 /// Places in the chain, from the client to the server.
@@ -30,6 +32,7 @@ struct Way {
     rng: Rng,
     /// What waits where nobody clocks.
     queue: std::collections::VecDeque<Packet>,
+    order: Order,
     pub carried: u64,
 }
 
@@ -87,6 +90,10 @@ pub struct Setup {
     pub lan_loss: f64,
     pub seed: u64,
     pub host: TcpConfig,
+    /// Bytes of the longest segment between the proxies.
+    pub longest_segment: u16,
+    /// The order in which the link hands packets out.
+    pub order: Order,
 }
 
 impl Default for Setup {
@@ -100,6 +107,8 @@ impl Default for Setup {
             lan_loss: 0.0,
             seed: 1,
             host: TcpConfig::preset("linux").unwrap(),
+            longest_segment: ETHERNET_MSS,
+            order: Order::Kept,
         }
     }
 }
@@ -110,7 +119,7 @@ impl Chain {
         let peer = if setup.near.is_some() && setup.far.is_some() { Peer::Known } else { Peer::Nobody };
         let mut proxy = |config: &Option<Config>| {
             let mut proxy = Proxy::new(config.clone()?, &mut rng);
-            proxy.set_peer(peer, ETHERNET_MSS);
+            proxy.set_peer(peer, setup.longest_segment);
             Some(proxy)
         };
         let proxies = [proxy(&setup.near), proxy(&setup.far)];
@@ -128,6 +137,7 @@ impl Chain {
                     loss: if link { setup.loss } else { setup.lan_loss },
                     rng: Rng::named(setup.seed, &format!("{from:?} {to:?}")),
                     queue: Default::default(),
+                    order: if link { setup.order } else { Order::Kept },
                     carried: 0,
                 };
                 ways.insert((from, to), way);
@@ -317,7 +327,7 @@ impl Chain {
                 moved = true;
                 way.line.send(now, packet.len() as u64 * 8);
                 way.carried += packet.len() as u64;
-                let arrives = way.line.free_at() + way.delay;
+                let arrives = way.line.free_at() + way.delay + way.order.lateness(&packet, &mut way.rng);
                 if way.rng.unit() >= way.loss {
                     self.number += 1;
                     self.arrivals.insert((arrives, self.number), (from, to, packet));
