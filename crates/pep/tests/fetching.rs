@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Duration, Instant, Rate, Rng};
 use chain::order::{Class, Order};
 use chain::{Chain, Setup, stream};
-use longhaul_pep::{Acknowledgement, Answer, Config};
 use tcp::ConnectionId;
 
 /// Fetches of 20 kB, some at once, in rounds that begin when the one before is over.
@@ -68,9 +67,8 @@ impl Fetching {
             });
             fetching.bulk.push(id);
             let at_server = fetching.chain.server.connections().map(|(id, _)| id);
-            let other = at_server.filter(|it| {
-                fetching.chain.server.connection(*it).is_some_and(|it| it.local().port() == 81)
-            });
+            let other = at_server
+                .filter(|it| fetching.chain.server.connection(*it).is_some_and(|it| it.local().port() == 81));
             fetching.bulk.extend(other.collect::<Vec<_>>());
             fetching.answered.extend(&fetching.bulk[1..]);
             fetching.serve(fetching.chain.now + Duration::from_secs(3), |_| false);
@@ -197,13 +195,7 @@ fn expect_none_late(name: &str, setup: &Setup, load: &Load, round_trips: u64) ->
 }
 
 fn busy(at_once: usize) -> Load {
-    Load {
-        rounds: 2,
-        at_once,
-        spread: Duration::ZERO,
-        thinks: Duration::ZERO,
-        is_busy: true,
-    }
+    Load { rounds: 2, at_once, spread: Duration::ZERO, thinks: Duration::ZERO, is_busy: true }
 }
 
 fn geostationary() -> Setup {
@@ -219,7 +211,17 @@ fn answers_do_not_wait_for_a_timer_on_a_busy_link() {
     }
 }
 
-#[allow(dead_code)]
-fn unused() -> (Acknowledgement, Answer, Config, Class) {
-    (Acknowledgement::Local, Answer::Known, Config::default(), Class::Opening)
+/// Packets of one connection overtake each other, class by class, or as chance has it: what comes before the SYN-ACK is kept for it.
+#[test]
+fn classes_that_overtake_each_other_cost_no_time_out() {
+    let classes = [Class::Opening, Class::Answering, Class::Closing, Class::Acknowledging, Class::Carrying];
+    let late = classes
+        .into_iter()
+        .flat_map(|class| [2, 30, 200].map(|ms| Order::Late(class, Duration::from_millis(ms))));
+    let shuffled = [1, 20, 100].map(|ms| Order::Shuffled(Duration::from_millis(ms)));
+    for order in late.chain(shuffled) {
+        let setup = Setup { order, ..geostationary() };
+        let load = Load { rounds: 2, at_once: 20, ..busy(20) };
+        expect_none_late("20 at once", &setup, &load, 1);
+    }
 }

@@ -285,6 +285,7 @@ impl Connection {
         self.timers.stop_delayed_ack();
         self.sender.leave(now);
         self.sender.buffer.release();
+        self.forerunners = None;
         self.syn_due = false;
         self.linger(now);
     }
