@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Duration, Instant, Rate, Rng};
 use chain::order::{Class, Order};
-use chain::{Chain, Setup, stream};
-use tcp::ConnectionId;
+use chain::{CLIENT, Chain, Setup, address, stream};
+use longhaul_pep::{Answer, Config};
+use tcp::{ConnectionId, Host};
 
 /// Fetches of 20 kB, some at once, in rounds that begin when the one before is over.
 #[derive(Clone, Debug)]
@@ -223,5 +224,74 @@ fn classes_that_overtake_each_other_cost_no_time_out() {
         let setup = Setup { order, ..geostationary() };
         let load = Load { rounds: 2, at_once: 20, ..busy(20) };
         expect_none_late("20 at once", &setup, &load, 1);
+    }
+}
+
+/// A client that has closed its connection calls again from the same port, while the proxies still close theirs over the link.
+#[test]
+fn a_port_is_used_again_at_once() {
+    for answer in [Answer::Known, Answer::Never, Answer::Always] {
+        let setup = Setup { near: Some(Config { answer, ..Config::default() }), ..geostationary() };
+        let load = Load { is_busy: false, ..busy(1) };
+        let mut fetching = Fetching::new(&setup, &load);
+        let round_trips = if answer == Answer::Never { 2 } else { 1 };
+        for again in 0..20 {
+            let pause = Duration::from_millis(10 + 30 * again);
+            fetching.serve(fetching.chain.now + pause, |_| false);
+            let is_over = |it: &tcp::Connection| it.state() == tcp::State::Closed;
+            assert!(fetching.chain.client.connections().all(|(_, it)| is_over(it)));
+            fetching.chain.client = Host::new(address(CLIENT), Rng::named(1, CLIENT));
+            fetching.chain.client_saw.clear();
+            fetching.round(&[Duration::ZERO]);
+            let took = fetching.took[again as usize];
+            assert!(took < fetching.limit(round_trips), "{answer:?}, after {pause:?}: {took:?}");
+        }
+        let broken = fetching.chain.proxies.iter().flatten().map(|it| it.counters().broken).sum::<u64>();
+        assert_eq!(broken, 0);
+    }
+}
+
+/// A link, proxies and a load as the seed has them.
+fn any_load(seed: u64) -> (Setup, Load, u64) {
+    let mut rng = Rng::named(seed, "load");
+    let mut pick = |from: &[u64]| from[rng.below(from.len() as u64) as usize];
+    let classes = [Class::Opening, Class::Answering, Class::Closing, Class::Acknowledging, Class::Carrying];
+    let late = Duration::from_millis(pick(&[1, 5, 20, 50, 200]));
+    let order = match pick(&[0, 1, 2, 3, 4, 5, 6]) as usize {
+        5 => Order::Shuffled(late),
+        6 => Order::Kept,
+        class => Order::Late(classes[class], late),
+    };
+    let answer = [Answer::Known, Answer::Known, Answer::Always, Answer::Never][pick(&[0, 1, 2, 3]) as usize];
+    let setup = Setup {
+        near: Some(Config { answer, ..Config::default() }),
+        rate: Rate::from_bps(pick(&[8, 20, 50]) * 1_000_000),
+        delay: Duration::from_millis(pick(&[100, 150, 200, 300])),
+        longest_segment: pick(&[1460, 4000, 10_000, 30_000]) as u16,
+        order,
+        seed,
+        ..Setup::default()
+    };
+    let at_once = pick(&[1, 10, 40, 100]) as usize;
+    let load = Load {
+        rounds: 100_usize.div_ceil(at_once).min(10),
+        at_once,
+        spread: Duration::from_millis(pick(&[0, 20, 300])),
+        thinks: Duration::from_millis(pick(&[0, 0, 10, 400, 2000])),
+        is_busy: pick(&[0, 1, 1]) == 1,
+    };
+    (setup, load, if answer == Answer::Never { 2 } else { 1 })
+}
+
+/// 5,000 fetches over links, orders, proxies and loads of all kinds.
+#[test]
+fn no_fetch_of_thousands_waits_for_a_timer() {
+    let mut count = 0;
+    for seed in 1.. {
+        let (setup, load, round_trips) = any_load(seed);
+        count += expect_none_late(&format!("seed {seed}"), &setup, &load, round_trips);
+        if count >= 5000 {
+            break;
+        }
     }
 }

@@ -6,7 +6,7 @@
 pub mod order;
 pub mod packets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
@@ -61,6 +61,8 @@ pub struct Chain {
     number: u64,
     pub client_saw: BTreeMap<ConnectionId, Seen>,
     pub server_saw: BTreeMap<ConnectionId, Seen>,
+    /// Connections of which there is news, to be read: the client's and the server's.
+    news: [BTreeSet<ConnectionId>; 2],
     /// Whether an end reads what comes.
     pub client_reads: bool,
     pub server_reads: bool,
@@ -154,6 +156,7 @@ impl Chain {
             number: 0,
             client_saw: BTreeMap::new(),
             server_saw: BTreeMap::new(),
+            news: Default::default(),
             client_reads: true,
             server_reads: true,
             packets: 0,
@@ -280,8 +283,9 @@ impl Chain {
         let now = self.now;
         loop {
             let mut quiet = true;
-            quiet &= !applications(&mut self.client, now, &mut self.client_saw, self.client_reads);
-            quiet &= !applications(&mut self.server, now, &mut self.server_saw, self.server_reads);
+            let Self { client, server, client_saw, server_saw, news: [of_client, of_server], .. } = self;
+            quiet &= !applications(client, now, client_saw, of_client, self.client_reads);
+            quiet &= !applications(server, now, server_saw, of_server, self.server_reads);
             while let Some(packet) = self.client.poll_transmit(now) {
                 self.pass(Place::Client, Place::Near, packet);
                 quiet = false;
@@ -372,10 +376,17 @@ impl Chain {
 }
 
 /// Takes events in; whether there were any.
-fn applications(host: &mut Host, now: Instant, saw: &mut BTreeMap<ConnectionId, Seen>, reads: bool) -> bool {
+fn applications(
+    host: &mut Host,
+    now: Instant,
+    saw: &mut BTreeMap<ConnectionId, Seen>,
+    news: &mut BTreeSet<ConnectionId>,
+    reads: bool,
+) -> bool {
     let mut any = false;
     while let Some((id, event)) = host.poll_event() {
         any = true;
+        news.insert(id);
         let seen = saw.entry(id).or_default();
         seen.id = Some(id);
         match event {
@@ -386,7 +397,8 @@ fn applications(host: &mut Host, now: Instant, saw: &mut BTreeMap<ConnectionId, 
         }
     }
     if reads {
-        for (&id, seen) in saw.iter_mut() {
+        for id in core::mem::take(news) {
+            let seen = saw.entry(id).or_default();
             let before = seen.read.len();
             let _ = host.read_with(now, id, |part| seen.read.extend_from_slice(part));
             if seen.read.len() > before {
