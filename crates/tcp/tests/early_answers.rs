@@ -75,11 +75,14 @@ fn data_right_behind_the_answer_count() {
 /// No more counts than the SYN has let the peer send.
 #[test]
 fn data_beyond_the_window_of_the_syn_do_not_count() {
-    let mut connection = calling(None, 0);
-    give(&mut connection, &syn_ack(None, 0), 0).unwrap();
-    give(&mut connection, &segment(Flags::PSH, 1, 0), 65_000).unwrap();
-    give(&mut connection, &segment(Flags::PSH, 65_001, 0), 65_000).unwrap();
-    assert_eq!(connection.readable(), 65_535);
+    // Nor of a SYN that only a proxy would have read otherwise.
+    for proxy_mss in [None, Some(9000)] {
+        let mut connection = calling(proxy_mss, 0);
+        give(&mut connection, &syn_ack(None, 0), 0).unwrap();
+        give(&mut connection, &segment(Flags::PSH, 1, 0), 65_000).unwrap();
+        give(&mut connection, &segment(Flags::PSH, 65_001, 0), 65_000).unwrap();
+        assert_eq!(connection.readable(), 65_535, "{proxy_mss:?}");
+    }
 }
 
 /// What overtook the SYN-ACK of a proxy waits for it, in whatever order it came; of anybody else's the peer has to send it again.

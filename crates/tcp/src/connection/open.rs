@@ -144,14 +144,16 @@ impl Connection {
 
     /// Takes the peer's SYN: its numbering and what it offers.
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
-        self.receiver.on_syn(syn.seq);
-        self.take_syn_ecn_flags(syn.flags);
         let options = &syn.options;
+        self.negotiated.paired &= options.proxy_mss.is_some();
+        // A SYN's window is scaled between proxies alone.
+        let most = if self.negotiated.paired { u64::MAX } else { u16::MAX.into() };
+        self.receiver.on_syn(syn.seq, most);
+        self.take_syn_ecn_flags(syn.flags);
         self.negotiated.scaling &= options.window_scale.is_some();
         self.negotiated.sack &= options.sack_permitted;
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
-        self.negotiated.paired &= options.proxy_mss.is_some();
         self.negotiated.coded &= options.coding.offered && self.negotiated.sack;
         if self.negotiated.scaling {
             let shift = options.window_scale.unwrap_or(0);
