@@ -57,7 +57,8 @@ fn give(connection: &mut Connection, segment: &tcp::Repr, len: usize) -> Result<
     connection.handle_segment(NOW, Ecn::NotEct, segment, &vec![7; len])
 }
 
-/// The window that the SYN told holds at once: what comes right behind the SYN-ACK does not wait for our acknowledgement of that.
+/// RFC 7413 (4.2.2): a server may answer before the handshake is over. The window that the SYN told holds at once, so what comes right
+/// behind the SYN-ACK does not wait for our acknowledgement of that.
 #[test]
 fn data_right_behind_the_answer_count() {
     for proxy_mss in [None, Some(9000)] {
@@ -72,7 +73,7 @@ fn data_right_behind_the_answer_count() {
     }
 }
 
-/// No more counts than the SYN has let the peer send.
+/// RFC 7323 (2.2): no more counts than the SYN has let the peer send.
 #[test]
 fn data_beyond_the_window_of_the_syn_do_not_count() {
     // Nor of a SYN that only a proxy would have read otherwise.
@@ -85,7 +86,8 @@ fn data_beyond_the_window_of_the_syn_do_not_count() {
     }
 }
 
-/// What overtook the SYN-ACK of a proxy waits for it, in whatever order it came; of anybody else's the peer has to send it again.
+/// RFC 9293 (3.10.7.3, fifth): what overtook the SYN-ACK has to be sent again. From a proxy it waits for the SYN-ACK, in whatever order
+/// it came.
 #[test]
 fn data_before_the_answer_wait_for_it() {
     for is_proxy in [true, false] {
@@ -103,7 +105,7 @@ fn data_before_the_answer_wait_for_it() {
     }
 }
 
-/// Nobody fills the memory before the connection is there, nor comes in with what it cannot know.
+/// RFC 9293 (3.10.7.3, first and fifth): nobody fills the memory before the connection is there, nor comes in with what it cannot know.
 #[test]
 fn little_waits_for_the_answer() {
     let mut connection = calling(Some(9000), 300);
