@@ -78,8 +78,9 @@ pub struct Proxy {
     reports: [VecDeque<Packet>; 2],
     /// The code point of the SYN that came last.
     calling_dscp: u8,
-    /// Connections from the LAN that were answered early, and when their twins are opened with or without a first word.
-    early: VecDeque<(Instant, ConnectionId)>,
+    /// Callers whose twins are to be opened, and when at the latest: those that were answered early, with or without a first word, and
+    /// those whose ends have a connection that is not over yet.
+    waiting: VecDeque<(Instant, Side, ConnectionId)>,
     /// Bytes that it has sent to the link more than what passes, while both had something to send.
     lead: i64,
     counters: Counters,
@@ -119,7 +120,7 @@ impl Proxy {
             known: KnownServers::default(),
             reports: [VecDeque::new(), VecDeque::new()],
             calling_dscp: 0,
-            early: VecDeque::new(),
+            waiting: VecDeque::new(),
             lead: 0,
             counters: Counters::default(),
         };
@@ -326,16 +327,16 @@ impl Proxy {
         for host in &mut self.hosts {
             host.handle_timeout(now);
         }
-        self.open_early(now);
+        self.open_waiting(now);
         self.work(now);
     }
 
     /// When [`Proxy::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let early = self.early.front().map(|&(at, _)| at);
+        let waiting = self.waiting.front().map(|&(at, ..)| at);
         let [lan, link] = &self.hosts;
-        [early, lan.poll_timeout(), link.poll_timeout()].into_iter().flatten().min()
+        [waiting, lan.poll_timeout(), link.poll_timeout()].into_iter().flatten().min()
     }
 
     /// The next packet to send to one side.

@@ -19,6 +19,7 @@ mod delaying;
 pub(crate) mod delivery;
 mod ecn;
 pub(crate) mod emit;
+mod forerunners;
 mod keep_alive;
 mod open;
 mod pacing;
@@ -45,6 +46,7 @@ use crate::config::TcpConfig;
 use crate::fec::Fec;
 use crate::recovery::Phase;
 use ecn::Marking;
+use forerunners::Forerunners;
 pub use open::Seeds;
 pub use proxied::Offer;
 use proxied::Proxied;
@@ -204,6 +206,8 @@ pub struct Connection {
     path_mtu: Option<Box<path_mtu::PathMtu>>,
     /// Its erasure code, if it has one.
     fec: Option<Box<Fec>>,
+    /// What a proxy sent that came before its answer to our SYN.
+    forerunners: Option<Box<Forerunners>>,
     /// What its owner, a proxy, has to do with it.
     proxied: Proxied,
     /// A SYN or SYN-ACK is to be sent.
@@ -369,6 +373,7 @@ impl Connection {
             + self.sender.buffer.memory()
             + self.sender.board.memory()
             + self.fec.as_ref().map_or(0, |fec| fec.memory())
+            + self.forerunners_memory()
     }
 
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.

@@ -7,13 +7,14 @@
 use core::net::SocketAddr;
 
 use base::{Duration, Instant};
-use tcp::{Connection, ConnectionId, Failure, Offer, State};
+use tcp::{ConnectError, Connection, ConnectionId, Failure, Offer, State};
 
 use super::{Half, Proxy, Side};
 use crate::config::Answer;
 
 /// How long the SYN to the link waits for the first words of a caller that has been answered. Ours: round trips of a LAN, and
-/// little beside that of a satellite, in case that it is for the server to begin.
+/// little beside that of a satellite, in case that it is for the server to begin. As often a caller's ports are tried again that a former
+/// connection still has.
 const FIRST_WORDS: Duration = Duration::from_millis(20);
 
 impl Proxy {
@@ -36,7 +37,7 @@ impl Proxy {
         }
         self.counters.answered_early += 1;
         let _ = self.hosts[side as usize].steer(id, |near| near.admit(None));
-        self.early.push_back((now.saturating_add(FIRST_WORDS), id));
+        self.waiting.push_back((now.saturating_add(FIRST_WORDS), side, id));
     }
 
     /// The address that a connection stands in for, and its peer's.
@@ -64,6 +65,10 @@ impl Proxy {
                 self.add(far, Half { id: twin, twin: Some(id), is_open: false, dscp, ends_in_reset: false });
                 self.relay(now, side, id);
             }
+            // Who calls knows that the former connection is over; what is left of it here may still wait for the link.
+            Err(ConnectError::Taken(_)) => {
+                self.waiting.push_back((now.saturating_add(FIRST_WORDS), side, id));
+            }
             // A caller that was not answered will ask again; one that was has to be told.
             Err(_) if self.waits_for_answer(side, id) => self.hosts[side as usize].forget(id),
             Err(_) => {
@@ -83,18 +88,17 @@ impl Proxy {
 
     /// Opens the twin of a caller that was answered early and has said something, if it is not open yet.
     pub(super) fn open_with_first_words(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(at) = self.early.iter().position(|&(_, early)| early == id) {
-            self.early.remove(at);
+        if let Some(at) = self.waiting.iter().position(|&(_, side, it)| (side, it) == (Side::Lan, id)) {
+            self.waiting.remove(at);
             self.open(now, Side::Lan, id);
         }
     }
 
-    /// Opens the twins of callers that were answered early and have said nothing.
-    pub(super) fn open_early(&mut self, now: Instant) {
-        while let Some((_, id)) = self.early.pop_front_if(|(at, _)| *at <= now) {
-            if self.hosts[Side::Lan as usize].connection(id).is_some_and(|near| near.state() != State::Closed)
-            {
-                self.open(now, Side::Lan, id);
+    /// Opens the twins of callers that have waited for long enough.
+    pub(super) fn open_waiting(&mut self, now: Instant) {
+        while let Some((_, side, id)) = self.waiting.pop_front_if(|(at, ..)| *at <= now) {
+            if self.hosts[side as usize].connection(id).is_some_and(|it| it.state() != State::Closed) {
+                self.open(now, side, id);
             }
         }
     }

@@ -3,13 +3,15 @@
 //! The link delays, loses and shapes; it takes packets from a proxy when it is free.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod order;
 pub mod packets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
 use longhaul_pep::{Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
+use order::Order;
 use tcp::{ConnectionId, Event, Failure, Host, TcpConfig};
 
 /// Places in the chain, from the client to the server.
@@ -30,6 +32,7 @@ struct Way {
     rng: Rng,
     /// What waits where nobody clocks.
     queue: std::collections::VecDeque<Packet>,
+    order: Order,
     pub carried: u64,
 }
 
@@ -58,6 +61,8 @@ pub struct Chain {
     number: u64,
     pub client_saw: BTreeMap<ConnectionId, Seen>,
     pub server_saw: BTreeMap<ConnectionId, Seen>,
+    /// Connections of which there is news, to be read: the client's and the server's.
+    news: [BTreeSet<ConnectionId>; 2],
     /// Whether an end reads what comes.
     pub client_reads: bool,
     pub server_reads: bool,
@@ -87,6 +92,10 @@ pub struct Setup {
     pub lan_loss: f64,
     pub seed: u64,
     pub host: TcpConfig,
+    /// Bytes of the longest segment between the proxies.
+    pub longest_segment: u16,
+    /// The order in which the link hands packets out.
+    pub order: Order,
 }
 
 impl Default for Setup {
@@ -100,6 +109,8 @@ impl Default for Setup {
             lan_loss: 0.0,
             seed: 1,
             host: TcpConfig::preset("linux").unwrap(),
+            longest_segment: ETHERNET_MSS,
+            order: Order::Kept,
         }
     }
 }
@@ -110,7 +121,7 @@ impl Chain {
         let peer = if setup.near.is_some() && setup.far.is_some() { Peer::Known } else { Peer::Nobody };
         let mut proxy = |config: &Option<Config>| {
             let mut proxy = Proxy::new(config.clone()?, &mut rng);
-            proxy.set_peer(peer, ETHERNET_MSS);
+            proxy.set_peer(peer, setup.longest_segment);
             Some(proxy)
         };
         let proxies = [proxy(&setup.near), proxy(&setup.far)];
@@ -128,6 +139,7 @@ impl Chain {
                     loss: if link { setup.loss } else { setup.lan_loss },
                     rng: Rng::named(setup.seed, &format!("{from:?} {to:?}")),
                     queue: Default::default(),
+                    order: if link { setup.order } else { Order::Kept },
                     carried: 0,
                 };
                 ways.insert((from, to), way);
@@ -144,6 +156,7 @@ impl Chain {
             number: 0,
             client_saw: BTreeMap::new(),
             server_saw: BTreeMap::new(),
+            news: Default::default(),
             client_reads: true,
             server_reads: true,
             packets: 0,
@@ -270,8 +283,9 @@ impl Chain {
         let now = self.now;
         loop {
             let mut quiet = true;
-            quiet &= !applications(&mut self.client, now, &mut self.client_saw, self.client_reads);
-            quiet &= !applications(&mut self.server, now, &mut self.server_saw, self.server_reads);
+            let Self { client, server, client_saw, server_saw, news: [of_client, of_server], .. } = self;
+            quiet &= !applications(client, now, client_saw, of_client, self.client_reads);
+            quiet &= !applications(server, now, server_saw, of_server, self.server_reads);
             while let Some(packet) = self.client.poll_transmit(now) {
                 self.pass(Place::Client, Place::Near, packet);
                 quiet = false;
@@ -317,7 +331,7 @@ impl Chain {
                 moved = true;
                 way.line.send(now, packet.len() as u64 * 8);
                 way.carried += packet.len() as u64;
-                let arrives = way.line.free_at() + way.delay;
+                let arrives = way.line.free_at() + way.delay + way.order.lateness(&packet, &mut way.rng);
                 if way.rng.unit() >= way.loss {
                     self.number += 1;
                     self.arrivals.insert((arrives, self.number), (from, to, packet));
@@ -362,10 +376,17 @@ impl Chain {
 }
 
 /// Takes events in; whether there were any.
-fn applications(host: &mut Host, now: Instant, saw: &mut BTreeMap<ConnectionId, Seen>, reads: bool) -> bool {
+fn applications(
+    host: &mut Host,
+    now: Instant,
+    saw: &mut BTreeMap<ConnectionId, Seen>,
+    news: &mut BTreeSet<ConnectionId>,
+    reads: bool,
+) -> bool {
     let mut any = false;
     while let Some((id, event)) = host.poll_event() {
         any = true;
+        news.insert(id);
         let seen = saw.entry(id).or_default();
         seen.id = Some(id);
         match event {
@@ -376,7 +397,8 @@ fn applications(host: &mut Host, now: Instant, saw: &mut BTreeMap<ConnectionId, 
         }
     }
     if reads {
-        for (&id, seen) in saw.iter_mut() {
+        for id in core::mem::take(news) {
+            let seen = saw.entry(id).or_default();
             let before = seen.read.len();
             let _ = host.read_with(now, id, |part| seen.read.extend_from_slice(part));
             if seen.read.len() > before {

@@ -3,6 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use base::wire::ip::Ecn;
 use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, SeqNum};
@@ -60,6 +61,7 @@ impl Connection {
             pacer: None,
             path_mtu: None,
             fec: None,
+            forerunners: None,
             proxied: Proxied::default(),
             syn_due: true,
             reset_due: None,
@@ -142,14 +144,16 @@ impl Connection {
 
     /// Takes the peer's SYN: its numbering and what it offers.
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
-        self.receiver.on_syn(syn.seq);
-        self.take_syn_ecn_flags(syn.flags);
         let options = &syn.options;
+        self.negotiated.paired &= options.proxy_mss.is_some();
+        // A SYN's window is scaled between proxies alone.
+        let most = if self.negotiated.paired { u64::MAX } else { u16::MAX.into() };
+        self.receiver.on_syn(syn.seq, most);
+        self.take_syn_ecn_flags(syn.flags);
         self.negotiated.scaling &= options.window_scale.is_some();
         self.negotiated.sack &= options.sack_permitted;
         self.receiver.dsack &= self.negotiated.sack;
         self.negotiated.timestamps &= options.timestamps.is_some();
-        self.negotiated.paired &= options.proxy_mss.is_some();
         self.negotiated.coded &= options.coding.offered && self.negotiated.sack;
         if self.negotiated.scaling {
             let shift = options.window_scale.unwrap_or(0);
@@ -211,7 +215,13 @@ impl Connection {
     }
 
     /// A segment for a connection in SYN-SENT.
-    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, segment: &tcp::Repr) -> Result<(), Discard> {
+    pub(super) fn handle_in_syn_sent(
+        &mut self,
+        now: Instant,
+        ecn: Ecn,
+        segment: &tcp::Repr,
+        payload: &[u8],
+    ) -> Result<(), Discard> {
         let acks = segment.flags.has(Flags::ACK);
         let taken = segment.ack.distance(self.sender.space.number(ORIGIN + 1));
         if acks && !(0..=i64::from(self.proxied.sent_early)).contains(&i64::from(taken)) {
@@ -228,13 +238,15 @@ impl Connection {
             return Err(Discard::OutsideWindow(segment.seq));
         }
         if !segment.flags.has(Flags::SYN) {
-            return Err(Discard::NoAck);
+            let is_kept = acks && self.keep_forerunner(ecn, segment, payload);
+            return if is_kept { Ok(()) } else { Err(Discard::NoAck) };
         }
         self.take_syn(now, segment);
         if acks {
             self.establish(now, segment);
             self.skip_early_data(taken as usize);
             self.acknowledge_syn();
+            self.take_forerunners(now);
         } else {
             // Both opened at once: answer as if we had listened (RFC 9293, figure 8).
             self.state = State::SynReceived;

@@ -25,7 +25,7 @@ impl Connection {
         self.statistics.segments_received += 1;
         let result = match self.state {
             State::Closed => Err(Discard::Closed),
-            State::SynSent => self.handle_in_syn_sent(now, segment),
+            State::SynSent => self.handle_in_syn_sent(now, ecn, segment, payload),
             _ => self.handle_synchronized(now, ecn, segment, payload),
         };
         self.statistics.discarded += u32::from(result.is_err());
@@ -35,7 +35,7 @@ impl Connection {
         result
     }
 
-    fn handle_synchronized(
+    pub(super) fn handle_synchronized(
         &mut self,
         now: Instant,
         ecn: Ecn,

@@ -82,11 +82,13 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN came.
-    pub(super) fn on_syn(&mut self, irs: SeqNum) {
+    /// The peer's SYN came. The window that a SYN of ours told holds from here on, up to `most` bytes: data may come right behind the
+    /// answer to it, before this side has acknowledged anything.
+    pub(super) fn on_syn(&mut self, irs: SeqNum, most: u64) {
+        let told = (self.right_edge - ORIGIN).min(most);
         self.space = SeqSpace::starting_at(irs);
         self.reassembly = Reassembly::new(ORIGIN + 1, self.reassembly.limit());
-        self.right_edge = ORIGIN + 1;
+        self.right_edge = ORIGIN + 1 + told;
         self.last_ack = ORIGIN + 1;
     }
 

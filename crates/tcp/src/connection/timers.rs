@@ -31,7 +31,8 @@ pub(super) struct Timers {
     pub(super) keep_alives: u8,
     /// One is to be sent.
     pub(super) keep_alive_due: bool,
-    challenges_since: Instant,
+    /// In milliseconds, which wrap.
+    challenges_since: u32,
 }
 
 impl Timers {
@@ -46,7 +47,7 @@ impl Timers {
             probing: false,
             keep_alives: 0,
             keep_alive_due: false,
-            challenges_since: Instant::ZERO,
+            challenges_since: 0,
         }
     }
 
@@ -90,7 +91,8 @@ impl Timers {
 
     /// Whether one more challenge ACK may go out: at most ten in five seconds (RFC 5961, 7).
     pub(super) fn allow_challenge(&mut self, now: Instant) -> bool {
-        if now.saturating_since(self.challenges_since) >= CHALLENGE_INTERVAL {
+        let now = (now.as_nanos() / 1_000_000) as u32;
+        if now.wrapping_sub(self.challenges_since) >= CHALLENGE_INTERVAL_MS {
             (self.challenges, self.challenges_since) = (0, now);
         }
         self.challenges = self.challenges.saturating_add(1);
@@ -107,7 +109,7 @@ const LONG_WAITS: u8 = 60;
 /// RFC 5961 (7), its example.
 const CHALLENGES: u8 = 10;
 /// RFC 5961 (7), its example.
-const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
+const CHALLENGE_INTERVAL_MS: u32 = 5000;
 
 impl Connection {
     /// When [`Connection::handle_timeout`] wants to be called.
@@ -285,6 +287,7 @@ impl Connection {
         self.timers.stop_delayed_ack();
         self.sender.leave(now);
         self.sender.buffer.release();
+        self.forerunners = None;
         self.syn_due = false;
         self.linger(now);
     }
