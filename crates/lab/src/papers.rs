@@ -79,6 +79,13 @@ pub const ALL: &[Paper] = &[
         files: files!("lt-tcp": "experiments.toml", "claims.toml", "base.toml", "beyond.toml", "tables.csv"),
         probes: lt_tcp::PROBES,
     },
+    // No paper's: what gateways make of their paths.
+    Paper {
+        name: "rate",
+        folder: "scenarios/rate",
+        files: files!("rate": "experiments.toml", "claims.toml", "base.toml", "shared.toml"),
+        probes: &[],
+    },
     // No paper's: all of them together.
     Paper {
         name: "frontier",

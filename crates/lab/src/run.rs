@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::{EventLog, Flow, QueueTrace, WindowTrace};
+use crate::observe::{EventLog, Flow, QueueTrace, WindowTrace, TunnelTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
@@ -84,6 +84,9 @@ pub struct Run {
     /// How long the queues of each link were, `link/down` and `link/up`, where that was asked for.
     #[serde(skip)]
     pub queues: BTreeMap<String, QueueTrace>,
+    /// What each end of a tunnel found out about its path, by node, where that was asked for.
+    #[serde(skip)]
+    pub tunnels: BTreeMap<String, TunnelTrace>,
     /// What terminals with bandwidth on demand asked for and were granted, by link, where that was asked for.
     #[serde(skip)]
     pub capacity: BTreeMap<String, Capacity>,
@@ -153,6 +156,8 @@ pub struct Watch {
     pub windows: bool,
     /// Keep the lengths of the queues, and the averages that these go by.
     pub queues: bool,
+    /// Keep what tunnels find out about their paths.
+    pub tunnels: bool,
     /// Keep all events, up to [`crate::observe::events::KEPT`].
     pub events: bool,
     /// Keep the events of hosts alone, segments and senders' states, up to as many.
@@ -322,6 +327,15 @@ fn queues(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMa
     all
 }
 
+/// What every end of a tunnel found out, as far as that was watched.
+fn tunnels(engine: &Engine<Element>, nodes: &BTreeMap<String, NodeId>) -> BTreeMap<String, TunnelTrace> {
+    let of_node = |(name, node): (&String, &NodeId)| {
+        let Element::Gateway(gateway) = engine.node(*node) else { return None };
+        Some((name.clone(), gateway.trace()?.clone()))
+    };
+    nodes.iter().filter_map(of_node).collect()
+}
+
 /// What every host and router counted.
 fn node_counters(
     engine: &Engine<Element>,
@@ -400,6 +414,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
             .collect(),
         drops: drops(engine, &network.links),
         queues: queues(engine, &network.links),
+        tunnels: tunnels(engine, &network.nodes),
         capacity: capacity(engine, &network.links),
         log: EventLog::default(),
         latencies: BTreeMap::new(),

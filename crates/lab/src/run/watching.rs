@@ -55,6 +55,9 @@ impl Watched {
         if watch.queues {
             watch_queues(network);
         }
+        if watch.tunnels {
+            watch_tunnels(network);
+        }
         if watch.capacity {
             watch_capacity(network);
         }
@@ -162,6 +165,14 @@ fn watch_queues(network: &mut Network) {
             Element::Wire(wire) => wire.watch_queues(),
             Element::Link(link) => link.watch_queues(),
             Element::Host(_) | Element::Router(_) | Element::Gateway(_) => {}
+        }
+    }
+}
+
+fn watch_tunnels(network: &mut Network) {
+    for &node in network.nodes.values() {
+        if let Element::Gateway(gateway) = network.engine.node_mut(node) {
+            gateway.watch_tunnel();
         }
     }
 }

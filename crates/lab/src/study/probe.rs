@@ -4,6 +4,7 @@ mod channel;
 mod exchanges;
 mod genie;
 mod links;
+mod path;
 mod running;
 pub mod sharing;
 mod sources;
@@ -161,4 +162,5 @@ pub(super) const INSTRUMENT: &[&Probe] = &[
     &links::COST,
     &links::BLOCKED,
     &links::QUEUES,
+    &path::PATH,
 ];
