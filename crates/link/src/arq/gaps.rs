@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(gaps.poll_lost(at(19)), None);
         assert!(!gaps.on_late(at(19), 11));
         assert_eq!(
-            (gaps.poll_lost(at(21)), gaps.poll_lost(at(21)), gaps.poll_lost(at(21))),
+            (gaps.poll_lost(at(22)), gaps.poll_lost(at(22)), gaps.poll_lost(at(22))),
             (Some(1), Some(1), None)
         );
     }
