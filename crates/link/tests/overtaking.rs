@@ -29,6 +29,9 @@ impl Path {
     }
 }
 
+/// A frame on its way: see [`Pair::flying`].
+type Flying = (Instant, u64, usize, Vec<u8>);
+
 /// Two ends with a path between them, both directions alike.
 struct Pair {
     ends: [Box<dyn Endpoint>; 2],
@@ -38,7 +41,7 @@ struct Pair {
     /// When each line is free.
     free: [Instant; 2],
     /// Frames on their way: when they arrive, a number that keeps their order, the end that gets them.
-    flying: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flying>>,
     sent: u64,
     /// Packets that were offered and that came out at the second end.
     offered: u32,
