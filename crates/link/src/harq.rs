@@ -279,7 +279,7 @@ impl Harq {
         }
         let heard = self.core.heard(frame);
         let given_up = self.core.sender.given_up();
-        self.core.handle_report(frame, heard);
+        self.core.handle_report(now, frame, heard);
         self.floor_is_news |= self.core.sender.given_up() > given_up;
         if let Some(heard) = heard.filter(|heard| *heard > self.heard) {
             self.heard = heard;

@@ -240,7 +240,7 @@ impl Slacp {
             self.floor_is_news |= self.core.sender.floor() > self.core.sender.base();
         }
         let given_up = self.core.sender.given_up();
-        self.core.handle_report(frame, heard);
+        self.core.handle_report(now, frame, heard);
         self.floor_is_news |= self.core.sender.given_up() > given_up;
         // What says nothing new, such as all that comes while the way there is blocked, answers nothing.
         if let Some(heard) = heard.filter(|heard| *heard > self.question.heard) {
@@ -337,7 +337,7 @@ impl Endpoint for Slacp {
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
         let frame = self.core.parse(frame)?;
-        self.core.on_serial(&frame);
+        self.core.on_serial(now, &frame);
         self.handle_report(now, &frame);
         self.silence.since = now;
         if frame.class != Class::Control {

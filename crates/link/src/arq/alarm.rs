@@ -3,9 +3,10 @@
 use base::Instant;
 
 /// When something is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Alarm {
     /// It is not awaited.
+    #[default]
     Off,
     /// From this time on.
     At(Instant),

@@ -73,6 +73,19 @@ impl Departures {
         }
     }
 
+    /// The last sending that left no later than `until`, as far as is known: one before those that are remembered else.
+    pub(crate) fn last_until(&self, until: Instant) -> u64 {
+        let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
+        (self.first + left).saturating_sub(1)
+    }
+
+    /// Forgets the sendings that left by then.
+    pub(crate) fn forget_until(&mut self, until: Instant) {
+        while self.times.pop_front_if(|time| *time <= until).is_some() {
+            self.first += 1;
+        }
+    }
+
     /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
     pub(crate) fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
         self.forget_before(serial);

@@ -11,9 +11,9 @@ use crate::unreliable::{self, Meanwhile, Turns};
 
 use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION, Report};
 use super::length::Length;
-use super::sender::Chosen;
+use super::sender::{Chosen, Taken};
 use super::sequence::{self, MAX_WINDOW, SPACE};
-use super::{Alarm, Order, Receiver, Sender, TRAILER_LEN};
+use super::{Alarm, Order, Receiver, Reordering, Sender, TRAILER_LEN};
 
 /// One end's windows and what it has to tell.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct Core {
     /// Sendings so far.
     pub(crate) serial: u64,
     pub(crate) sender: Sender,
+    /// How far frames are overtaken, for protocols that wait for such.
+    reordering: Option<Reordering>,
     pub(crate) receiver: Receiver,
     pub(crate) unreliable_sender: unreliable::Sender,
     pub(crate) unreliable_receiver: unreliable::Receiver<SPACE>,
@@ -98,6 +100,7 @@ impl Core {
             in_runs: false,
             serial: 0,
             sender: Sender::new(0),
+            reordering: None,
             receiver: Receiver::new(order),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
@@ -117,6 +120,37 @@ impl Core {
         let frame_bits = room as u64 * 8;
         let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
         self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
+    }
+
+    /// Frames that were overtaken are waited for from now on, as long as is found to help.
+    pub(crate) fn learn_reordering(&mut self) {
+        self.reordering = Some(Reordering::default());
+        self.sender.note_late();
+    }
+
+    /// The next sending leaves.
+    pub(crate) fn next_serial(&mut self, now: Instant) {
+        self.serial += 1;
+        if let Some(reordering) = &mut self.reordering {
+            reordering.on_sent(now, self.serial);
+        }
+    }
+
+    /// The latest sending is a sum of frames from `start` to `end`.
+    pub(crate) fn on_sum(&mut self, start: u64, end: u64) {
+        if let Some(reordering) = &mut self.reordering {
+            reordering.on_sum(self.serial, start, end);
+        }
+    }
+
+    /// The last sending that has come once `heard` has, if it ever does.
+    pub(crate) fn ripe(&self, heard: u64) -> u64 {
+        self.reordering.as_ref().map_or(heard, |reordering| reordering.ripe(heard))
+    }
+
+    /// Frames that were taken for lost and had only been overtaken.
+    pub(crate) fn false_alarms(&self) -> u64 {
+        self.reordering.as_ref().map_or(0, Reordering::false_alarms)
     }
 
     /// On the line that was told of last frames may be shorter, where that brings more through.
@@ -169,12 +203,19 @@ impl Core {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.news.alarm.handle_timeout(now);
         self.tail.handle_timeout(now);
+        if let Some(reordering) = &mut self.reordering
+            && let Some((told, ripe)) = reordering.handle_timeout(now)
+        {
+            self.sender.flag(told, ripe);
+            reordering.wait_for(now, self.sender.oldest_overtaken(told.heard));
+        }
     }
 
     /// When a report is due, or unacknowledged frames are to be sent again.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let tail = self.tail.poll_timeout().filter(|_| self.sender.has_outstanding());
-        [self.news.alarm.poll_timeout(), tail].into_iter().flatten().min()
+        let overtaken = self.reordering.as_ref().and_then(Reordering::poll_timeout);
+        [self.news.alarm.poll_timeout(), tail, overtaken].into_iter().flatten().min()
     }
 
     pub(crate) fn offer(&mut self, packet: Packet, treatment: Treatment) -> Result<(), Full> {
@@ -346,9 +387,9 @@ impl Core {
     }
 
     /// Takes note of the sending that a frame is.
-    pub(crate) fn on_serial(&mut self, frame: &Frame<'_>) {
+    pub(crate) fn on_serial(&mut self, now: Instant, frame: &Frame<'_>) {
         if frame.class != Class::Unreliable {
-            self.receiver.on_serial(frame.serial);
+            self.receiver.on_serial(now, frame.serial);
         }
     }
 
@@ -359,8 +400,8 @@ impl Core {
     }
 
     /// Takes the report of a frame that has heard of the sending `heard`.
-    pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
-        let valid = heard.is_some_and(|heard| self.sender.handle_report(&frame.report, heard));
+    pub(crate) fn handle_report(&mut self, now: Instant, frame: &Frame<'_>, heard: Option<u64>) {
+        let valid = heard.is_some_and(|heard| self.take_report(now, &frame.report, heard));
         self.counters.acks_invalid += u64::from(!valid);
         if !valid {
             return;
@@ -371,6 +412,25 @@ impl Core {
             length.on_report(loss, in_runs);
             self.take_length();
         }
+    }
+
+    fn take_report(&mut self, now: Instant, report: &Report<'_>, heard: u64) -> bool {
+        let (ripe, flags) = (self.ripe(heard), self.sender.flags());
+        let told = match self.sender.handle_report(report, heard, ripe) {
+            Taken::Invalid => return false,
+            Taken::Old => return true,
+            Taken::Told(told) => told,
+        };
+        if let Some(reordering) = &mut self.reordering {
+            reordering.on_report(now, told, self.sender.take_late());
+            if self.sender.flags() > flags {
+                reordering.on_loss(heard, self.serial);
+            }
+            if !reordering.window().is_zero() {
+                reordering.wait_for(now, self.sender.oldest_overtaken(heard));
+            }
+        }
+        true
     }
 
     /// Takes note that a frame has come, and takes a packet's part.
@@ -397,6 +457,9 @@ impl Core {
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
         self.turns = Turns::default();
+        if let Some(reordering) = &mut self.reordering {
+            reordering.reset();
+        }
         self.serial = 0;
         self.news.frames = 0;
         self.news.alarm = Alarm::Off;
@@ -418,6 +481,7 @@ impl Core {
             ("frames-missing", self.unreliable_receiver.missing()),
             ("frames-malformed", c.malformed),
             ("acks-invalid", c.acks_invalid),
+            ("repairs-needless", self.reordering.as_ref().map_or(0, Reordering::needless)),
             ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
             ("packets-not-taken", self.ready.dropped()),
             ("packets-reset", c.packets_reset),

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use base::Packet;
+use base::{Instant, Packet};
 
 use crate::endpoint::Discard;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
 use super::frame::{Part, Progress, push_varint};
+use super::gaps::Gaps;
 use super::order::Order;
-use super::sequence::{MAX_WINDOW, ahead};
+use super::sequence::{MAX_WINDOW, ahead, beyond, on_air};
 use super::spans::Spans;
 
 /// The sliding receive window.
@@ -33,6 +34,8 @@ pub(crate) struct Receiver {
     loss: u32,
     /// How many frames are lost one after another, in 16ths.
     run: u32,
+    /// Serials that have not come, and may have been overtaken.
+    gaps: Gaps,
     /// Where the next report starts, unless that has been received.
     report_from: u64,
     /// Packets beyond a gap whose fragments do not fit together.
@@ -75,6 +78,7 @@ impl Receiver {
             heard: 0,
             loss: 0,
             run: 0,
+            gaps: Gaps::new(),
             report_from: 0,
             misplaced: 0,
             duplicates: 0,
@@ -88,13 +92,26 @@ impl Receiver {
     }
 
     /// Takes note of a frame of any class.
-    pub(crate) fn on_serial(&mut self, serial: u32) {
-        let Some(distance) = ahead(self.heard, serial) else { return };
+    pub(crate) fn on_serial(&mut self, now: Instant, serial: u32) {
+        let Some(distance) = ahead(self.heard, serial) else { return self.on_overtaken(now, serial) };
         self.heard += distance;
         self.loss -= self.loss / LOSS_MEMORY;
         if distance > 1 {
-            self.loss += u32::from(u16::MAX) / LOSS_MEMORY;
-            self.run = (self.run * 7 + 16 * (distance - 1).min(LONGEST_RUN) as u32) / 8;
+            self.gaps.push(now, self.heard + 1 - distance, self.heard);
+        }
+        while let Some(lost) = self.gaps.poll_lost(now) {
+            self.loss = (self.loss + A_LOSS).min(u16::MAX.into());
+            self.run = (self.run * 7 + 16 * lost.min(LONGEST_RUN) as u32) / 8;
+        }
+    }
+
+    /// A frame has come after one that was sent later.
+    fn on_overtaken(&mut self, now: Instant, serial: u32) {
+        let behind = beyond(serial.into(), on_air(self.heard));
+        if let Some(serial) = self.heard.checked_sub(behind)
+            && self.gaps.on_late(now, serial)
+        {
+            self.loss = self.loss.saturating_sub(A_LOSS);
         }
     }
 
@@ -367,6 +384,9 @@ const LONG_RUN: u32 = 8;
 
 /// Frames in a run that count at most, so that a single one does not last.
 const LONGEST_RUN: u64 = 64;
+
+/// What a loss adds to the average.
+const A_LOSS: u32 = u16::MAX as u32 / LOSS_MEMORY;
 
 /// Frames over which losses are averaged. Ours: tells 1 % from none, and forgets within a second at 2 Mbit/s.
 const LOSS_MEMORY: u32 = 128;

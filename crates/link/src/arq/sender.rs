@@ -58,6 +58,51 @@ pub(crate) struct Sender {
     /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
     flows: Box<[u64]>,
     flags: u64,
+    /// Whether frames that come late are noted.
+    notes_late: bool,
+    /// Those of the latest report.
+    late: Vec<Late>,
+    /// The newest sending that the reports before it had heard of.
+    heard: u64,
+}
+
+/// A frame has come although a report that had heard of a later sending may have missed it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    pub(crate) sequence: u64,
+    /// The latest sending by which it can have come.
+    pub(crate) serial: u64,
+    /// Whether it was sent again meanwhile.
+    pub(crate) is_needless: bool,
+    /// Whether it was taken for lost.
+    pub(crate) is_false_alarm: bool,
+}
+
+/// What a report tells: of frames `start..end`, when the sending `heard` had come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) heard: u64,
+    start: u64,
+    /// The end of the runs that it lists.
+    runs_end: u64,
+    /// Whether it tells of all frames beyond too.
+    is_open: bool,
+}
+
+impl Told {
+    pub(crate) fn covers(&self, sequence: u64) -> bool {
+        self.start <= sequence && (sequence < self.runs_end || self.is_open)
+    }
+}
+
+/// What a report was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taken {
+    /// None that a receiver of these frames can have sent.
+    Invalid,
+    /// An older one that was overtaken.
+    Old,
+    Told(Told),
 }
 
 /// A frame in the window.
@@ -65,6 +110,10 @@ pub(crate) struct Sender {
 struct Frame {
     /// Its latest sending.
     serial: u64,
+    /// The one before.
+    before: u64,
+    /// The latest sending for a loss; 0 for none.
+    repaired: u64,
     packet: u64,
     start: u32,
     len: u32,
@@ -114,6 +163,9 @@ impl Sender {
             marks: Marks::default(),
             flows: vec![0; FLOWS].into(),
             flags: 0,
+            notes_late: false,
+            late: Vec::new(),
+            heard: 0,
         }
     }
 
@@ -130,6 +182,22 @@ impl Sender {
     /// A frame that so many later sendings have overtaken is lost from now on.
     pub(crate) fn set_reordering(&mut self, sendings: u64) {
         self.reordering = sendings;
+    }
+
+    /// Frames that come late are noted from now on.
+    pub(crate) fn note_late(&mut self) {
+        self.notes_late = true;
+    }
+
+    /// Frames that the latest report had and the ones before may have missed.
+    pub(crate) fn take_late(&mut self) -> impl Iterator<Item = Late> + use<'_> {
+        self.late.drain(..)
+    }
+
+    /// The unacknowledged frame that was sent least recently, if `heard` would do to take it for lost.
+    pub(crate) fn oldest_overtaken(&mut self, heard: u64) -> Option<u64> {
+        let (serial, _) = self.oldest()?;
+        (serial.saturating_add(self.reordering) <= heard).then_some(serial)
     }
 
     /// Frames have the DSCP of their packet from now on: routers may reorder those of one window by it, as far as their order does not matter.
@@ -302,6 +370,8 @@ impl Sender {
         self.cut = if last { None } else { Some(start + len) };
         self.frames.push_back(Frame {
             serial: 0,
+            before: 0,
+            repaired: 0,
             packet: self.packets_done + self.packets.len() as u64 - 1,
             start: start as u32,
             len: len as u32,
@@ -318,6 +388,9 @@ impl Sender {
 
     fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
         let before = self.note_sending(sequence, serial);
+        if kind == FrameKind::Retransmission {
+            self.note_repair(sequence, serial);
+        }
         self.copies.on_sent(sequence, before.saturating_add(1), self.loss);
         let frame = self.frame(sequence);
         out.extend_from_slice(self.payload(frame));
@@ -329,7 +402,7 @@ impl Sender {
     fn note_sending(&mut self, sequence: u64, serial: u64) -> u8 {
         let frame = &mut self.frames[(sequence - self.base) as usize];
         let before = frame.sendings;
-        frame.serial = serial;
+        (frame.before, frame.serial) = (frame.serial, serial);
         frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.push_back((serial, sequence));
         before
@@ -375,30 +448,58 @@ impl Sender {
     pub(crate) fn on_summed(&mut self, sequence: u64, serial: u64) {
         self.flagged.remove(&sequence);
         self.note_sending(sequence, serial);
+        self.note_repair(sequence, serial);
+    }
+
+    fn note_repair(&mut self, sequence: u64, serial: u64) {
+        self.frames[(sequence - self.base) as usize].repaired = serial;
     }
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
-    /// frames can have sent. One that is none, or old, changes nothing.
-    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64) -> bool {
+    /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
+    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64, ripe: u64) -> Taken {
         let in_flight = self.in_flight();
         let count = beyond(self.base, report.next);
         let next = self.base + count;
         if count > in_flight {
             // An older report that was overtaken is nothing wrong, and nothing new.
-            return SPACE - count <= self.window;
+            return if SPACE - count <= self.window { Taken::Old } else { Taken::Invalid };
         }
-        let Some(stretch) = Self::stretch(report, next, self.next()) else { return false };
+        let Some(stretch) = Self::stretch(report, next, self.next()) else { return Taken::Invalid };
+        self.note_settled(self.base, next, heard);
         self.slide(next);
         self.loss = report.loss;
         if let Some((_, pairs)) = report.runs() {
             let mut at = stretch.0;
             for (missing, received) in pairs.flatten() {
+                self.note_settled(at + missing, at + missing + received, heard);
                 self.settle(at + missing, at + missing + received);
                 at += missing + received;
             }
         }
-        self.flag(heard, stretch, report.is_open);
-        true
+        self.heard = self.heard.max(heard);
+        let told = Told { heard, start: stretch.0, runs_end: stretch.1, is_open: report.is_open };
+        self.flag(told, ripe);
+        Taken::Told(told)
+    }
+
+    /// Notes which of the frames `start..end` have come late, as a report says that had heard of `heard`.
+    fn note_settled(&mut self, start: u64, end: u64, heard: u64) {
+        if !self.notes_late {
+            return;
+        }
+        for sequence in start.max(self.base)..end {
+            let frame = self.frame(sequence);
+            if frame.is_received {
+                continue;
+            }
+            let serial = if frame.serial <= heard { frame.serial } else { frame.before };
+            let is_needless = frame.repaired > heard;
+            if serial < self.heard {
+                let is_false_alarm = is_needless || self.flagged.contains(&sequence);
+                self.late.push(Late { sequence, serial, is_needless, is_false_alarm });
+            }
+        }
     }
 
     /// The frames that a report tells of, if all of them were sent.
@@ -445,26 +546,28 @@ impl Sender {
         });
     }
 
-    /// Flags frames that are missing from a stretch although a later sending was heard. Those that a report says nothing about
-    /// wait for one that does; they hold up nobody whom it does tell of.
-    fn flag(&mut self, heard: u64, (start, end): (u64, u64), is_open: bool) {
+    /// Flags frames that are missing from a report although a later sending was heard, of those that were sent up to `ripe`. Those
+    /// that it says nothing about wait for one that does; they hold up nobody whom it does tell of.
+    pub(crate) fn flag(&mut self, told: Told, ripe: u64) {
+        let Some(until) = told.heard.checked_sub(self.reordering).map(|until| until.min(ripe)) else {
+            return;
+        };
         while let Some((serial, sequence)) = self.oldest() {
-            if serial + self.reordering > heard {
+            if serial > until {
                 return;
             }
-            let is_told = start <= sequence && (sequence < end || is_open);
-            if !is_told {
-                return self.flag_all(heard, start, end);
+            if !told.covers(sequence) {
+                return self.flag_all(told, until);
             }
             self.take_for_lost(sequence);
         }
     }
 
-    /// The same for the frames of the stretch alone, whatever was sent before them.
-    fn flag_all(&mut self, heard: u64, start: u64, end: u64) {
-        for sequence in start.max(self.base)..end {
+    /// The same for the frames of the report alone, whatever was sent before them.
+    fn flag_all(&mut self, told: Told, until: u64) {
+        for sequence in told.start.max(self.base)..told.runs_end {
             let frame = self.frame(sequence);
-            let is_lost = !frame.is_received && frame.serial.saturating_add(self.reordering) <= heard;
+            let is_lost = !frame.is_received && frame.serial <= until;
             if is_lost && !self.flagged.contains(&sequence) {
                 self.take_for_lost(sequence);
             }
@@ -543,10 +646,10 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, attempts, keeps_dscp, reordering, .. } = *self;
+        let Self { flags, given_up, attempts, keeps_dscp, reordering, notes_late, .. } = *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
-        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
+        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, notes_late, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }

@@ -70,6 +70,7 @@ impl Class {
             fills_with_sum: false,
             counters: Counters::default(),
         };
+        class.core.learn_reordering();
         if treatment.is_once() {
             class.core.sender.set_attempts(1);
             class.core.sender.keep_dscp();
@@ -175,6 +176,8 @@ impl Class {
         coverage.emit(out);
         out.extend_from_slice(&sum);
         let end = coverage.end();
+        self.core.on_sum(coverage.start(), end);
+        let sender = &mut self.core.sender;
         let marks = sender.marks_of(end);
         if wanted == Wanted::Lost(end) {
             sender.on_summed(end, serial);
@@ -301,15 +304,17 @@ impl Endpoint for Class {
         if is_odd {
             return Err(self.core.refuse());
         }
-        self.core.on_serial(&frame);
+        self.core.on_serial(now, &frame);
         let heard = self.core.heard(&frame);
-        let flags = self.core.sender.flags();
-        self.core.handle_report(&frame, heard);
+        let (flags, false_alarms) = (self.core.sender.flags(), self.core.false_alarms());
+        self.core.handle_report(now, &frame, heard);
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.serial);
+        } else if self.core.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
+            self.repairs.on_false_alarm();
         }
         if let Some(heard) = heard {
-            self.repairs.on_heard(heard, self.core.sender.base());
+            self.repairs.on_heard(self.core.ripe(heard), self.core.sender.base());
         }
         if let Some(floor) = frame.extras.floor {
             self.core.receiver.on_floor(floor, &mut self.core.ready);
@@ -322,14 +327,18 @@ impl Endpoint for Class {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let flags = self.core.sender.flags();
         self.core.handle_timeout(now);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.serial);
+        }
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let is_silent = self.core.tail.is_due(now);
         self.core.restart_tail(now);
         let (wanted, extras) = (self.wanted(), self.extras());
-        self.core.serial += 1;
+        self.core.next_serial(now);
         let data = if self.is_uncoded() {
             self.core.poll_reliable(now, |_, _, _| extras, out)
         } else if let Some(wanted) = wanted {

@@ -105,6 +105,11 @@ impl Repairs {
         self.wary_until = serial + WARINESS;
     }
 
+    /// What was taken for lost had been overtaken, and nothing is.
+    pub(super) const fn on_false_alarm(&mut self) {
+        self.wary_until = 0;
+    }
+
     /// How often a frame is lost.
     fn loss(&self, sender: &Sender, serial: u64) -> f64 {
         let least = if serial < self.wary_until { LEAST_LOSS } else { 0.0 };

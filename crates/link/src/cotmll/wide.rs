@@ -48,6 +48,7 @@ impl Wide {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let mut wide = Self { config, core: Core::new(config.ordered) };
+        wide.core.learn_reordering();
         wide.set_line(line);
         wide
     }
@@ -94,9 +95,9 @@ impl Endpoint for Wide {
         if frame.class == Class::Repair || frame.extras != Extras::default() {
             return Err(self.core.refuse());
         }
-        self.core.on_serial(&frame);
+        self.core.on_serial(now, &frame);
         let heard = self.core.heard(&frame);
-        self.core.handle_report(&frame, heard);
+        self.core.handle_report(now, &frame, heard);
         self.core.handle_payload(now, &frame)
     }
 
@@ -110,7 +111,7 @@ impl Endpoint for Wide {
         if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
-        core.serial += 1;
+        core.next_serial(now);
         let data = core.poll_reliable(now, |_, _, _| Extras::default(), out);
         Some(data.unwrap_or_else(|| core.control(now, &Fields::control(core.serial), out)))
     }

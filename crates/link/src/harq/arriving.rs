@@ -40,7 +40,7 @@ impl Harq {
         fragment: &[u8],
     ) -> Result<(), Discard> {
         self.handle_floor(now, sending.floor);
-        self.core.receiver.on_serial(sending.serial);
+        self.core.receiver.on_serial(now, sending.serial);
         let ahead = beyond(self.newest.serial.into(), sending.serial);
         if (1..SPACE / 2).contains(&ahead) {
             // The one before is over.

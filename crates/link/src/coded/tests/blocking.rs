@@ -57,7 +57,7 @@ fn frames_are_shorter_between_blockages_and_full_again_after_them() {
         Fields::control(1).emit(0, progress, true, &mut frame);
         let frame = Frame::parse(&frame).unwrap();
         let heard = core.heard(&frame);
-        core.handle_report(&frame, heard);
+        core.handle_report(Instant::ZERO, &frame, heard);
     };
     told(&mut core, 30, true);
     assert_eq!((core.room, core.is_blocked_often()), (350, true));

@@ -1,0 +1,193 @@
+//! How far frames are overtaken, and so how long a sender waits until it takes one for lost: wide COTMLL's and coded ARQ's.
+//!
+//! After RACK (RFC 8985, 6.2 and 7): a frame is lost if one that was sent a *reordering window* later has come. The window is a time, so
+//! it holds at any rate.
+//!
+//! Deviations:
+//! - RACK learns from duplicates that a repair was needless and widens its window by a quarter of the round trip each time. Reports here
+//!   are exact and name the newest sending that has come: a frame that was missing from one and has come by the next was overtaken, and
+//!   for how long is known.
+//! - The window is what was seen and a quarter more, a round trip at most. Without overtaking it is nothing: the first report repairs.
+//! - RACK's window goes back after 16 recoveries without a needless repair. Here an age is 16 round trips with losses, and the window is
+//!   that of the latest two ages. Where nothing is lost it stays, since nobody waits then.
+//! - Where nothing is sent a window later, the clock takes its place, a window later still: the report may be overtaken too.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+
+use super::sender::{Late, Told};
+use super::{Alarm, Departures};
+
+/// What one sender knows of it.
+#[derive(Debug, Default)]
+pub(crate) struct Reordering {
+    departures: Departures,
+    /// The furthest that a frame was overtaken, in this age and in the one before.
+    furthest: [Duration; 2],
+    /// Round trips with losses in this age.
+    recoveries: u32,
+    /// The sending that was the last when the latest of them began.
+    recovery_until: u64,
+    /// The shortest between a sending and a report of it.
+    round_trip: Option<Duration>,
+    /// The latest reports with their times, and the sending that each had heard of.
+    reports: VecDeque<(Instant, Told)>,
+    /// Sums that went out, oldest first: a frame in one may have come with it.
+    sums: VecDeque<Sum>,
+    /// Before this sending sums are forgotten.
+    sums_from: u64,
+    /// When the next frame's time is up.
+    alarm: Alarm,
+    needless: u64,
+    false_alarms: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    serial: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Reordering {
+    /// A sending leaves.
+    pub(crate) fn on_sent(&mut self, now: Instant, serial: u64) {
+        self.departures.hand_over(now, Some(serial));
+    }
+
+    /// The sending `serial` is a sum of frames from `start` to `end`.
+    pub(crate) fn on_sum(&mut self, serial: u64, start: u64, end: u64) {
+        self.sums.push_back(Sum { serial, start, end });
+        if self.sums.len() > MOST_SUMS
+            && let Some(sum) = self.sums.pop_front()
+        {
+            self.sums_from = sum.serial;
+        }
+    }
+
+    /// How long a frame may be overtaken.
+    pub(crate) fn window(&self) -> Duration {
+        let [now, before] = self.furthest;
+        let seen = now.max(before);
+        let window = seen.saturating_add(Duration::from_nanos(seen.as_nanos() / 4));
+        self.round_trip.map_or(window, |most| window.min(most))
+    }
+
+    /// The last sending that would have come if it ever did, once `heard` has.
+    pub(crate) fn ripe(&self, heard: u64) -> u64 {
+        let window = self.window();
+        match self.departures.of(heard) {
+            Some(sent) if !window.is_zero() => self.departures.last_until(sent.saturating_sub(window)),
+            _ => heard,
+        }
+    }
+
+    /// Takes note of a report, and of the frames that came later than others that were sent after them.
+    pub(crate) fn on_report(&mut self, now: Instant, told: Told, late: impl Iterator<Item = Late>) {
+        if let Some(sent) = self.departures.of(told.heard) {
+            let round_trip = now.saturating_since(sent);
+            self.round_trip = Some(self.round_trip.map_or(round_trip, |shortest| shortest.min(round_trip)));
+        }
+        for late in late {
+            self.on_late(now, told.heard, late);
+        }
+        self.reports.push_back((now, told));
+        if self.reports.len() > REPORTS {
+            self.reports.pop_front();
+        }
+        self.departures.forget_until(now.saturating_sub(MEMORY));
+    }
+
+    fn on_late(&mut self, now: Instant, heard: u64, late: Late) {
+        let Late { sequence, serial, is_needless, is_false_alarm } = late;
+        let is_in = |sum: &Sum| (sum.start..=sum.end).contains(&sequence);
+        let newer = self.sums.iter().rev().take_while(|sum| sum.serial > serial);
+        if serial < self.sums_from || newer.into_iter().any(|sum| sum.serial <= heard && is_in(sum)) {
+            return;
+        }
+        let is_missing = |told: &Told| told.heard > serial && told.covers(sequence);
+        let last =
+            self.reports.iter().filter(|(_, told)| is_missing(told)).max_by_key(|(_, told)| told.heard);
+        let Some((at, told)) = last else { return };
+        self.needless += u64::from(is_needless);
+        self.false_alarms += u64::from(is_false_alarm);
+        if let (Some(sent), Some(overtaker)) = (self.departures.of(serial), self.departures.of(told.heard)) {
+            let late = overtaker.saturating_since(sent).saturating_add(now.saturating_since(*at));
+            let most = self.round_trip.unwrap_or(late);
+            self.furthest[0] = self.furthest[0].max(late.min(most));
+        }
+    }
+
+    /// Frames were taken for lost when `heard` had come and `serial` was the last sending.
+    pub(crate) fn on_loss(&mut self, heard: u64, serial: u64) {
+        if heard <= self.recovery_until || self.window().is_zero() {
+            return;
+        }
+        self.recovery_until = serial;
+        self.recoveries += 1;
+        if self.recoveries >= AGE {
+            self.recoveries = 0;
+            self.furthest = [Duration::ZERO, self.furthest[0]];
+        }
+    }
+
+    /// The oldest sending that may still have been overtaken, if any, waits for its time, unless that is up.
+    pub(crate) fn wait_for(&mut self, now: Instant, serial: Option<u64>) {
+        let due = serial.and_then(|serial| {
+            let (at, told) = self.reports.back()?;
+            let apart = self.departures.of(told.heard)?.saturating_since(self.departures.of(serial)?);
+            Some(at.saturating_add(self.patience().saturating_sub(apart)))
+        });
+        self.alarm = due.filter(|due| *due > now).map_or(Alarm::Off, Alarm::At);
+    }
+
+    /// If a frame's time is up: the latest report, and the last sending whose time is.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<(Told, u64)> {
+        if !self.alarm.is_due(now) {
+            return None;
+        }
+        self.alarm = Alarm::Off;
+        let (at, told) = *self.reports.back()?;
+        let elapsed = self.departures.of(told.heard)?.saturating_add(now.saturating_since(at));
+        Some((told, self.departures.last_until(elapsed.saturating_sub(self.patience()))))
+    }
+
+    /// Where the clock decides.
+    fn patience(&self) -> Duration {
+        self.window().saturating_mul(2)
+    }
+
+    /// When [`Reordering::handle_timeout`] wants to be called.
+    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
+        self.alarm.poll_timeout()
+    }
+
+    /// Frames that were sent again and had only been overtaken.
+    pub(crate) const fn needless(&self) -> u64 {
+        self.needless
+    }
+
+    /// Frames that were taken for lost and had only been overtaken, sent again or not.
+    pub(crate) const fn false_alarms(&self) -> u64 {
+        self.false_alarms
+    }
+
+    /// Numbers start anew; the path is the same.
+    pub(crate) fn reset(&mut self) {
+        let Self { furthest, recoveries, round_trip, needless, false_alarms, .. } = *self;
+        *self = Self { furthest, recoveries, round_trip, needless, false_alarms, ..Self::default() };
+    }
+}
+
+/// Round trips with losses. RFC 8985, 6.2, step 4: 16 recoveries.
+const AGE: u32 = 16;
+
+/// Reports that are remembered. Ours: where gaps take several reports, each tells of a stretch.
+const REPORTS: usize = 16;
+
+/// Sums that are remembered. Ours.
+const MOST_SUMS: usize = 1024;
+
+/// For how long sendings are remembered. Ours: more than any round trip.
+const MEMORY: Duration = Duration::from_secs(10);
