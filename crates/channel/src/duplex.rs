@@ -5,6 +5,8 @@
 //! both" (Faulkner 2004, 3.2); `correlated = false` gives each direction blockages of its own. Bit errors
 //! and erasures are independent either way.
 
+mod check;
+
 use core::fmt::Display;
 
 use base::config::ConfigError;
@@ -13,8 +15,11 @@ use base::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+pub use check::Complaint;
+
 use crate::line::{self, End, Line, RateChange};
 use crate::model::{ErrorModel, Streams};
+use crate::path::{self, DelayChange, DelaySlots, Jitter, LargestPacket, Policer};
 
 /// A channel as a scenario describes it.
 ///
@@ -26,6 +31,11 @@ use crate::model::{ErrorModel, Streams};
 /// errors = { gilbert-elliott = { f = 0.3, d = "1 s" } }
 /// up-errors = "none"      # default: the same as errors
 /// correlated = true       # one obstacle: blocked at the same times, if both directions have the same errors
+/// delay-changes = [{ at = "30 s", delay = "200 ms", over = "10 s" }]  # default: none; over is "0 s" unless told
+/// delay-slots = { every = "15 s", more = ["0 ms", "8 ms"], gap = "60 ms" }    # default: none
+/// jitter = { in-order = { up-to = "20 ms" } }     # default: none; up-jitter from the terminal
+/// largest-packet = { bytes = 1280, says = true }  # default: any; up-largest-packet from the terminal
+/// policer = { rate = "5 Mbit/s", burst = "15 kB" }    # default: none; up-policer from the terminal
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -53,6 +63,33 @@ pub struct Config {
     /// Whether one obstacle blocks both directions.
     #[serde(default = "correlated")]
     pub correlated: bool,
+    /// Changes of the propagation delay during a run, in the order of their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delay_changes: Vec<DelayChange>,
+    /// Time that is added to the delay slot by slot. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_slots: Option<DelaySlots>,
+    /// Whether packets overtake those sent before them when the delay falls. Default: these arrive first.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub overtaking: bool,
+    /// Random additions to the delay towards the terminal.
+    #[serde(default, skip_serializing_if = "Jitter::is_none")]
+    pub jitter: Jitter,
+    /// Random additions to the delay from the terminal. Default: the same as towards it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_jitter: Option<Jitter>,
+    /// The longest packet that is carried towards the terminal. Default: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_packet: Option<LargestPacket>,
+    /// The longest packet that is carried from the terminal. Default: the same as towards it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_largest_packet: Option<LargestPacket>,
+    /// Drops what exceeds a rate and a burst, in front of the queue towards the terminal. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
+    /// The policer from the terminal. Default: the same as towards it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_policer: Option<Policer>,
 }
 
 /// A line that carries nothing at all is a slip; for a time, `rate-changes` may set 0.
@@ -128,6 +165,7 @@ impl Config {
             delay: self.delay,
             errors: self.errors.clone(),
             errors_at: End::Arrival,
+            path: self.path(self.jitter, self.largest_packet, self.policer),
         }
     }
 
@@ -142,7 +180,48 @@ impl Config {
             delay: self.delay,
             errors: self.up_errors.as_ref().unwrap_or(&self.errors).clone(),
             errors_at: End::Departure,
+            path: self.path(
+                self.up_jitter.unwrap_or(self.jitter),
+                self.up_largest_packet.or(self.largest_packet),
+                self.up_policer.or(self.policer),
+            ),
         }
+    }
+
+    fn path(
+        &self,
+        jitter: Jitter,
+        largest_packet: Option<LargestPacket>,
+        policer: Option<Policer>,
+    ) -> path::Config {
+        path::Config {
+            delay_changes: self.delay_changes.clone(),
+            delay_slots: self.delay_slots.clone(),
+            overtaking: self.overtaking,
+            jitter,
+            largest_packet,
+            policer,
+        }
+    }
+
+    /// The shortest time from departure to arrival, whatever the delay changes to.
+    #[must_use]
+    pub fn least_delay(&self) -> Duration {
+        let delay = self.delay_changes.iter().map(|change| change.delay).fold(self.delay, Duration::min);
+        delay.saturating_add(self.slots().min().unwrap_or_default())
+    }
+
+    /// The longest time from departure to arrival, jitter of either direction included.
+    #[must_use]
+    pub fn greatest_delay(&self) -> Duration {
+        let delay = self.delay_changes.iter().map(|change| change.delay).fold(self.delay, Duration::max);
+        let jitter = self.up_jitter.map_or(Duration::ZERO, |jitter| jitter.longest());
+        let slot = self.slots().max().unwrap_or_default();
+        delay.saturating_add(slot).saturating_add(self.jitter.longest().max(jitter))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = Duration> {
+        self.delay_slots.iter().flat_map(|slots| slots.more.iter().copied())
     }
 
     fn rate_changes(&self, rate: impl Fn(&Change) -> Option<Rate>) -> Vec<RateChange> {

@@ -6,6 +6,7 @@
 //! - [`ErrorModel`] is what a scenario says; it builds error processes and timelines.
 //! - [`Timeline`] says when a channel is blocked, whatever is sent over it.
 //! - [`Line`] is one direction: rate, propagation delay and errors. [`Channel`] is a pair of them.
+//! - [`path`] is what else happens on the way: delays that change, jitter, packets that are too long, policing.
 //! - [`Access`] says when a sender may use a line that is not its own.
 //! - [`dama`] is bandwidth on demand: a MAC buffer, requests, and slots that are granted; [`Encapsulation`] what fits into a slot.
 //! - [`capacity`] is the physical bound that any scheme is compared with.
@@ -19,6 +20,7 @@ pub mod duplex;
 pub mod encapsulation;
 pub mod line;
 pub mod model;
+pub mod path;
 pub mod process;
 pub mod timeline;
 

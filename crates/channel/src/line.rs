@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Grant};
 use crate::model::{ErrorModel, Streams};
+use crate::path::{self, Admission, Path};
 use crate::process::{ErrorProcess, Fate};
 use crate::timeline::Timeline;
 
@@ -48,6 +49,9 @@ pub struct Config {
     /// Where it goes wrong.
     #[serde(default)]
     pub errors_at: End,
+    /// What else happens on the way. Errors meet what is sent as if the delay were always `delay`.
+    #[serde(skip)]
+    pub path: path::Config,
 }
 
 impl Config {
@@ -72,6 +76,7 @@ impl Config {
                 End::Arrival => self.delay,
             },
             timeline: self.errors.timeline(streams),
+            path: self.path.build(self.delay, streams),
         }
     }
 }
@@ -87,7 +92,7 @@ pub struct Transit {
     pub fate: Fate,
 }
 
-/// One direction of a link. Frames are sent in order and arrive in order.
+/// One direction of a link. Frames are sent in order and arrive in order, unless its [`path`] lets them overtake.
 #[derive(Debug)]
 pub struct Line {
     serializer: Serializer,
@@ -100,6 +105,8 @@ pub struct Line {
     errors_after: Duration,
     /// As it was at the start of the run.
     timeline: Timeline,
+    /// None where the delay is always the same and everything may pass.
+    path: Option<Box<Path>>,
 }
 
 impl Line {
@@ -113,6 +120,7 @@ impl Line {
             errors: None,
             errors_after: Duration::ZERO,
             timeline: Timeline::Open,
+            path: None,
         }
     }
 
@@ -157,7 +165,42 @@ impl Line {
                 errors.fate(start.saturating_add(after)..end.saturating_add(after), bits)
             }
         };
-        Transit { arrives_at: on_air.end.saturating_add(self.delay), on_air, fate }
+        match &mut self.path {
+            None => Transit { arrives_at: on_air.end.saturating_add(self.delay), on_air, fate },
+            Some(path) => {
+                let fate = if path.silences(&on_air) { Fate::Lost } else { fate };
+                Transit { arrives_at: path.arrival(&on_air), on_air, fate }
+            }
+        }
+    }
+
+    /// Puts a frame of `bits` on the line at `now`, which takes its time there even if the path then refuses it; it is lost if so.
+    /// For who asks for the line instead of queueing in front of it.
+    #[inline]
+    pub fn send_unasked(&mut self, now: Instant, bits: u32) -> Transit {
+        let mut transit = self.send(now, bits);
+        if self.path.is_some() && self.admit(now, u64::from(bits.div_ceil(8))) != Admission::Admitted {
+            transit.fate = Fate::Lost;
+        }
+        transit
+    }
+
+    /// What the path does with a packet of `len` bytes in front of the queue, at `now`.
+    #[inline]
+    pub fn admit(&mut self, now: Instant, len: u64) -> Admission {
+        self.path.as_mut().map_or(Admission::Admitted, |path| path.admit(now, len))
+    }
+
+    /// What the path did to packets, if there is anything for it to do.
+    #[must_use]
+    pub fn path_counters(&self) -> Option<path::Counters> {
+        self.path.as_ref().map(|path| path.counters())
+    }
+
+    /// Frames that each of the error models hit, if there are several; in their order.
+    #[must_use]
+    pub fn hits(&self) -> &[u64] {
+        self.errors.as_ref().map_or(&[], |errors| errors.hits())
     }
 
     /// Takes the line at `now`, or when what came before has left, for a stretch of `bits`; what becomes of them is
@@ -198,7 +241,7 @@ impl Line {
         self.serializer.rate()
     }
 
-    /// Propagation delay.
+    /// Propagation delay; the first one, where it changes.
     #[must_use]
     pub fn delay(&self) -> Duration {
         self.delay
@@ -259,6 +302,7 @@ mod tests {
             delay: Duration::ZERO,
             errors: ErrorModel::BitErrors { ber: 0.1.try_into().unwrap() },
             errors_at: End::Arrival,
+            path: path::Config::default(),
         };
         let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
         let transit = config.build(&streams).send(at(1), 8);

@@ -10,6 +10,7 @@
 //! errors = { trace = { file = "outages.csv" } }
 //! errors = { pooled = { links = 4, f = 0.5, d = "1 s" } }
 //! errors = { scripted = { lost = [17, 40] } }
+//! errors = { any = [{ erasure = { probability = 0.01 } }, { gilbert-elliott = { f = 0.3, d = "1 s" } }] }
 //! ```
 //!
 //! `b` is the bit error rate while blocked, 0.5 unless told, and `c` the one while open, 0 unless told.
@@ -26,12 +27,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity;
-use crate::process::{BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted};
-use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform};
+use crate::process::{
+    AnyOf, BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted,
+};
+use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, Union};
 
 pub use values::{
-    BlockedFraction, BurstLength, Limits, Links, NotABlockedFraction, NotABurstLength, NotANumberOfLinks,
-    NotAPositiveTime, NotLimits, PositiveTime,
+    BlockedFraction, BurstLength, Limits, Links, Models, NotABlockedFraction, NotABurstLength,
+    NotANumberOfLinks, NotAPositiveTime, NotLimits, NotModels, PositiveTime,
 };
 
 /// From a time on, frames are lost with another probability.
@@ -134,6 +137,8 @@ pub enum ErrorModel {
         /// Their numbers, counted from 1 in the order in which they are sent.
         lost: Vec<u64>,
     },
+    /// Several of the others at once: a frame is lost if any of them loses it.
+    Any(Models),
 }
 
 /// Where the random numbers of a line's errors come from: the run's seed and two names.
@@ -147,18 +152,54 @@ pub struct Streams {
     pub line: String,
 }
 
+impl Streams {
+    /// Those of one of several models on a line. The first has those of a line with it alone.
+    fn of_model(&self, number: usize) -> Self {
+        let named = |owner: &str| match number {
+            0 => owner.to_owned(),
+            _ => format!("{owner}/any-{number}"),
+        };
+        Self { seed: self.seed, timeline: named(&self.timeline), line: named(&self.line) }
+    }
+}
+
 impl ErrorModel {
+    /// The models that are at work, one by one: this one, or those of a list.
+    #[must_use]
+    pub fn each(&self) -> &[Self] {
+        match self {
+            Self::Any(models) => models.get(),
+            _ => core::slice::from_ref(self),
+        }
+    }
+
+    /// As [`ErrorModel::each`], to be changed.
+    pub fn each_mut(&mut self) -> &mut [Self] {
+        match self {
+            Self::Any(models) => models.get_mut(),
+            _ => core::slice::from_mut(self),
+        }
+    }
+
+    /// Each of a list's models with its streams.
+    fn with_streams(&self, streams: &Streams) -> impl Iterator<Item = (&Self, Streams)> {
+        let streams = streams.clone();
+        self.each().iter().enumerate().map(move |(number, model)| (model, streams.of_model(number)))
+    }
+
     /// Reads the files that the model names, through `read`; nothing to do for most models.
     ///
     /// # Errors
     /// The file cannot be read, or is no recording: names the file, the line and what is allowed.
     pub fn load<E: Display>(
         &mut self,
-        read: impl FnOnce(&str) -> Result<String, E>,
+        mut read: impl FnMut(&str) -> Result<String, E>,
     ) -> Result<(), ConfigError> {
-        let Self::Trace { file, recorded, .. } = self else { return Ok(()) };
-        let csv = read(file).map_err(|error| ConfigError::about(file, error))?;
-        *recorded = Some(Trace::parse(&csv).map_err(|error| complaint(file, error))?);
+        for model in self.each_mut() {
+            let Self::Trace { file, recorded, .. } = model else { continue };
+            let csv = read(file).map_err(|error| ConfigError::about(file, error))?;
+            *recorded = Some(Trace::parse(&csv).map_err(|error| complaint(file, error))?);
+        }
         Ok(())
     }
 
@@ -183,6 +224,10 @@ impl ErrorModel {
             Self::Bursts { interval, length } => {
                 let rng = Rng::named(streams.seed, &format!("{}/blockage", streams.timeline));
                 Timeline::Uniform(Box::new(Uniform::new(interval.get(), length.get(), rng)))
+            }
+            Self::Any(_) => {
+                let all = self.with_streams(streams).map(|(model, streams)| model.timeline(&streams));
+                Timeline::Union(Box::new(Union::new(all.collect())))
             }
             Self::Pooled { .. } => Timeline::Overlap(Box::new(Overlap::new(self.links(streams)))),
             Self::Trace { file, recorded, .. } => {
@@ -222,6 +267,10 @@ impl ErrorModel {
                 Box::new(Erasure::new(*probability, rng("erasure")).with_changes(changes))
             }
             Self::Scripted { lost } => Box::new(Scripted::new(lost)),
+            Self::Any(_) => {
+                let all = self.with_streams(streams).map(|(model, streams)| model.build(rate, &streams));
+                Box::new(AnyOf::new(all.collect()))
+            }
             Self::Bursts { .. } => Box::new(Bursts::new(self.timeline(streams), rng("bit-errors-blocked"))),
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
                 let blocked = BitErrors::new(*b, rate, rng("bit-errors-blocked"));
@@ -245,6 +294,7 @@ impl ErrorModel {
     pub fn depends_on_rate(&self) -> bool {
         match self {
             Self::None | Self::Erasure { .. } | Self::Scripted { .. } | Self::Bursts { .. } => false,
+            Self::Any(models) => models.get().iter().any(Self::depends_on_rate),
             Self::BitErrors { ber } => ber.get() > 0.0,
             Self::GilbertElliott { b, c, .. }
             | Self::Periodic { b, c, .. }
@@ -253,12 +303,17 @@ impl ErrorModel {
         }
     }
 
-    /// The capacity in the long run as a fraction of the line's rate; `None` for a recording, which has no long run.
+    /// The capacity in the long run as a fraction of the line's rate; `None` for a recording, which has no long run. Of a list it
+    /// is a bound from above ([`combined`]).
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         match self {
             // In the long run a few frames are none.
             Self::None | Self::Scripted { .. } => Some(1.0),
+            Self::Any(models) => {
+                let all = models.get().iter().map(|model| Some((model, model.capacity()?)));
+                Some(combined(all.collect::<Option<Vec<_>>>()?))
+            }
             Self::BitErrors { ber } => Some(capacity::of_bit_errors(ber.get())),
             Self::Erasure { probability, changes } => {
                 let last = changes.last().map_or(*probability, |change| change.probability);
@@ -279,7 +334,7 @@ impl ErrorModel {
         }
     }
 
-    /// The mean time of a blockage and of the open time before it together; of each of pooled links. `None` where nothing is ever
+    /// The mean time of a blockage and of the open time before it together; of each of pooled links; of a list, the longest. `None` where nothing is ever
     /// blocked, and for a recording, which has no mean.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
@@ -289,6 +344,7 @@ impl ErrorModel {
             }
             Self::Periodic { open, blocked, .. } => Some(open.get().saturating_add(blocked.get())),
             Self::Bursts { interval, length } => Some(interval.get().mean() + length.get().mean()),
+            Self::Any(models) => models.get().iter().filter_map(Self::period).max(),
             Self::None
             | Self::BitErrors { .. }
             | Self::Erasure { .. }
@@ -308,6 +364,12 @@ impl ErrorModel {
             Self::None | Self::BitErrors { .. } | Self::Erasure { .. } | Self::Scripted { .. } => {
                 self.capacity().unwrap_or(1.0)
             }
+            Self::Any(_) => {
+                let capacity = |(model, streams): (_, Streams)| {
+                    (model, Self::capacity_in(model, &streams, range.clone()))
+                };
+                combined(self.with_streams(streams).map(capacity))
+            }
             Self::GilbertElliott { b, c, .. } | Self::Periodic { b, c, .. } | Self::Trace { b, c, .. } => {
                 let open = capacity::open_fraction(self.timeline(streams), range);
                 capacity::of_blockage(open, b.get(), c.get())
@@ -320,6 +382,19 @@ impl ErrorModel {
             }
         }
     }
+}
+
+/// The most that several models on one line leave of its capacity: what the worst of them leaves, times what each of the
+/// erasures leaves, which are independent of everything else. Blockages may coincide.
+fn combined<'a>(capacities: impl IntoIterator<Item = (&'a ErrorModel, f64)>) -> f64 {
+    let (mut worst, mut erasures) = (1.0_f64, 1.0);
+    for (model, capacity) in capacities {
+        match model {
+            ErrorModel::Erasure { .. } => erasures *= capacity,
+            _ => worst = worst.min(capacity),
+        }
+    }
+    worst * erasures
 }
 
 fn complaint(file: &str, error: TraceError) -> ConfigError {
@@ -365,6 +440,7 @@ mod tests {
             "{ bursts = { interval = [\"0 s\", \"7 s\"], length = [\"100 ms\", \"100 ms\"] } }",
             "{ trace = { file = \"outages.csv\" } }",
             "{ scripted = { lost = [17, 40] } }",
+            "{ any = [{ erasure = { probability = 0.01 } }, { scripted = { lost = [2] } }] }",
         ] {
             let errors = read(text).unwrap();
             let scenario = Scenario { name: "x".to_owned(), errors };
@@ -406,6 +482,11 @@ mod tests {
                 "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",
                 "unexpected keys in table: e, available keys: f, d, b, c",
             ),
+            ("{ any = [\"none\"] }", "1 error models on a line; allowed are 2 to 16"),
+            (
+                "{ any = [\"none\", { any = [\"none\", \"none\"] }] }",
+                "a list of error models in another one; allowed is one list",
+            ),
             ("\"perfect\"", "unknown value `perfect`, expected one of `none`, `bit-errors`"),
         ] {
             let error = read(text).unwrap_err();
@@ -443,6 +524,48 @@ mod tests {
         assert_eq!(errors.timeline(&streams()).next().unwrap().start, second);
         let ten = Instant::ZERO + Duration::from_secs(10);
         assert!((errors.capacity_in(&streams(), Instant::ZERO..ten) - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_list_loses_what_any_of_it_loses_and_the_first_model_is_not_changed() {
+        let lost = |text: &str| {
+            let mut process = read(text).unwrap().build(Rate::from_bps(1_000_000), &streams());
+            let at = |n: u64| Instant::ZERO + Duration::from_millis(n);
+            (0..2000).map(|n| !process.fate(at(n)..at(n + 1), 1000).is_intact()).collect::<Vec<_>>()
+        };
+        let (erasure, blockage) =
+            ("{ erasure = { probability = 0.1 } }", "{ gilbert-elliott = { f = 0.3, d = \"50 ms\" } }");
+        let scripted = "{ scripted = { lost = [17, 40] } }";
+        for first in [erasure, blockage] {
+            let alone = lost(first);
+            let expected: Vec<_> =
+                alone.iter().enumerate().map(|(n, lost)| *lost || n == 16 || n == 39).collect();
+            assert_eq!(lost(&format!("{{ any = [{first}, {scripted}] }}")), expected);
+            let both = lost(&format!("{{ any = [{first}, {erasure}, {blockage}] }}"));
+            assert!(both.iter().zip(&alone).all(|(both, alone)| *both || !alone));
+        }
+        // The second of two equal models has a stream of its own: 0.19 of 2000, within five standard errors.
+        let twice = lost(&format!("{{ any = [{erasure}, {erasure}] }}"));
+        let count = twice.iter().filter(|lost| **lost).count();
+        assert!((290..470).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_list_has_the_capacity_that_its_worst_model_and_its_erasures_leave() {
+        let errors = |tail: &str| {
+            read(&format!(
+                "{{ any = [{{ erasure = {{ probability = 0.5 }} }}, {{ gilbert-elliott = {{ f = 0.25, d = \"1 s\" }} }}{tail}] }}"
+            ))
+            .unwrap()
+        };
+        let two = errors("");
+        assert_eq!((two.capacity(), two.period()), (Some(0.375), Some(Duration::from_secs(4))));
+        assert!(!two.depends_on_rate() && errors(", { bit-errors = { ber = 1e-5 } }").depends_on_rate());
+        let minute = Instant::ZERO..Instant::ZERO + Duration::from_secs(60);
+        let open = capacity::open_fraction(two.timeline(&streams()), minute.clone());
+        assert!(two.capacity_in(&streams(), minute.clone()) < open);
+        let blocked = Duration::from_secs_f64((1.0 - open) * 60.0);
+        assert!(two.timeline(&streams()).blocked_time(minute).abs_diff(blocked) < Duration::from_micros(1));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use base::{Instant, Rng};
 
+mod any;
 mod binomial;
 mod bit_errors;
 mod blockage;
@@ -14,6 +15,7 @@ mod error_free;
 mod pooled;
 mod scripted;
 
+pub use any::AnyOf;
 pub use bit_errors::BitErrors;
 pub use blockage::Blockage;
 pub use bursts::Bursts;
@@ -67,6 +69,11 @@ pub trait ErrorProcess: Debug + Send {
     fn air_bits(&mut self, at: Instant, bits: u64) -> u64 {
         let _ = at;
         bits
+    }
+
+    /// Frames that each of several processes on a line has hit, in their order; empty for a single one.
+    fn hits(&self) -> &[u64] {
+        &[]
     }
 }
 

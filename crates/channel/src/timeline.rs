@@ -13,12 +13,14 @@ mod overlap;
 mod periodic;
 mod trace;
 mod uniform;
+mod union;
 
 pub use gilbert_elliott::GilbertElliott;
 pub use overlap::Overlap;
 pub use periodic::Periodic;
 pub use trace::{Trace, TraceError, TraceErrorKind};
 pub use uniform::{Uniform, UniformSpan};
+pub use union::Union;
 
 /// The blocked intervals of one realisation, from the start of the run: an iterator over intervals that are not
 /// empty, do not overlap and come in order.
@@ -38,6 +40,8 @@ pub enum Timeline {
     Trace(Trace),
     /// Blocked when several others all are.
     Overlap(Box<Overlap>),
+    /// Blocked when any of several others is.
+    Union(Box<Union>),
 }
 
 impl Timeline {
@@ -67,6 +71,7 @@ impl Iterator for Timeline {
             Self::Uniform(timeline) => timeline.next(),
             Self::Trace(timeline) => timeline.next(),
             Self::Overlap(timeline) => timeline.next(),
+            Self::Union(timeline) => timeline.next(),
         }
     }
 }

@@ -120,7 +120,7 @@ impl<'a> Flow<'a> {
     fn delay(&self) -> Duration {
         self.path
             .iter()
-            .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.channel.delay))
+            .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.channel.least_delay()))
     }
 
     /// The most bits that its own path lets through until `end`.
@@ -168,7 +168,7 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
         let start = crossing().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         // The rest of the shortest path that leads over it; a bit that is late here is later there.
         let elsewhere =
-            crossing().map(|flow| flow.delay().saturating_sub(direction.link.channel.delay)).min();
+            crossing().map(|flow| flow.delay().saturating_sub(direction.link.channel.least_delay())).min();
         let here = direction.time_to_carry(start, bits as f64);
         done = done.max(here.saturating_add(elsewhere.unwrap_or(Duration::ZERO)));
     }
@@ -225,7 +225,7 @@ impl<'a> Direction<'a> {
 
     /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
     fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
-        let leaves_until = to.saturating_sub(self.link.channel.delay);
+        let leaves_until = to.saturating_sub(self.link.channel.least_delay());
         let (mut from, mut rate, mut bits) = (from, self.line.rate, 0.0);
         for change in self.line.rate_changes.iter().filter(|change| change.at < leaves_until) {
             if change.at > from {

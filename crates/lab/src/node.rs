@@ -10,6 +10,8 @@ mod router;
 mod splitter;
 mod wire;
 
+use std::collections::VecDeque;
+
 use base::Instant;
 
 use crate::engine::{Context, Input, Node};
@@ -66,6 +68,23 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, None) | (None, one) => one,
     }
+}
+
+/// What the path of a line did to packets, and which of several error models hit how many, by name; nothing for most lines.
+fn reported(prefix: &str, line: &channel::Line) -> impl Iterator<Item = (String, u64)> {
+    let path = line.path_counters().map(|counters| counters.named());
+    let path = path.into_iter().flatten().map(move |(name, count)| (format!("{prefix}{name}"), count));
+    let hits = line.hits().iter().enumerate();
+    path.chain(hits.map(move |(model, count)| (format!("{prefix}hit-by-errors-{}", model + 1), *count)))
+}
+
+/// Puts what has left where it belongs in the order of arrival, behind what arrives at the same time.
+fn insert_by_arrival<T>(in_flight: &mut VecDeque<T>, sent: T, arrival: impl Fn(&T) -> Instant) {
+    if in_flight.back().is_none_or(|last| arrival(last) <= arrival(&sent)) {
+        return in_flight.push_back(sent);
+    }
+    let place = in_flight.partition_point(|other| arrival(other) <= arrival(&sent));
+    in_flight.insert(place, sent);
 }
 
 /// Counters with their full names.

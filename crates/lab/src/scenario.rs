@@ -438,7 +438,8 @@ impl Scenario {
     fn load_files(&mut self, file: &str, text: &str, directory: &Path) -> Result<(), ConfigError> {
         for link in self.link.values_mut() {
             let channel = &mut link.channel;
-            for errors in [Some(&mut channel.errors), channel.up_errors.as_mut()].into_iter().flatten() {
+            let both = [Some(&mut channel.errors), channel.up_errors.as_mut()];
+            for errors in both.into_iter().flatten().flat_map(channel::ErrorModel::each_mut) {
                 let channel::ErrorModel::Trace { file: recording, .. } = errors else { continue };
                 let written = recording.clone();
                 let path = directory.join(&written);

@@ -100,6 +100,57 @@ impl<'a> Report<'a> {
     }
 }
 
+/// The IP packet by which the router with this address tells the source of `packet`, an IP packet, that it was too big for a link
+/// that takes `mtu` bytes: "fragmentation needed" (RFC 1191, 4) or Packet Too Big (RFC 4443, 3.2).
+///
+/// None about what no error may be said of, so that errors do not breed: ICMP errors, and fragments other than the first (RFC 1122,
+/// 3.2.2; RFC 4443, 2.4). None either if the packet is none or the router's address is of another version.
+#[must_use]
+pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
+    let view = ip::View::parse(packet).ok()?;
+    let (is_v4, kind) = (matches!(view, ip::View::V4(_)), view.payload().first().copied());
+    if is_v4 != router.is_ipv4() || packet.len() < ip::header_len(&view) + QUOTED_LEN {
+        return None;
+    }
+    let is_error = match view.protocol() {
+        Protocol::ICMP => kind.is_none_or(|kind| !V4_QUERIES.contains(&kind)),
+        Protocol::ICMPV6 => kind.is_none_or(|kind| kind < FIRST_INFORMATIONAL_V6),
+        _ => false,
+    };
+    if is_error || (is_v4 && be16(packet, 6) & FRAGMENT_OFFSET != 0) {
+        return None;
+    }
+    let (protocol, kind, code, most) = match is_v4 {
+        true => (Protocol::ICMP, UNREACHABLE, FRAGMENTATION_NEEDED, LONGEST_V4),
+        false => (Protocol::ICMPV6, PACKET_TOO_BIG, 0, LONGEST_V6),
+    };
+    let header_len = ip::header_len_for(router);
+    let quoted = packet.len().min(most - header_len - HEADER_LEN);
+    let outer = ip::Repr::new(router, view.src(), protocol, ip::Ecn::NotEct, HEADER_LEN + quoted);
+    let mut message = vec![0; header_len + HEADER_LEN];
+    outer.emit(&mut message);
+    (message[header_len], message[header_len + 1]) = (kind, code);
+    message[header_len + 6..].copy_from_slice(&mtu.to_be_bytes());
+    message.extend_from_slice(&packet[..quoted]);
+    let icmp = &message[header_len..];
+    let sum = match is_v4 {
+        true => Sum::of(icmp),
+        false => Sum::pseudo_header(router, view.src(), protocol.0, icmp.len()).and(Sum::of(icmp)),
+    };
+    message[header_len + 2..header_len + 4].copy_from_slice(&sum.finish().to_be_bytes());
+    Some(message)
+}
+
+/// RFC 792, RFC 950: echo, timestamps, information and address masks, with their replies; all else is an error.
+const V4_QUERIES: [u8; 8] = [0, 8, 13, 14, 15, 16, 17, 18];
+/// RFC 4443 (2.1).
+const FIRST_INFORMATIONAL_V6: u8 = 128;
+/// The field of an IPv4 header that is zero in the first fragment.
+const FRAGMENT_OFFSET: u16 = 0x1fff;
+/// Bytes of the message with its header: RFC 1812 (4.3.2.3).
+const LONGEST_V4: usize = 576;
+/// Likewise: RFC 4443 (2.4 c).
+const LONGEST_V6: usize = 1280;
 /// Bytes of the header.
 const HEADER_LEN: usize = 8;
 /// Bytes of the quoted packet's payload that are there at least (RFC 792).
@@ -192,6 +243,37 @@ mod tests {
             assert_eq!(report.start, [7, 7, 7, 7, 1, 2, 3, 4]);
         }
         assert!(!renumber_quoted(&mut [0x45; 60], SeqNum(1)));
+    }
+
+    #[test]
+    fn a_router_says_what_is_too_big() {
+        for (v6, len) in [(false, 1460), (true, 1480)] {
+            let about = message(v6, 9);
+            let (router, host) =
+                ip::View::parse(&about).map(|view| (view.src(), view.dst())).unwrap();
+            let peer = router;
+            let header = Repr::new(host, peer, Protocol::TCP, Ecn::NotEct, 1440);
+            let mut packet = vec![7; header.header_len() + 1440];
+            header.emit(&mut packet);
+            let said = too_big(&packet, router, 1280).unwrap();
+            let view = ip::View::parse(&said).unwrap();
+            assert_eq!((view.src(), view.dst()), (router, host));
+            assert_eq!(said.len(), if v6 { 1280 } else { 576 });
+            let report = Report::parse(&view).unwrap().unwrap();
+            assert_eq!(
+                (report.cause, report.len, report.protocol, report.src, report.dst),
+                (Cause::TooBig(1280), len, Protocol::TCP, host, peer)
+            );
+            // Nothing about errors, about the rest of a packet, or by a router of another kind.
+            assert_eq!(too_big(&said, router, 1280), None);
+            let other: IpAddr = if v6 { [192, 0, 0, 8].into() } else { "fd00::9".parse().unwrap() };
+            assert_eq!(too_big(&packet, other, 1280), None);
+            if !v6 {
+                let mut echo = packet.clone();
+                echo[7] = 5;
+                assert_eq!(too_big(&echo, router, 1280), None, "a later fragment");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use base::units::above_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ErrorModel;
 use crate::timeline::UniformSpan;
 
 /// A number of links that share a line: 1 to 64.
@@ -36,6 +37,54 @@ impl TryFrom<u32> for Links {
 impl From<Links> for u32 {
     fn from(links: Links) -> Self {
         links.0
+    }
+}
+
+/// Several error models of one line, 2 to 16, none of which is itself a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Vec<ErrorModel>", into = "Vec<ErrorModel>")]
+#[schemars(extend("minItems" = 2, "maxItems" = 16))]
+pub struct Models(Vec<ErrorModel>);
+
+impl Models {
+    /// The models, in their order.
+    #[must_use]
+    pub fn get(&self) -> &[ErrorModel] {
+        &self.0
+    }
+
+    pub(super) fn get_mut(&mut self) -> &mut [ErrorModel] {
+        &mut self.0
+    }
+}
+
+/// Models that cannot be on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotModels {
+    /// Too few or too many.
+    #[error("{0} error models on a line; allowed are 2 to 16")]
+    Number(usize),
+    /// One of them is a list too.
+    #[error("a list of error models in another one; allowed is one list")]
+    Nested,
+}
+
+impl TryFrom<Vec<ErrorModel>> for Models {
+    type Error = NotModels;
+    fn try_from(models: Vec<ErrorModel>) -> Result<Self, NotModels> {
+        match models.len() {
+            2..=16 if models.iter().any(|model| matches!(model, ErrorModel::Any(_))) => {
+                Err(NotModels::Nested)
+            }
+            2..=16 => Ok(Self(models)),
+            number => Err(NotModels::Number(number)),
+        }
+    }
+}
+
+impl From<Models> for Vec<ErrorModel> {
+    fn from(models: Models) -> Self {
+        models.0
     }
 }
 

@@ -160,7 +160,7 @@ fn build(up: &Up) -> Result<(), Wrong> {
     let link = config.map(|config| Link { config, up: up_rate, down });
     let protocol =
         link.as_ref().map_or_else(|| "none".to_owned(), |link| link.config.protocol.name().to_owned());
-    if let Some(edge) = link.as_ref().and_then(|link| link.edge(channel.delay.saturating_mul(2))) {
+    if let Some(edge) = link.as_ref().and_then(|link| link.edge(channel.greatest_delay().saturating_mul(2))) {
         complain(edge);
     }
     let mut signals = Signals::new().map_err(TestbedError::from)?;

@@ -194,6 +194,7 @@ fn impairments(rng: &mut Rng) -> [Impairments; 2] {
         line: line::Config {
             rate: Rate::from_bps(2_000_000 << rng.below(5)),
             rate_changes: Vec::new(),
+            path: channel::path::Config::default(),
             delay: Duration::from_micros(rng.below(40_000)),
             errors: ErrorModel::Erasure { probability: share(rng, 0.04), changes: Vec::new() },
             errors_at: line::End::Arrival,

@@ -97,6 +97,7 @@ mod tests {
             line: line::Config {
                 rate: Rate::from_bps(8_000_000),
                 rate_changes: Vec::new(),
+                path: channel::path::Config::default(),
                 delay: Duration::from_millis(20),
                 errors: ErrorModel::Erasure { probability: probability(loss), changes: Vec::new() },
                 errors_at: line::End::Arrival,

@@ -1,14 +1,18 @@
 //! A wire: a duplex line that carries packets as they are, with a queue at each end.
 
+mod too_long;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
+use channel::path::Admission;
 use channel::{Fate, Grant, Line};
 use link::Queue;
 use pep::{Proxy, Side};
 
-use super::named;
+use super::{named, reported};
 use super::splitter::Splitter;
+use super::insert_by_arrival;
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
 use crate::observe::{QueueTrace, Tap};
@@ -29,10 +33,13 @@ pub struct WireEnd {
     line: Line,
     /// When the line is to be asked next, while packets wait.
     ask_at: Instant,
+    /// In the order of their arrival.
     in_flight: VecDeque<(Instant, Packet)>,
     /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
     due: Instant,
     counters: Counters,
+    /// Sources that were told of a packet that was too long.
+    told_too_long: u64,
     watch: Watch,
 }
 
@@ -133,6 +140,7 @@ impl WireEnd {
             in_flight: VecDeque::new(),
             due: Instant::MAX,
             counters: Counters { sent: 0, bytes: 0, delivered: 0, lost: 0 },
+            told_too_long: 0,
             watch: Watch::default(),
         }
     }
@@ -159,7 +167,10 @@ impl WireEnd {
             ("packets-delivered", delivered),
             ("packets-lost", lost),
         ];
+        let told = self.line.path_counters().map(|_| [("too-long-told", self.told_too_long)]);
         named("", &line)
+            .chain(reported("packets-", &self.line))
+            .chain(told.iter().flat_map(|told| named("packets-", told)))
             .chain(named("queue-", &self.queue.counters()))
             .chain(self.splitter.report())
             .collect()
@@ -193,7 +204,16 @@ impl WireEnd {
     fn accept(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
         let now = cx.now();
         if !self.splitter.takes(now, Side::Lan, &mut packet) {
-            self.enqueue(now, packet);
+            match self.admit(now, &packet) {
+                Admission::Admitted => self.enqueue(now, packet),
+                Admission::TooLong(Some(mtu)) => {
+                    if let Some(message) = too_long::message(&packet, mtu) {
+                        self.told_too_long += 1;
+                        cx.send(port, message);
+                    }
+                }
+                Admission::TooLong(None) | Admission::Policed => {}
+            }
         }
         self.serve_proxy(cx, port);
     }
@@ -215,13 +235,24 @@ impl WireEnd {
         let now = cx.now();
         self.splitter.serve(cx, port);
         while let Some(packet) = self.splitter.poll_queued(now) {
-            self.enqueue(now, packet);
+            if self.admit(now, &packet) == Admission::Admitted {
+                self.enqueue(now, packet);
+            }
         }
         self.backlogged |= self.splitter.waits_for_turn();
         self.serve(now);
         self.note_due();
         // Room that this has made may be the node's.
         self.splitter.serve(cx, port);
+    }
+
+    /// What the path does with a packet in front of the queue.
+    fn admit(&mut self, now: Instant, packet: &Packet) -> Admission {
+        let admission = self.line.admit(now, packet.len() as u64);
+        if admission != Admission::Admitted {
+            self.watch.note(now, PacketStep::Dropped, packet);
+        }
+        admission
     }
 
     fn enqueue(&mut self, now: Instant, packet: Packet) {
@@ -268,7 +299,9 @@ impl WireEnd {
             let others_wait = !self.queue.is_empty();
             let own = self.splitter.poll_turn(now, others_wait);
             if let Some(packet) = own {
-                self.transmit(now, packet);
+                if self.admit(now, &packet) == Admission::Admitted {
+                    self.transmit(now, packet);
+                }
             } else if let Some(packet) =
                 self.queue.pop(now, &mut |packet, _| self.watch.note_drop(now, &packet))
             {
@@ -292,7 +325,10 @@ impl WireEnd {
             tap.on_packet(now, transit.arrives_at, transit.fate, &packet);
         }
         match transit.fate {
-            Fate::Intact => self.in_flight.push_back((transit.arrives_at, packet)),
+            Fate::Intact => {
+                let arrival = (transit.arrives_at, packet);
+                insert_by_arrival(&mut self.in_flight, arrival, |(arrives_at, _)| *arrives_at);
+            }
             Fate::Damaged(_) | Fate::Lost => self.counters.lost += 1,
         }
     }

@@ -1,5 +1,7 @@
 //! Whether a scenario makes sense as a whole: what its types could not refuse.
 
+mod path;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::Duration;
@@ -73,6 +75,7 @@ impl Scenario {
             }
             check_framing(name, link)?;
             check_rate_changes(name, link)?;
+            path::check(name, link)?;
             check_erasure_changes(name, link)?;
             for (key, marks) in [("once-dscp", link.once_dscp), ("interactive-dscp", link.interactive_dscp)] {
                 if link.protocol.is_none() && !marks.is_empty() {
@@ -267,7 +270,8 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
         return nonsense(framing, message);
     }
     let channel = &link.channel;
-    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors);
+    let mut errors =
+        core::iter::once(&channel.errors).chain(&channel.up_errors).flat_map(ErrorModel::each);
     if errors.any(|errors| matches!(errors, ErrorModel::Erasure { .. })) {
         let message = format!(
             "link \"{name}\" loses whole frames, which a stream of bits does not have; allowed are other errors, or \
@@ -280,7 +284,8 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
 
 /// Erasures change one time after the other.
 fn check_erasure_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
-    for errors in core::iter::once(&link.channel.errors).chain(&link.channel.up_errors) {
+    let both = core::iter::once(&link.channel.errors).chain(&link.channel.up_errors);
+    for errors in both.flat_map(ErrorModel::each) {
         let ErrorModel::Erasure { changes, .. } = errors else { continue };
         if let Some([_, late]) =
             changes.windows(2).find(|pair| pair[1].at <= pair[0].at).and_then(|it| it.first_chunk())

@@ -20,7 +20,7 @@ impl Link {
     fn edge(&self) -> Option<Edge> {
         let rate = self.channel.rate.max(self.channel.up_rate.unwrap_or(self.channel.rate));
         let line = LineLimits::new(self.framing.frame_limit(), Some(rate));
-        self.protocol.as_ref()?.edge(&line, self.channel.delay.saturating_mul(2))
+        self.protocol.as_ref()?.edge(&line, self.channel.greatest_delay().saturating_mul(2))
     }
 }
 

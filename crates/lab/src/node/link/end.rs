@@ -12,7 +12,7 @@ use tunnel::ingress::{Ingress, Watch};
 
 use super::{Buffered, Stream};
 use crate::engine::{Context, Port};
-use crate::node::{earlier, named, splitter};
+use crate::node::{earlier, insert_by_arrival, named, reported, splitter};
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
@@ -228,6 +228,7 @@ impl LinkEnd {
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
+            .chain(reported("frames-", &self.line))
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
             .chain(splitter::report(self.ingress.proxy.as_deref()))
@@ -308,21 +309,22 @@ impl LinkEnd {
                 return;
             };
             let bits;
-            let (on_air, fate, behind) = match &mut self.stream {
+            let (on_air, arrives_at, fate, behind) = match &mut self.stream {
                 None => {
                     bits = self.cost.bits(bytes.len());
-                    let transit = self.line.send(now, bits);
-                    (transit.on_air, Some(transit.fate), 0)
+                    let transit = self.line.send_unasked(now, bits);
+                    (transit.on_air, transit.arrives_at, Some(transit.fate), 0)
                 }
                 Some(stream) => {
                     bits = stream.line_bits(bytes.len());
-                    (stream.reserve(now, bits, &mut self.line), None, efl::CHECK_BITS)
+                    let on_air = stream.reserve(now, bits, &mut self.line);
+                    let arrives_at = on_air.end.saturating_add(self.line.delay());
+                    (on_air, arrives_at, None, efl::CHECK_BITS)
                 }
             };
             self.count(info.kind, bits);
             self.last = Some((info.kind, bits));
             let last_bits = info.late_len as u64 * 8 + u64::from(behind);
-            let arrives_at = on_air.end.saturating_add(self.line.delay());
             let number = self.counters.frames;
             let mut trailer = None;
             if let Some(probe) = &self.probe {
@@ -407,7 +409,7 @@ impl LinkEnd {
         self.counters.lost += u64::from(!intact);
         if arrives {
             self.news_in_flight += usize::from(frame.is_news());
-            self.in_flight.push_back(frame);
+            insert_by_arrival(&mut self.in_flight, frame, |frame| frame.arrives_at);
         }
     }
 
@@ -462,7 +464,7 @@ impl LinkEnd {
         let Some((kind, bits)) = self.last else { return };
         let before = self.counters;
         while self.line.free_at() < now {
-            let transit = self.line.send(self.line.free_at(), bits);
+            let transit = self.line.send_unasked(self.line.free_at(), bits);
             self.count(kind, bits);
             self.counters.slept_through += 1;
             self.counters.lost += u64::from(transit.fate != Fate::Intact);
