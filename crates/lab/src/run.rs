@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::engine::{Engine, NodeId, Port};
 use crate::network::{Network, Transfer};
 use crate::node::{Element, Host};
-use crate::observe::{EventLog, Flow, QueueTrace, WindowTrace, TunnelTrace};
+use crate::observe::{EventLog, Flow, QueueTrace, TunnelTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};

@@ -54,7 +54,8 @@ impl Tunnel {
             ("queue", "queue-"),
             ("pep", "pep-"),
         ];
-        parts.into_iter().flat_map(|(part, prefix)| numbers(prefix, status[part].take())).collect()
+        let counted = parts.into_iter().flat_map(|(part, prefix)| numbers(prefix, status[part].take()));
+        counted.chain([("frames-cut".to_owned(), self.parts.cut)]).collect()
     }
 
     fn path_status(&self) -> Value {

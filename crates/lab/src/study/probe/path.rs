@@ -50,9 +50,10 @@ pub(super) const PATH: Probe = Probe {
                 }
             }
             if let Some(trace) = run.tunnels.values().next().filter(|_| trial.is_first) {
-                let points = trace.samples.iter().filter_map(|sample| {
-                    Some((sample.at.as_secs_f64(), sample.capacity? as f64 / 1e6))
-                });
+                let points = trace
+                    .samples
+                    .iter()
+                    .filter_map(|sample| Some((sample.at.as_secs_f64(), sample.capacity? as f64 / 1e6)));
                 measured.set_series("found", crate::drawing::thin(points.collect()));
             }
             Ok(())
