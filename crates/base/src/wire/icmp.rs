@@ -249,8 +249,7 @@ mod tests {
     fn a_router_says_what_is_too_big() {
         for (v6, len) in [(false, 1460), (true, 1480)] {
             let about = message(v6, 9);
-            let (router, host) =
-                ip::View::parse(&about).map(|view| (view.src(), view.dst())).unwrap();
+            let (router, host) = ip::View::parse(&about).map(|view| (view.src(), view.dst())).unwrap();
             let peer = router;
             let header = Repr::new(host, peer, Protocol::TCP, Ecn::NotEct, 1440);
             let mut packet = vec![7; header.header_len() + 1440];

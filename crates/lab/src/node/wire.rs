@@ -10,9 +10,9 @@ use channel::{Fate, Grant, Line};
 use link::Queue;
 use pep::{Proxy, Side};
 
-use super::{named, reported};
-use super::splitter::Splitter;
 use super::insert_by_arrival;
+use super::splitter::Splitter;
+use super::{named, reported};
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
 use crate::observe::{QueueTrace, Tap};

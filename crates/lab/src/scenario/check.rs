@@ -269,8 +269,7 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
         return nonsense(framing, message);
     }
     let channel = &link.channel;
-    let mut errors =
-        core::iter::once(&channel.errors).chain(&channel.up_errors).flat_map(ErrorModel::each);
+    let mut errors = core::iter::once(&channel.errors).chain(&channel.up_errors).flat_map(ErrorModel::each);
     if errors.any(|errors| matches!(errors, ErrorModel::Erasure { .. })) {
         let message = format!(
             "link \"{name}\" loses whole frames, which a stream of bits does not have; allowed are other errors, or \

@@ -34,7 +34,8 @@ pub(super) fn check(name: &str, link: &Link) -> Result<(), Nonsense> {
             (None, Some(pep)) if pep.enabled => "a proxy, which stands between it and the source",
             _ => return Ok(()),
         };
-        let message = format!("link \"{name}\" has {key} with says = true and {what}; allowed is says = false");
+        let message =
+            format!("link \"{name}\" has {key} with says = true and {what}; allowed is says = false");
         return nonsense(key, message);
     }
     Ok(())
