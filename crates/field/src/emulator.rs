@@ -2,7 +2,8 @@
 //!
 //! A port is a UDP socket or a TUN device. What comes in at port A crosses the channel's *down* line (towards
 //! the terminal) and leaves at port B; the *up* line leads back. Air time counts whole IP packets: a
-//! datagram counts with its UDP and IP headers, unless told otherwise ([`Overhead`]). Nothing is segmented or merged on the way.
+//! datagram counts with its UDP and IP headers, unless told otherwise ([`Overhead`]). Nothing is segmented or merged on the way, and
+//! nobody is told that a packet is too long for the path: that is dropped in silence.
 
 mod direction;
 mod port;
@@ -155,7 +156,7 @@ impl Emulator {
         let now = self.clock.now();
         let [down, up] = [0, 1].map(|from| DirectionCounters {
             dropped_at_entry: self.ports[from].overflows(),
-            ..self.directions[from].counters
+            ..self.directions[from].counters()
         });
         Report { seconds: now.as_secs_f64(), down, up }
     }
@@ -163,8 +164,8 @@ impl Emulator {
     fn take_in(&mut self, from: usize) -> io::Result<()> {
         for _ in 0..TURN {
             let Some((packet, len)) = self.ports[from].read()? else { break };
-            let len = self.overhead.on_line(len);
-            self.directions[from].handle_packet(self.clock.now(), packet, len);
+            let on_line = self.overhead.on_line(len);
+            self.directions[from].handle_packet(self.clock.now(), packet, len, on_line);
         }
         Ok(())
     }

@@ -70,7 +70,8 @@ pub(crate) struct ChannelArgs {
     #[arg(long, value_name = "TIME", default_value = "250 ms")]
     pub(crate) delay: String,
     /// Error model, in TOML: none, bit-errors={ber=1e-5}, erasure={probability=0.01},
-    /// gilbert-elliott={f=0.3,d="1 s"}, periodic={open="10 s",blocked="5 s"}, trace={file="outages.csv"}.
+    /// gilbert-elliott={f=0.3,d="1 s"}, periodic={open="10 s",blocked="5 s"}, trace={file="outages.csv"}, or several:
+    /// any=[{erasure={probability=0.01}},{gilbert-elliott={f=0.3,d="1 s"}}].
     #[arg(long, value_name = "MODEL", default_value = "none")]
     pub(crate) errors: String,
     /// Error model from B to A [default: the same as --errors].
@@ -79,6 +80,8 @@ pub(crate) struct ChannelArgs {
     /// Block each direction independently, instead of both at the same times.
     #[arg(long)]
     pub(crate) uncorrelated: bool,
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
     /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -88,6 +91,65 @@ pub(crate) struct ChannelArgs {
     /// Length of the queue in front of each line, in packets.
     #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) line_queue: u32,
+}
+
+/// What the path does besides errors, each in TOML.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct PathArgs {
+    /// Changes of the delay over time, in steps or slowly: [{at="20 s",delay="80 ms"},{at="60 s",delay="30 ms",over="2 min"}].
+    #[arg(long, value_name = "CHANGES")]
+    pub(crate) delay_changes: Option<String>,
+    /// Time added to the delay slot by slot, perhaps with silence between two: {every="15 s",more=["0 ms","9 ms"],gap="60 ms"}.
+    #[arg(long, value_name = "SLOTS")]
+    pub(crate) delay_slots: Option<String>,
+    /// Let packets overtake those sent before them when the delay falls.
+    #[arg(long)]
+    pub(crate) overtaking: bool,
+    /// Random additions to the delay: in-order={up-to="50 ms"}, or
+    /// overtaking={probability=0.1,from="1 ms",to="20 ms"} for that part of the packets, which others then overtake.
+    #[arg(long, value_name = "JITTER")]
+    pub(crate) jitter: Option<String>,
+    /// Jitter from B to A [default: the same as --jitter].
+    #[arg(long, value_name = "JITTER")]
+    pub(crate) up_jitter: Option<String>,
+    /// Drop longer packets, in silence: {bytes=1280}, for a time {bytes=1280,from="10 s",until="20 s"}.
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) largest_packet: Option<String>,
+    /// Largest packet from B to A [default: the same as --largest-packet].
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) up_largest_packet: Option<String>,
+    /// Drop what exceeds a rate and a burst, in front of the queue: {rate="5 Mbit/s",burst="15 kB"}.
+    #[arg(long, value_name = "POLICER")]
+    pub(crate) policer: Option<String>,
+    /// Policer from B to A [default: the same as --policer].
+    #[arg(long, value_name = "POLICER")]
+    pub(crate) up_policer: Option<String>,
+}
+
+/// How an option's value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// In TOML.
+    Toml,
+    /// A name, or a name and parameters: see [`model`].
+    Model,
+}
+
+impl PathArgs {
+    /// The keys that are given, with their values.
+    fn options(&self) -> impl Iterator<Item = (&'static str, &str, Kind)> {
+        let all = [
+            ("delay-changes", &self.delay_changes, Kind::Toml),
+            ("delay-slots", &self.delay_slots, Kind::Toml),
+            ("jitter", &self.jitter, Kind::Model),
+            ("up-jitter", &self.up_jitter, Kind::Model),
+            ("largest-packet", &self.largest_packet, Kind::Toml),
+            ("up-largest-packet", &self.up_largest_packet, Kind::Toml),
+            ("policer", &self.policer, Kind::Toml),
+            ("up-policer", &self.up_policer, Kind::Toml),
+        ];
+        all.into_iter().filter_map(|(key, value, kind)| Some((key, value.as_deref()?, kind)))
+    }
 }
 
 impl ChannelArgs {
@@ -112,10 +174,25 @@ impl ChannelArgs {
         if self.uncorrelated {
             line("correlated", "false");
         }
+        for (key, value, kind) in self.path.options() {
+            line(key, &if kind == Kind::Model { model(value) } else { value.to_owned() });
+        }
+        if self.path.overtaking {
+            line("overtaking", "true");
+        }
         let mut channel: channel::duplex::Config =
             base::config::parse("arguments", &text).map_err(|error| ConfigError { line: None, ..error })?;
         if !channel.rate_changes.is_sorted_by(|a, b| a.at < b.at) {
             let message = "rate-changes: not in order; allowed are times in increasing order";
+            return Err(ConfigError::about("arguments", message));
+        }
+        if let Err(complaint) = channel.check_path() {
+            let message = format!("{}: the channel {}", complaint.key, complaint.message);
+            return Err(ConfigError::about("arguments", message));
+        }
+        if let Some(key) = channel.saying_key() {
+            let message =
+                format!("{key}: the emulator tells nobody of dropped packets; allowed is says = false");
             return Err(ConfigError::about("arguments", message));
         }
         let read = |file: &str| std::fs::read_to_string(file);
@@ -144,6 +221,12 @@ impl ChannelArgs {
         }
         if let Some(errors) = &self.up_errors {
             option("up-errors", errors.clone());
+        }
+        for (key, value, _) in self.path.options() {
+            option(key, value.to_owned());
+        }
+        if self.path.overtaking {
+            arguments.push("--overtaking".to_owned());
         }
         if self.uncorrelated {
             arguments.push("--uncorrelated".to_owned());
@@ -193,14 +276,16 @@ fn print(report: &Report, json: bool) {
     }
     for (name, counters) in [("down", &report.down), ("up", &report.up)] {
         say!(
-            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, not accepted {}; \
-             missed {}, at most {:.1} ms late",
+            "{:9.3} s  {name:4}  {} packets, {} bytes; delivered {}, queue full {}, damaged {}, too long {}, policed {}, \
+             not accepted {}; missed {}, at most {:.1} ms late",
             report.seconds,
             counters.packets.get(),
             counters.bytes.get(),
             counters.delivered.get(),
             counters.dropped_queue.get(),
             counters.damaged.get(),
+            counters.too_long,
+            counters.policed,
             counters.dropped_at_exit.get(),
             counters.dropped_at_entry,
             counters.greatest_lateness_us as f64 / 1000.0,
@@ -259,6 +344,57 @@ mod tests {
         let again = parse(&again.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(args.channel().unwrap(), again.channel().unwrap());
         assert_eq!((again.seed, again.uncorrelated, again.overhead.get()), (7, true, -55));
+    }
+
+    #[test]
+    fn a_path_survives_as_arguments_and_means_what_it_says() {
+        let options = [
+            ("--errors", "any=[{erasure={probability=0.01}},{gilbert-elliott={f=0.3,d=\"1 s\"}}]"),
+            (
+                "--delay-changes",
+                "[{at=\"20 s\",delay=\"80 ms\"},{at=\"60 s\",delay=\"30 ms\",over=\"2 min\"}]",
+            ),
+            ("--delay-slots", "{every=\"15 s\",more=[\"0 ms\",\"9 ms\"],gap=\"60 ms\"}"),
+            ("--jitter", "overtaking={probability=0.1,from=\"1 ms\",to=\"20 ms\"}"),
+            ("--up-jitter", "none"),
+            ("--largest-packet", "{bytes=1280,from=\"10 s\",until=\"20 s\"}"),
+            ("--up-largest-packet", "{bytes=1400}"),
+            ("--policer", "{rate=\"5 Mbit/s\",burst=\"15 kB\"}"),
+            ("--up-policer", "{rate=\"1 Mbit/s\",burst=\"15 kB\"}"),
+        ];
+        let mut arguments: Vec<&str> = options.iter().flat_map(|(name, value)| [*name, *value]).collect();
+        arguments.push("--overtaking");
+        let args = parse(&arguments);
+        let again = args.to_arguments();
+        let again = parse(&again.iter().map(String::as_str).collect::<Vec<_>>());
+        let channel = args.channel().unwrap();
+        assert_eq!(channel, again.channel().unwrap());
+        let keys = [
+            "delay-changes",
+            "delay-slots",
+            "overtaking",
+            "jitter",
+            "largest-packet",
+            "up-largest-packet",
+            "policer",
+            "up-policer",
+        ];
+        for (number, key) in keys.iter().enumerate() {
+            assert_eq!(channel.path_key_besides(&keys[..number]), Some(*key));
+        }
+        assert_eq!((channel.path_key_besides(&keys), channel.errors.each().len()), (None, 2));
+    }
+
+    #[test]
+    fn a_path_that_the_emulator_cannot_have_is_refused() {
+        let complaint = |arguments: &[&str]| parse(arguments).channel().unwrap_err().to_string();
+        let says = complaint(&["--largest-packet", "{bytes=1280,says=true}"]);
+        assert!(
+            says.contains("largest-packet: the emulator tells nobody") && says.contains("says = false"),
+            "{says}"
+        );
+        let order = complaint(&["--delay-changes", "[{at=\"0 s\",delay=\"1 ms\"}]"]);
+        assert!(order.contains("delay-changes: the channel changes its delay at 0 s; allowed"), "{order}");
     }
 
     #[test]

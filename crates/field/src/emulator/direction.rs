@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use base::{Instant, Packet};
+use channel::path::Admission;
 use channel::{Fate, Line};
 use serde::Serialize;
 
@@ -19,8 +20,16 @@ pub struct DirectionCounters {
     pub delivered: Counter,
     /// Found the queue full.
     pub dropped_queue: Counter,
-    /// Met errors on the air.
+    /// Met errors on the air, or the silence between two delays.
     pub damaged: Counter,
+    /// Of those, met the silence.
+    pub silenced: u64,
+    /// Longer than the path's largest packet; dropped in front of the queue, and nobody is told.
+    pub too_long: u64,
+    /// Exceeded the policer, in front of the queue.
+    pub policed: u64,
+    /// Held back by overtaking jitter.
+    pub late: u64,
     /// Arrived, but the port would not take them.
     pub dropped_at_exit: Counter,
     /// Found the socket's receive buffer full, before the emulator saw them.
@@ -38,6 +47,7 @@ pub(super) struct Direction {
     queue_limit: usize,
     /// When the packets that still wait will start to leave.
     starts: VecDeque<Instant>,
+    /// In the order of their arrival.
     under_way: VecDeque<(Instant, Packet)>,
     pub(super) counters: DirectionCounters,
 }
@@ -53,10 +63,13 @@ impl Direction {
         }
     }
 
-    /// A packet that occupies `len` bytes of the line came in.
-    pub(super) fn handle_packet(&mut self, now: Instant, packet: Packet, len: usize) {
+    /// A packet of `ip_len` bytes that occupies `len` bytes of the line came in.
+    pub(super) fn handle_packet(&mut self, now: Instant, packet: Packet, ip_len: usize, len: usize) {
         self.counters.packets.increment();
         self.counters.bytes.add(len as u64);
+        if self.line.admit(now, ip_len as u64) != Admission::Admitted {
+            return;
+        }
         while self.starts.front().is_some_and(|start| *start <= now) {
             self.starts.pop_front();
         }
@@ -68,9 +81,25 @@ impl Direction {
             self.starts.push_back(transit.on_air.start);
         }
         match transit.fate {
-            Fate::Intact => self.under_way.push_back((transit.arrives_at, packet)),
+            Fate::Intact => self.launch(transit.arrives_at, packet),
             Fate::Damaged(_) | Fate::Lost => self.counters.damaged.increment(),
         }
+    }
+
+    /// Puts a packet where it belongs in the order of arrival.
+    fn launch(&mut self, arrives_at: Instant, packet: Packet) {
+        if self.under_way.back().is_none_or(|(last, _)| *last <= arrives_at) {
+            return self.under_way.push_back((arrives_at, packet));
+        }
+        let place = self.under_way.partition_point(|(at, _)| *at <= arrives_at);
+        self.under_way.insert(place, (arrives_at, packet));
+    }
+
+    /// The counters so far, those of the line's path included.
+    pub(super) fn counters(&self) -> DirectionCounters {
+        let path = self.line.path_counters().unwrap_or_default();
+        let channel::path::Counters { too_long, policed, silenced, late } = path;
+        DirectionCounters { too_long, policed, silenced, late, ..self.counters }
     }
 
     /// When the next packet arrives.
@@ -108,8 +137,8 @@ mod tests {
         // 1000 bytes at 8 Mbit/s are 1 ms.
         let line = Line::error_free(Rate::from_bps(8_000_000), Duration::from_millis(20));
         let mut direction = Direction::new(line, 10);
-        direction.handle_packet(at(0), packet(1), 1000);
-        direction.handle_packet(at(100), packet(2), 500);
+        direction.handle_packet(at(0), packet(1), 1000, 1000);
+        direction.handle_packet(at(100), packet(2), 500, 500);
         assert_eq!(direction.next_delivery(), Some(at(21_000)));
         assert_eq!(direction.poll_delivery(at(20_999)), None);
         assert_eq!(direction.poll_delivery(at(21_400)), Some(packet(1)));
@@ -125,11 +154,11 @@ mod tests {
         let line = Line::error_free(Rate::from_bps(8_000_000), Duration::ZERO);
         let mut direction = Direction::new(line, 2);
         for n in 0..5 {
-            direction.handle_packet(at(0), packet(n), 1000);
+            direction.handle_packet(at(0), packet(n), 1000, 1000);
         }
         // One on the air, two waiting; one more fits when the next has started.
         assert_eq!(direction.counters.dropped_queue.get(), 2);
-        direction.handle_packet(at(1000), packet(9), 1000);
+        direction.handle_packet(at(1000), packet(9), 1000, 1000);
         assert_eq!(direction.counters.dropped_queue.get(), 2);
         let got: Vec<u8> = std::iter::from_fn(|| direction.poll_delivery(at(9999))).map(|p| p[0]).collect();
         assert_eq!(got, [0, 1, 2, 9]);
@@ -141,8 +170,55 @@ mod tests {
         let channel: duplex::Config = base::config::parse("channel.toml", text).unwrap();
         let mut direction = Direction::new(channel.build(1, "sat").down, 10);
         for ms in [0, 500, 1100, 1500, 1900] {
-            direction.handle_packet(at(ms * 1000), packet(0), 100);
+            direction.handle_packet(at(ms * 1000), packet(0), 100, 100);
         }
         assert_eq!(direction.counters.damaged.get(), 2, "errors happen where packets arrive, 250 ms later");
+    }
+
+    fn direction(path: &str) -> Direction {
+        let text = format!("rate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n{path}");
+        let channel: duplex::Config = base::config::parse("channel.toml", &text).unwrap();
+        Direction::new(channel.build(1, "sat").down, 100)
+    }
+
+    #[test]
+    fn packets_that_overtake_are_delivered_when_they_arrive() {
+        let mut direction =
+            direction("overtaking = true\ndelay-changes = [{ at = \"5 ms\", delay = \"5 ms\" }]");
+        direction.handle_packet(at(1000), packet(1), 100, 100);
+        direction.handle_packet(at(2000), packet(2), 100, 100);
+        direction.handle_packet(at(6000), packet(3), 100, 100);
+        assert_eq!(direction.next_delivery(), Some(at(11_100)));
+        let got: Vec<u8> = std::iter::from_fn(|| direction.poll_delivery(at(99_999))).map(|p| p[0]).collect();
+        assert_eq!(got, [3, 1, 2]);
+    }
+
+    /// The largest packet and the policer count the packet, the line counts its overhead too.
+    #[test]
+    fn what_a_path_refuses_is_counted_and_never_queued() {
+        let mut direction = direction(
+            "largest-packet = { bytes = 1000 }\npolicer = { rate = \"8 Mbit/s\", burst = \"2 kB\" }",
+        );
+        for (n, len) in [1001, 1000, 1000, 1000].into_iter().enumerate() {
+            direction.handle_packet(at(0), packet(n as u8), len, len + 50);
+        }
+        let counters = direction.counters();
+        assert_eq!((counters.too_long, counters.policed, counters.dropped_queue.get()), (1, 1, 0));
+        assert_eq!(direction.next_delivery(), Some(at(21_050)));
+        let got: Vec<u8> = std::iter::from_fn(|| direction.poll_delivery(at(99_999))).map(|p| p[0]).collect();
+        assert_eq!(got, [1, 2]);
+    }
+
+    #[test]
+    fn silence_and_late_packets_are_counted() {
+        let mut direction = direction(
+            "delay-slots = { every = \"1 s\", more = [\"0 s\"], gap = \"100 ms\" }\n\
+             jitter = { overtaking = { probability = 1, from = \"5 ms\", to = \"5 ms\" } }",
+        );
+        direction.handle_packet(at(0), packet(1), 1000, 1000);
+        direction.handle_packet(at(1_050_000), packet(2), 1000, 1000);
+        let counters = direction.counters();
+        assert_eq!((counters.silenced, counters.damaged.get(), counters.late), (1, 1, 2));
+        assert_eq!(direction.next_delivery(), Some(at(26_000)));
     }
 }

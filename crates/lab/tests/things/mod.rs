@@ -10,15 +10,24 @@ use longhaul_lab::node::{Link, Wire};
 /// When a packet arrived, and its number.
 pub(crate) type Heard = Rc<RefCell<Vec<(Instant, u8)>>>;
 
+/// When a packet arrived, and all of it.
+pub(crate) type Kept = Rc<RefCell<Vec<(Instant, Packet)>>>;
+
 /// A link, a wire, or what is attached to one: sends its packets at their times, and notes what arrives when.
 #[derive(Debug)]
 pub(crate) enum Thing {
+    #[allow(dead_code, reason = "not every test has one")]
     Link(Box<Link>),
     #[allow(dead_code, reason = "not every test has one")]
     Wire(Box<Wire>),
     Host {
         packets: Vec<(Instant, Packet)>,
         heard: Heard,
+    },
+    #[allow(dead_code, reason = "not every test has one")]
+    Keeper {
+        packets: Vec<(Instant, Packet)>,
+        kept: Kept,
     },
 }
 
@@ -27,6 +36,13 @@ impl Thing {
     pub(crate) fn host(packets: Vec<(Instant, Packet)>) -> (Self, Heard) {
         let heard = Heard::default();
         (Self::Host { packets, heard: Rc::clone(&heard) }, heard)
+    }
+
+    /// A host that keeps what arrives.
+    #[allow(dead_code, reason = "not every test has one")]
+    pub(crate) fn keeper(packets: Vec<(Instant, Packet)>) -> (Self, Kept) {
+        let kept = Kept::default();
+        (Self::Keeper { packets, kept: Rc::clone(&kept) }, kept)
     }
 }
 
@@ -45,7 +61,10 @@ impl Node for Thing {
             (Self::Host { heard, .. }, Input::Arrival(_, packet)) => {
                 heard.borrow_mut().push((cx.now(), packet[4]));
             }
-            (Self::Host { packets, .. }, Input::Wake) => {
+            (Self::Keeper { kept, .. }, Input::Arrival(_, packet)) => {
+                kept.borrow_mut().push((cx.now(), packet))
+            }
+            (Self::Host { packets, .. } | Self::Keeper { packets, .. }, Input::Wake) => {
                 while packets.first().is_some_and(|(at, _)| *at <= cx.now()) {
                     cx.send(Port(0), packets.remove(0).1);
                 }
@@ -57,7 +76,7 @@ impl Node for Thing {
         match self {
             Self::Link(link) => link.poll_timeout(),
             Self::Wire(wire) => wire.poll_timeout(),
-            Self::Host { packets, .. } => packets.first().map(|(at, _)| *at),
+            Self::Host { packets, .. } | Self::Keeper { packets, .. } => packets.first().map(|(at, _)| *at),
         }
     }
 }
