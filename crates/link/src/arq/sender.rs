@@ -2,9 +2,10 @@
 //!
 //! Packets are kept whole until their last frame has left the window; a frame is a range of one of them.
 
-use std::collections::{BTreeSet, VecDeque};
+use core::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use base::Packet;
+use base::{Instant, Packet};
 
 use crate::endpoint::{FrameKind, Obstacle};
 use crate::event::{Event, Events};
@@ -13,8 +14,10 @@ use crate::marks::Marks;
 
 use super::copies::Copies;
 use super::frame::{Part, Report};
-use super::sequence::{SPACE, beyond, on_air};
+use super::sequence::{MAX_WINDOW, SPACE, beyond, on_air};
 use super::spans::Spans;
+
+mod expiring;
 
 /// The sliding transmission window.
 #[derive(Debug)]
@@ -58,6 +61,9 @@ pub(crate) struct Sender {
     /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
     flows: Box<[u64]>,
     flags: u64,
+    /// When the time of a packet is up, and which it is; some may have left `packets`.
+    expiring: BinaryHeap<Reverse<(Instant, u64)>>,
+    expired: u64,
 }
 
 /// A frame in the window.
@@ -114,6 +120,8 @@ impl Sender {
             marks: Marks::default(),
             flows: vec![0; FLOWS].into(),
             flags: 0,
+            expiring: BinaryHeap::new(),
+            expired: 0,
         }
     }
 
@@ -158,6 +166,9 @@ impl Sender {
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
         let marks = Marks::of(&packet);
         self.marks = if self.keeps_dscp { marks } else { marks.without_dscp() };
+        if let Some(at) = packet.expires() {
+            self.expiring.push(Reverse((at, self.packets_done + self.packets.len() as u64)));
+        }
         self.packets.push_back(packet);
         self.cut = Some(0);
     }
@@ -226,9 +237,11 @@ impl Sender {
         self.outstanding
     }
 
-    /// Whether new data may be sent.
+    /// Whether new data may be sent. What has expired takes no room in the window.
     pub(crate) fn may_cut(&self) -> bool {
-        self.is_pending() && self.in_flight() < self.window
+        self.is_pending()
+            && (self.in_flight() < self.window
+                || self.next() - self.told_floor() < self.window && self.in_flight() < MAX_WINDOW.into())
     }
 
     fn frame(&self, sequence: u64) -> &Frame {
@@ -430,6 +443,7 @@ impl Sender {
         }
         self.told.forget_before(self.base);
         self.copies.forget_before(self.base);
+        self.forget_expiries();
     }
 
     /// Frames `start..end` have come.
@@ -543,10 +557,10 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, attempts, keeps_dscp, reordering, .. } = *self;
+        let Self { flags, given_up, expired, attempts, keeps_dscp, reordering, .. } = *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
-        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
+        *self = Self { flags, given_up, expired, attempts, keeps_dscp, reordering, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }

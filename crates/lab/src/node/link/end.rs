@@ -274,7 +274,7 @@ impl LinkEnd {
             probe.packet(now, PacketStep::Queued, &packet);
         }
         let probe = self.probe.as_deref();
-        self.entry.push(now, packet, &mut |packet, _| note_drop(probe, now, &packet));
+        self.entry.push(now, packet, &*self.endpoint, &mut |packet, _| note_drop(probe, now, &packet));
         self.note_length(now);
     }
 
@@ -290,7 +290,7 @@ impl LinkEnd {
             && self.entry.bytes_for(Treatment::Interactive) == 0
             && let Some(packet) = self.splitter.poll_turn(now, others_wait)
         {
-            let treatment = self.entry.stream_treatment(&packet);
+            let treatment = self.entry.stream_treatment(now, &packet, &*self.endpoint);
             if self.endpoint.has_room(treatment) {
                 return Some((packet, treatment));
             }
