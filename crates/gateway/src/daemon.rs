@@ -204,11 +204,15 @@ impl Gateway {
         }
         let (peer, random) = (config.carrier.peer(), Random::system());
         let session = Session::new(key, peer, &link.protocol.agreement(), timing(&config), random);
-        let gateway = Self {
+        let mut entry = Entry::new(&queue, &site, link.by_dscp(), capabilities);
+        if link.sparse_flows {
+            entry = entry.with_sparse_flows(&queue, &site);
+        }
+        let mut gateway = Self {
             clock: Clock::start(),
             session,
             named: NamedPeer::of(&config.carrier),
-            entry: Entry::new(&queue, &site, link.by_dscp(), capabilities),
+            entry,
             splitting: Splitting::of(&config, rate),
             endpoint,
             pacer: Pacer::new(link.rate.fixed(), link.fillers),
@@ -236,6 +240,7 @@ impl Gateway {
             carrier,
             config,
         };
+        gateway.set_datagram_age(&queue);
         gateway.begin_status()?;
         Ok(gateway)
     }

@@ -37,7 +37,7 @@ impl Gateway {
             let Some(mut packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
             if !self.splitting.as_mut().is_some_and(|it| it.takes(now, Side::Lan, &mut packet)) {
-                self.entry.push(now, packet, &mut counted);
+                self.entry.push(now, packet, &*self.endpoint, &mut counted);
             }
             if self.pacer.is_limited() {
                 self.fill_endpoint(now);

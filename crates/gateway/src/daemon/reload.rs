@@ -29,9 +29,11 @@ impl Gateway {
         }
         self.config.status.clone_from(&config.status);
         self.status_at = now;
-        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, .. } = config.link;
+        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, .. } =
+            config.link;
         let kept = self.config.link;
-        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, ..kept };
+        self.config.link =
+            Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, ..kept };
         self.pacer = Pacer::new(rate.fixed(), fillers);
         self.session.set_timing(timing(&self.config));
         self.survey.configure(super::survey::aim(&self.config), super::survey::on_line(&self.config));
@@ -55,6 +57,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         // Whether there is a queue of their own for them is decided at the start.
         ("once-dscp", is_first(old.link.once_dscp, new.link.once_dscp)),
         ("interactive-dscp", is_first(old.link.interactive_dscp, new.link.interactive_dscp)),
+        ("sparse-flows", old.link.sparse_flows != new.link.sparse_flows),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))
@@ -76,7 +79,11 @@ mod tests {
             fixed(&old, &new).join(" ")
         };
         assert_eq!(changed("1 Mbit/s", "2 Mbit/s"), "");
-        assert_eq!(changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\""), "");
+        assert_eq!(
+            changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\"\ndatagram-age = \"none\""),
+            ""
+        );
+        assert_eq!(changed("plain\"", "plain\"\nsparse-flows = false"), "sparse-flows");
         assert_eq!(
             changed("plain\"\nonce-dscp = []\ninteractive-dscp = []", "cotmll\"\nclean = true"),
             "protocol clean once-dscp interactive-dscp"

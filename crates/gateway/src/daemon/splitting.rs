@@ -100,13 +100,13 @@ impl Splitting {
         endpoint: &dyn Endpoint,
     ) -> Option<(Packet, Treatment)> {
         while let Some(packet) = self.proxy.poll_queued(now) {
-            entry.push(now, packet, &mut counted);
+            entry.push(now, packet, endpoint, &mut counted);
         }
         while endpoint.has_room(Treatment::Reliable)
             && entry.bytes_for(Treatment::Interactive) == 0
             && let Some(packet) = self.proxy.poll_turn(now, !entry.is_empty())
         {
-            let treatment = entry.stream_treatment(&packet);
+            let treatment = entry.stream_treatment(now, &packet, endpoint);
             if endpoint.has_room(treatment) {
                 return Some((packet, treatment));
             }

@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant, Rate};
 use link::LineLimits;
-use link::queue::Site;
+use link::queue::{self, Site};
 use serde_json::{Value, json};
 
 use super::{Gateway, Notice};
@@ -79,6 +79,7 @@ impl Gateway {
         let site = Site { rate, seed: u64::from_ne_bytes(Random::system().draw()), name: "link" };
         let queue = link.queue(rate, round_trip, self.config.tun.mtu.0);
         self.entry.reconfigure(now, &queue, &site, link.by_dscp());
+        self.set_datagram_age(&queue);
         if self.config.super_segment(rate) != former {
             // Where that fails, somebody has taken the device, which is noticed elsewhere.
             let _ = self.configure_device();
@@ -86,6 +87,14 @@ impl Gateway {
                 splitting.set_rate(&self.config, rate);
             }
         }
+    }
+
+    /// Tells those who have datagrams when these are too old, on the line as it is known now.
+    pub(super) fn set_datagram_age(&mut self, queue: &queue::Config) {
+        let (rate, round_trip) = self.line;
+        let age = self.config.link.datagram_age(queue, rate, round_trip);
+        self.entry.set_datagram_age(age);
+        self.endpoint.set_hold(age);
     }
 
     /// Once, when the round trip has been measured; a configured one was known before.
