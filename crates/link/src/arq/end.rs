@@ -199,11 +199,10 @@ impl Core {
         floor_of(&self.sender)
     }
 
-    /// Takes what a frame says of the floor, which is worth a report.
+    /// Takes what a frame says of the floor. That is worth a report even if it is known: whoever says it again has not heard so.
     pub(crate) fn handle_floor(&mut self, now: Instant, frame: &Frame<'_>) {
-        if let Some(floor) = frame.extras.floor
-            && self.receiver.on_floor(floor, &mut self.ready)
-        {
+        if let Some(floor) = frame.extras.floor {
+            self.receiver.on_floor(floor, &mut self.ready);
             self.news.on_frame(now);
         }
     }
