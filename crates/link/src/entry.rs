@@ -653,4 +653,166 @@ mod tests {
         assert_eq!(entry.counters().last(), Some(&("dropped-for-packets", 1)));
         assert_eq!(entry.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
     }
+
+    /// A datagram of this flow and mark, or a packet of TCP.
+    fn packet(protocol: u8, flow: u8, dscp: u8, len: usize) -> Packet {
+        let mut packet = ipv4(dscp).padded(len);
+        (packet[1], packet[9], packet[15]) = (dscp << 2, protocol, flow);
+        packet
+    }
+
+    const UDP: u8 = 17;
+    const TCP: u8 = 6;
+
+    fn at(millis: u64) -> Instant {
+        NOW + Duration::from_millis(millis)
+    }
+
+    fn coded() -> Protocol {
+        Protocol::Coded(crate::coded::Config::default())
+    }
+
+    /// Goal: what is too old is dropped and counted, whatever the queue; what is marked, or is no datagram, waits for ever.
+    #[test]
+    fn datagrams_that_are_too_old_are_dropped() {
+        let red = queue::Config::Red(base::config::parse("queue.toml", "").unwrap());
+        for queue in [queue::Config::default(), fq_codel(""), red] {
+            let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
+            let mut entry = entry(&queue, by_dscp, &coded());
+            entry.set_datagram_age(Some(Duration::from_millis(100)));
+            for (protocol, dscp) in [(UDP, 0), (TCP, 0), (UDP, 10), (UDP, 18), (UDP, 46), (1, 0)] {
+                entry.push(at(0), packet(protocol, protocol + dscp, dscp, 100), &Stub::Free, &mut no_drops);
+            }
+            let mut reasons = Vec::new();
+            let mut left = Vec::new();
+            while let Some((packet, _)) = entry.pop_for(at(100), &Stub::Free, &mut |_, why| reasons.push(why))
+            {
+                left.push((packet[9], packet[1] >> 2));
+            }
+            assert_eq!(left, [(UDP, 46), (UDP, 18), (TCP, 0)], "{queue:?}");
+            assert_eq!(reasons, [Refusal::Expired; 3]);
+            let count = |counters: Vec<(&str, u64)>, name: &str| {
+                counters.iter().find(|(it, _)| *it == name).map(|(_, count)| *count)
+            };
+            assert_eq!(count(entry.counters(), "expired"), Some(3));
+            assert_eq!(count(entry.counters(), "passed"), Some(1), "{queue:?}");
+            assert_eq!(count(entry.interactive_counters().unwrap(), "expired"), Some(0));
+            entry.set_datagram_age(None);
+            entry.push(at(100), packet(UDP, 0, 0, 100), &Stub::Free, &mut no_drops);
+            assert!(entry.pop_for(at(1 << 30), &Stub::Free, &mut no_drops).is_some());
+            assert_eq!(count(entry.counters(), "expired"), None);
+        }
+    }
+
+    /// Goal: what is too old leaves a link that takes nothing, before it keeps what is new from its place.
+    #[test]
+    fn what_is_too_old_takes_no_place() {
+        for queue in [
+            queue::Config::DropTail(queue::drop_tail::Config::packets(20.try_into().unwrap())),
+            fq_codel("packets = 20"),
+            queue::Config::Red(base::config::parse("queue.toml", "packets = 20").unwrap()),
+        ] {
+            let mut entry = entry(&queue, ByDscp::default(), &cotmll());
+            entry.set_datagram_age(Some(Duration::from_millis(100)));
+            let mut reasons = Vec::new();
+            for milli in 0..1000 {
+                if milli % 10 == 0 {
+                    let packet = packet(UDP, 1, 0, 100);
+                    entry.push(at(milli), packet, &Stub::Full(None), &mut |_, why| reasons.push(why));
+                    assert!(entry.len() <= 14 && entry.bytes() == entry.len() as u64 * 100);
+                }
+            }
+            assert!(reasons.len() >= 86 && reasons.iter().all(|why| *why == Refusal::Expired), "{reasons:?}");
+            assert!(entry.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some());
+            while entry.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some() {}
+            assert_eq!((entry.len(), entry.bytes()), (0, 0));
+        }
+    }
+
+    fn with_sparse_flows(protocol: &Protocol) -> Entry {
+        let site = queue::Site { rate: Some(base::Rate::from_bps(8_000_000)), seed: 1, name: "l" };
+        let queue = queue::Config::default();
+        Entry::new(&queue, &site, ByDscp::default(), protocol.capabilities()).with_sparse_flows(&queue, &site)
+    }
+
+    fn waits(entry: &Entry) -> [u64; 2] {
+        [Treatment::Interactive, Treatment::Reliable].map(|treatment| entry.bytes_for(treatment) / 100)
+    }
+
+    /// Goal: thin flows of DSCP 0 are interactive, of whatever protocol, where the link has classes.
+    #[test]
+    fn thin_flows_are_interactive() {
+        let push = |entry: &mut Entry, packet| entry.push(at(1000), packet, &Stub::Free, &mut no_drops);
+        let mut entry = with_sparse_flows(&coded());
+        push(&mut entry, packet(UDP, 1, 0, 100));
+        push(&mut entry, packet(TCP, 2, 0, 100));
+        assert_eq!(waits(&entry), [2, 0]);
+        // A mark that asks for nothing here asks for something elsewhere, perhaps for less.
+        push(&mut entry, packet(UDP, 3, 8, 100));
+        assert_eq!(waits(&entry), [2, 1]);
+        let mut entry = with_sparse_flows(&cotmll());
+        push(&mut entry, packet(UDP, 1, 0, 100));
+        assert_eq!(waits(&entry), [0, 1]);
+    }
+
+    /// Goal: once a flow has sent too much it stays where its packets wait, until these have left; one that has sent little does not wait for it.
+    #[test]
+    fn a_flow_does_not_overtake_itself() {
+        let mut entry = with_sparse_flows(&coded());
+        let push = |entry: &mut Entry, millis, flow, len| {
+            entry.push(at(millis), packet(TCP, flow, 0, len), &Stub::Full(None), &mut no_drops);
+            waits(entry)
+        };
+        assert_eq!(push(&mut entry, 1000, 1, 1500), [15, 0]);
+        assert_eq!(push(&mut entry, 1000, 1, 1500), [30, 0], "a quantum is not quite spent");
+        assert_eq!(push(&mut entry, 1000, 1, 1500), [30, 15]);
+        assert_eq!(push(&mut entry, 3000, 1, 100), [30, 16], "its packets wait");
+        assert_eq!(push(&mut entry, 3000, 2, 100), [31, 16]);
+        assert_eq!(push(&mut entry, 3000, 3, 100), [31, 17], "so much waits there that it is no gain");
+        let mut order = Vec::new();
+        while let Some((packet, treatment)) = entry.pop_for(at(3000), &Stub::Free, &mut no_drops) {
+            order.push((packet[15], treatment));
+        }
+        use Treatment::{Interactive, Reliable};
+        let expected = [
+            (1, Interactive),
+            (1, Interactive),
+            (2, Interactive),
+            (1, Reliable),
+            (1, Reliable),
+            (3, Reliable),
+        ];
+        assert_eq!(order, expected);
+        assert_eq!(push(&mut entry, 5000, 1, 100), [1, 0], "they have left");
+    }
+
+    /// Goal: a flow stays where its packets are on their way over the link, as its endpoint knows.
+    #[test]
+    fn a_flow_waits_for_its_packets_on_the_link() {
+        let line = LineLimits::new(1500, Some(base::Rate::from_bps(8_000_000)));
+        let (mut near, mut far) = (coded().build(&line), coded().build(&line));
+        let mut entry = with_sparse_flows(&coded());
+        for (protocol, number) in [(TCP, 7), (UDP, 8)] {
+            let mut sent = packet(protocol, number, 0, 100);
+            if protocol == UDP {
+                sent.set_expiry(Some(at(9000)));
+            }
+            near.offer(at(1000), sent, Treatment::Reliable).unwrap();
+            let treatment = |entry: &mut Entry, millis, near: &dyn Endpoint| {
+                entry.stream_treatment(at(millis), &packet(protocol, number, 0, 100), near)
+            };
+            assert_eq!(treatment(&mut entry, 1000, &*near), Treatment::Reliable, "not yet cut");
+            let mut frame = Vec::new();
+            near.poll_frame(at(1000), &mut frame).unwrap();
+            assert_eq!(treatment(&mut entry, 2000, &*near), Treatment::Reliable, "on its way");
+            let other = packet(protocol, 100 + number, 0, 100);
+            assert_eq!(entry.stream_treatment(at(2000), &other, &*near), Treatment::Interactive);
+            far.handle_frame(at(2000), &frame).unwrap();
+            let mut report = Vec::new();
+            far.handle_timeout(at(2010));
+            far.poll_frame(at(2010), &mut report).unwrap();
+            near.handle_frame(at(2020), &report).unwrap();
+            assert_eq!(treatment(&mut entry, 3000, &*near), Treatment::Interactive, "it has come");
+        }
+    }
 }

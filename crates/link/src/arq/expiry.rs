@@ -267,8 +267,8 @@ proptest! {
     fn any_line_settles(
         packets in prop::collection::vec((0_u8..4, 20_usize..300, 1_u64..80), 1..60),
         fates in prop::collection::vec(0_u8..10, 0..300),
-        window in 5_u32..60,
-        payload in 20_u32..70,
+        window in 20_u32..60,
+        payload in 30_u32..70,
         is_coded in any::<bool>(),
     ) {
         let (window, frame_payload) = (Some(window.try_into().unwrap()), Some(FramePayload::try_from(payload).unwrap()));

@@ -64,6 +64,7 @@ pub(crate) struct Sender {
     /// When the time of a packet is up, and which it is; some may have left `packets`.
     expiring: BinaryHeap<Reverse<(Instant, u64)>>,
     expired: u64,
+    tells_floor: bool,
 }
 
 /// A frame in the window.
@@ -122,6 +123,7 @@ impl Sender {
             flags: 0,
             expiring: BinaryHeap::new(),
             expired: 0,
+            tells_floor: false,
         }
     }
 
@@ -557,10 +559,11 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, expired, attempts, keeps_dscp, reordering, .. } = *self;
+        let Self { flags, given_up, expired, tells_floor, attempts, keeps_dscp, reordering, .. } = *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
-        *self = Self { flags, given_up, expired, attempts, keeps_dscp, reordering, events, ..fresh };
+        let fresh = Self { expired, tells_floor, ..fresh };
+        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }

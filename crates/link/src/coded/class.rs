@@ -78,6 +78,9 @@ impl Class {
             class.core.sender.set_attempts(1);
             class.core.sender.keep_dscp();
         }
+        if expires {
+            class.core.sender.tell_floor();
+        }
         class.set_line(line);
         class
     }

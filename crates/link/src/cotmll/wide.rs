@@ -50,6 +50,7 @@ impl Wide {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let mut wide = Self { config, core: Core::new(config.ordered) };
+        wide.core.sender.tell_floor();
         wide.set_line(line);
         wide
     }

@@ -43,9 +43,14 @@ impl Sender {
         self.has_outstanding() || self.told_floor() > self.base
     }
 
-    /// The floor, where it is what has expired that raises it.
+    /// From now on the receiver is told the floor until it has heard of it, and answers.
+    pub(crate) fn tell_floor(&mut self) {
+        self.tells_floor = true;
+    }
+
+    /// The floor, where the receiver is told of it; otherwise the first frame that no cumulative acknowledgement covers.
     pub(crate) fn told_floor(&self) -> u64 {
-        if self.attempts.is_none() { self.floor() } else { self.base }
+        if self.tells_floor { self.floor() } else { self.base }
     }
 
     /// Whether a packet of the flow with this hash may not have arrived. Flows that share a place are taken for one.
