@@ -305,13 +305,14 @@ impl Sender {
         let (first, last) = (start == 0, start + len == packet.len());
         let mut back = 0;
         if first || last {
-            let flow = &mut self.flows[(flow::hash(packet) % FLOWS as u64) as usize];
-            // What was acknowledged has been delivered.
-            if first && *flow > self.base {
-                back = (sequence + 1 - *flow) as u32;
+            let place = (flow::hash(packet) % FLOWS as u64) as usize;
+            let flow = self.flows[place];
+            // What was acknowledged has been delivered, and what has expired never will be.
+            if first && flow > self.base && !self.is_expired(flow - 1) {
+                back = (sequence + 1 - flow) as u32;
             }
             if last {
-                *flow = sequence + 1;
+                self.flows[place] = sequence + 1;
             }
         }
         self.cut = if last { None } else { Some(start + len) };

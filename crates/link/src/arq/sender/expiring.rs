@@ -59,6 +59,12 @@ impl Sender {
         self.flows[(hash % FLOWS as u64) as usize] > self.base || self.is_pending() && of_pending()
     }
 
+    /// Whether a frame of the window is of a packet that has expired.
+    pub(super) fn is_expired(&self, sequence: u64) -> bool {
+        let place = self.frame(sequence).packet - self.packets_done;
+        self.packets[place as usize].is_empty()
+    }
+
     /// Packets that have left need no time.
     pub(super) fn forget_expiries(&mut self) {
         while let Some(Reverse((_, number))) = self.expiring.peek()
