@@ -25,9 +25,7 @@ pub enum DatagramAge {
 
 impl DatagramAge {
     /// Whether there is none.
-    // Serde hands over references.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref)]
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

@@ -250,7 +250,7 @@ fn the_age_of_datagrams_follows_queue_and_round_trip_unless_told() {
     let age = |more: &str, measured: Option<u64>| {
         let link = Link::parse("link.toml", &format!("protocol = \"coded\"\n{more}")).unwrap();
         let (rate, measured) = (Some(Rate::from_bps(8_000_000)), measured.map(Duration::from_millis));
-        link.datagram_age(&link.queue(rate, measured, 1400), rate, measured).map(|age| age.as_millis())
+        link.datagram_age(&link.queue(rate, measured, 1400), rate, measured).map(Duration::as_millis)
     };
     assert_eq!(age("", None), Some(2100), "as for a satellite while nothing is known");
     assert_eq!(age("", Some(20)), Some(150), "a queue holds 100 ms at least");

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use base::{Duration, Instant, Packet, Rng};
 use proptest::prelude::*;
 
-use super::pair::{LINE, MS, Pair, fated, flow_and_number, packet};
+use super::pair::{Fate, LINE, MS, Pair, fated, flow_and_number, packet};
 use super::{FramePayload, Window};
 use crate::coded::{self, Coded};
 use crate::cotmll::{Wide, wide};
@@ -64,7 +64,7 @@ impl<E: Endpoint> Lane<E> {
         self.waiting.push_back(packet);
     }
 
-    fn step(&mut self, fate: &mut dyn FnMut(usize, &mut VecDeque<Option<Vec<u8>>>)) {
+    fn step(&mut self, fate: Fate<'_>) {
         while self.pair.ends[0].has_room(Treatment::Reliable)
             && let Some(packet) = self.waiting.pop_front()
         {
