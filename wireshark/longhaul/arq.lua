@@ -193,7 +193,7 @@ longhaul.frame.dissectors.slacp = function(tvb, pinfo, root, about)
 end
 
 -- Coded ARQ: a class behind the trailer; a repair is a sum of frames, and says which in front of it.
-local TREATMENTS = { [0] = "once", [1] = "interactive", [2] = "reliable" }
+local TREATMENTS = { [0] = "once", [1] = "interactive", [2] = "reliable", [3] = "interactive, expires", [4] = "expires" }
 local coded, C = arq.protocol("longhaul.coded", "Coded ARQ", {
     { "treatment", "uint8", "Class of packets", base.DEC, TREATMENTS },
     { "sum.bitmap_length", "uint8", "Length of the bitmap" },

@@ -8,9 +8,12 @@ use core::cell::RefCell;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
+use crate::Instant;
+
 /// An owned run of bytes: one IP packet (or one frame) on its way.
 pub struct Packet {
     bytes: Vec<u8>,
+    expires: Option<Instant>,
 }
 
 impl Packet {
@@ -18,7 +21,27 @@ impl Packet {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let pooled = POOL.try_with(|pool| pool.borrow_mut().take(capacity)).ok().flatten();
-        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))) }
+        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))), expires: None }
+    }
+
+    /// An empty packet without a buffer.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { bytes: Vec::new(), expires: None }
+    }
+
+    /// When the packet is of no use any more, if somebody has said so. It is a note for those who have the packet here, and no part of
+    /// its bytes.
+    #[must_use]
+    #[inline]
+    pub const fn expires(&self) -> Option<Instant> {
+        self.expires
+    }
+
+    /// From this time on the packet is of no use; `None` if it always is of use.
+    #[inline]
+    pub fn set_expiry(&mut self, at: Option<Instant>) {
+        self.expires = at;
     }
 
     /// A packet that holds a copy of `bytes`.
@@ -93,7 +116,9 @@ impl Drop for Packet {
 
 impl Clone for Packet {
     fn clone(&self) -> Self {
-        Self::from_slice(self)
+        let mut copy = Self::from_slice(self);
+        copy.expires = self.expires;
+        copy
     }
 }
 
@@ -184,6 +209,17 @@ mod tests {
         assert!(large.capacity() >= 60_000);
         drop(large);
         assert!(Packet::with_capacity(60_000).capacity() >= 60_000);
+    }
+
+    #[test]
+    fn an_expiry_goes_with_its_packet_and_with_no_other() {
+        let mut packet = Packet::from_slice(b"late");
+        packet.set_expiry(Some(Instant::ZERO));
+        let copy = packet.clone();
+        assert_eq!((copy.expires(), &copy), (Some(Instant::ZERO), &packet));
+        drop(packet);
+        assert_eq!(Packet::with_capacity(4).expires(), None, "the buffer that is used again has none");
+        assert_eq!((Packet::empty().capacity(), Packet::empty().len()), (0, 0));
     }
 
     #[test]

@@ -27,6 +27,8 @@
 //! queue = { drop-tail = { time = "600 ms" } }    # optional: one round trip at the rate
 //! once-dscp = [46]                # optional: packets with these marks are not repeated, such as voice
 //! interactive-dscp = [18]         # optional: `coded` carries packets with these marks before others, with repairs of their own
+//! datagram-age = "auto"           # optional: when unmarked UDP and ICMP are too old; or "none", or a time
+//! sparse-flows = true             # optional: `coded` carries thin flows without a mark as interactive
 //! fillers = 100                   # idle frames a second on a link above 1 Mbit/s; at least 1 but for plain
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments

@@ -201,10 +201,16 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                 let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()))
                     .with_overhead(protocol.framing_bits() as usize / 8);
                 let is_buffered = direction == "up" && link.dama.is_some();
-                let endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
+                let mut endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
-                let entry = Entry::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
+                let mut entry = Entry::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
+                if link.sparse_flows {
+                    entry = entry.with_sparse_flows(&link.queue, &site);
+                }
+                let age = link.datagram_age(line.rate());
+                entry.set_datagram_age(age);
+                endpoint.set_hold(age);
                 let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"))
                     .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {

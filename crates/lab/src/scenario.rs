@@ -16,9 +16,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use base::Duration;
 use base::config::{self, ConfigError};
 use base::units::above_zero;
+use base::{Duration, Rate};
 use channel::{Encapsulation, dama};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,15 +164,35 @@ pub struct Link {
     /// The DSCPs of interactive packets, for which somebody waits: a protocol with classes sends them first. Default: none.
     #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
     pub interactive_dscp: link::DscpSet,
+    /// Age beyond which datagrams (UDP, ICMP) are neither sent nor retransmitted, unless a DSCP of the two keys above marks them. Default: `none`.
+    #[serde(default, skip_serializing_if = "link::DatagramAge::is_none")]
+    pub datagram_age: link::DatagramAge,
+    /// Whether thin flows without a mark count as interactive. Default: no.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub sparse_flows: bool,
 }
 
 impl Link {
+    /// The age beyond which datagrams are dropped in a direction with this rate, if there is one. The round trip is that of a usual packet and its
+    /// answer.
+    #[must_use]
+    pub fn datagram_age(&self, rate: Rate) -> Option<Duration> {
+        let rates = [self.channel.rate, self.channel.up_rate.unwrap_or(self.channel.rate)];
+        let times = rates.map(|rate| rate.time_for(USUAL_PACKET * 8));
+        let round_trip =
+            times.into_iter().fold(self.channel.delay.saturating_mul(2), Duration::saturating_add);
+        self.datagram_age.limit(round_trip, self.queue.drain_time(rate))
+    }
+
     /// How packets are treated by their marks.
     #[must_use]
     pub const fn by_dscp(&self) -> link::ByDscp {
         link::ByDscp { once: self.once_dscp, interactive: self.interactive_dscp }
     }
 }
+
+/// Bytes of an Ethernet's packet.
+const USUAL_PACKET: u64 = 1500;
 
 /// At which ends of a link there is a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

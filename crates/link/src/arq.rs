@@ -8,6 +8,8 @@ mod alarm;
 mod copies;
 mod departures;
 pub(crate) mod end;
+#[cfg(test)]
+mod expiry;
 pub(crate) mod frame;
 mod gaps;
 mod length;

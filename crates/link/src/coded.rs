@@ -14,16 +14,21 @@
 //!   meanwhile is lost. There it does as wide COTMLL does, and frames are shorter ([`crate::arq`]'s `length`).
 //! - After silence, an idle line carries in turn the oldest frame that is missing, and a sum of the newest.
 //!
-//! Packets are of three classes ([`Treatment`]), each with a window, repairs and reports of its own (`class`), so that what is interactive
-//! waits neither for a download nor for its repairs:
+//! Packets are of five classes, by their [`Treatment`] and whether they [expire](Packet::expires), each with a window, repairs and reports
+//! of its own (`class`), so that what is interactive waits neither for a download nor for its repairs:
 //!
-//! | class | sent again | repairs for what may be lost | order |
-//! |---|---|---|---|
-//! | once | never | until 99 of 100 come, or 98 while others wait | none |
-//! | interactive | until it has come | while few interactive packets wait, until 999 of 1000 come, or 980 while others wait | as configured |
-//! | reliable | until it has come | while few packets wait | as configured |
+//! | class | number | sent again | repairs for what may be lost | order |
+//! |---|---|---|---|---|
+//! | once | 0 | never | until 99 of 100 come, or 98 while others wait | none |
+//! | interactive | 1 | until it has come | while few interactive packets wait, until 999 of 1000 come, or 980 while others wait | as configured |
+//! | interactive, expires | 3 | until its time is up | the same | as configured |
+//! | reliable, expires | 4 | until its time is up | while few packets wait | as configured |
+//! | reliable | 2 | until it has come | the same | as configured |
 //!
-//! The class is in a byte behind the trailer:
+//! What expires has classes of its own because a sum may stand in for a frame: a receiver that has reported a frame as come may need another of
+//! the sum's to solve it, so giving that one up loses both.
+//!
+//! The class's number is in a byte behind the trailer:
 //!
 //! ```text
 //! +---------+---------+-------+
@@ -31,7 +36,7 @@
 //! +---------+---------+-------+
 //! ```
 //!
-//! The line's turns go to the classes in this order, but for half of the line at most while a later one has something to send.
+//! The line's turns go to the classes in the table's order, but for half of the line at most while a later one has something to send.
 
 use base::{Duration, Instant, Packet};
 
@@ -58,12 +63,12 @@ use class::Class;
 #[derive(Debug)]
 pub struct Coded {
     config: Config,
-    /// In the order of [`Treatment::ALL`].
-    classes: [Class; 3],
+    /// Those of [`KINDS`].
+    classes: [Class; CLASSES],
     /// Of each class but the last with all after it.
-    turns: [Turns; 2],
+    turns: [Turns; CLASSES - 1],
     /// When each class last heard how much is lost.
-    heard_at: [Option<Instant>; 3],
+    heard_at: [Option<Instant>; CLASSES],
     /// Frames of no class.
     malformed: u64,
 }
@@ -75,27 +80,34 @@ impl Coded {
         let line = line.within(CLASS_LEN);
         Self {
             config,
-            classes: Treatment::ALL.map(|treatment| Class::new(config, treatment, &line)),
-            turns: [Turns::default(); 2],
-            heard_at: [None; 3],
+            classes: KINDS.map(|kind| Class::new(config, kind, &line)),
+            turns: [Turns::default(); CLASSES - 1],
+            heard_at: [None; CLASSES],
             malformed: 0,
         }
     }
 
+    /// The class of packets that are treated so and do not expire.
+    #[cfg(test)]
     const fn class(&self, treatment: Treatment) -> &Class {
-        &self.classes[place(treatment)]
+        &self.classes[place(treatment, false)]
     }
 
-    const fn class_mut(&mut self, treatment: Treatment) -> &mut Class {
-        &mut self.classes[place(treatment)]
+    /// The classes of packets that are treated so.
+    fn classes_of(&self, treatment: Treatment) -> impl Iterator<Item = &Class> {
+        self.classes
+            .iter()
+            .zip(KINDS)
+            .filter_map(move |(class, kind)| (kind.treatment == treatment).then_some(class))
     }
 
     /// Tells each class whether one behind it has something to send.
     fn note_waiting(&mut self) {
-        let [once, interactive, reliable] = &mut self.classes;
-        let waits = reliable.waiting() > 0;
-        interactive.set_delays_others(waits);
-        once.set_delays_others(waits || interactive.waiting() > 0);
+        let mut waits = false;
+        for class in self.classes.iter_mut().rev() {
+            class.set_delays_others(waits);
+            waits |= class.waiting() > 0;
+        }
     }
 
     /// What a class has to do while those before it would send.
@@ -107,14 +119,14 @@ impl Coded {
     }
 
     /// Whose turn the line is.
-    fn choose(&self, demands: &[Demand; 3]) -> usize {
+    fn choose(&self, demands: &[Demand; CLASSES]) -> usize {
         let is_turn = |place: usize| {
             self.turns.get(place).is_none_or(|turns| turns.is_here(Self::meanwhile(&demands[place + 1..])))
         };
-        let fresh = (0..3).find(|place| demands[*place] == Demand::Fresh && is_turn(*place));
+        let fresh = (0..CLASSES).find(|place| demands[*place] == Demand::Fresh && is_turn(*place));
         // Those that have had their half leave the others even what these would only repeat.
-        let others = || (0..3).rev().find(|place| demands[*place] > Demand::Nothing);
-        fresh.or_else(others).unwrap_or(place(Treatment::Reliable))
+        let others = || (0..CLASSES).rev().find(|place| demands[*place] > Demand::Nothing);
+        fresh.or_else(others).unwrap_or(place(Treatment::Reliable, false))
     }
 
     /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.
@@ -127,11 +139,35 @@ impl Coded {
     }
 }
 
-const fn place(treatment: Treatment) -> usize {
-    match treatment {
-        Treatment::Once => 0,
-        Treatment::Interactive => 1,
-        Treatment::Reliable => 2,
+/// What the packets of a class have in common.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    treatment: Treatment,
+    expires: bool,
+    /// On the air.
+    number: u8,
+}
+
+/// How many classes there are.
+const CLASSES: usize = 5;
+
+/// All kinds, the most urgent first.
+const KINDS: [Kind; CLASSES] = [
+    Kind { treatment: Treatment::Once, expires: false, number: 0 },
+    Kind { treatment: Treatment::Interactive, expires: false, number: 1 },
+    Kind { treatment: Treatment::Interactive, expires: true, number: 3 },
+    Kind { treatment: Treatment::Reliable, expires: true, number: 4 },
+    Kind { treatment: Treatment::Reliable, expires: false, number: 2 },
+];
+
+/// Where packets belong that are treated so and expire or not. What is sent once is given up anyway.
+const fn place(treatment: Treatment, expires: bool) -> usize {
+    match (treatment, expires) {
+        (Treatment::Once, _) => 0,
+        (Treatment::Interactive, false) => 1,
+        (Treatment::Interactive, true) => 2,
+        (Treatment::Reliable, true) => 3,
+        (Treatment::Reliable, false) => 4,
     }
 }
 
@@ -141,23 +177,37 @@ impl Endpoint for Coded {
     }
 
     fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
-        let taken = self.class_mut(treatment).offer(now, packet, treatment);
+        let place = place(treatment, packet.expires().is_some());
+        let taken = self.classes[place].offer(now, packet, treatment);
         self.note_waiting();
         taken
     }
 
+    /// Whether no packet that is treated so waits to be cut, whether it expires or not: so they leave in the order in which they came.
     fn has_room(&self, treatment: Treatment) -> bool {
-        self.class(treatment).has_room(treatment)
+        self.classes_of(treatment).all(|class| class.has_room(treatment))
     }
 
     fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
-        self.class_mut(treatment).set_backlog(treatment, bytes);
+        for (class, kind) in self.classes.iter_mut().zip(KINDS) {
+            if kind.treatment == treatment {
+                class.set_backlog(treatment, bytes);
+            }
+        }
         self.note_waiting();
+    }
+
+    fn set_hold(&mut self, most: Option<Duration>) {
+        self.classes.iter_mut().for_each(|class| class.set_hold(most));
+    }
+
+    fn carries_flow_of(&self, packet: &[u8]) -> bool {
+        self.classes_of(Treatment::Reliable).any(|class| class.carries_flow_of(packet))
     }
 
     /// Of what is sent until it has come.
     fn obstacle(&self) -> Option<Obstacle> {
-        self.class(Treatment::Reliable).obstacle()
+        self.classes_of(Treatment::Reliable).find_map(Endpoint::obstacle)
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
@@ -165,13 +215,12 @@ impl Endpoint for Coded {
             self.malformed += 1;
             return Err(Discard::Truncated(0));
         };
-        let number = usize::from(number);
-        let Some(class) = self.classes.get_mut(number) else {
+        let Some(place) = KINDS.iter().position(|kind| kind.number == number) else {
             self.malformed += 1;
             return Err(Discard::Malformed);
         };
-        let result = class.handle_frame(now, frame);
-        self.heard_at[number] = Some(now);
+        let result = self.classes[place].handle_frame(now, frame);
+        self.heard_at[place] = Some(now);
         self.share_losses(now);
         result
     }
@@ -182,13 +231,13 @@ impl Endpoint for Coded {
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let demands = self.classes.each_ref().map(|class| class.demand(now));
-        let (number, start) = (self.choose(&demands), out.len());
-        let info = self.classes[number].poll_frame(now, out)?;
-        out.push(number as u8);
+        let (chosen, start) = (self.choose(&demands), out.len());
+        let info = self.classes[chosen].poll_frame(now, out)?;
+        out.push(KINDS[chosen].number);
         self.note_waiting();
         let len = out.len() - start;
         for (place, turns) in self.turns.iter_mut().enumerate() {
-            match number {
+            match chosen {
                 one if one == place => turns.on_frame(len, Self::meanwhile(&demands[place + 1..])),
                 one if one > place => turns.on_other(len),
                 _ => {}
@@ -221,7 +270,7 @@ impl Endpoint for Coded {
 
     fn reset(&mut self) {
         self.classes.iter_mut().for_each(Endpoint::reset);
-        (self.turns, self.heard_at) = ([Turns::default(); 2], [None; 3]);
+        (self.turns, self.heard_at) = ([Turns::default(); CLASSES - 1], [None; CLASSES]);
     }
 
     fn observe(&mut self) {

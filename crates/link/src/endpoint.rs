@@ -10,7 +10,7 @@
 
 use core::fmt::Debug;
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::event::Event;
@@ -95,7 +95,7 @@ pub trait Endpoint: Debug + Send {
     /// What the protocol does and needs.
     fn capabilities(&self) -> Capabilities;
 
-    /// Takes a packet to carry.
+    /// Takes a packet to carry. Protocols with windows of `arq` but for `harq` give one up whose time is up ([`Packet::expires`]).
     ///
     /// # Errors
     /// [`Full`] hands the packet back if there is no room.
@@ -107,6 +107,16 @@ pub trait Endpoint: Debug + Send {
     /// So many bytes of packets with this treatment wait outside for room: a protocol may do more for what few wait for. Its owner says so
     /// before it asks what the endpoint would do.
     fn set_backlog(&mut self, _treatment: Treatment, _bytes: u64) {}
+
+    /// A datagram that has come waits no longer than this for an earlier packet of its flow; `None` where it waits until that has come or is
+    /// given up. A protocol that does not override this goes on as it did.
+    fn set_hold(&mut self, _most: Option<Duration>) {}
+
+    /// Whether a packet of the same flow as this one, that was offered as one to be sent until it has come, may not have arrived. A protocol that
+    /// does not override this carries all packets in one order.
+    fn carries_flow_of(&self, _packet: &[u8]) -> bool {
+        false
+    }
 
     /// What keeps packets that are sent until they have come from leaving, if something does besides their turn.
     fn obstacle(&self) -> Option<Obstacle> {

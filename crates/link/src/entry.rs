@@ -4,12 +4,17 @@
 //! DSCP: telephony is marked 46, expedited forwarding (RFC 3246; RFC 4594, 4.1). A protocol that sends frames again takes
 //! such packets apart from the others ([`Treatment::Once`]). One with [classes](Capabilities::has_classes) also keeps what is interactive apart
 //! ([`Treatment::Interactive`]).
+//!
+//! Most senders mark nothing. If told, thin flows without a mark count as interactive (`sparse`), and datagrams without a mark
+//! that are treated apart get a time at which they are dropped, here or by the endpoint ([`crate::age`]).
 
 use base::{Duration, Instant, Packet};
 
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Endpoint, Obstacle};
-use crate::queue::{self, Dropped, Queue};
+use crate::flow;
+use crate::queue::{self, Dropped, Queue, Refusal};
+use crate::sparse::{self, SparseFlows};
 use crate::treatment::{ByDscp, Treatment};
 
 /// The queues in front of an endpoint.
@@ -21,6 +26,18 @@ pub struct Entry {
     once: Option<Box<dyn Queue>>,
     /// Where interactive packets wait; `None` if none are treated as such.
     interactive: Option<Box<dyn Queue>>,
+    /// Whether the endpoint carries interactive packets apart.
+    has_classes: bool,
+    /// Tells thin flows, if these count as interactive.
+    sparse: Option<SparseFlows>,
+    /// The age beyond which datagrams are dropped that no mark treats apart.
+    datagram_age: Option<Duration>,
+    /// When the queues are looked through for those.
+    purge_at: Instant,
+    /// Packets dropped for their age, by their queue's place in [`Treatment::ALL`].
+    expired: [u64; 3],
+    /// Those of them whose turn had come, so that their queue takes them for passed.
+    overdue: [u64; 3],
     /// Since when the peer has been silent, if it is.
     silent_since: Option<Instant>,
     /// Since when the endpoint's window has been full and nothing has left.
@@ -44,9 +61,32 @@ impl Entry {
             queue: queue.build(site, QUEUE),
             once: once.then(|| queue.build(site, ONCE_QUEUE)),
             interactive: interactive.then(|| queue.build(site, INTERACTIVE_QUEUE)),
+            has_classes: capabilities.has_classes,
+            sparse: None,
+            datagram_age: None,
+            purge_at: Instant::ZERO,
+            expired: [0; 3],
+            overdue: [0; 3],
             silent_since: None,
             full_since: None,
         }
+    }
+
+    /// The same queues, and thin flows without a mark count as interactive where the protocol has classes. The queue for them, if there is none
+    /// yet, is as `queue` says.
+    #[must_use]
+    pub fn with_sparse_flows(self, queue: &queue::Config, site: &queue::Site<'_>) -> Self {
+        if !self.has_classes {
+            return self;
+        }
+        let interactive = self.interactive.or_else(|| Some(queue.build(site, INTERACTIVE_QUEUE)));
+        let sparse = Some(SparseFlows::new(site.rate, site.rng(SPARSE_FLOWS).bits()));
+        Self { interactive, sparse, ..self }
+    }
+
+    /// From now on datagrams that come, and that no mark treats apart, are dropped beyond this age, if there is one.
+    pub const fn set_datagram_age(&mut self, age: Option<Duration>) {
+        self.datagram_age = age;
     }
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
@@ -60,16 +100,22 @@ impl Entry {
         by_dscp: ByDscp,
     ) {
         self.by_dscp = by_dscp;
-        let queues = [
-            (Some(&mut self.queue), QUEUE),
-            (self.once.as_mut(), ONCE_QUEUE),
-            (self.interactive.as_mut(), INTERACTIVE_QUEUE),
-        ];
+        let Self { queue, once, interactive, sparse, .. } = self;
+        if let Some(sparse) = sparse {
+            sparse.set_rate(site.rate);
+        }
+        let queues =
+            [(Some(queue), QUEUE), (once.as_mut(), ONCE_QUEUE), (interactive.as_mut(), INTERACTIVE_QUEUE)];
         for (queue, name) in queues.into_iter().filter_map(|(queue, name)| Some((queue?, name))) {
             if !queue.set_limits(config, site) {
                 let packets = queue.drain();
                 *queue = config.build(site, name);
-                packets.into_iter().for_each(|packet| queue.push(now, packet, &mut |_, _| {}));
+                let mut dropped = |packet: Packet, _| {
+                    if let Some(sparse) = sparse.as_mut().filter(|_| name == QUEUE) {
+                        sparse.on_left(&packet);
+                    }
+                };
+                packets.into_iter().for_each(|packet| queue.push(now, packet, &mut dropped));
             }
         }
     }
@@ -84,15 +130,36 @@ impl Entry {
         }
     }
 
-    /// How a packet of a stream is treated that somebody here sends again until it has come: never as one that is sent once. The
-    /// marks of telephony say at least that somebody waits for it; OpenSSH sets them for shells from version 10.1 on.
-    #[must_use]
-    pub fn stream_treatment(&self, packet: &[u8]) -> Treatment {
+    /// How a packet that comes now is treated: as its mark says, and if that says nothing, by its flow.
+    fn treatment_in_flow(&mut self, now: Instant, packet: &[u8], endpoint: &dyn Endpoint) -> Treatment {
         match self.treatment(packet) {
+            Treatment::Reliable if self.is_thin(now, packet, endpoint) => Treatment::Interactive,
+            other => other,
+        }
+    }
+
+    /// Whether a packet goes before those of others because its flow is thin: not once so much waits there that the next would wait too.
+    fn is_thin(&mut self, now: Instant, packet: &[u8], endpoint: &dyn Endpoint) -> bool {
+        let (Some(sparse), Some(interactive)) = (&mut self.sparse, &self.interactive) else { return false };
+        flow::dscp(packet) == Some(0)
+            && sparse.is_thin(now, packet)
+            && interactive.bytes() <= MOST_INTERACTIVE
+            && !endpoint.carries_flow_of(packet)
+    }
+
+    /// How a packet of a stream is treated that somebody here sends again until it has come, and who sends it now: never as one that is sent
+    /// once. The marks of telephony say at least that somebody waits for it; OpenSSH sets them for shells from version 10.1 on.
+    #[must_use]
+    pub fn stream_treatment(&mut self, now: Instant, packet: &Packet, endpoint: &dyn Endpoint) -> Treatment {
+        let treatment = match self.treatment_in_flow(now, packet, endpoint) {
             Treatment::Once if self.interactive.is_some() => Treatment::Interactive,
             Treatment::Once => Treatment::Reliable,
             other => other,
+        };
+        if let Some(sparse) = self.sparse.as_mut().filter(|_| treatment == Treatment::Reliable) {
+            sparse.on_served(packet);
         }
+        treatment
     }
 
     fn queue_for(&self, treatment: Treatment) -> Option<&dyn Queue> {
@@ -107,21 +174,55 @@ impl Entry {
         Treatment::ALL.into_iter().filter_map(|treatment| self.queue_for(treatment))
     }
 
-    /// Appends a packet to the queue that its marks ask for. If that makes the queue drop packets, this one or some that waited,
-    /// `dropped` hears of them.
-    pub fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
-        let treatment = self.treatment(&packet);
+    /// Appends a packet on its way to `endpoint` to the queue that its marks or its flow ask for. If that makes the queue drop packets, this
+    /// one or some that waited, `dropped` hears of them.
+    pub fn push(
+        &mut self,
+        now: Instant,
+        mut packet: Packet,
+        endpoint: &dyn Endpoint,
+        dropped: &mut Dropped<'_>,
+    ) {
+        let is_unmarked = self.treatment(&packet) == Treatment::Reliable;
+        let age = self.datagram_age.filter(|_| is_unmarked && flow::is_datagram(&packet));
+        packet.set_expiry(age.map(|age| now.saturating_add(age)));
+        self.purge(now, dropped);
+        let treatment = self.treatment_in_flow(now, &packet, endpoint);
         self.push_as(now, packet, treatment, dropped);
     }
 
-    /// The same for a packet that is treated so.
+    /// Appends a packet that is treated so.
     pub fn push_as(&mut self, now: Instant, packet: Packet, treatment: Treatment, dropped: &mut Dropped<'_>) {
-        let queue = match treatment {
+        let Self { queue, once, interactive, sparse, .. } = self;
+        let apart = match treatment {
             Treatment::Reliable => None,
-            Treatment::Interactive => self.interactive.as_mut(),
-            Treatment::Once => self.once.as_mut(),
+            Treatment::Interactive => interactive.as_mut(),
+            Treatment::Once => once.as_mut(),
         };
-        queue.unwrap_or(&mut self.queue).push(now, packet, dropped);
+        if let Some(queue) = apart {
+            return queue.push(now, packet, dropped);
+        }
+        if let Some(sparse) = sparse {
+            sparse.on_queued(&packet);
+        }
+        queue.push(now, packet, &mut noting(sparse, dropped));
+    }
+
+    /// Takes out what has expired, now and then: what waits for a link that takes nothing would otherwise keep what is new from its place.
+    fn purge(&mut self, now: Instant, dropped: &mut Dropped<'_>) {
+        let Some(age) = self.datagram_age.filter(|_| now >= self.purge_at) else { return };
+        self.purge_at = now.saturating_add((age / PURGES).max(LEAST_PURGE));
+        let Self { queue, interactive, sparse, expired, .. } = self;
+        queue.take_expired(now, &mut |packet| {
+            expired[RELIABLE] += 1;
+            noting(sparse, dropped)(packet, Refusal::Expired);
+        });
+        if let Some(interactive) = interactive {
+            interactive.take_expired(now, &mut |packet| {
+                expired[INTERACTIVE] += 1;
+                dropped(packet, Refusal::Expired);
+            });
+        }
     }
 
     /// Whether the peer is silent, so that nothing is sent to it. A link of which nobody knows that need not say.
@@ -152,7 +253,7 @@ impl Entry {
     }
 
     /// Takes the next packet that `endpoint` has room for, with its treatment: those that are sent once go first, then what is interactive.
-    /// `dropped` hears of those that a queue drops instead.
+    /// `dropped` hears of those that a queue drops instead, and of those that have expired.
     pub fn pop_for(
         &mut self,
         now: Instant,
@@ -160,21 +261,24 @@ impl Entry {
         dropped: &mut Dropped<'_>,
     ) -> Option<(Packet, Treatment)> {
         self.watch(now, endpoint);
-        let Self { queue, once, interactive, .. } = self;
-        let queues = [
-            (once.as_mut(), Treatment::Once),
-            (interactive.as_mut(), Treatment::Interactive),
-            (Some(queue), Treatment::Reliable),
-        ];
-        for (queue, treatment) in queues {
-            if let Some(queue) = queue
+        let Self { queue, once, interactive, sparse, overdue, .. } = self;
+        for (apart, treatment) in [(once, Treatment::Once), (interactive, Treatment::Interactive)] {
+            if let Some(queue) = apart
                 && endpoint.has_room(treatment)
-                && let Some(packet) = queue.pop(now, dropped)
+                && let Some(packet) = pop(&mut **queue, now, &mut overdue[place(treatment)], dropped)
             {
                 return Some((packet, treatment));
             }
         }
-        None
+        if !endpoint.has_room(Treatment::Reliable) {
+            return None;
+        }
+        let packet = pop(&mut **queue, now, &mut overdue[RELIABLE], &mut noting(sparse, dropped))?;
+        if let Some(sparse) = sparse {
+            sparse.on_left(&packet);
+            sparse.on_served(&packet);
+        }
+        Some((packet, Treatment::Reliable))
     }
 
     /// The average length in packets that the queue of packets that are sent until they have come goes by; `None` if it goes by
@@ -211,7 +315,7 @@ impl Entry {
     /// What the queue of packets that are sent until they have come counted, by name.
     #[must_use]
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.queue.counters()
+        self.counters_of(Treatment::Reliable, &*self.queue)
     }
 
     /// The same of the queue of packets that are sent once; `None` if there is none.
@@ -223,9 +327,65 @@ impl Entry {
     /// The same of the queue of interactive packets; `None` if there is none.
     #[must_use]
     pub fn interactive_counters(&self) -> Option<Vec<(&'static str, u64)>> {
-        self.interactive.as_ref().map(|interactive| interactive.counters())
+        self.interactive.as_ref().map(|interactive| self.counters_of(Treatment::Interactive, &**interactive))
+    }
+
+    /// What a queue counted, and what was dropped for its age if datagrams are.
+    fn counters_of(&self, treatment: Treatment, queue: &dyn Queue) -> Vec<(&'static str, u64)> {
+        let mut counters = queue.counters();
+        let (expired, overdue) = (self.expired[place(treatment)], self.overdue[place(treatment)]);
+        if let Some((_, passed)) = counters.iter_mut().find(|(name, _)| *name == "passed") {
+            // It counts from zero where the kind of queue was changed.
+            *passed = passed.saturating_sub(overdue);
+        }
+        counters.extend(self.datagram_age.map(|_| ("expired", expired + overdue)));
+        counters
     }
 }
+
+/// The packet whose turn it is in a queue and whose time is not up.
+fn pop(queue: &mut dyn Queue, now: Instant, overdue: &mut u64, dropped: &mut Dropped<'_>) -> Option<Packet> {
+    loop {
+        let packet = queue.pop(now, dropped)?;
+        if !queue::is_expired(&packet, now) {
+            return Some(packet);
+        }
+        *overdue += 1;
+        dropped(packet, Refusal::Expired);
+    }
+}
+
+/// Hears of packets that the queue of all others drops: so they wait no longer.
+fn noting(sparse: &mut Option<SparseFlows>, dropped: &mut Dropped<'_>) -> impl FnMut(Packet, Refusal) {
+    move |packet, reason| {
+        if let Some(sparse) = sparse {
+            sparse.on_left(&packet);
+        }
+        dropped(packet, reason);
+    }
+}
+
+/// Where a treatment stands in [`Treatment::ALL`].
+const fn place(treatment: Treatment) -> usize {
+    match treatment {
+        Treatment::Once => 0,
+        Treatment::Interactive => 1,
+        Treatment::Reliable => 2,
+    }
+}
+
+const INTERACTIVE: usize = place(Treatment::Interactive);
+const RELIABLE: usize = place(Treatment::Reliable);
+
+/// Bytes of interactive packets that wait while another flow is taken for thin. Ours: two quanta; with more, thin flows together send more than
+/// their class carries.
+const MOST_INTERACTIVE: u64 = 2 * sparse::QUANTUM as u64;
+
+/// How often a queue is looked through in the time in which a datagram expires.
+const PURGES: u64 = 4;
+
+/// Between two looks at least.
+const LEAST_PURGE: Duration = Duration::from_millis(10);
 
 /// How long a window may be full without letting anything through before the link is taken to be blocked. Ours: longer than a round trip by any
 /// satellite (0.6 s where it stands still: RFC 2488, 2), in which a window that is too small for its link lets a part of itself through.
@@ -236,258 +396,8 @@ const QUEUE: &str = "queue";
 const ONCE_QUEUE: &str = "once-queue";
 const INTERACTIVE_QUEUE: &str = "interactive-queue";
 
+/// The name of the thin flows' random stream.
+const SPARSE_FLOWS: &str = "sparse-flows";
+
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dscp::DscpSet;
-    use crate::endpoint::{Demand, Discard, FrameInfo, Full};
-    use crate::line::LineLimits;
-    use crate::protocol::Protocol;
-    use crate::queue::Refusal;
-
-    const NOW: Instant = Instant::ZERO;
-
-    fn dscps(marks: &[u32]) -> DscpSet {
-        marks.to_vec().try_into().unwrap()
-    }
-
-    /// Packets with these marks are sent once.
-    fn marks(marks: &[u32]) -> ByDscp {
-        ByDscp { once: dscps(marks), ..ByDscp::default() }
-    }
-
-    fn ipv4(dscp: u8) -> Packet {
-        Packet::from_slice(&[&[0x45, dscp << 2 | 1], [0; 18].as_slice()].concat())
-    }
-
-    fn cotmll() -> Protocol {
-        Protocol::Cotmll(crate::cotmll::Config::default())
-    }
-
-    fn entry(queue: &queue::Config, marks: ByDscp, protocol: &Protocol) -> Entry {
-        let site = queue::Site { rate: None, seed: 1, name: "l" };
-        Entry::new(queue, &site, marks, protocol.capabilities())
-    }
-
-    fn push(entry: &mut Entry, packet: Packet) -> Result<(), Refusal> {
-        let mut result = Ok(());
-        entry.push(NOW, packet, &mut |_, reason| result = Err(reason));
-        result
-    }
-
-    fn no_drops(_: Packet, reason: Refusal) {
-        panic!("dropped: {reason:?}");
-    }
-
-    fn build(protocol: &Protocol) -> Box<dyn Endpoint> {
-        protocol.build(&LineLimits::default())
-    }
-
-    #[test]
-    fn what_is_sent_once_does_not_wait_behind_the_rest() {
-        let (mut entry, mut endpoint) =
-            (entry(&queue::Config::default(), marks(&[46]), &cotmll()), build(&cotmll()));
-        for dscp in [0, 0, 46, 46] {
-            push(&mut entry, ipv4(dscp)).unwrap();
-        }
-        let mut taken = Vec::new();
-        while let Some((packet, treatment)) = entry.pop_for(NOW, &*endpoint, &mut no_drops) {
-            taken.push((packet[1] >> 2, treatment));
-            let Ok(()) = endpoint.offer(NOW, packet, treatment) else { panic!("no room for {treatment:?}") };
-        }
-        // One of each, for which the endpoint has room.
-        assert_eq!(taken, [(46, Treatment::Once), (0, Treatment::Reliable)]);
-        assert!((entry.len(), entry.is_empty()) == (2, false) && entry.once_counters().is_some());
-        let refused = endpoint.offer(NOW, ipv4(46), Treatment::Once);
-        assert!(matches!(refused, Err(Full(_))));
-    }
-
-    #[test]
-    fn what_is_interactive_has_a_queue_where_there_are_classes() {
-        let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
-        let coded = Protocol::Coded(crate::coded::Config::default());
-        let order = |protocol: &Protocol| {
-            let (mut entry, endpoint) =
-                (entry(&queue::Config::default(), by_dscp, protocol), build(protocol));
-            for dscp in [0, 18, 46] {
-                push(&mut entry, ipv4(dscp)).unwrap();
-            }
-            let waits = Treatment::ALL.map(|treatment| entry.bytes_for(treatment));
-            let order = [0; 3].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
-            (waits, order.map(|(packet, treatment)| (packet[1] >> 2, treatment)))
-        };
-        let (waits, taken) = order(&coded);
-        assert_eq!(waits, [20; 3]);
-        assert_eq!(taken, [(46, Treatment::Once), (18, Treatment::Interactive), (0, Treatment::Reliable)]);
-        let (waits, taken) = order(&cotmll());
-        assert_eq!(waits, [20, 0, 40]);
-        assert_eq!(taken.map(|(dscp, _)| dscp), [46, 0, 18]);
-        // Whoever sends a packet again until it has come does not ask the link to send it once.
-        let entry = entry(&queue::Config::default(), by_dscp, &coded);
-        let treatments = [0, 18, 46].map(|dscp| entry.stream_treatment(&ipv4(dscp)));
-        assert_eq!(treatments, [Treatment::Reliable, Treatment::Interactive, Treatment::Interactive]);
-    }
-
-    /// Packets keep their order where each is sent once anyway.
-    #[test]
-    fn without_marks_or_repetitions_there_is_one_queue() {
-        for (marks, protocol) in [(marks(&[46]), Protocol::default()), (ByDscp::default(), cotmll())] {
-            let (mut entry, endpoint) =
-                (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
-            push(&mut entry, ipv4(0)).unwrap();
-            push(&mut entry, ipv4(46)).unwrap();
-            let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
-            assert_eq!(
-                order.map(|(packet, treatment)| (packet[1] >> 2, treatment)),
-                [(0, Treatment::Reliable), (46, Treatment::Reliable)]
-            );
-            assert!(entry.is_empty() && entry.once_counters().is_none());
-        }
-    }
-
-    #[test]
-    fn each_queue_has_its_own_limit() {
-        let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
-        let mut entry = entry(&one, marks(&[46]), &cotmll());
-        for dscp in [46, 0] {
-            push(&mut entry, ipv4(dscp)).unwrap();
-            assert_eq!(push(&mut entry, ipv4(dscp)), Err(Refusal::Packets));
-        }
-        assert_eq!(entry.len(), 2);
-        assert!(push(&mut entry, ipv4(0)).is_err());
-        let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
-        assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
-    }
-
-    /// An endpoint that takes any packet, or has no room, perhaps because of an obstacle.
-    #[derive(Debug)]
-    enum Stub {
-        Free,
-        Full(Option<Obstacle>),
-    }
-
-    impl Endpoint for Stub {
-        fn capabilities(&self) -> Capabilities {
-            cotmll().capabilities()
-        }
-        fn offer(&mut self, _: Instant, _: Packet, _: Treatment) -> Result<(), Full> {
-            Ok(())
-        }
-        fn has_room(&self, _: Treatment) -> bool {
-            matches!(self, Self::Free)
-        }
-        fn obstacle(&self) -> Option<Obstacle> {
-            if let Self::Full(obstacle) = self { *obstacle } else { None }
-        }
-        fn handle_frame(&mut self, _: Instant, _: &[u8]) -> Result<(), Discard> {
-            Ok(())
-        }
-        fn handle_timeout(&mut self, _: Instant) {}
-        fn poll_frame(&mut self, _: Instant, _: &mut Vec<u8>) -> Option<FrameInfo> {
-            None
-        }
-        fn poll_packet(&mut self) -> Option<Packet> {
-            None
-        }
-        fn poll_timeout(&self) -> Option<Instant> {
-            None
-        }
-        fn demand(&self, _: Instant) -> Demand {
-            Demand::Nothing
-        }
-        fn reset(&mut self) {}
-        fn counters(&self) -> Vec<(&'static str, u64)> {
-            Vec::new()
-        }
-    }
-
-    fn fq_codel(text: &str) -> queue::Config {
-        queue::Config::FqCodel(base::config::parse("queue.toml", text).unwrap())
-    }
-
-    /// What a queue of which a packet leaves each millisecond drops at each, `endpoint` saying in what state that is.
-    fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut Entry) -> Stub) -> Vec<u32> {
-        let mut entry = entry(&fq_codel(text), ByDscp::default(), &cotmll());
-        (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
-        let step = |milli| {
-            let stub = endpoint(milli, &mut entry);
-            let (now, mut dropped) = (NOW + Duration::from_millis(milli), 0);
-            if entry.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
-                entry.push(now, ipv4(0).padded(1000), &mut |_, reason| panic!("{reason:?}"));
-            }
-            dropped
-        };
-        (0..millis).map(step).collect()
-    }
-
-    fn full_if(is_full: bool, obstacle: Option<Obstacle>) -> Stub {
-        if is_full { Stub::Full(obstacle) } else { Stub::Free }
-    }
-
-    trait Padded {
-        fn padded(self, len: usize) -> Packet;
-    }
-
-    impl Padded for Packet {
-        fn padded(mut self, len: usize) -> Packet {
-            self.resize(len);
-            self
-        }
-    }
-
-    fn most(drops: &[u32]) -> u32 {
-        *drops.iter().max().unwrap()
-    }
-
-    /// Goal: what waits because the link repeats, or takes nothing for a second, or has nobody at its other end, is not dropped for that; where
-    /// the queue does not pause, dozens are.
-    #[test]
-    fn a_blocked_link_stops_the_queues_clock() {
-        let during = |milli: u64, length: u64| (300..300 + length).contains(&milli);
-        for (name, obstacle) in [("repair", Obstacle::Repair), ("window", Obstacle::Window)] {
-            let blocked = |milli, _: &mut Entry| full_if(during(milli, 1500), Some(obstacle));
-            assert_eq!(most(&drops("", 2500, blocked)), 1, "{name}");
-            assert!(most(&drops("pause-when-blocked = false", 2500, blocked)) > 30, "{name}");
-        }
-        let silent = |milli, entry: &mut Entry| {
-            entry.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
-            // Nobody asks it for frames, so it has no room, and nothing is in the way.
-            full_if(during(milli, 1500), None)
-        };
-        let (alone, together) = (drops("", 2500, silent), drops("", 1000, |_, _| Stub::Free));
-        assert_eq!(most(&alone), 1);
-        // It goes on where it stopped.
-        assert_eq!(alone.iter().sum::<u32>(), together.iter().sum::<u32>());
-        // A pause of less than a second may be a window that is too small.
-        let short = |milli, _: &mut Entry| full_if(during(milli, 999), Some(Obstacle::Window));
-        assert!(most(&drops("", 2500, short)) > 10);
-    }
-
-    /// Goal: where a window that is too small for its link lets packets through in bursts, once a round trip, the queue is managed all the same.
-    #[test]
-    fn a_small_window_does_not_stop_the_clock() {
-        let bursts = |milli: u64, _: &mut Entry| full_if(milli % 700 >= 100, Some(Obstacle::Window));
-        let dropped = |text| drops(text, 10_000, bursts).iter().sum::<u32>();
-        let (paused, running) = (dropped(""), dropped("pause-when-blocked = false"));
-        assert!(running > 100 && paused == running, "{paused} against {running}");
-    }
-
-    #[test]
-    fn another_kind_of_queue_takes_over_what_waits() {
-        let site = queue::Site { rate: None, seed: 1, name: "l" };
-        let mut entry = entry(&queue::Config::default(), marks(&[46]), &cotmll());
-        for dscp in [0, 46, 0, 0] {
-            push(&mut entry, ipv4(dscp)).unwrap();
-        }
-        entry.reconfigure(NOW, &fq_codel(""), &site, marks(&[46]));
-        assert_eq!((entry.len(), entry.bytes()), (4, 80));
-        let delayed =
-            |counters: Vec<(&str, u64)>| counters.iter().any(|(name, _)| *name == "dropped-for-delay");
-        assert!(delayed(entry.counters()) && delayed(entry.once_counters().unwrap()));
-        let red = queue::Config::Red(base::config::parse("queue.toml", "packets = 2").unwrap());
-        entry.reconfigure(NOW, &red, &site, marks(&[46]));
-        assert_eq!(entry.len(), 3);
-        assert_eq!(entry.counters().last(), Some(&("dropped-for-packets", 1)));
-        assert_eq!(entry.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
-    }
-}
+mod tests;

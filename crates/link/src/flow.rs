@@ -21,6 +21,29 @@ pub fn hash(packet: &[u8]) -> u64 {
     mixed(end(src, from).wrapping_add(end(dst, to)))
 }
 
+/// Whether this is a single IP packet that its sender does not repeat: one of UDP, UDP-Lite, ICMP or `ICMPv6`, or a fragment of one.
+#[must_use]
+pub fn is_datagram(packet: &[u8]) -> bool {
+    let protocol = match packet.first().map(|first| first >> 4) {
+        Some(4) => packet.get(9).copied(),
+        Some(6) => protocol_of_ipv6(packet),
+        _ => None,
+    };
+    matches!(protocol, Some(1 | 17 | 58 | 136))
+}
+
+/// What is behind the extension headers of an IPv6 packet, those of a fragment among them; `None` if they are cut off.
+fn protocol_of_ipv6(packet: &[u8]) -> Option<u8> {
+    let (mut next, mut rest) = (*packet.get(6)?, packet.get(40..)?);
+    while let 0 | 43 | 44 | 60 = next {
+        let &[following, len, ..] = rest else { return None };
+        // A fragment header has no length: it is 8 bytes (RFC 8200, 4.5).
+        let len = if next == 44 { 8 } else { usize::from(len) * 8 + 8 };
+        (next, rest) = (following, rest.get(len..).unwrap_or_default());
+    }
+    Some(next)
+}
+
 /// The DSCP of a single IP packet (RFC 2474, 3); `None` of a super-segment, and of what is no IP packet.
 #[must_use]
 pub fn dscp(packet: &[u8]) -> Option<u8> {
@@ -179,6 +202,31 @@ mod tests {
     fn other_protocols_have_no_ports_but_esp_an_index() {
         assert_eq!(hash(&ipv4(1, 1000, 0, 1)), hash(&ipv4(1, 1001, 0, 1)));
         assert_ne!(hash(&ipv4(1, 1000, 0, 50)), hash(&ipv4(1, 1001, 0, 50)));
+    }
+
+    #[test]
+    fn datagrams_are_told_by_their_protocol() {
+        for (protocol, is_one) in
+            [(17, true), (1, true), (58, true), (136, true), (6, false), (50, false), (132, false)]
+        {
+            assert_eq!(is_datagram(&ipv4(1, 1000, 0, protocol)), is_one, "{protocol}");
+            // A fragment is none the less one.
+            assert_eq!(is_datagram(&ipv4(1, 1000, 0x2005, protocol)), is_one, "{protocol}");
+            for extensions in [&[][..], &[(0, 8)], &[(44, 8)], &[(0, 16), (43, 24), (44, 8), (60, 8)]] {
+                let mut packet = ipv6(1000, extensions);
+                let next = match extensions.len() {
+                    0 => 6,
+                    _ => packet.len() - 6 - extensions.last().unwrap().1,
+                };
+                packet[next] = protocol;
+                assert_eq!(is_datagram(&packet), is_one, "{protocol} behind {extensions:?}");
+            }
+        }
+        let udp = ipv6(1000, &[(0, 8)]);
+        let super_segment = [&[0, 1, 2, 3, 4, 5, 6, 7], ipv4(1, 1, 0, 17).as_slice()].concat();
+        for other in [&udp[..39], &udp[..41], &super_segment, &[], &[0x45], &[0x60]] {
+            assert!(!is_datagram(other), "{other:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod age;
 pub mod arq;
 pub mod capabilities;
 pub mod coded;
@@ -27,9 +28,11 @@ pub mod queue;
 mod ready;
 mod reassembly;
 pub mod slacp;
+mod sparse;
 pub mod treatment;
 mod unreliable;
 
+pub use age::DatagramAge;
 pub use capabilities::Capabilities;
 pub use dscp::DscpSet;
 pub use edge::Edge;

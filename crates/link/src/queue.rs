@@ -1,8 +1,9 @@
 //! The IP queue in front of a link, where packets wait and, if there are too many, are dropped by reason.
 
 use core::fmt::Debug;
+use std::collections::VecDeque;
 
-use base::{Instant, Packet, Rate, Rng};
+use base::{Duration, Instant, Packet, Rate, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,8 @@ pub enum Refusal {
     Early,
     /// It and those before it have waited for too long.
     Delay,
+    /// Its time is up ([`Packet::expires`]).
+    Expired,
 }
 
 /// Hears of each packet that a queue drops, and why. The queue counts it too.
@@ -68,11 +71,34 @@ pub trait Queue: Debug + Send {
     #[must_use]
     fn set_limits(&mut self, config: &Config, site: &Site<'_>) -> bool;
 
+    /// Takes out all packets whose time is up, and hands them over; who calls this counts them.
+    fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet));
+
     /// Takes out all that waits, in an order in which each flow's packets keep theirs, and drops nothing.
     fn drain(&mut self) -> Vec<Packet>;
 
     /// What the queue counted, by name, for reports and metrics.
     fn counters(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// Whether a packet's time is up.
+pub(crate) fn is_expired(packet: &Packet, now: Instant) -> bool {
+    packet.expires().is_some_and(|at| at <= now)
+}
+
+/// Takes the packets out of `waiting` whose time is up; the bytes that they had.
+fn take_expired(waiting: &mut VecDeque<Packet>, now: Instant, expired: &mut dyn FnMut(Packet)) -> u64 {
+    let mut bytes = 0;
+    for _ in 0..waiting.len() {
+        match waiting.pop_front() {
+            Some(packet) if is_expired(&packet, now) => {
+                bytes += packet.len() as u64;
+                expired(packet);
+            }
+            other => waiting.extend(other),
+        }
+    }
+    bytes
 }
 
 /// Where a queue stands: what it may need to know of the link behind it, and where its random numbers come from.
@@ -115,6 +141,15 @@ impl Config {
             Self::DropTail(config) => Box::new(DropTail::new(*config, site, name)),
             Self::Red(config) => Box::new(Red::new(*config, site, name)),
             Self::FqCodel(config) => Box::new(FqCodel::new(*config, site, name)),
+        }
+    }
+
+    /// How long what it holds at most takes to leave at this rate; `None` where it does not let packets wait for so long.
+    #[must_use]
+    pub fn drain_time(&self, rate: Rate) -> Option<Duration> {
+        match self {
+            Self::DropTail(config) => Some(config.drain_time(rate)),
+            Self::Red(_) | Self::FqCodel(_) => None,
         }
     }
 

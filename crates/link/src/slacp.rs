@@ -149,6 +149,11 @@ impl Slacp {
         Extras { place, floor: (floor > self.core.sender.base()).then(|| on_air(floor)) }
     }
 
+    /// Gives up packets whose time is up, which is to be told.
+    fn expire(&mut self, now: Instant) {
+        self.floor_is_news |= self.core.sender.expire(now);
+    }
+
     /// A frame that is sent again, or a new one. What is sent again goes into a block, and so does new data whose class asks.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let is_again = self.core.sender.has_flagged();
@@ -331,6 +336,10 @@ impl Endpoint for Slacp {
         self.core.has_room(treatment)
     }
 
+    fn set_hold(&mut self, most: Option<Duration>) {
+        self.core.receiver.set_hold(most);
+    }
+
     fn obstacle(&self) -> Option<Obstacle> {
         self.core.sender.obstacle()
     }
@@ -352,17 +361,21 @@ impl Endpoint for Slacp {
         {
             self.core.news.on_frame(now);
         }
+        self.core.receiver.release(now, &mut self.core.ready);
         handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.core.news.alarm.handle_timeout(now);
+        self.expire(now);
+        self.core.receiver.release(now, &mut self.core.ready);
         self.silence.alarm.handle_timeout(now);
         self.question.alarm.handle_timeout(now);
         self.close_block(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.expire(now);
         let has_message = self.has_message(now);
         if !has_message
             && !self.floor_is_news
@@ -396,8 +409,10 @@ impl Endpoint for Slacp {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let question = self.question.alarm.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
+        let expiry = [self.core.sender.next_expiry(), self.core.receiver.next_release()];
         [self.core.news.alarm.poll_timeout(), self.silence.alarm.poll_timeout(), question, self.fec_due()]
             .into_iter()
+            .chain(expiry)
             .flatten()
             .min()
     }

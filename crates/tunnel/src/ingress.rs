@@ -49,15 +49,21 @@ impl Ingress {
     }
 
     /// Takes a packet from the LAN: the proxy has it, or it waits in a queue.
-    pub fn accept(&mut self, now: Instant, mut packet: Packet, watch: &mut impl Watch) {
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        mut packet: Packet,
+        endpoint: &dyn Endpoint,
+        watch: &mut impl Watch,
+    ) {
         if !self.takes(now, Side::Lan, &mut packet) {
-            self.enqueue(now, packet, watch);
+            self.enqueue(now, packet, endpoint, watch);
         }
     }
 
-    fn enqueue(&mut self, now: Instant, packet: Packet, watch: &mut impl Watch) {
+    fn enqueue(&mut self, now: Instant, packet: Packet, endpoint: &dyn Endpoint, watch: &mut impl Watch) {
         watch.on_queued(now, &packet);
-        self.entry.push(now, packet, &mut |packet, _: Refusal| watch.on_dropped(now, &packet));
+        self.entry.push(now, packet, endpoint, &mut |packet, _: Refusal| watch.on_dropped(now, &packet));
         watch.on_length(now, &self.entry);
     }
 
@@ -83,7 +89,7 @@ impl Ingress {
         watch: &mut impl Watch,
     ) -> Option<(Packet, Treatment)> {
         while let Some(packet) = self.proxy.as_mut().and_then(|proxy| proxy.poll_queued(now)) {
-            self.enqueue(now, packet, watch);
+            self.enqueue(now, packet, endpoint, watch);
         }
         // What is interactive waits for its class alone, so no more of it is asked for meanwhile.
         while endpoint.has_room(Treatment::Reliable)
@@ -91,7 +97,7 @@ impl Ingress {
             && let Some(proxy) = &mut self.proxy
             && let Some(packet) = proxy.poll_turn(now, !self.entry.is_empty())
         {
-            let treatment = self.entry.stream_treatment(&packet);
+            let treatment = self.entry.stream_treatment(now, &packet, endpoint);
             if endpoint.has_room(treatment) {
                 return Some((packet, treatment));
             }

@@ -160,10 +160,14 @@ impl Tunnel {
         let survey = Survey::of(&config);
         let rate = survey.seeker.capacity();
         let site = Site { rate, seed: rng.bits(), name: "link" };
-        let entry = Entry::new(&link.queue(rate, None, config.mtu), &site, link.by_dscp(), capabilities);
+        let queue = link.queue(rate, None, config.mtu);
+        let mut entry = Entry::new(&queue, &site, link.by_dscp(), capabilities);
+        if link.sparse_flows {
+            entry = entry.with_sparse_flows(&queue, &site);
+        }
         let mut ingress = Ingress::new(entry);
         ingress.proxy = splitting::proxy(&config, &mut rng);
-        Self {
+        let mut tunnel = Self {
             session: Session::new(key, peer, &link.protocol.agreement(), config.timing(), random),
             splitting: Splitting::new(&config, rate, ingress.proxy.as_deref_mut()),
             rng,
@@ -188,7 +192,9 @@ impl Tunnel {
             rejected: Reasons::default(),
             discarded: Reasons::default(),
             config,
-        }
+        };
+        tunnel.set_datagram_age(&queue);
+        tunnel
     }
 
     /// What it was told, with what has been changed since.
@@ -251,7 +257,7 @@ impl Tunnel {
 
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
     pub fn handle_packet(&mut self, now: Instant, packet: Packet) {
-        self.ingress.accept(now, packet, &mut ());
+        self.ingress.accept(now, packet, &*self.endpoint, &mut ());
         if self.pacer.is_limited() {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());
         }

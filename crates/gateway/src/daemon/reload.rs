@@ -49,6 +49,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         // Whether there is a queue of their own for them is decided at the start.
         ("once-dscp", is_first(old.link.once_dscp, new.link.once_dscp)),
         ("interactive-dscp", is_first(old.link.interactive_dscp, new.link.interactive_dscp)),
+        ("sparse-flows", old.link.sparse_flows != new.link.sparse_flows),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))
@@ -70,7 +71,11 @@ mod tests {
             fixed(&old, &new).join(" ")
         };
         assert_eq!(changed("1 Mbit/s", "2 Mbit/s"), "");
-        assert_eq!(changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\""), "");
+        assert_eq!(
+            changed("plain\"", "plain\"\nfillers = 7\nround-trip = \"1 s\"\ndatagram-age = \"none\""),
+            ""
+        );
+        assert_eq!(changed("plain\"", "plain\"\nsparse-flows = false"), "sparse-flows");
         assert_eq!(
             changed("plain\"\nonce-dscp = []\ninteractive-dscp = []", "cotmll\"\nclean = true"),
             "protocol clean once-dscp interactive-dscp"

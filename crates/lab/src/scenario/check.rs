@@ -77,8 +77,13 @@ impl Scenario {
             check_rate_changes(name, link)?;
             path::check(name, link)?;
             check_erasure_changes(name, link)?;
-            for (key, marks) in [("once-dscp", link.once_dscp), ("interactive-dscp", link.interactive_dscp)] {
-                if link.protocol.is_none() && !marks.is_empty() {
+            for (key, is_there) in [
+                ("once-dscp", !link.once_dscp.is_empty()),
+                ("interactive-dscp", !link.interactive_dscp.is_empty()),
+                ("datagram-age", !link.datagram_age.is_none()),
+                ("sparse-flows", link.sparse_flows),
+            ] {
+                if link.protocol.is_none() && is_there {
                     let message = format!(
                         "link \"{name}\" has {key} but no protocol; allowed is a protocol, or no {key}"
                     );

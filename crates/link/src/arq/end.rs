@@ -43,6 +43,8 @@ pub(crate) struct Core {
     /// that do so.
     pub(crate) tail: Alarm,
     pub(crate) ready: Ready,
+    /// What has expired has raised the floor, and no frame has told so.
+    pub(crate) floor_is_news: bool,
     pub(crate) counters: Counters,
 }
 
@@ -108,6 +110,7 @@ impl Core {
             news: News { frames: 0, worth: 1, alarm: Alarm::Off },
             tail: Alarm::Off,
             ready: Ready::holding(MAX_WINDOW as usize),
+            floor_is_news: false,
             counters: Counters::default(),
         }
     }
@@ -209,13 +212,40 @@ impl Core {
             self.sender.flag(told, ripe);
             reordering.wait_for(now, self.sender.oldest_overtaken(told.heard));
         }
+        self.expire(now);
+        self.receiver.release(now, &mut self.ready);
     }
 
-    /// When a report is due, or unacknowledged frames are to be sent again.
+    /// When a report is due, unacknowledged frames are to be sent again, or a packet's time is up at one of the two ends.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| self.sender.has_outstanding());
+        let tail = self.tail.poll_timeout().filter(|_| self.sender.awaits_report());
         let overtaken = self.reordering.as_ref().and_then(Reordering::poll_timeout);
-        [self.news.alarm.poll_timeout(), tail, overtaken].into_iter().flatten().min()
+        let expiry = [self.sender.next_expiry(), self.receiver.next_release()];
+        [self.news.alarm.poll_timeout(), tail, overtaken].into_iter().chain(expiry).flatten().min()
+    }
+
+    /// Gives up packets whose time is up.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.floor_is_news |= self.sender.expire(now);
+    }
+
+    /// Whether the receiver is to hear that it need not wait for what has expired.
+    pub(crate) fn has_floor_news(&self) -> bool {
+        self.floor_is_news && self.sender.told_floor() > self.sender.base()
+    }
+
+    /// That nothing before the floor will be sent again, where the receiver may not know.
+    pub(crate) fn floor(&mut self) -> Extras {
+        self.floor_is_news = false;
+        floor_of(&self.sender)
+    }
+
+    /// Takes what a frame says of the floor. That is worth a report even if it is known: whoever says it again has not heard so.
+    pub(crate) fn handle_floor(&mut self, now: Instant, frame: &Frame<'_>) {
+        if let Some(floor) = frame.extras.floor {
+            self.receiver.on_floor(floor, &mut self.ready);
+            self.news.on_frame(now);
+        }
     }
 
     pub(crate) fn offer(&mut self, packet: Packet, treatment: Treatment) -> Result<(), Full> {
@@ -235,9 +265,12 @@ impl Core {
         if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
     }
 
-    /// Whether there are packets to be cut, or frames to be sent again, or a report is due.
+    /// Whether there are packets to be cut, or frames to be sent again, or a report is due, or the floor is news.
     pub(crate) fn has_fresh(&self, now: Instant) -> bool {
-        self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.news.alarm.is_due(now)
+        self.sender.is_urgent()
+            || self.unreliable_sender.is_pending()
+            || self.news.alarm.is_due(now)
+            || self.has_floor_news()
     }
 
     /// What to do with a free line where what was lost goes out as it was.
@@ -246,7 +279,7 @@ impl Core {
         let is_worth_copying = self.line.rate().is_some() && self.sender.may_copy();
         if is_worth_copying || self.has_fresh(now) {
             Demand::Fresh
-        } else if self.sender.has_outstanding() && self.tail.is_due(now) {
+        } else if self.sender.awaits_report() && self.tail.is_due(now) {
             Demand::Filler
         } else {
             Demand::Nothing
@@ -464,6 +497,7 @@ impl Core {
         self.news.frames = 0;
         self.news.alarm = Alarm::Off;
         self.tail = Alarm::Off;
+        self.floor_is_news = false;
     }
 
     pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -485,8 +519,15 @@ impl Core {
             ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
             ("packets-not-taken", self.ready.dropped()),
             ("packets-reset", c.packets_reset),
+            ("packets-expired", self.sender.expired()),
         ]
     }
+}
+
+/// The floor, where it lies beyond what the receiver has acknowledged.
+pub(crate) fn floor_of(sender: &Sender) -> Extras {
+    let floor = sender.floor();
+    Extras { place: None, floor: (floor > sender.base()).then(|| sequence::on_air(floor)) }
 }
 
 /// Frames are complete when they start.

@@ -11,7 +11,7 @@
 //! The flags are, from the highest bit: runs, class (2), first, last, open, place, floor. In front of a packet
 //! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
 //! Then comes, where its flag is set, the frame's place in a block (2 bytes for the block, 1 for the frame in it), and the floor (3
-//! bytes): wide COTMLL has neither. Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
+//! bytes): wide COTMLL has no places. Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
 //! starts, and in turn how many frames are missing and how many have come. Each number is a varint: seven bits a byte,
 //! the lowest first, and a high bit on all bytes but the last (LEB128).
 

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
 use crate::endpoint::Discard;
+use crate::flow;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
 
@@ -42,6 +43,12 @@ pub(crate) struct Receiver {
     misplaced: u64,
     duplicates: u64,
     given_up: u64,
+    /// How long a datagram waits at most for an earlier packet of its flow.
+    hold: Option<Duration>,
+    /// Datagrams that have begun to wait, by a frame of each.
+    held_back: Vec<u64>,
+    /// Those that wait, and until when; some may have been delivered.
+    releases: VecDeque<(Instant, u64)>,
 }
 
 /// A frame of the window, missing or received.
@@ -83,7 +90,15 @@ impl Receiver {
             misplaced: 0,
             duplicates: 0,
             given_up: 0,
+            hold: None,
+            held_back: Vec::new(),
+            releases: VecDeque::new(),
         }
+    }
+
+    /// A datagram waits no longer than this for an earlier packet of its flow from now on; without end if it is not told.
+    pub(crate) fn set_hold(&mut self, most: Option<Duration>) {
+        self.hold = most;
     }
 
     #[cfg(test)]
@@ -269,11 +284,18 @@ impl Receiver {
     ///
     /// Its frames stay received: they are not news when they come again.
     fn deliver_around(&mut self, sequence: u64, ready: &mut Ready) {
+        self.deliver(sequence, false, ready);
+    }
+
+    /// As [`Receiver::deliver_around`]; the first packet whether or not its turn has come if `is_released`.
+    fn deliver(&mut self, sequence: u64, mut is_released: bool, ready: &mut Ready) {
         let mut following = Some(sequence);
         while let Some(sequence) = following
             && let Some((first, last)) = self.packet_around(sequence)
-            && self.is_its_turn(first)
         {
+            if !core::mem::take(&mut is_released) && !self.is_its_turn(first) {
+                return self.hold_back(first);
+            }
             let mut whole = Reassembly::default();
             for slot in self.slots.range_mut(first..=last) {
                 let Some(held) = &mut slot.held else { continue };
@@ -319,6 +341,40 @@ impl Receiver {
         is_delivered
     }
 
+    /// The packet at a place has to wait, but not for ever if it is a datagram.
+    fn hold_back(&mut self, first: usize) {
+        let payload = self.slots[first].held.as_ref().and_then(|held| held.payload.as_deref());
+        if self.hold.is_some() && payload.is_some_and(flow::is_datagram) {
+            self.held_back.push(self.next + first as u64);
+        }
+    }
+
+    /// Delivers datagrams that have waited for as long as they may. To be called after each frame, so that waits have a beginning.
+    pub(crate) fn release(&mut self, now: Instant, ready: &mut Ready) {
+        let Some(hold) = self.hold else { return };
+        self.releases.extend(self.held_back.drain(..).map(|sequence| (now + hold, sequence)));
+        while let Some(&(until, sequence)) = self.releases.front() {
+            let waits = self.is_held(sequence);
+            if waits && until > now {
+                return;
+            }
+            self.releases.pop_front();
+            if waits {
+                self.deliver(sequence, true, ready);
+            }
+        }
+    }
+
+    fn is_held(&self, sequence: u64) -> bool {
+        let slot = sequence.checked_sub(self.next).and_then(|offset| self.slots.get(offset as usize));
+        slot.and_then(|slot| slot.held.as_ref()).is_some_and(|held| held.payload.is_some())
+    }
+
+    /// When [`Receiver::release`] wants to be called.
+    pub(crate) fn next_release(&self) -> Option<Instant> {
+        self.releases.front().map(|(until, _)| *until)
+    }
+
     /// Appends what there is room for in `space` bytes of what was received beyond `next`; whether that reaches the end.
     ///
     /// What does not fit is told by the reports that follow, each of which starts where the one before ended.
@@ -360,7 +416,7 @@ impl Receiver {
         let empty = Self::new(self.order);
         let before = core::mem::replace(self, empty);
         (self.reassembly, self.misplaced) = (before.reassembly, before.misplaced);
-        (self.duplicates, self.given_up) = (before.duplicates, before.given_up);
+        (self.duplicates, self.given_up, self.hold) = (before.duplicates, before.given_up, before.hold);
     }
 
     /// Frames received again.

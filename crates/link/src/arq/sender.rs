@@ -2,9 +2,10 @@
 //!
 //! Packets are kept whole until their last frame has left the window; a frame is a range of one of them.
 
-use std::collections::{BTreeSet, VecDeque};
+use core::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use base::Packet;
+use base::{Instant, Packet};
 
 use crate::endpoint::{FrameKind, Obstacle};
 use crate::event::{Event, Events};
@@ -13,8 +14,10 @@ use crate::marks::Marks;
 
 use super::copies::Copies;
 use super::frame::{Part, Report};
-use super::sequence::{SPACE, beyond, on_air};
+use super::sequence::{MAX_WINDOW, SPACE, beyond, on_air};
 use super::spans::Spans;
+
+mod expiring;
 
 /// The sliding transmission window.
 #[derive(Debug)]
@@ -64,6 +67,10 @@ pub(crate) struct Sender {
     late: Vec<Late>,
     /// The newest sending that the reports before it had heard of.
     heard: u64,
+    /// When the time of a packet is up, and which it is; some may have left `packets`.
+    expiring: BinaryHeap<Reverse<(Instant, u64)>>,
+    expired: u64,
+    tells_floor: bool,
 }
 
 /// A frame has come although a report that had heard of a later sending may have missed it.
@@ -166,6 +173,9 @@ impl Sender {
             notes_late: false,
             late: Vec::new(),
             heard: 0,
+            expiring: BinaryHeap::new(),
+            expired: 0,
+            tells_floor: false,
         }
     }
 
@@ -226,6 +236,9 @@ impl Sender {
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
         let marks = Marks::of(&packet);
         self.marks = if self.keeps_dscp { marks } else { marks.without_dscp() };
+        if let Some(at) = packet.expires() {
+            self.expiring.push(Reverse((at, self.packets_done + self.packets.len() as u64)));
+        }
         self.packets.push_back(packet);
         self.cut = Some(0);
     }
@@ -294,9 +307,11 @@ impl Sender {
         self.outstanding
     }
 
-    /// Whether new data may be sent.
+    /// Whether new data may be sent. What has expired takes no room in the window.
     pub(crate) fn may_cut(&self) -> bool {
-        self.is_pending() && self.in_flight() < self.window
+        self.is_pending()
+            && (self.in_flight() < self.window
+                || self.next() - self.told_floor() < self.window && self.in_flight() < MAX_WINDOW.into())
     }
 
     fn frame(&self, sequence: u64) -> &Frame {
@@ -358,13 +373,14 @@ impl Sender {
         let (first, last) = (start == 0, start + len == packet.len());
         let mut back = 0;
         if first || last {
-            let flow = &mut self.flows[(flow::hash(packet) % FLOWS as u64) as usize];
-            // What was acknowledged has been delivered.
-            if first && *flow > self.base {
-                back = (sequence + 1 - *flow) as u32;
+            let place = (flow::hash(packet) % FLOWS as u64) as usize;
+            let flow = self.flows[place];
+            // What was acknowledged has been delivered, and what has expired never will be.
+            if first && flow > self.base && !self.is_expired(flow - 1) {
+                back = (sequence + 1 - flow) as u32;
             }
             if last {
-                *flow = sequence + 1;
+                self.flows[place] = sequence + 1;
             }
         }
         self.cut = if last { None } else { Some(start + len) };
@@ -531,6 +547,7 @@ impl Sender {
         }
         self.told.forget_before(self.base);
         self.copies.forget_before(self.base);
+        self.forget_expiries();
     }
 
     /// Frames `start..end` have come.
@@ -646,10 +663,12 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, attempts, keeps_dscp, reordering, notes_late, .. } = *self;
+        let Self { flags, given_up, expired, tells_floor, attempts, keeps_dscp, reordering, notes_late, .. } =
+            *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
-        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, notes_late, events, ..fresh };
+        let fresh = Self { expired, tells_floor, notes_late, ..fresh };
+        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }

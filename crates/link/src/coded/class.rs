@@ -1,29 +1,32 @@
 //! One class of traffic over a link with coded ARQ: its window, its repairs and what it solves.
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
-use crate::arq::end::whole;
+use crate::arq::end::{floor_of, whole};
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
 use crate::arq::sequence::on_air;
 use crate::arq::{Core, Order, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
+use crate::flow;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
-use super::Config;
 use super::coverage::{Coverage, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
 use super::law::{self, Reach, Repairs, Wanted};
 use super::symbol;
+use super::{Config, Kind};
 
 /// One end of a class. Whatever it sends may be of use to the same class at the other end alone.
 #[derive(Debug)]
 pub(super) struct Class {
     config: Config,
     treatment: Treatment,
+    /// Whether its packets expire.
+    expires: bool,
     pub(super) core: Core,
     repairs: Repairs,
     decoder: Decoder,
@@ -53,13 +56,14 @@ struct Counters {
 }
 
 impl Class {
-    /// The class of packets that are treated so, with nothing said yet.
-    pub(super) fn new(config: Config, treatment: Treatment, line: &LineLimits) -> Self {
+    /// The class of packets of this kind, with nothing said yet.
+    pub(super) fn new(config: Config, Kind { treatment, expires, .. }: Kind, line: &LineLimits) -> Self {
         // Who would rather lose a packet than wait for it does not wait for another.
         let order = if treatment.is_once() { Order::None } else { config.ordered };
         let mut class = Self {
             config,
             treatment,
+            expires,
             core: Core::new(order),
             repairs: Repairs::default(),
             decoder: Decoder::default(),
@@ -74,6 +78,9 @@ impl Class {
         if treatment.is_once() {
             class.core.sender.set_attempts(1);
             class.core.sender.keep_dscp();
+        }
+        if expires {
+            class.core.sender.tell_floor();
         }
         class.set_line(line);
         class
@@ -120,11 +127,14 @@ impl Class {
         self.repairs.wanted(&self.core.sender, self.core.serial, waiting, risk)
     }
 
+    /// Whether packets are given up.
+    const fn gives_up(&self) -> bool {
+        self.treatment.is_once() || self.expires
+    }
+
     /// That nothing before this will be sent again, where that is news to whoever waits for it.
     fn extras(&self) -> Extras {
-        let floor = self.core.sender.floor();
-        let is_news = self.treatment.is_once() && floor > self.core.sender.base();
-        Extras { place: None, floor: is_news.then(|| on_air(floor)) }
+        if self.gives_up() { floor_of(&self.core.sender) } else { Extras::default() }
     }
 
     /// Appends a repair, as a sum or as a frame where there is no other.
@@ -292,6 +302,14 @@ impl Endpoint for Class {
         self.backlog = bytes;
     }
 
+    fn set_hold(&mut self, most: Option<Duration>) {
+        self.core.receiver.set_hold(most);
+    }
+
+    fn carries_flow_of(&self, packet: &[u8]) -> bool {
+        self.core.sender.carries(flow::hash(packet))
+    }
+
     fn obstacle(&self) -> Option<Obstacle> {
         self.core.sender.obstacle()
     }
@@ -300,7 +318,7 @@ impl Endpoint for Class {
         let frame = self.core.parse(frame)?;
         let is_odd = frame.class == FrameClass::Unreliable
             || frame.extras.place.is_some()
-            || frame.extras.floor.is_some() && !self.treatment.is_once();
+            || frame.extras.floor.is_some() && !self.gives_up();
         if is_odd {
             return Err(self.core.refuse());
         }
@@ -316,14 +334,19 @@ impl Endpoint for Class {
         if let Some(heard) = heard {
             self.repairs.on_heard(self.core.ripe(heard), self.core.sender.base());
         }
-        if let Some(floor) = frame.extras.floor {
+        if self.expires {
+            self.core.handle_floor(now, &frame);
+        } else if let Some(floor) = frame.extras.floor {
             self.core.receiver.on_floor(floor, &mut self.core.ready);
         }
-        match frame.class {
+        let handled = match frame.class {
             FrameClass::Repair => self.handle_sum(now, &frame),
             FrameClass::Reliable => self.handle_source(now, &frame),
             FrameClass::Control | FrameClass::Unreliable => Ok(()),
-        }
+        };
+        self.decoder.forget_before(self.core.receiver.progress().next);
+        self.core.receiver.release(now, &mut self.core.ready);
+        handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -337,6 +360,8 @@ impl Endpoint for Class {
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let is_silent = self.core.tail.is_due(now);
         self.core.restart_tail(now);
+        self.core.expire(now);
+        self.core.floor_is_news = false;
         let (wanted, extras) = (self.wanted(), self.extras());
         self.core.next_serial(now);
         let data = if self.is_uncoded() {
@@ -369,9 +394,13 @@ impl Endpoint for Class {
         let core = &self.core;
         if self.is_uncoded() {
             core.demand(now)
-        } else if core.sender.may_cut() || core.news.alarm.is_due(now) || self.wanted().is_some() {
+        } else if core.sender.may_cut()
+            || core.news.alarm.is_due(now)
+            || core.has_floor_news()
+            || self.wanted().is_some()
+        {
             Demand::Fresh
-        } else if core.sender.has_outstanding() && core.tail.is_due(now) && !self.treatment.is_once() {
+        } else if core.sender.awaits_report() && core.tail.is_due(now) && !self.treatment.is_once() {
             Demand::Filler
         } else {
             Demand::Nothing

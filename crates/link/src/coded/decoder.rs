@@ -75,6 +75,15 @@ impl Decoder {
         self.settle(unsettled);
     }
 
+    /// Nothing before `next` is missing, or it is given up: sums that end there are of no use any more.
+    pub(super) fn forget_before(&mut self, next: u64) {
+        while let Some(entry) = self.sums.first_entry()
+            && *entry.key() < next
+        {
+            self.bytes -= entry.remove().bytes();
+        }
+    }
+
     /// What came of what was taken in since the last call.
     pub(super) fn take_news(&mut self) -> News {
         core::mem::take(&mut self.news)

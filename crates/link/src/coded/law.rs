@@ -138,7 +138,8 @@ impl Repairs {
             return None;
         }
         let is_thin = if waiting == 0 {
-            self.is_thin(sender.next() - 1, on_their_way, loss, risk)
+            // A repair ends with the newest frame that has not come: one behind it would count none for what is before it, for ever.
+            self.is_thin(sender.newest()?, on_their_way, loss, risk)
         } else {
             let lacking = missing.len() as u64 + on_their_way;
             let mut tally = Tally { lacking: lacking as f64, count: 0.0, loss };

@@ -15,7 +15,7 @@ use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 
 /// One class alone: that of packets which are sent until they have come.
 fn class(config: Config) -> Class {
-    Class::new(config, Treatment::Reliable, &LINE)
+    Class::new(config, KINDS[place(Treatment::Reliable, false)], &LINE)
 }
 
 fn pair(config: Config, delay: usize) -> Pair<Class> {

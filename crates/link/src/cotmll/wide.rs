@@ -17,16 +17,18 @@
 //! - Packets wait for earlier ones of their flow only, unless told. The sender tells how far back the packet before is.
 //! - What is unacknowledged is sent again after 50 ms of silence, or four frames' time, instead of all the time: on a slow line
 //!   every such frame delays what comes next, which TCP takes for a queue.
+//! - A packet whose time is up is not sent any more. Every frame then tells the *floor*, before which nothing will be sent again, until the
+//!   receiver has heard of it.
 //! - A bare acknowledgement goes out after 2 ms worth of the line's frames, or 5 ms after the first of them. A side with nothing
 //!   unacknowledged and nothing to tell is silent.
 //! - Frames are complete when they start.
 //!
 //! Sessions, limited persistence and the thesis's open choices belong to the thesis's format.
 
-use base::{Instant, Packet};
+use base::{Duration, Instant, Packet};
 
 use crate::arq::Core;
-use crate::arq::frame::{Class, Extras, Fields};
+use crate::arq::frame::{Class, Fields};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::line::LineLimits;
@@ -49,6 +51,7 @@ impl Wide {
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let mut wide = Self { config, core: Core::new(config.ordered) };
         wide.core.learn_reordering();
+        wide.core.sender.tell_floor();
         wide.set_line(line);
         wide
     }
@@ -86,19 +89,26 @@ impl Endpoint for Wide {
         self.core.has_room(treatment)
     }
 
+    fn set_hold(&mut self, most: Option<Duration>) {
+        self.core.receiver.set_hold(most);
+    }
+
     fn obstacle(&self) -> Option<Obstacle> {
         self.core.sender.obstacle()
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
         let frame = self.core.parse(frame)?;
-        if frame.class == Class::Repair || frame.extras != Extras::default() {
+        if frame.class == Class::Repair || frame.extras.place.is_some() {
             return Err(self.core.refuse());
         }
         self.core.on_serial(now, &frame);
         let heard = self.core.heard(&frame);
         self.core.handle_report(now, &frame, heard);
-        self.core.handle_payload(now, &frame)
+        let handled = self.core.handle_payload(now, &frame);
+        self.core.handle_floor(now, &frame);
+        self.core.receiver.release(now, &mut self.core.ready);
+        handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -108,12 +118,15 @@ impl Endpoint for Wide {
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let core = &mut self.core;
         core.restart_tail(now);
+        core.expire(now);
         if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
         core.next_serial(now);
-        let data = core.poll_reliable(now, |_, _, _| Extras::default(), out);
-        Some(data.unwrap_or_else(|| core.control(now, &Fields::control(core.serial), out)))
+        let extras = core.floor();
+        let data = core.poll_reliable(now, |_, _, _| extras, out);
+        let fields = Fields { extras, ..Fields::control(core.serial) };
+        Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {

@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use std::collections::VecDeque;
 
 use base::units::Size;
-use base::{Duration, Instant, Packet, Rng};
+use base::{Duration, Instant, Packet, Rate, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,12 @@ impl Config {
         let bytes = self.bytes.map(|limit| limit.0).into_iter().chain(by_time).min();
         let packets = self.packets.or(if bytes.is_none() { Some(DEFAULT_PACKETS) } else { None });
         (packets.map_or(usize::MAX, |limit| limit.get() as usize), bytes.unwrap_or(u64::MAX))
+    }
+
+    /// How long what it holds at most takes to leave at this rate.
+    pub(super) fn drain_time(&self, rate: Rate) -> Duration {
+        let (packets, bytes) = self.limits(&Site { rate: Some(rate), seed: 0, name: "" });
+        rate.time_for(bytes.min((packets as u64).saturating_mul(USUAL_PACKET)).saturating_mul(8))
     }
 
     /// A limit in packets alone.
@@ -176,6 +182,10 @@ impl Queue for DropTail {
         true
     }
 
+    fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
+        self.bytes -= super::take_expired(&mut self.waiting, now, expired);
+    }
+
     fn drain(&mut self) -> Vec<Packet> {
         self.bytes = 0;
         self.waiting.drain(..).collect()
@@ -190,13 +200,15 @@ impl Queue for DropTail {
     }
 }
 
+/// Bytes of an Ethernet's packet.
+const USUAL_PACKET: u64 = 1500;
+
 /// Packets: the default of Linux devices in 2004, which the thesis leaves unsaid.
 const DEFAULT_PACKETS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Rate;
 
     /// On a link of 80 kbit/s.
     fn queue(text: &str) -> DropTail {

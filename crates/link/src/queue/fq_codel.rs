@@ -239,6 +239,25 @@ impl Queue for FqCodel {
         true
     }
 
+    /// A flow that has nothing left stays in its list until its turn, as when `CoDel` drops the last.
+    fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
+        let Self { flows, packets, bytes, memory, .. } = self;
+        for flow in flows.iter_mut().filter(|flow| !flow.waiting.is_empty()) {
+            for _ in 0..flow.waiting.len() {
+                match flow.waiting.pop_front() {
+                    Some(Waiting { packet, .. }) if super::is_expired(&packet, now) => {
+                        *packets -= 1;
+                        *bytes -= packet.len() as u64;
+                        *memory -= packet.capacity() as u64;
+                        flow.bytes -= packet.len() as u64;
+                        expired(packet);
+                    }
+                    other => flow.waiting.extend(other),
+                }
+            }
+        }
+    }
+
     fn drain(&mut self) -> Vec<Packet> {
         let mut all: Vec<Waiting> = self.flows.iter_mut().flat_map(|flow| flow.waiting.drain(..)).collect();
         // What came in one moment stays in order, flow by flow.

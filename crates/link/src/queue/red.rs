@@ -195,6 +195,14 @@ impl Queue for Red {
         true
     }
 
+    fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
+        let had_some = !self.waiting.is_empty();
+        self.bytes -= super::take_expired(&mut self.waiting, now, expired);
+        if had_some && self.waiting.is_empty() {
+            self.idle_since = Some(now);
+        }
+    }
+
     fn drain(&mut self) -> Vec<Packet> {
         self.bytes = 0;
         self.waiting.drain(..).collect()

@@ -2,7 +2,7 @@
 
 use base::config::ConfigError;
 use base::{Duration, Rate};
-use link::{ByDscp, DscpSet, Edge, LineLimits, Protocol, coded, queue};
+use link::{ByDscp, DatagramAge, DscpSet, Edge, LineLimits, Protocol, coded, queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,13 @@ pub struct Link {
     /// of their own; other protocols treat them like any packet.
     #[serde(default = "usual_interactive")]
     pub interactive_dscp: DscpSet,
+    /// Age beyond which datagrams (UDP, ICMP) are neither sent nor retransmitted, unless a DSCP of the two keys above marks them. Default: `auto`,
+    /// which is what the queue takes to drain and two and a half round trips.
+    #[serde(default = "auto_age")]
+    pub datagram_age: DatagramAge,
+    /// Whether thin flows without a mark, such as calls, DNS and keystrokes, count as interactive.
+    #[serde(default = "yes")]
+    pub sparse_flows: bool,
     /// Idle frames per second on a link that is faster than 1 Mbit/s; slower links are always kept busy. A protocol that
     /// recovers losses needs some, or it would not notice that the last frames of a burst were lost.
     #[serde(default = "default_fillers")]
@@ -59,6 +66,14 @@ const fn usual_interactive() -> DscpSet {
     ByDscp::USUAL.interactive
 }
 
+const fn auto_age() -> DatagramAge {
+    DatagramAge::Auto
+}
+
+const fn yes() -> bool {
+    true
+}
+
 impl Default for Link {
     fn default() -> Self {
         Self {
@@ -68,6 +83,8 @@ impl Default for Link {
             round_trip: None,
             once_dscp: usual_once(),
             interactive_dscp: usual_interactive(),
+            datagram_age: auto_age(),
+            sparse_flows: yes(),
             fillers: default_fillers(),
             overhead: Overhead::default(),
             clean: false,
@@ -157,6 +174,19 @@ impl Link {
                 queue::Config::DropTail(queue::drop_tail::Config::bytes(bytes))
             }
         }
+    }
+
+    /// The age beyond which datagrams are dropped, if there is one, on a link that is paced at `rate` behind `queue`, once the round trip was
+    /// `measured`.
+    #[must_use]
+    pub fn datagram_age(
+        &self,
+        queue: &queue::Config,
+        rate: Option<Rate>,
+        measured: Option<Duration>,
+    ) -> Option<Duration> {
+        let round_trip = self.round_trip.or(measured).unwrap_or(ROUND_TRIP_UNKNOWN);
+        self.datagram_age.limit(round_trip, rate.and_then(|rate| queue.drain_time(rate)))
     }
 
     /// What keeps the protocol from filling a link with this rate and round trip, if something does.

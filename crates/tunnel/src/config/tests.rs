@@ -88,3 +88,23 @@ fn a_super_segment_leaves_in_one_batch() {
     site.link.protocol = Protocol::Cotmll(cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
     assert_eq!(site.super_segment(site.link.rate.fixed()), None);
 }
+
+#[test]
+fn the_age_of_datagrams_follows_queue_and_round_trip_unless_told() {
+    let age = |more: &str, measured: Option<u64>| {
+        let link = Link::parse("link.toml", &format!("protocol = \"coded\"\n{more}")).unwrap();
+        let (rate, measured) = (Some(Rate::from_bps(8_000_000)), measured.map(Duration::from_millis));
+        link.datagram_age(&link.queue(rate, measured, 1400), rate, measured).map(Duration::as_millis)
+    };
+    assert_eq!(age("", None), Some(2100), "as for a satellite while nothing is known");
+    assert_eq!(age("", Some(20)), Some(150), "a queue holds 100 ms at least");
+    assert_eq!(age("queue = { drop-tail = { time = \"3 s\" } }", Some(200)), Some(3500));
+    assert_eq!(age("queue = { fq-codel = {} }", Some(200)), Some(700));
+    assert_eq!(age("datagram-age = \"none\"", Some(200)), None);
+    assert_eq!(age("datagram-age = \"300 ms\"", Some(200)), Some(300));
+    let error = Link::parse("link.toml", "datagram-age = \"0 s\"").unwrap_err().to_string();
+    assert!(error.contains("allowed are times above 0, \"auto\" or \"none\""), "{error}");
+    assert!(
+        Link::default().sparse_flows && !Link::parse("l.toml", "sparse-flows = false").unwrap().sparse_flows
+    );
+}

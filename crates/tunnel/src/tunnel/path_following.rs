@@ -1,7 +1,7 @@
 //! What a tunnel does about what it finds out about the path: pacing, the queue's limits, the length of frames.
 
 use base::{Duration, Instant, Rate};
-use link::queue::Site;
+use link::queue::{self, Site};
 
 use super::{Event, Tunnel};
 use crate::config::{Config, Link};
@@ -38,9 +38,10 @@ impl Tunnel {
 
     /// Sends otherwise from now on: rate, round trip, queue, fillers and marks are taken over, the rest stays as it is.
     pub fn reconfigure(&mut self, now: Instant, link: &Link) {
-        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, .. } = *link;
+        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, .. } = *link;
         let kept = self.config.link;
-        self.config.link = Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, ..kept };
+        self.config.link =
+            Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, ..kept };
         self.pacer = Pacer::new(rate.fixed(), fillers);
         self.session.set_timing(self.config.timing());
         self.survey.configure(self.config.aim(), self.config.on_line());
@@ -58,9 +59,18 @@ impl Tunnel {
         let site = Site { rate, seed: self.rng.bits(), name: "link" };
         let queue = link.queue(rate, round_trip, *mtu);
         self.ingress.entry.reconfigure(now, &queue, &site, link.by_dscp());
+        self.set_datagram_age(&queue);
         if self.super_segment() != former {
             self.splitting.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
         }
+    }
+
+    /// Tells those who have datagrams when these are too old, on the line as it is known now.
+    pub(super) fn set_datagram_age(&mut self, queue: &queue::Config) {
+        let (rate, round_trip) = self.line;
+        let age = self.config.link.datagram_age(queue, rate, round_trip);
+        self.ingress.entry.set_datagram_age(age);
+        self.endpoint.set_hold(age);
     }
 
     /// Once, when the round trip has been measured; a configured one was known before.

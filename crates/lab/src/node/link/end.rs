@@ -258,8 +258,8 @@ impl LinkEnd {
     }
 
     pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
-        let (ingress, _, mut watcher) = self.watched();
-        ingress.accept(now, packet, &mut watcher);
+        let (ingress, endpoint, mut watcher) = self.watched();
+        ingress.accept(now, packet, endpoint, &mut watcher);
         self.feed(now);
     }
 

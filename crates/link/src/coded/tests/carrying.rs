@@ -104,3 +104,21 @@ proptest! {
         prop_assert_eq!(pair.count(0, "acks-invalid") + pair.count(1, "acks-invalid"), 0);
     }
 }
+
+/// Goal: where the newest frame has been told of and no report comes any more, an idle line gets a few repairs of those before it, and then
+/// is left alone but for fillers every 50 ms.
+#[test]
+fn an_idle_line_is_left_alone_when_reports_are_lost() {
+    let mut pair = pair(Config::default(), 10);
+    let mut count = [0; 2];
+    let mut losing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        count[side] += usize::from(line.back().is_some_and(Option::is_some));
+        // The first two frames, and all reports but the first.
+        if side == 0 && count[0] <= 2 || side == 1 && count[1] > 1 {
+            line.pop_back();
+            line.push_back(None);
+        }
+    };
+    pair.carry((0..3).map(|number| packet(1, number, 60)), 1000, &mut losing);
+    assert!(pair.count(0, "frames-repair") < 40, "{}", pair.count(0, "frames-repair"));
+}

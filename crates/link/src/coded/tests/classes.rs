@@ -22,6 +22,11 @@ struct Beside {
 const FLOWS: [u8; 3] = [1, 2, 3];
 const DELAY: u32 = 16;
 
+/// Where a treatment stands among all.
+fn row(treatment: Treatment) -> usize {
+    Treatment::ALL.iter().position(|it| *it == treatment).unwrap()
+}
+
 impl Beside {
     fn new(loss: f64) -> Self {
         let pair = Pair::new(|| Coded::new(Config::default(), &LINE), DELAY as usize);
@@ -30,7 +35,7 @@ impl Beside {
     }
 
     fn offer(&mut self, treatment: Treatment, number: u32, len: usize) {
-        let place = place(treatment);
+        let place = row(treatment);
         self.waiting[place].push_back(packet(FLOWS[place], number, len));
     }
 
@@ -75,7 +80,7 @@ impl Beside {
 
     /// The steps that packets of a treatment took beyond the line's delay, sorted.
     fn late(&self, treatment: Treatment) -> Vec<u32> {
-        let flow = FLOWS[place(treatment)];
+        let flow = FLOWS[row(treatment)];
         let of = self.arrived.iter().filter(|(it, ..)| *it == flow);
         let mut late: Vec<u32> =
             of.map(|(_, number, step)| step - self.sent[*number as usize].1 - DELAY).collect();
@@ -84,7 +89,7 @@ impl Beside {
     }
 
     fn count(&self, treatment: Treatment, name: &str) -> u64 {
-        let counters = self.pair.ends[0].classes[place(treatment)].counters();
+        let counters = self.pair.ends[0].class(treatment).counters();
         counters.iter().find(|(counter, _)| *counter == name).unwrap().1
     }
 }
@@ -133,14 +138,14 @@ fn no_class_takes_more_than_half() {
         let mut beside = Beside::new(0.0);
         for step in 0..4000 {
             for treatment in [treatment, Treatment::Reliable] {
-                if beside.waiting[place(treatment)].len() < 10 {
+                if beside.waiting[row(treatment)].len() < 10 {
                     (0..10).for_each(|number| beside.offer(treatment, number, 60));
                 }
             }
             beside.step(step);
         }
         let count = |treatment| {
-            let flow = FLOWS[place(treatment)];
+            let flow = FLOWS[row(treatment)];
             beside.arrived.iter().filter(|(it, ..)| *it == flow).count()
         };
         let counts = [count(treatment), count(Treatment::Reliable)];
@@ -166,7 +171,7 @@ fn frames_of_no_class_are_refused() {
     assert_eq!(end.handle_frame(Instant::ZERO, &[]), Err(Discard::Truncated(0)));
     let mut frame = Vec::new();
     Coded::new(Config::default(), &LINE).poll_frame(Instant::ZERO, &mut frame);
-    *frame.last_mut().unwrap() = 3;
+    *frame.last_mut().unwrap() = 5;
     assert_eq!(end.handle_frame(Instant::ZERO, &frame), Err(Discard::Malformed));
     *frame.last_mut().unwrap() = 2;
     assert!(end.handle_frame(Instant::ZERO, &frame).is_ok());
