@@ -27,7 +27,7 @@ use crate::random::Random;
 use crate::session::{OVERHEAD, Peer, Session};
 use crate::splitting::{self, Delivery, Splitting};
 use crate::survey::Survey;
-use crate::survey::seeker::Finding;
+use crate::survey::rate::Finding;
 use outbound::{Burst, Offered};
 
 pub use outbound::{Sent, Transmit};
@@ -137,7 +137,7 @@ impl Tunnel {
     /// One end with an endpoint of the configured protocol. A `peer` with an address makes it the one that calls.
     #[must_use]
     pub fn new(config: Config, key: PresharedKey, peer: Peer, random: Random) -> Self {
-        let rate = Survey::of(&config).seeker.capacity();
+        let rate = Survey::of(&config).rate_controller.capacity();
         let line = config.line(config.carrier.frame_limit(), rate);
         let endpoint = config.link.protocol.build(&line);
         Self::with_endpoint(config, endpoint, key, peer, random)
@@ -157,7 +157,7 @@ impl Tunnel {
         let link = config.link;
         let capabilities = endpoint.capabilities();
         let survey = Survey::of(&config);
-        let rate = survey.seeker.capacity();
+        let rate = survey.rate_controller.capacity();
         let site = Site { rate, seed: rng.bits(), name: "link" };
         let entry = Entry::new(&link.queue(rate, None, config.mtu), &site, link.by_dscp(), capabilities);
         let mut ingress = Ingress::new(entry);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tunnel::Event;
 use tunnel::path::Address;
 use tunnel::session::Rejection;
-use tunnel::survey::seeker::Finding;
+use tunnel::survey::rate::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use base::{Duration, Rate};
 
 use super::path::{Other, Outcome, Path, World};
-use crate::survey::seeker::{Aim, Finding};
+use crate::survey::rate::{Aim, Finding};
 
 const SEEDS: [u64; 2] = [1, 2];
 

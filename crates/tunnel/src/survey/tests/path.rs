@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use base::{Duration, Instant, Rate, Rng};
 
-use crate::survey::seeker::{Aim, Finding};
+use crate::survey::rate::{Aim, Finding};
 use crate::survey::{Control, Survey};
 
 /// Bytes of a datagram without headers, and what the line adds.
@@ -280,10 +280,10 @@ impl World {
                 self.train = Some(train.datagrams);
             }
         }
-        let capacity = self.near.seeker.capacity();
+        let capacity = self.near.rate_controller.capacity();
         self.near.set_rate(capacity);
         self.far.set_rate(capacity);
-        let rate = self.near.seeker.rate(self.now).map_or(1e9, |rate| rate.as_bps() as f64);
+        let rate = self.near.rate_controller.rate(self.now).map_or(1e9, |rate| rate.as_bps() as f64);
         let rate = Rate::from_bps(rate.min(wanted * 1e6) as u64);
         while let Some(left) = self.train {
             if left == 0 {

@@ -1,11 +1,11 @@
 //! How much of what is sent the channel loses, whatever is sent.
 //!
 //! Loss by itself says nothing about the rate: links that this gateway is for lose packets at any load. So a share of losses counts as the
-//! channel's until it rises; then it is seen whether sending less brings it down ([`super::seeker`]).
+//! channel's until it rises; then it is seen whether sending less brings it down ([`super::experiments`]).
 
 use std::collections::VecDeque;
 
-use super::report::Span;
+use crate::survey::report::Span;
 
 /// The channel's share of lost bytes, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,8 @@ const MOST: f64 = 0.9;
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Totals;
     use super::*;
+    use crate::survey::report::Totals;
 
     fn span(sent: u64, lost: u64) -> Span {
         let totals = |datagrams| Totals { datagrams, bytes: 1000 * datagrams };

@@ -1,0 +1,241 @@
+//! Experiments: whether something is wrong for which we are the reason.
+//!
+//! Less is sent for a while. A queue that does not drain then is somebody else's, or the path is longer than it was; losses that do not become fewer are the
+//! channel's. After an experiment that failed there is none of its kind for a while, doubled each time.
+
+use base::{Duration, Instant};
+
+/// The experiment that is made now, and when there may be another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Experiments {
+    current: Option<Experiment>,
+    queue_quiet: Quiet,
+    loss_quiet: Quiet,
+    made: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Experiment {
+    cause: Cause,
+    since: Instant,
+    /// Before it, in bits per second.
+    capacity: f64,
+    queue: Duration,
+    losses: f64,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue stands that is too long.
+    Queue,
+    /// More is lost than the channel loses.
+    Losses,
+}
+
+/// What an experiment showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// It was our doing.
+    Ours,
+    /// It was not: `capacity` bits per second were believed before.
+    NotOurs {
+        /// In bits per second.
+        capacity: f64,
+    },
+}
+
+/// A time without experiments of a kind.
+#[derive(Clone, Copy, Debug)]
+struct Quiet {
+    until: Instant,
+    length: Duration,
+}
+
+/// After an experiment that failed there is none before the first, doubled each time up to the second. Ours.
+const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
+/// A queue must drain within this many of its lengths. Ours.
+const DRAINING: u64 = 3;
+
+impl Default for Quiet {
+    fn default() -> Self {
+        Self { until: Instant::ZERO, length: QUIET.0 }
+    }
+}
+
+impl Quiet {
+    fn lengthen(&mut self, now: Instant) {
+        self.until = now + self.length;
+        self.length = self.length.saturating_mul(2).min(QUIET.1);
+    }
+
+    /// Whether the latest experiment failed.
+    fn is_after_failure(&self) -> bool {
+        self.length > QUIET.0
+    }
+}
+
+impl Experiments {
+    /// Experiments that were made.
+    #[must_use]
+    pub const fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// What the present one is about.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.current.map(|experiment| experiment.cause)
+    }
+
+    /// No experiment goes on; it showed nothing.
+    pub const fn abandon(&mut self) {
+        self.current = None;
+    }
+
+    /// Until when there is no experiment with a queue.
+    #[must_use]
+    pub const fn queue_quiet_until(&self) -> Instant {
+        self.queue_quiet.until
+    }
+
+    /// Whether an experiment with losses may begin: they `rise`, or what was accepted may have been ours after all, and is tried again now and then.
+    #[must_use]
+    pub fn may_try_losses(&self, now: Instant, rise: bool, share: f64) -> bool {
+        let is_doubtful = self.loss_quiet.is_after_failure() && share > 0.0;
+        (rise || is_doubtful) && now >= self.loss_quiet.until
+    }
+
+    /// An experiment begins: what stands, is lost and believed before it.
+    pub const fn begin(&mut self, now: Instant, cause: Cause, capacity: f64, queue: Duration, losses: f64) {
+        self.made += 1;
+        self.current = Some(Experiment { cause, since: now, capacity, queue, losses });
+    }
+
+    /// A `share` of what left from `since` on was lost: what an experiment with losses showed.
+    pub fn judge_losses(&mut self, now: Instant, since: Option<Instant>, share: f64) -> Option<Verdict> {
+        let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses)?;
+        if since.is_none_or(|since| since < experiment.since) {
+            return None;
+        }
+        self.current = None;
+        if share > experiment.losses / 2.0 {
+            self.loss_quiet.lengthen(now);
+            return Some(Verdict::NotOurs { capacity: experiment.capacity });
+        }
+        self.loss_quiet = Quiet::default();
+        Some(Verdict::Ours)
+    }
+
+    /// `standing` is the queue that a stamp of `sent_at` found, `low` one that may stand: what an experiment with a queue showed.
+    pub fn judge_queue(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        standing: Duration,
+        low: Duration,
+        settling: Duration,
+    ) -> Option<Verdict> {
+        let experiment = self.current.as_mut().filter(|experiment| experiment.cause == Cause::Queue)?;
+        if sent_at < experiment.since {
+            // It left before, and found what was under way.
+            experiment.queue = experiment.queue.max(standing);
+            return None;
+        }
+        let Experiment { since, queue, capacity, .. } = *experiment;
+        if standing.saturating_mul(2) <= queue || standing < low {
+            self.current = None;
+            self.queue_quiet = Quiet::default();
+            return Some(Verdict::Ours);
+        }
+        if sent_at < since + queue.saturating_mul(DRAINING) + settling {
+            return None;
+        }
+        self.current = None;
+        self.queue_quiet.lengthen(now);
+        Some(Verdict::NotOurs { capacity })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    const fn for_ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn begun(cause: Cause) -> Experiments {
+        let mut experiments = Experiments::default();
+        experiments.begin(ms(1000), cause, 5e6, for_ms(100), 0.2);
+        experiments
+    }
+
+    #[test]
+    fn losses_that_do_not_become_half_as_many_are_not_ours() {
+        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        for (since, share, verdict) in
+            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
+        {
+            let mut experiments = begun(Cause::Losses);
+            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share), verdict, "{share}");
+            assert_eq!(experiments.cause().is_none(), verdict.is_some());
+        }
+        assert_eq!(
+            begun(Cause::Queue).judge_losses(ms(2000), Some(ms(1500)), 0.9),
+            None,
+            "that is another cause"
+        );
+    }
+
+    #[test]
+    fn after_a_failure_losses_are_tried_again_later_and_later() {
+        let mut experiments = begun(Cause::Losses);
+        assert!(
+            experiments.may_try_losses(ms(0), true, 0.1) && !experiments.may_try_losses(ms(0), false, 0.1)
+        );
+        let mut now = ms(2000);
+        for seconds in [10, 20, 40, 80, 160, 160] {
+            experiments.begin(now, Cause::Losses, 5e6, for_ms(0), 0.1);
+            experiments.judge_losses(now, Some(now), 0.1);
+            let again = now + Duration::from_secs(seconds);
+            assert!(!experiments.may_try_losses(again - for_ms(1), true, 0.1), "{seconds} s");
+            assert!(experiments.may_try_losses(again, false, 0.1), "what was accepted is in doubt");
+            assert!(!experiments.may_try_losses(again, false, 0.0), "nothing is lost");
+            now = again;
+        }
+    }
+
+    #[test]
+    fn a_queue_is_ours_if_half_of_it_drains_in_time() {
+        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        for (sent_at, standing, verdict) in [
+            (999, 10, None),
+            (1100, 50, Some(Verdict::Ours)),
+            (1100, 51, None),
+            (1499, 100, None),
+            (1500, 51, not_ours),
+        ] {
+            let mut experiments = begun(Cause::Queue);
+            let found =
+                experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200));
+            assert_eq!(found, verdict, "{standing} ms at {sent_at}");
+            let is_quiet = experiments.queue_quiet_until() == ms(12_000);
+            assert_eq!(is_quiet, verdict == not_ours);
+        }
+    }
+
+    #[test]
+    fn what_was_under_way_counts_to_the_queue_that_must_drain() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
+        };
+        assert_eq!((judge(900, 300), judge(1899, 160)), (None, None));
+        assert_eq!(judge(1900, 150), Some(Verdict::Ours));
+    }
+}
