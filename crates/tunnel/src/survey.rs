@@ -107,6 +107,10 @@ impl Survey {
         match kind {
             Kind::Report => {
                 if let Some(sample) = self.reports.handle_report(now, body) {
+                    if !self.rate_controller.is_credible(now, &sample) {
+                        self.reports.disbelieve();
+                        return true;
+                    }
                     self.findings.extend(self.rate_controller.on_sample(now, &sample));
                     if let Some(mtu) = &mut self.mtu {
                         mtu.on_sample(now, &sample);
@@ -129,15 +133,21 @@ impl Survey {
                 }
             }
             Kind::TrainAnswer => {
-                if let Some(passage) = self.trains.handle_answer(now, body)
+                let round_trip = self.round_trip();
+                if let Some(passage) = self.trains.handle_answer(now, body, round_trip)
                     && self.rate_controller.on_train(now, &passage)
                 {
-                    self.trains.hurry(now);
+                    self.trains.hurry(now, &passage);
                 }
             }
             _ => return false,
         }
         true
+    }
+
+    /// What the other end's frames say: more of what was sent has arrived.
+    pub fn on_progress(&mut self) {
+        self.rate_controller.on_progress();
     }
 
     /// A control datagram to send, by kind and body.
@@ -161,18 +171,18 @@ impl Survey {
     /// A train that should leave now, with the mark in front of it: `waiting` bytes could be in it, in datagrams of `len` bytes with all headers.
     /// After its datagrams comes [`Survey::end_train`].
     pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
-        let rate = self.rate_controller.expected()?;
+        let rate = self.rate_controller.expected(now)?;
         let waiting = if self.rate_controller.wants_trains() { waiting } else { 0 };
         let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
         let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());
         Some((train, (Kind::Train, mark)))
     }
 
-    /// A datagram of padding for the train, as long as packets may be.
+    /// A datagram of padding for the train, at most as long as packets may be.
     #[must_use]
     pub fn padding(&self) -> Control {
-        let mut body = self.trains.padding();
-        let size = self.mtu.as_ref().map_or(self.overhead, PathMtu::size);
+        let (mut body, size) = self.trains.padding();
+        let size = self.mtu.as_ref().map_or(size, |mtu| size.min(mtu.size()));
         body.resize(size.saturating_sub(self.overhead).max(body.len()), 0);
         (Kind::Train, body)
     }

@@ -15,7 +15,9 @@
 pub mod aim;
 pub mod breaker;
 pub mod capacity;
+pub mod credibility;
 pub mod experiments;
+pub mod floor;
 pub mod losses;
 pub mod minimum;
 pub mod pacing;
@@ -32,6 +34,7 @@ use super::report::Sample;
 use super::train::Passage;
 use breaker::Breaker;
 use capacity::{Capacity, Measured};
+use credibility::Credibility;
 use experiments::{Cause, Experiments, Verdict};
 use losses::Losses;
 use pacing::{Outlook, Pacing};
@@ -50,6 +53,7 @@ pub struct RateController {
     aim: Aim,
     line: Line,
     queue: Queue,
+    credibility: Credibility,
     losses: Losses,
     windows: Windows,
     capacity: Capacity,
@@ -73,6 +77,7 @@ impl RateController {
             aim,
             line: Line { overhead },
             queue: Queue::default(),
+            credibility: Credibility::default(),
             losses: Losses::default(),
             windows: Windows::default(),
             pacing: Pacing::new(capacity.bits()),
@@ -88,6 +93,7 @@ impl RateController {
     /// The other end's clock is another one from now on.
     pub fn restart(&mut self) {
         self.queue.restart();
+        self.credibility = Credibility::default();
         self.windows.clear();
         self.experiments.abandon();
         self.breaker.restart();
@@ -116,11 +122,12 @@ impl RateController {
         (self.aim != Aim::Unlimited).then(|| Rate::from_bps(self.capacity.bits() as u64))
     }
 
-    /// What a train may find: what the last one did, if that was far more than is known.
+    /// What a train may find: what the last one did, if that was far more than is known. There is no train while only a trickle is to be sent.
     #[must_use]
-    pub fn expected(&self) -> Option<Rate> {
+    pub fn expected(&self, now: Instant) -> Option<Rate> {
         let expected = self.trains.expected(self.capacity.bits());
-        (self.aim != Aim::Unlimited).then(|| Rate::from_bps(expected as u64))
+        let has_trains = self.aim != Aim::Unlimited && !self.breaker.is_open(now);
+        has_trains.then(|| Rate::from_bps(expected as u64))
     }
 
     /// The smallest round trip of the last minutes.
@@ -164,10 +171,31 @@ impl RateController {
         self.breaker.on_asked(now);
     }
 
-    /// Takes what the other end says about what we sent.
-    pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
+    /// What the other end's frames acknowledge: more of what was sent has arrived, whatever becomes of its answers to ours.
+    pub fn on_progress(&mut self) {
         self.breaker.on_answer();
-        self.queue.observe(now, sample);
+    }
+
+    /// Takes in the delays of a sample; whether it can be believed. If not, it tells nothing else, and [`RateController::on_sample`] is not for it.
+    pub fn is_credible(&mut self, now: Instant, sample: &Sample) -> bool {
+        self.breaker.on_answer();
+        let capacity = self.capacity.bits();
+        let (above, high) = (self.queue.above(sample.delay), self.queue.high(capacity));
+        let mut is_credible = self.credibility.judge(sample, above, high, self.losses.channel());
+        if is_credible {
+            self.queue.observe(now, sample, capacity);
+            // Others may confirm it.
+            is_credible = !self.queue.is_early();
+        }
+        if !is_credible && self.aim != Aim::Unlimited {
+            // Nothing is tried while nothing can be seen.
+            self.pace(now, self.pacing.rate().min(capacity));
+        }
+        is_credible
+    }
+
+    /// Takes what the other end says about what we sent, if it can be believed ([`RateController::is_credible`]).
+    pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
         let is_outage = self.windows.is_outage(sample.missed);
         match sample.span {
             Some(span) if !is_outage => {
@@ -201,8 +229,7 @@ impl RateController {
         };
         self.queue.on_train(now.saturating_since(passage.sent_at));
         if passage.is_padding {
-            self.open(now, found, passage);
-            return false;
+            return self.open(now, found, passage);
         }
         if self.aim != Aim::Find || !self.trains.may_jump(now) || self.experiments.cause().is_some() {
             return false;
@@ -218,8 +245,8 @@ impl RateController {
         }
     }
 
-    /// Starts from what a train of padding found: a short one tells little.
-    fn open(&mut self, now: Instant, found: f64, passage: &Passage) {
+    /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
+    fn open(&mut self, now: Instant, found: f64, passage: &Passage) -> bool {
         let is_long = passage.is_long;
         if is_long && passage.sent.datagrams >= losses::SAMPLE {
             let arrived = passage.received.bytes as f64 / passage.sent.bytes.max(1) as f64;
@@ -231,9 +258,13 @@ impl RateController {
                 self.set_capacity(now, found * trains::TRUSTED, growth);
             }
             Aim::Find if self.trains.is_first() => self.set_capacity(now, found, 1.0),
-            Aim::Known(rate) if is_long => self.telling.on_train(rate, found),
+            Aim::Find if found > self.capacity.bits() => {
+                self.set_capacity(now, found, self.queue.least_growth(found));
+            }
+            Aim::Known(rate) if is_long => return self.telling.on_train(rate, found),
             _ => {}
         }
+        false
     }
 
     fn set_capacity(&mut self, now: Instant, to: f64, growth: f64) {
@@ -273,7 +304,7 @@ impl RateController {
         let share = losses::share(&window.span).unwrap_or(0.0);
         self.breaker.on_window(share);
         match self.experiments.cause() {
-            Some(Cause::Queue) => {}
+            Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
                 self.losses.accept(share);
@@ -306,25 +337,33 @@ impl RateController {
         self.capacity.limit(carried);
     }
 
-    /// A queue that does not drain is somebody else's, or the path is longer than it was.
+    /// A queue that does not drain is somebody else's, or the path is longer than it was, or jitter.
     fn watch_queue(&mut self, now: Instant, sample: &Sample) {
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
-        if self.experiments.cause().is_none() {
+        let target = self.queue.target(bits);
+        let is_lasting = self.experiments.may_try_small_queue(now, standing, target);
+        let Some(cause) = self.experiments.cause() else {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, bits, standing, 0.0);
                 self.capacity.limit(self.capacity.carried().unwrap_or(bits));
+            } else if is_lasting && !self.sharing.is_found(now) {
+                self.experiments.begin(now, Cause::SmallQueue, bits, standing, 0.0);
             }
             return;
-        }
-        let (low, settling) = (self.queue.target(bits).saturating_mul(2), self.queue.settling(bits));
-        match self.experiments.judge_queue(now, sample.sent_at, standing, low, settling) {
-            None => {}
-            Some(Verdict::Ours) => self.sharing.on_drained(),
-            Some(Verdict::NotOurs { .. }) => {
+        };
+        let low = if cause == Cause::Queue { self.queue.high(bits) } else { target };
+        let settling = self.queue.settling(bits);
+        match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
+            (None, _) => {}
+            (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
+            (Some(Verdict::NotOurs { .. }), Cause::Queue) => {
                 self.queue.accept(now);
                 self.sharing.on_not_drained(self.experiments.queue_quiet_until());
                 self.take_share(now);
             }
+            // It was measured while the queue drained.
+            (Some(Verdict::Ours), _) => {}
+            (Some(Verdict::NotOurs { .. }), _) => self.queue.accept(now),
         }
     }
 

@@ -32,7 +32,7 @@ impl Breaker {
         self.unanswered_since.get_or_insert(now);
     }
 
-    /// The other end has answered.
+    /// The other end has answered, or acknowledged more of what was sent: somebody may drop all answers and let frames pass.
     pub const fn on_answer(&mut self) {
         self.unanswered_since = None;
     }

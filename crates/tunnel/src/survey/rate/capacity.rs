@@ -63,6 +63,8 @@ impl Measured {
 const DIFFERENCE: f64 = 0.03;
 /// What is sent must be this part of the capacity to show that there is more. Ours.
 const PROBED: f64 = 0.98;
+/// Growth at most, while what stands counts as the path's delay: others may share the bottleneck, and their queue must not overflow by it. Ours.
+const CAREFUL: f64 = 0.25;
 /// Growth this much above the least counts as the least: remainders of floating point.
 const ABOUT: f64 = 1.01;
 
@@ -150,7 +152,8 @@ impl Capacity {
             let is_empty = queue.newest() < queue.target(self.bits);
             let pause = queue.present_round_trip().max(RATE.0);
             if !is_busy && was_probed && is_empty && now >= self.grown_at + pause {
-                self.growth = (self.growth * 2.0).clamp(queue.least_growth(self.bits), 1.0);
+                let most = if queue.is_accepted() { CAREFUL } else { 1.0 };
+                self.growth = (self.growth * 2.0).min(most).max(queue.least_growth(self.bits));
                 self.grown_at = now;
             }
         }

@@ -12,6 +12,9 @@ pub struct Experiments {
     queue_quiet: Quiet,
     loss_quiet: Quiet,
     made: u64,
+    /// For how long a queue has been a little too long, less the time for which it has not.
+    small_for: Duration,
+    watched_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,8 @@ struct Experiment {
 pub enum Cause {
     /// A queue stands that is too long.
     Queue,
+    /// One stands that is a little too long, and has for a while.
+    SmallQueue,
     /// More is lost than the channel loses.
     Losses,
 }
@@ -56,6 +61,11 @@ struct Quiet {
 const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 /// A queue must drain within this many of its lengths. Ours.
 const DRAINING: u64 = 3;
+
+/// A queue that is a little too long for so long makes an experiment: the rate follows the queue within much less. Ours.
+const SMALL_FOR: Duration = Duration::from_secs(3);
+/// A little is this many quarters of the target, at least. Ours.
+const SMALL: u64 = 5;
 
 impl Default for Quiet {
     fn default() -> Self {
@@ -127,6 +137,19 @@ impl Experiments {
         Some(Verdict::Ours)
     }
 
+    /// Whether an experiment with a small queue may begin: `standing` has been more than `target` for long. Jitter looks like that, since it delays what
+    /// leaves in close order more than what leaves alone.
+    pub fn may_try_small_queue(&mut self, now: Instant, standing: Duration, target: Duration) -> bool {
+        let passed = now.saturating_since(self.watched_at);
+        self.watched_at = now;
+        self.small_for = if standing.saturating_mul(4) < target.saturating_mul(SMALL) {
+            self.small_for.saturating_sub(passed)
+        } else {
+            (self.small_for + passed).min(SMALL_FOR)
+        };
+        self.current.is_none() && self.small_for >= SMALL_FOR
+    }
+
     /// `standing` is the queue that a stamp of `sent_at` found, `low` one that may stand: what an experiment with a queue showed.
     pub fn judge_queue(
         &mut self,
@@ -136,7 +159,8 @@ impl Experiments {
         low: Duration,
         settling: Duration,
     ) -> Option<Verdict> {
-        let experiment = self.current.as_mut().filter(|experiment| experiment.cause == Cause::Queue)?;
+        let experiment = self.current.as_mut().filter(|experiment| experiment.cause != Cause::Losses)?;
+        let is_long = experiment.cause == Cause::Queue;
         if sent_at < experiment.since {
             // It left before, and found what was under way.
             experiment.queue = experiment.queue.max(standing);
@@ -145,14 +169,26 @@ impl Experiments {
         let Experiment { since, queue, capacity, .. } = *experiment;
         if standing.saturating_mul(2) <= queue || standing < low {
             self.current = None;
-            self.queue_quiet = Quiet::default();
+            if is_long {
+                self.queue_quiet = Quiet::default();
+            } else {
+                self.small_for = Duration::ZERO;
+            }
             return Some(Verdict::Ours);
         }
         if sent_at < since + queue.saturating_mul(DRAINING) + settling {
             return None;
         }
+        if standing.saturating_mul(4) <= queue.saturating_mul(3) {
+            // It drains, only more slowly.
+            (experiment.since, experiment.queue) = (sent_at, standing);
+            return None;
+        }
         self.current = None;
-        self.queue_quiet.lengthen(now);
+        self.small_for = Duration::ZERO;
+        if is_long {
+            self.queue_quiet.lengthen(now);
+        }
         Some(Verdict::NotOurs { capacity })
     }
 }
@@ -218,7 +254,8 @@ mod tests {
             (1100, 50, Some(Verdict::Ours)),
             (1100, 51, None),
             (1499, 100, None),
-            (1500, 51, not_ours),
+            (1500, 75, None),
+            (1500, 76, not_ours),
         ] {
             let mut experiments = begun(Cause::Queue);
             let found =
@@ -227,6 +264,37 @@ mod tests {
             let is_quiet = experiments.queue_quiet_until() == ms(12_000);
             assert_eq!(is_quiet, verdict == not_ours);
         }
+    }
+
+    #[test]
+    fn a_small_queue_is_in_question_after_three_seconds_more_than_it_is_not_there() {
+        let mut experiments = Experiments::default();
+        let mut may_try =
+            |millis, standing| experiments.may_try_small_queue(ms(millis), for_ms(standing), for_ms(20));
+        assert_eq!([may_try(0, 24), may_try(2999, 25), may_try(3000, 25)], [false, false, true]);
+        assert_eq!([may_try(3500, 24), may_try(3999, 38), may_try(4000, 38)], [false, false, true]);
+        assert_eq!([may_try(9000, 24), may_try(11_999, 38), may_try(12_000, 38)], [false, false, true]);
+    }
+
+    #[test]
+    fn a_small_queue_that_stays_is_not_followed_by_a_quiet_time() {
+        let mut experiments = begun(Cause::SmallQueue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(20), for_ms(200))
+        };
+        assert_eq!(judge(1400, 80), None);
+        assert_eq!(judge(1500, 80), Some(Verdict::NotOurs { capacity: 5e6 }));
+        assert_eq!(experiments.queue_quiet_until(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_queue_that_drains_slowly_has_more_time() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(10), for_ms(200))
+        };
+        assert_eq!([judge(1500, 75), judge(1924, 57)], [None; 2]);
+        assert_eq!(judge(1925, 57), Some(Verdict::NotOurs { capacity: 5e6 }));
     }
 
     #[test]

@@ -43,6 +43,8 @@ const MOST_LESS: f64 = -0.5;
 const QUIET_LESS: f64 = -0.05;
 /// So much less at least while it is seen whether losses are our doing. Ours.
 const LOSSES_LESS: f64 = -0.1;
+/// And while it is seen whether a small queue is: more than a capacity may be wrong by. Ours.
+const SMALL_QUEUE_LESS: f64 = -0.2;
 /// A rate counts as used from this part on. Ours.
 const USED: f64 = 0.9;
 /// Rates that are remembered: those of more than ten seconds.
@@ -99,8 +101,10 @@ impl Pacing {
         let most = if capacity.overflows() { 0.0 } else { 1.0 };
         let grows = ahead <= target && !drains && !is_known;
         let mut gain = if grows { capacity.growth().max(wanted) } else { wanted.max(least) }.min(most);
-        if experiments.cause() == Some(Cause::Losses) {
-            gain = gain.min(LOSSES_LESS);
+        match experiments.cause() {
+            Some(Cause::Losses) => gain = gain.min(LOSSES_LESS),
+            Some(Cause::SmallQueue) => gain = gain.min(SMALL_QUEUE_LESS),
+            Some(Cause::Queue) | None => {}
         }
         bits * (1.0 + gain)
     }
@@ -157,7 +161,11 @@ mod tests {
             let round_trip = Duration::from_millis(200 + wait);
             let delay = (wait * 1_000_000).cast_signed();
             let after = Totals::default();
-            queue.observe(ms(0), &Sample { sent_at: ms(0), round_trip, delay, span: None, missed: 0, after });
+            queue.observe(
+                ms(0),
+                &Sample { sent_at: ms(0), round_trip, delay, span: None, missed: 0, after },
+                10e6,
+            );
         }
         queue
     }

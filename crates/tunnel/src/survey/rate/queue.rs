@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant};
 
-use super::minimum::Minimum;
+use super::floor::Floor;
 use super::standing::Standing;
 use crate::survey::report::Sample;
 
@@ -10,9 +10,13 @@ use crate::survey::report::Sample;
 #[derive(Clone, Debug)]
 pub struct Queue {
     standing: Standing,
-    round_trip: Minimum<Duration>,
+    /// The smallest of the last minutes.
+    round_trip: Floor,
     /// The newest round trip, queues included.
     present_round_trip: Duration,
+    /// When the newest stamp left, and how long after the one before it, and that after the one before that.
+    sent_at: Instant,
+    intervals: (Duration, Duration),
 }
 
 /// The queue that is kept: a quarter of a round trip within these bounds, enough to see that the bottleneck is busy. Ours.
@@ -21,8 +25,12 @@ const TARGET: (Duration, Duration) = (Duration::from_millis(5), Duration::from_m
 const TARGET_BITS: u64 = 2 * 1500 * 8;
 /// A queue of this many targets is too long. Ours.
 const HIGH: u64 = 2;
-/// The time in which a queue is to reach its target: at least this, and half a round trip. Ours.
+/// A delay that is less than all others by one part in this many of the target is believed at once: [`super::floor`]. Ours.
+const DOUBTED: u64 = 2;
+/// The time in which a queue is to reach its target: at least this, half a round trip, and two reports, since nothing is corrected between them. Ours.
 const SETTLING: Duration = Duration::from_millis(200);
+/// Reports that are farther apart than this had nothing to report. Ours.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(3);
 /// How long a smallest round trip holds. Ours.
 const ROUND_TRIP_MEMORY: Duration = Duration::from_secs(300);
 
@@ -30,18 +38,40 @@ impl Default for Queue {
     fn default() -> Self {
         Self {
             standing: Standing::default(),
-            round_trip: Minimum::over(ROUND_TRIP_MEMORY),
+            round_trip: Floor::over(ROUND_TRIP_MEMORY),
             present_round_trip: Duration::ZERO,
+            sent_at: Instant::ZERO,
+            intervals: (Duration::ZERO, Duration::ZERO),
         }
     }
 }
 
 impl Queue {
-    /// Takes in the delays of a stamp and its answer.
-    pub fn observe(&mut self, now: Instant, sample: &Sample) {
-        self.round_trip.observe(now, sample.round_trip);
-        self.present_round_trip = sample.round_trip;
-        self.standing.observe(now, sample.delay);
+    /// Takes in the delays of a stamp and its answer. The bottleneck carries `capacity` bits per second.
+    pub fn observe(&mut self, now: Instant, sample: &Sample, capacity: f64) {
+        let margin = self.margin(capacity);
+        self.round_trip.observe(now, sample.round_trip.as_nanos().cast_signed(), margin);
+        self.present_round_trip = sample.round_trip.max(self.round_trip().unwrap_or(Duration::ZERO));
+        self.standing.observe(now, sample.delay, margin);
+        let interval = sample.sent_at.saturating_since(self.sent_at).min(LONGEST_INTERVAL);
+        (self.sent_at, self.intervals) = (sample.sent_at, (interval, self.intervals.0));
+    }
+
+    /// By how many ns a delay is above the smallest; zero without one.
+    #[must_use]
+    pub fn above(&self, delay: i64) -> i64 {
+        self.standing.above(delay)
+    }
+
+    /// A delay that is less than all others by no more than this is believed at once.
+    fn margin(&self, capacity: f64) -> Duration {
+        Duration::from_nanos(self.target(capacity).as_nanos() / DOUBTED)
+    }
+
+    /// Whether the newest stamp arrived earlier than the path carries anything, as far as is known.
+    #[must_use]
+    pub fn is_early(&self) -> bool {
+        self.standing.is_early()
     }
 
     /// A train was answered after so long: the round trip, as long as nothing better is known.
@@ -59,6 +89,7 @@ impl Queue {
     /// What stands now is no queue that sending less would empty: from now on it counts as the path's own delay.
     pub fn accept(&mut self, now: Instant) {
         self.standing.accept(now);
+        self.round_trip.accept(now);
     }
 
     /// Whether the path's own delay may be less than it seems.
@@ -82,7 +113,7 @@ impl Queue {
     /// The smallest round trip of the last minutes.
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
-        self.round_trip.get()
+        self.round_trip.get().map(|nanos| Duration::from_nanos(nanos.max(0).cast_unsigned()))
     }
 
     /// The newest round trip, queues included; zero before the first.
@@ -100,7 +131,13 @@ impl Queue {
     /// Whether a queue stands that is too long for a bottleneck of `capacity` bits per second.
     #[must_use]
     pub fn is_long(&self, capacity: f64) -> bool {
-        self.standing() >= self.target(capacity).saturating_mul(HIGH)
+        self.standing() >= self.high(capacity)
+    }
+
+    /// A queue from this one on is too long for a bottleneck of `capacity` bits per second.
+    #[must_use]
+    pub fn high(&self, capacity: f64) -> Duration {
+        self.target(capacity).saturating_mul(HIGH)
     }
 
     /// The queue to keep in front of a bottleneck of `capacity` bits per second.
@@ -115,7 +152,8 @@ impl Queue {
     #[must_use]
     pub fn settling(&self, capacity: f64) -> Duration {
         let half = Duration::from_nanos(self.present_round_trip.as_nanos() / 2);
-        SETTLING.max(half).max(self.target(capacity))
+        let reports = self.intervals.0.min(self.intervals.1).saturating_mul(2);
+        SETTLING.max(half).max(reports).max(self.target(capacity))
     }
 
     /// By what part of the capacity more is sent to build the queue that is kept.
@@ -131,17 +169,22 @@ mod tests {
 
     /// A path with this round trip, and a queue that has stood for this long.
     fn queue(round_trip: u64, waited: u64) -> Queue {
+        queue_of(round_trip, waited, 100)
+    }
+
+    /// The same, told by reports so many ms apart.
+    fn queue_of(round_trip: u64, waited: u64, interval: u64) -> Queue {
         let mut queue = Queue::default();
-        for wait in [0, waited, waited, waited] {
+        for (at, wait) in [0, waited, waited, waited].into_iter().enumerate() {
             let sample = Sample {
-                sent_at: Instant::ZERO,
+                sent_at: Instant::ZERO + Duration::from_millis(interval * at as u64),
                 round_trip: Duration::from_millis(round_trip + wait),
                 delay: (wait * 1_000_000).cast_signed(),
                 span: None,
                 missed: 0,
                 after: crate::survey::report::Totals::default(),
             };
-            queue.observe(Instant::ZERO, &sample);
+            queue.observe(Instant::ZERO, &sample, 1e7);
         }
         queue
     }
@@ -168,6 +211,7 @@ mod tests {
         assert_eq!(queue(600, 0).settling(1e7).as_millis(), 300);
         assert_eq!(queue(600, 400).settling(1e7).as_millis(), 500);
         assert_eq!(queue(20, 0).settling(1e7).as_millis(), 200);
+        assert_eq!(queue_of(20, 0, 1600).settling(64e3).as_millis(), 3200);
         assert!((queue(600, 0).least_growth(1e7) - 20.0 / 300.0).abs() < 1e-9);
     }
 }

@@ -33,7 +33,9 @@ pub enum Finding {
 /// What was told, and what is about to be.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Telling {
-    /// What a train found, where it is more than is configured.
+    /// What the latest train found, where it is more than is configured.
+    suspected: Option<f64>,
+    /// What two in a row did.
     too_slow: Option<f64>,
     is_slow_told: bool,
     /// Since when there has been something to tell.
@@ -50,11 +52,12 @@ const FOR: Duration = Duration::from_secs(10);
 const OTHER: f64 = 1.5;
 
 impl Telling {
-    /// A train found `bits` per second, where so much is `configured`.
-    pub fn on_train(&mut self, configured: Rate, bits: f64) {
-        if (configured.as_bps() as f64) < (1.0 - WRONG) * bits {
-            self.too_slow = Some(bits);
-        }
+    /// A train found `bits` per second, where so much is `configured`; whether another one should confirm it.
+    pub fn on_train(&mut self, configured: Rate, bits: f64) -> bool {
+        let is_more = (configured.as_bps() as f64) < (1.0 - WRONG) * bits;
+        let suspected = core::mem::replace(&mut self.suspected, is_more.then_some(bits));
+        self.too_slow = self.suspected.zip(suspected).map(|(one, other)| one.min(other)).or(self.too_slow);
+        is_more && suspected.is_none()
     }
 
     /// What to tell now.
@@ -159,15 +162,15 @@ mod tests {
     }
 
     #[test]
-    fn a_train_that_finds_a_quarter_more_than_is_configured_is_told_once() {
+    fn two_trains_that_find_a_quarter_more_than_is_configured_are_told_once() {
         let configured = Rate::from_bps(8_000_000);
         let (mut telling, capacity) = (Telling::default(), Capacity::new(8e6, 0.0));
         let mut poll = |found| {
             telling.on_train(configured, found);
             telling.poll(at(1), Aim::Known(configured), &capacity, &Queue::default())
         };
-        assert_eq!(poll(9.9e6), None);
+        assert_eq!([poll(10.1e6), poll(9.9e6), poll(10.3e6)], [None; 3]);
         assert_eq!(poll(10.1e6), Some(Finding::TooSlow { measured: Rate::from_bps(10_100_000) }));
-        assert_eq!(poll(20e6), None);
+        assert_eq!([poll(20e6), poll(20e6)], [None; 2]);
     }
 }

@@ -149,6 +149,17 @@ fn jitter_is_no_queue() {
     }
 }
 
+/// In order, so that what leaves in close order comes as late as the latest: all but what leaves alone is delayed by nearly as much.
+#[test]
+fn jitter_of_half_a_round_trip_is_no_queue() {
+    let path = Path { jitter: Duration::from_millis(50), ..Path::new(20.0, 100) };
+    for seed in 1..=8 {
+        let outcome = World::new(Aim::Find, path.clone(), seed).run(60);
+        assert_at_least(outcome.passed(5.0, 60.0), 18.0, &format!("seed {seed}"));
+        assert_at_most(outcome.median_queue(5.0, 60.0), 60.0, &format!("seed {seed}"));
+    }
+}
+
 #[test]
 fn what_drops_instead_of_queueing_is_found_too() {
     for outcome in find(&Path { queue: Duration::from_millis(8), ..Path::new(20.0, 600) }, 60) {
