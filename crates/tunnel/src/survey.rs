@@ -135,9 +135,9 @@ impl Survey {
             Kind::TrainAnswer => {
                 let round_trip = self.round_trip();
                 if let Some(passage) = self.trains.handle_answer(now, body, round_trip)
-                    && self.rate_controller.on_train(now, &passage)
+                    && let Some(wait) = self.rate_controller.on_train(now, &passage)
                 {
-                    self.trains.hurry(now, &passage);
+                    self.trains.hurry(now + wait, &passage);
                 }
             }
             _ => return false,
@@ -146,8 +146,8 @@ impl Survey {
     }
 
     /// What the other end's frames say: more of what was sent has arrived.
-    pub fn on_progress(&mut self) {
-        self.rate_controller.on_progress();
+    pub fn on_progress(&mut self, now: Instant) {
+        self.rate_controller.on_progress(now);
     }
 
     /// A control datagram to send, by kind and body.

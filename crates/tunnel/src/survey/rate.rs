@@ -20,6 +20,7 @@ pub mod experiments;
 pub mod floor;
 pub mod losses;
 pub mod minimum;
+pub mod openness;
 pub mod pacing;
 pub mod queue;
 pub mod sharing;
@@ -37,6 +38,7 @@ use capacity::{Capacity, Measured};
 use credibility::Credibility;
 use experiments::{Cause, Experiments, Verdict};
 use losses::Losses;
+use openness::Openness;
 use pacing::{Outlook, Pacing};
 use queue::Queue;
 use sharing::Sharing;
@@ -62,6 +64,7 @@ pub struct RateController {
     experiments: Experiments,
     sharing: Sharing,
     breaker: Breaker,
+    openness: Openness,
     telling: Telling,
 }
 
@@ -86,6 +89,7 @@ impl RateController {
             experiments: Experiments::default(),
             sharing: Sharing::default(),
             breaker: Breaker::default(),
+            openness: Openness::default(),
             telling: Telling::default(),
         }
     }
@@ -108,7 +112,7 @@ impl RateController {
     /// How fast to send; `None`: as fast as the carrier takes it.
     #[must_use]
     pub fn rate(&self, now: Instant) -> Option<Rate> {
-        if self.aim == Aim::Unlimited {
+        if self.aim == Aim::Unlimited || (self.openness.is_open() && !self.breaker.is_open(now)) {
             return None;
         }
         let trickle = self.capacity.bits() * breaker::TRICKLE;
@@ -119,14 +123,19 @@ impl RateController {
     /// How fast to send for more than the present moment.
     #[must_use]
     pub fn capacity(&self) -> Option<Rate> {
-        (self.aim != Aim::Unlimited).then(|| Rate::from_bps(self.capacity.bits() as u64))
+        (!self.is_unlimited()).then(|| Rate::from_bps(self.capacity.bits() as u64))
+    }
+
+    /// Whether nothing is to be paced: as configured, or because there is no bottleneck.
+    fn is_unlimited(&self) -> bool {
+        self.aim == Aim::Unlimited || self.openness.is_open()
     }
 
     /// What a train may find: what the last one did, if that was far more than is known. There is no train while only a trickle is to be sent.
     #[must_use]
     pub fn expected(&self, now: Instant) -> Option<Rate> {
         let expected = self.trains.expected(self.capacity.bits());
-        let has_trains = self.aim != Aim::Unlimited && !self.breaker.is_open(now);
+        let has_trains = !self.is_unlimited() && !self.breaker.is_open(now);
         has_trains.then(|| Rate::from_bps(expected as u64))
     }
 
@@ -172,8 +181,8 @@ impl RateController {
     }
 
     /// What the other end's frames acknowledge: more of what was sent has arrived, whatever becomes of its answers to ours.
-    pub fn on_progress(&mut self) {
-        self.breaker.on_answer();
+    pub fn on_progress(&mut self, now: Instant) {
+        self.breaker.on_progress(now);
     }
 
     /// Takes in the delays of a sample; whether it can be believed. If not, it tells nothing else, and [`RateController::on_sample`] is not for it.
@@ -219,29 +228,38 @@ impl RateController {
             let rate = self.pacing.wanted(now, outlook, &self.capacity, &self.queue, &self.experiments);
             self.pace(now, rate);
         }
-        self.telling.poll(now, self.aim, &self.capacity, &self.queue)
+        self.openness.on_sample(now, self.queue.is_long(self.capacity.bits()));
+        self.telling.on_queue(now, self.queue.standing());
+        if self.openness.is_open() {
+            return None;
+        }
+        self.telling.poll(now, self.aim, &self.capacity, self.capacity.is_known(&self.queue))
     }
 
-    /// Takes what a train found; whether the next one should not wait.
-    pub fn on_train(&mut self, now: Instant, passage: &Passage) -> bool {
-        let Some(found) = self.trains.observe(now, passage, self.line, self.losses.channel()) else {
-            return false;
-        };
+    /// Takes what a train found; after how much time another one should follow, if it should not wait as usual.
+    pub fn on_train(&mut self, now: Instant, passage: &Passage) -> Option<Duration> {
+        let found = self.trains.observe(now, passage, self.line, self.losses.channel())?;
         self.queue.on_train(now.saturating_since(passage.sent_at));
         if passage.is_padding {
-            return self.open(now, found, passage);
+            return self.open(now, found, passage).then_some(Duration::ZERO);
         }
-        if self.aim != Aim::Find || !self.trains.may_jump(now) || self.experiments.cause().is_some() {
-            return false;
+        if self.aim != Aim::Find {
+            return None;
         }
         let bits = self.capacity.bits();
+        if self.openness.on_train(now, passage, self.line.bits(passage.received), bits) {
+            return Some(openness::SPACING);
+        }
+        if !self.trains.may_jump(now) || self.experiments.cause().is_some() {
+            return None;
+        }
         match self.trains.poll_jump(now, bits) {
             Some(to) if !self.queue.is_long(bits) => {
                 self.set_capacity(now, to, self.queue.least_growth(bits));
                 self.trains.on_jump(now, self.capacity.bits());
-                false
+                None
             }
-            _ => self.trains.is_above(bits),
+            _ => self.trains.is_above(bits).then_some(Duration::ZERO),
         }
     }
 
@@ -254,8 +272,8 @@ impl RateController {
         }
         match self.aim {
             Aim::Find if is_long => {
-                let growth = self.queue.least_growth(self.capacity.bits());
-                self.set_capacity(now, found * trains::TRUSTED, growth);
+                let trusted = found * trains::TRUSTED;
+                self.set_capacity(now, trusted, self.queue.least_growth(trusted));
             }
             Aim::Find if self.trains.is_first() => self.set_capacity(now, found, 1.0),
             Aim::Find if found > self.capacity.bits() => {
@@ -303,13 +321,20 @@ impl RateController {
     fn watch_losses(&mut self, now: Instant, window: &Window) {
         let share = losses::share(&window.span).unwrap_or(0.0);
         self.breaker.on_window(share);
+        self.telling.on_losses(now, self.losses.beyond(&window.span));
+        if self.losses.are_more(&window.span) {
+            self.openness.close(now);
+        }
         match self.experiments.cause() {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
                 self.losses.accept(share);
                 match verdict {
-                    Verdict::NotOurs { capacity } => self.capacity.raise(capacity),
+                    Verdict::NotOurs { capacity } => {
+                        self.capacity.raise(capacity);
+                        self.telling.forget_losses();
+                    }
                     Verdict::Ours => self.capacity.divide(1.0 - share),
                 }
             }
@@ -342,6 +367,10 @@ impl RateController {
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);
         let is_lasting = self.experiments.may_try_small_queue(now, standing, target);
+        let is_draining = self.pacing.is_of_drain(sample.sent_at);
+        if self.experiments.watch_drain(is_draining, standing, target) && !self.sharing.is_found(now) {
+            self.queue.accept(now);
+        }
         let Some(cause) = self.experiments.cause() else {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, bits, standing, 0.0);

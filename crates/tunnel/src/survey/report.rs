@@ -121,7 +121,9 @@ const REPORT_BITS: u64 = (48 + 33 + 48) * 8;
 /// Stamps under way: those of more than ten seconds.
 const STAMPS_KEPT: usize = 64;
 
-fn interval(rate: Option<Rate>) -> Duration {
+/// Between two reports on a line of this rate, at least.
+#[must_use]
+pub fn interval(rate: Option<Rate>) -> Duration {
     let air_time = rate.map_or(Duration::ZERO, |rate| rate.time_for(REPORT_BITS));
     INTERVAL.max(air_time.saturating_mul(SHARE))
 }

@@ -283,9 +283,9 @@ impl Trains {
         train.datagrams == MOST || time >= JITTER || (agrees && is_spread)
     }
 
-    /// The next train should not wait: what one found is worth a second look, with padding if it was of padding.
-    pub fn hurry(&mut self, now: Instant, passage: &Passage) {
-        self.due = now;
+    /// The next train should leave at `due`: what one found is worth a second look, with padding if it was of padding.
+    pub fn hurry(&mut self, due: Instant, passage: &Passage) {
+        self.due = due;
         if passage.is_padding {
             let former = Some((passage.sent.bytes, passage.received_in));
             self.opening = Some(Opening { former, attempts: ATTEMPTS });

@@ -15,8 +15,8 @@ pub enum Aim {
     Unlimited,
 }
 
-/// In bits per second, before anything is known: a train has found more within a round trip, or the path carries little. Ours.
-const INITIAL: f64 = 256_000.0;
+/// In bits per second, before anything is known: twice what slow lines carry, since a train finds more within a round trip. Ours.
+const INITIAL: f64 = 128_000.0;
 /// On a link that is known to be slower, padding takes too long. Ours.
 const SLOWEST_FOR_PADDING: Rate = Rate::from_bps(2_000_000);
 

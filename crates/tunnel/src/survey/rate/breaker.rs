@@ -12,12 +12,17 @@ pub struct Breaker {
     unanswered_since: Option<Instant>,
     /// Since when nearly nothing has arrived.
     starved_since: Option<Instant>,
+    /// Frames that acknowledged something, since when.
+    progress: u32,
+    progress_since: Instant,
 }
 
 /// It acts after so long. RFC 8084 (3.2.1) asks for several round trips; ours.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// And if more than this part is lost. Ours: links that lose half of everything are to be used.
 pub const STARVED: f64 = 0.95;
+/// So many frames that acknowledge something within so long are an answer. Ours: twice a second, as from a line of 64 kbit/s.
+const PROGRESS: (u32, Duration) = (10, Duration::from_secs(5));
 /// What it leaves of the rate. RFC 8084 (3.2.3) leaves the reaction to the protocol; ours keeps finding out whether the path is back.
 pub const TRICKLE: f64 = 0.02;
 
@@ -32,7 +37,18 @@ impl Breaker {
         self.unanswered_since.get_or_insert(now);
     }
 
-    /// The other end has answered, or acknowledged more of what was sent: somebody may drop all answers and let frames pass.
+    /// A frame has acknowledged more of what was sent. Many of them are an answer: somebody may drop all answers and let frames pass. A few arrive on any path.
+    pub fn on_progress(&mut self, now: Instant) {
+        if now >= self.progress_since + PROGRESS.1 {
+            (self.progress_since, self.progress) = (now, 0);
+        }
+        self.progress += 1;
+        if self.progress >= PROGRESS.0 {
+            self.on_answer();
+        }
+    }
+
+    /// The other end has answered.
     pub const fn on_answer(&mut self) {
         self.unanswered_since = None;
     }
@@ -81,6 +97,19 @@ mod tests {
         assert!(!breaker.is_open(at(14)) && breaker.is_open(at(15)));
         breaker.on_answer();
         assert!(!breaker.is_open(at(100)));
+    }
+
+    #[test]
+    fn many_frames_that_acknowledge_something_are_an_answer_and_few_are_none() {
+        for (every, is_open) in [(400, false), (600, true)] {
+            let mut breaker = Breaker::default();
+            breaker.on_asked(at(5));
+            for millis in (5000..25_000).step_by(every) {
+                breaker.on_progress(Instant::ZERO + Duration::from_millis(millis));
+                breaker.on_asked(Instant::ZERO + Duration::from_millis(millis));
+            }
+            assert_eq!(breaker.is_open(at(25)), is_open, "{every} ms");
+        }
     }
 
     #[test]

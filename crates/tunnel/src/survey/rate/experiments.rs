@@ -15,6 +15,8 @@ pub struct Experiments {
     /// For how long a queue has been a little too long, less the time for which it has not.
     small_for: Duration,
     watched_at: Instant,
+    /// What stood when the queue was last left to run empty, and the least that stood since.
+    drain: Option<(Duration, Duration)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +150,19 @@ impl Experiments {
             (self.small_for + passed).min(SMALL_FOR)
         };
         self.current.is_none() && self.small_for >= SMALL_FOR
+    }
+
+    /// Takes in the queue `standing` that a stamp found, which left while the queue was to run empty, if it `is_draining`; whether it did not. Then what stands
+    /// is none: where jitter makes up all of the queue that is kept, nothing else would tell.
+    pub fn watch_drain(&mut self, is_draining: bool, standing: Duration, target: Duration) -> bool {
+        if is_draining {
+            let (before, least) = self.drain.unwrap_or((standing, standing));
+            self.drain = Some((before, least.min(standing)));
+            return false;
+        }
+        self.drain.take().is_some_and(|(before, least)| {
+            before.saturating_mul(2) >= target && least.saturating_mul(2) > before && self.current.is_none()
+        })
     }
 
     /// `standing` is the queue that a stamp of `sent_at` found, `low` one that may stand: what an experiment with a queue showed.
@@ -295,6 +310,23 @@ mod tests {
         };
         assert_eq!([judge(1500, 75), judge(1924, 57)], [None; 2]);
         assert_eq!(judge(1925, 57), Some(Verdict::NotOurs { capacity: 5e6 }));
+    }
+
+    #[test]
+    fn a_queue_that_does_not_run_empty_is_none() {
+        for (standing, is_none) in [
+            ([20, 22, 18, 21], true),
+            ([20, 14, 10, 15], false),
+            ([9, 9, 9, 9], false),
+            ([20, 30, 11, 20], true),
+        ] {
+            let mut experiments = Experiments::default();
+            for standing in standing {
+                assert!(!experiments.watch_drain(true, for_ms(standing), for_ms(20)));
+            }
+            assert_eq!(experiments.watch_drain(false, for_ms(20), for_ms(20)), is_none, "{standing:?}");
+            assert!(!experiments.watch_drain(false, for_ms(20), for_ms(20)), "that is over");
+        }
     }
 
     #[test]

@@ -53,6 +53,12 @@ impl Losses {
         self.exceed(span, LITTLE)
     }
 
+    /// What part is lost beyond what the channel loses; below zero if it is less.
+    #[must_use]
+    pub fn beyond(&self, span: &Span) -> f64 {
+        share(span).map_or(0.0, |share| share - self.accepted)
+    }
+
     fn exceed(&self, span: &Span, bound: f64) -> bool {
         let p = self.accepted.max(0.01);
         let chance = DEVIATIONS * (p * (1.0 - p) / span.sent.datagrams.max(1) as f64).sqrt();

@@ -119,6 +119,13 @@ impl Pacing {
         now < self.drained_at + length && self.drained_at > Instant::ZERO
     }
 
+    /// Whether a stamp of `sent_at` left while the queue was to run empty, or soon after.
+    #[must_use]
+    pub fn is_of_drain(&self, sent_at: Instant) -> bool {
+        let until = self.drained_at + DRAIN_FOR.saturating_mul(2);
+        self.drained_at > Instant::ZERO && (self.drained_at..until).contains(&sent_at)
+    }
+
     /// Whether as much left in a window as was allowed to.
     #[must_use]
     pub fn is_used(&self, window: &Window, line: Line) -> bool {

@@ -1,10 +1,10 @@
 //! The queue that stands in front of the bottleneck, and the one that should.
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 
 use super::floor::Floor;
 use super::standing::Standing;
-use crate::survey::report::Sample;
+use crate::survey::report::{self, Sample};
 
 /// What delays tell: the queue that stands, the round trip, and the queue that is kept.
 #[derive(Clone, Debug)]
@@ -14,9 +14,6 @@ pub struct Queue {
     round_trip: Floor,
     /// The newest round trip, queues included.
     present_round_trip: Duration,
-    /// When the newest stamp left, and how long after the one before it, and that after the one before that.
-    sent_at: Instant,
-    intervals: (Duration, Duration),
 }
 
 /// The queue that is kept: a quarter of a round trip within these bounds, enough to see that the bottleneck is busy. Ours.
@@ -29,8 +26,8 @@ const HIGH: u64 = 2;
 const DOUBTED: u64 = 2;
 /// The time in which a queue is to reach its target: at least this, half a round trip, and two reports, since nothing is corrected between them. Ours.
 const SETTLING: Duration = Duration::from_millis(200);
-/// Reports that are farther apart than this had nothing to report. Ours.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(3);
+/// Two reports, at most: on the slowest lines it is better to correct too much than too late. Ours.
+const LONGEST_SETTLING: Duration = Duration::from_secs(6);
 /// How long a smallest round trip holds. Ours.
 const ROUND_TRIP_MEMORY: Duration = Duration::from_secs(300);
 
@@ -40,8 +37,6 @@ impl Default for Queue {
             standing: Standing::default(),
             round_trip: Floor::over(ROUND_TRIP_MEMORY),
             present_round_trip: Duration::ZERO,
-            sent_at: Instant::ZERO,
-            intervals: (Duration::ZERO, Duration::ZERO),
         }
     }
 }
@@ -53,8 +48,6 @@ impl Queue {
         self.round_trip.observe(now, sample.round_trip.as_nanos().cast_signed(), margin);
         self.present_round_trip = sample.round_trip.max(self.round_trip().unwrap_or(Duration::ZERO));
         self.standing.observe(now, sample.delay, margin);
-        let interval = sample.sent_at.saturating_since(self.sent_at).min(LONGEST_INTERVAL);
-        (self.sent_at, self.intervals) = (sample.sent_at, (interval, self.intervals.0));
     }
 
     /// By how many ns a delay is above the smallest; zero without one.
@@ -152,7 +145,8 @@ impl Queue {
     #[must_use]
     pub fn settling(&self, capacity: f64) -> Duration {
         let half = Duration::from_nanos(self.present_round_trip.as_nanos() / 2);
-        let reports = self.intervals.0.min(self.intervals.1).saturating_mul(2);
+        let rate = Rate::from_bps(capacity.max(super::LOWEST) as u64);
+        let reports = report::interval(Some(rate)).saturating_mul(2).min(LONGEST_SETTLING);
         SETTLING.max(half).max(reports).max(self.target(capacity))
     }
 
@@ -169,15 +163,10 @@ mod tests {
 
     /// A path with this round trip, and a queue that has stood for this long.
     fn queue(round_trip: u64, waited: u64) -> Queue {
-        queue_of(round_trip, waited, 100)
-    }
-
-    /// The same, told by reports so many ms apart.
-    fn queue_of(round_trip: u64, waited: u64, interval: u64) -> Queue {
         let mut queue = Queue::default();
-        for (at, wait) in [0, waited, waited, waited].into_iter().enumerate() {
+        for wait in [0, waited, waited, waited] {
             let sample = Sample {
-                sent_at: Instant::ZERO + Duration::from_millis(interval * at as u64),
+                sent_at: Instant::ZERO,
                 round_trip: Duration::from_millis(round_trip + wait),
                 delay: (wait * 1_000_000).cast_signed(),
                 span: None,
@@ -211,7 +200,7 @@ mod tests {
         assert_eq!(queue(600, 0).settling(1e7).as_millis(), 300);
         assert_eq!(queue(600, 400).settling(1e7).as_millis(), 500);
         assert_eq!(queue(20, 0).settling(1e7).as_millis(), 200);
-        assert_eq!(queue_of(20, 0, 1600).settling(64e3).as_millis(), 3200);
+        assert_eq!(queue(20, 0).settling(64e3).as_millis(), 3225);
         assert!((queue(600, 0).least_growth(1e7) - 20.0 / 300.0).abs() < 1e-9);
     }
 }

@@ -106,7 +106,9 @@ mod tests {
             queue.observe(Instant::ZERO, delay * MS, Duration::from_millis(10));
             (queue.newest().as_millis(), queue.is_early())
         };
-        [0, 500, 500, 500].map(|delay| observe(&mut queue, delay));
+        for delay in [0, 500, 500, 500] {
+            observe(&mut queue, delay);
+        }
         queue.accept(Instant::ZERO);
         assert_eq!((queue.newest(), queue.is_accepted()), (Duration::ZERO, true));
         assert_eq!(observe(&mut queue, 530), (30, false));

@@ -23,7 +23,7 @@ fn early_copies_of_some_datagrams_change_nothing() {
     for part in [0.02, 0.1, 0.2] {
         for outcome in attacked(Attack::Copies(part, Duration::from_millis(93))) {
             assert!(outcome.passed(10.0, 30.0) > 19.0, "{part}: {}", outcome.passed(10.0, 30.0));
-            assert!(least(&outcome, 30, 60) > 18.5, "{part}: {}", least(&outcome, 30, 60));
+            assert!(least(&outcome, 30, 60) > 18.0, "{part}: {}", least(&outcome, 30, 60));
         }
     }
 }

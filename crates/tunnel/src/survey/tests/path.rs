@@ -110,6 +110,8 @@ pub(super) struct Outcome {
     /// Milliseconds that a packet would have waited.
     pub(super) queue: Vec<f64>,
     pub(super) findings: Vec<(f64, Finding)>,
+    /// Whether nothing was paced.
+    pub(super) unlimited: Vec<bool>,
     pub(super) dropped: u64,
     pub(super) sent: u64,
 }
@@ -180,6 +182,8 @@ pub(super) struct World {
 
 /// Between two turns of a sender that has nothing or may not.
 const TICK: Duration = Duration::from_millis(1);
+/// Bits per second that the machine sends at most.
+const MACHINE: f64 = 1e9;
 /// Between two frames that acknowledge data.
 const ACKNOWLEDGED: Duration = Duration::from_millis(50);
 
@@ -243,6 +247,7 @@ impl World {
             while self.outcome.queue.len() < (at.as_nanos() / 100_000_000) as usize {
                 let waits = self.free_at.saturating_since(at).as_secs_f64() * 1000.0;
                 self.outcome.queue.push(waits);
+                self.outcome.unlimited.push(self.near.rate_controller.rate(at).is_none());
             }
             if at >= end {
                 break;
@@ -270,7 +275,7 @@ impl World {
                     self.outcome.findings.push((self.now.as_secs_f64(), finding));
                 }
             }
-            Event::Progress => self.near.on_progress(),
+            Event::Progress => self.near.on_progress(self.now),
             Event::OtherTurn => self.rival_turn(),
             Event::OtherAck(sent_at, delivered) => self.rival_ack(sent_at, delivered),
             Event::OtherLoss => self.rival_loss(),
@@ -319,8 +324,8 @@ impl World {
         let capacity = self.near.rate_controller.capacity();
         self.near.set_rate(capacity);
         self.far.set_rate(capacity);
-        let rate = self.near.rate_controller.rate(self.now).map_or(1e9, |rate| rate.as_bps() as f64);
-        let rate = Rate::from_bps(rate.min(wanted * 1e6) as u64);
+        let rate = self.near.rate_controller.rate(self.now).map_or(MACHINE, |rate| rate.as_bps() as f64);
+        let rate = Rate::from_bps(rate.min(wanted * 1e6).min(MACHINE) as u64);
         while let Some(left) = self.train {
             if left == 0 {
                 let mark = self.near.end_train(self.now);
