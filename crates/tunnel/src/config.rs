@@ -9,7 +9,7 @@ use ::link::LineLimits;
 use base::{Duration, Rate};
 
 use crate::session::{OVERHEAD, Timing};
-use crate::survey::seeker::Aim;
+use crate::survey::rate::Aim;
 
 pub use complaint::{Complaint, Place};
 pub use link::{Link, LinkPlaces};

@@ -2,12 +2,9 @@
 //!
 //! Sans-I/O, like the session whose control datagrams carry it: `now` is a parameter and what to send is polled.
 
-pub mod losses;
-pub mod minimum;
 pub mod mtu;
+pub mod rate;
 pub mod report;
-pub mod seeker;
-pub mod standing;
 pub mod train;
 
 #[cfg(test)]
@@ -21,8 +18,8 @@ use crate::config::Config;
 use crate::control::Kind;
 use crate::session::OVERHEAD;
 use mtu::PathMtu;
+use rate::{Aim, Finding, RateController};
 use report::Reports;
-use seeker::{Aim, Finding, Seeker};
 use train::{Train, Trains};
 
 /// A control datagram's kind and body.
@@ -35,7 +32,7 @@ pub struct Survey {
     /// What the ends tell each other of what arrives.
     pub reports: Reports,
     /// The rate to send at.
-    pub seeker: Seeker,
+    pub rate_controller: RateController,
     /// The largest packet; `None` where the carrier has no packets to speak of.
     pub mtu: Option<PathMtu>,
     trains: Trains,
@@ -61,7 +58,7 @@ impl Survey {
             sizes.0.map_or(u64::MAX, |shortest| (shortest + OVERHEAD).saturating_sub(overhead) as u64);
         Self {
             reports: Reports::new(rate).with_long_above(shortest),
-            seeker: Seeker::new(aim, on_line),
+            rate_controller: RateController::new(aim, on_line),
             mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
             trains: Trains::default(),
             has_begun: false,
@@ -81,7 +78,7 @@ impl Survey {
 
     /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
     pub fn configure(&mut self, aim: Aim, on_line: i64) {
-        self.seeker.configure(aim, on_line);
+        self.rate_controller.configure(aim, on_line);
         self.set_rate(known(aim));
     }
 
@@ -97,11 +94,11 @@ impl Survey {
     pub fn on_established(&mut self, restarted: bool) {
         if restarted {
             self.reports.restart();
-            self.seeker.restart();
+            self.rate_controller.restart();
         }
         if restarted || !self.has_begun {
             self.has_begun = true;
-            if self.seeker.wants_padding() && self.mtu.is_some() {
+            if self.rate_controller.wants_padding() && self.mtu.is_some() {
                 self.trains.restart();
             }
         }
@@ -113,7 +110,11 @@ impl Survey {
         match kind {
             Kind::Report => {
                 if let Some(sample) = self.reports.handle_report(now, body) {
-                    self.findings.extend(self.seeker.on_sample(now, &sample));
+                    if !self.rate_controller.is_credible(now, &sample) {
+                        self.reports.disbelieve();
+                        return true;
+                    }
+                    self.findings.extend(self.rate_controller.on_sample(now, &sample));
                     if let Some(mtu) = &mut self.mtu {
                         mtu.on_sample(now, &sample);
                     }
@@ -135,15 +136,21 @@ impl Survey {
                 }
             }
             Kind::TrainAnswer => {
-                if let Some(passage) = self.trains.handle_answer(now, body)
-                    && self.seeker.on_train(now, &passage)
+                let round_trip = self.round_trip();
+                if let Some(passage) = self.trains.handle_answer(now, body, round_trip)
+                    && let Some(wait) = self.rate_controller.on_train(now, &passage)
                 {
-                    self.trains.hurry(now);
+                    self.trains.hurry(now + wait, &passage);
                 }
             }
             _ => return false,
         }
         true
+    }
+
+    /// What the other end's frames say: more of what was sent has arrived.
+    pub fn on_progress(&mut self, now: Instant) {
+        self.rate_controller.on_progress(now);
     }
 
     /// A control datagram to send, by kind and body.
@@ -159,7 +166,7 @@ impl Survey {
         }
         let report = self.reports.poll_report(now)?;
         if self.reports.waits() {
-            self.seeker.on_asked(now);
+            self.rate_controller.on_asked(now);
         }
         Some((Kind::Report, report))
     }
@@ -167,18 +174,18 @@ impl Survey {
     /// A train that should leave now, with the mark in front of it: `waiting` bytes could be in it, in datagrams of `len` bytes with all headers.
     /// After its datagrams comes [`Survey::end_train`].
     pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
-        let rate = self.seeker.expected()?;
-        let waiting = if self.seeker.wants_trains() { waiting } else { 0 };
+        let rate = self.rate_controller.expected(now)?;
+        let waiting = if self.rate_controller.wants_trains() { waiting } else { 0 };
         let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
         let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());
         Some((train, (Kind::Train, mark)))
     }
 
-    /// A datagram of padding for the train, as long as packets may be.
+    /// A datagram of padding for the train, at most as long as packets may be.
     #[must_use]
     pub fn padding(&self) -> Control {
-        let mut body = self.trains.padding();
-        let size = self.mtu.as_ref().map_or(self.overhead, PathMtu::size);
+        let (mut body, size) = self.trains.padding();
+        let size = self.mtu.as_ref().map_or(size, |mtu| size.min(mtu.size()));
         body.resize(size.saturating_sub(self.overhead).max(body.len()), 0);
         (Kind::Train, body)
     }
@@ -204,7 +211,7 @@ impl Survey {
     /// The smallest round trip of the last minutes.
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
-        self.seeker.round_trip()
+        self.rate_controller.round_trip()
     }
 
     fn send(&mut self, kind: Kind, body: Vec<u8>) {

@@ -28,7 +28,7 @@ use crate::random::Random;
 use crate::session::{OVERHEAD, Peer, Session};
 use crate::splitting::{self, Delivery, Splitting};
 use crate::survey::Survey;
-use crate::survey::seeker::Finding;
+use crate::survey::rate::Finding;
 use outbound::{Burst, Offered};
 
 pub use outbound::{Sent, Transmit};
@@ -138,7 +138,7 @@ impl Tunnel {
     /// One end with an endpoint of the configured protocol. A `peer` with an address makes it the one that calls.
     #[must_use]
     pub fn new(config: Config, key: PresharedKey, peer: Peer, random: Random) -> Self {
-        let rate = Survey::of(&config).seeker.capacity();
+        let rate = Survey::of(&config).rate_controller.capacity();
         let line = config.line(config.carrier.frame_limit(), rate);
         let endpoint = config.link.protocol.build(&line);
         Self::with_endpoint(config, endpoint, key, peer, random)
@@ -158,7 +158,7 @@ impl Tunnel {
         let link = config.link;
         let capabilities = endpoint.capabilities();
         let survey = Survey::of(&config);
-        let rate = survey.seeker.capacity();
+        let rate = survey.rate_controller.capacity();
         let site = Site { rate, seed: rng.bits(), name: "link" };
         let queue = link.queue(rate, None, config.mtu);
         let mut entry = Entry::new(&queue, &site, link.by_dscp(), capabilities);

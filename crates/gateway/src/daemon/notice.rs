@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tunnel::Event;
 use tunnel::path::Address;
 use tunnel::session::Rejection;
-use tunnel::survey::seeker::Finding;
+use tunnel::survey::rate::Finding;
 
 /// What a gateway tells whoever runs it. Its `Display` is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
         Event::Lost => f.write_str("session lost"),
         Event::Rate(Finding::TooFast { measured, queueing, lost }) => write!(
             f,
-            "the carrier is slower than this end sends: packets waited {} ms and {lost} % were lost; set rate to \
+            "the carrier is slower than this end sends: packets waited up to {} ms and {lost} % were lost; set rate to \
                  \"{measured}\", as measured, or to \"auto\"",
             queueing.as_millis()
         ),

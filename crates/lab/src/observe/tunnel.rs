@@ -39,8 +39,8 @@ impl TunnelTrace {
         self.samples.push(TunnelSample {
             at: now,
             rate: tunnel.rate().map(base::Rate::as_bps),
-            capacity: survey.seeker.capacity().map(base::Rate::as_bps),
-            queueing: survey.seeker.queueing(),
+            capacity: survey.rate_controller.capacity().map(base::Rate::as_bps),
+            queueing: survey.rate_controller.queueing(),
             mtu: survey.mtu.as_ref().map(::tunnel::survey::mtu::PathMtu::size),
         });
     }

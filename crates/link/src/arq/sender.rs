@@ -663,8 +663,9 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self { flags, given_up, expired, tells_floor, attempts, keeps_dscp, reordering, notes_late, .. } =
-            *self;
+        let Self {
+            flags, given_up, expired, tells_floor, attempts, keeps_dscp, reordering, notes_late, ..
+        } = *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
         let fresh = Self { expired, tells_floor, notes_late, ..fresh };

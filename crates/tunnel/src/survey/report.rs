@@ -124,6 +124,8 @@ pub struct Reports {
     reported_at: Option<Instant>,
     unanswered: VecDeque<Stamp>,
     answered: Option<Stamp>,
+    /// The one that was answered before.
+    former: Option<Stamp>,
 }
 
 /// Between two reports, at least: enough to see a queue grow within a satellite's round trip.
@@ -135,7 +137,9 @@ const REPORT_BITS: u64 = (56 + 33 + 48) * 8;
 /// Stamps under way: those of more than ten seconds.
 const STAMPS_KEPT: usize = 64;
 
-fn interval(rate: Option<Rate>) -> Duration {
+/// Between two reports on a line of this rate, at least.
+#[must_use]
+pub fn interval(rate: Option<Rate>) -> Duration {
     let air_time = rate.map_or(Duration::ZERO, |rate| rate.time_for(REPORT_BITS));
     INTERVAL.max(air_time.saturating_mul(SHARE))
 }
@@ -156,6 +160,7 @@ impl Reports {
             reported_at: None,
             unanswered: VecDeque::new(),
             answered: None,
+            former: None,
         }
     }
 
@@ -261,6 +266,7 @@ impl Reports {
         let stamp = Stamp { arrival: Some((arrived, received, long)), ..self.unanswered[at] };
         self.unanswered.drain(..=at);
         let before = self.answered.replace(stamp);
+        self.former = before;
         let after = self.sent.since(stamp.sent);
         let under_way = now.saturating_since(stamp.at);
         Some(Sample {
@@ -272,6 +278,13 @@ impl Reports {
             after,
             long: before.and_then(|before| stamp.long_since(&before)).unwrap_or_default(),
         })
+    }
+}
+
+impl Reports {
+    /// The newest sample cannot be believed: the next one tells what happened since the one before it.
+    pub const fn disbelieve(&mut self) {
+        self.answered = self.former;
     }
 }
 
@@ -325,6 +338,27 @@ mod tests {
         let second_span = second.span.unwrap();
         assert_eq!((second_span.sent, second_span.received), (totals(10), totals(9)));
         assert_eq!(second_span.received_in, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_is_not_believed_is_told_with_what_follows() {
+        let (mut near, mut far) = (Reports::new(None), Reports::new(None));
+        let mut samples = Vec::new();
+        for (round, takes) in [(1, 300), (2, 10), (3, 300)] {
+            let now = 1000 * round;
+            near.on_sent(10, 10_000);
+            near.on_traffic();
+            (0..10).for_each(|_| far.on_received(1000));
+            let report = near.poll_report(ms(now)).unwrap();
+            far.handle_report(ms(now + takes), &report);
+            let answer = far.poll_report(ms(now + 400)).unwrap();
+            let sample = near.handle_report(ms(now + 700), &answer).unwrap();
+            if takes == 10 {
+                near.disbelieve();
+            }
+            samples.push(sample.span.map(|span| (span.sent.datagrams, span.received_in.as_millis())));
+        }
+        assert_eq!(samples, [None, Some((10, 710)), Some((20, 2000))]);
     }
 
     #[test]

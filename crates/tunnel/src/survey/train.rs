@@ -4,8 +4,10 @@
 //! bottleneck carries them, so the time between the arrivals of its marks is what the bottleneck took for it. The line is paced as usual otherwise: what
 //! a train takes ahead is not sent after it.
 //!
-//! The first trains, when a session begins, are of padding: one of four datagrams, which every path takes, then a long one. Later ones are of frames
-//! that wait anyway, so they cost only their marks.
+//! The first trains, when a session begins, are of padding. Nothing is known of the path, so the first is of four small datagrams, which take a line of 64 kbit/s
+//! for a seventh of a second. Each that follows takes as long as a train may at the rate that the one before it found, and is twice as long as that at least, until
+//! one tells the rate: it is as long as a train can be, takes longer than jitter usually is, or is spread as much more than the one before it as it is longer.
+//! Later trains are of frames that wait anyway, so they cost only their marks.
 //!
 //! | bytes | a mark's field |
 //! |---|---|
@@ -23,17 +25,23 @@ use super::report::Totals;
 
 /// The line's time that a train takes: a quarter of a round trip within these bounds, since queues are seldom shorter.
 const LENGTH: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(25));
-/// Datagrams of the first train of a session: less than a TCP connection may send at once (RFC 6928).
+/// Datagrams of the first train of a session, and of any of padding at least: fewer leave too few spaces to measure. Ours.
 const FIRST: u64 = 4;
+/// Bytes of each of its datagrams, with all headers: with its marks it takes a line of 64 kbit/s for 160 ms. Ours.
+const SMALL: usize = 250;
 /// Datagrams of a train, at most: a batch or two of the carrier.
 const MOST: u64 = 64;
 /// Frames of a train, at least, or the spaces between them are too few to measure.
 const LEAST: u64 = 4;
 /// Between two trains, and at least a round trip.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Between two padded ones of a length, until one is answered.
-const OPENING_INTERVAL: Duration = Duration::from_millis(250);
-/// Padded ones of a length, at most.
+/// Between two padded ones of a length, until one is answered: while no round trip is known, RFC 6298's first time-out (2.1).
+const OPENING_INTERVAL: Duration = Duration::from_secs(1);
+/// Then an eighth more than the round trip, and at least this. Ours.
+const AGAIN: Duration = Duration::from_millis(250);
+/// What takes so long is not spread by jitter alone. Ours.
+const JITTER: Duration = Duration::from_millis(60);
+/// Padded ones of a length, at most. Ours.
 const ATTEMPTS: u32 = 8;
 /// Trains that wait for their answers.
 const KEPT: usize = 16;
@@ -58,6 +66,8 @@ pub struct Train {
     pub datagrams: u64,
     /// Whether they are of padding; else of frames that wait.
     pub padded: bool,
+    /// Bytes of each, with all headers, if they are of padding.
+    pub size: usize,
 }
 
 /// What a train has found.
@@ -65,7 +75,7 @@ pub struct Train {
 pub struct Passage {
     /// Whether it was of padding.
     pub is_padding: bool,
-    /// Whether it was of more than those few.
+    /// Whether it was long enough to tell the rate, rather than that there is at least so much.
     pub is_long: bool,
     /// When its front mark left.
     pub sent_at: Instant,
@@ -104,14 +114,22 @@ struct Own {
 
 #[derive(Clone, Copy, Debug)]
 struct Opening {
-    datagrams: u64,
+    /// The one that was answered last: how many bytes it had, and how long it took.
+    former: Option<(u64, Duration)>,
     attempts: u32,
+}
+
+impl Train {
+    /// Bytes of its padding.
+    const fn bytes(self) -> u64 {
+        self.datagrams * self.size as u64
+    }
 }
 
 impl Trains {
     /// A session begins with a peer that knows nothing.
     pub fn restart(&mut self) {
-        let opening = Some(Opening { datagrams: FIRST, attempts: ATTEMPTS });
+        let opening = Some(Opening { former: None, attempts: ATTEMPTS });
         *self = Self { number: self.number, opening, ..Self::default() };
     }
 
@@ -139,19 +157,23 @@ impl Trains {
         if now < self.due {
             return None;
         }
-        let quarter = round_trip.map_or(LENGTH.1, |time| Duration::from_nanos(time.as_nanos() / 4));
-        let length = quarter.clamp(LENGTH.0, LENGTH.1);
-        let usual = (rate.bits_in(length) / 8 / datagram.max(1) as u64).min(MOST);
+        let bytes = rate.bits_in(length(round_trip)) / 8;
+        let usual = (bytes / datagram.max(1) as u64).min(MOST);
         if let Some(opening) = &mut self.opening {
             if opening.attempts == 0 {
                 self.opening = None;
                 return None;
             }
             opening.attempts -= 1;
-            let datagrams = if opening.datagrams == FIRST { FIRST } else { usual.max(FIRST) };
-            return Some(Train { datagrams, padded: true });
+            let Some((former, _)) = opening.former else {
+                return Some(Train { datagrams: FIRST, padded: true, size: SMALL.min(datagram) });
+            };
+            let bytes = bytes.max(2 * former);
+            let datagrams = (bytes / datagram.max(1) as u64).clamp(FIRST, MOST);
+            let size = ((bytes / datagrams) as usize).clamp(SMALL.min(datagram), datagram);
+            return Some(Train { datagrams, padded: true, size });
         }
-        let train = Train { datagrams: usual, padded: false };
+        let train = Train { datagrams: usual, padded: false, size: 0 };
         (usual >= LEAST && waiting >= (usual + 1) * datagram as u64).then_some(train)
     }
 
@@ -164,8 +186,12 @@ impl Trains {
         round_trip: Option<Duration>,
     ) -> Vec<u8> {
         self.number = self.number.wrapping_add(1);
-        let interval = if self.opening.is_some() { OPENING_INTERVAL } else { INTERVAL };
-        self.due = now + interval.max(round_trip.unwrap_or(Duration::ZERO));
+        self.due = now
+            + match (round_trip, self.opening) {
+                (None, Some(_)) => OPENING_INTERVAL,
+                (Some(time), Some(_)) => AGAIN.max(time + Duration::from_nanos(time.as_nanos() / 8)),
+                (time, None) => INTERVAL.max(time.unwrap_or(Duration::ZERO)),
+            };
         if self.own.len() == KEPT {
             self.own.pop_front();
         }
@@ -173,10 +199,10 @@ impl Trains {
         mark(self.number, Place::Front)
     }
 
-    /// Padding for the train that leaves.
+    /// Padding for the train that leaves, still to be extended to so many bytes with all headers.
     #[must_use]
-    pub fn padding(&self) -> Vec<u8> {
-        mark(self.number, Place::Within)
+    pub fn padding(&self) -> (Vec<u8>, usize) {
+        (mark(self.number, Place::Within), self.own.back().map_or(0, |own| own.train.size))
     }
 
     /// The mark behind the train leaves as the next datagram; `sent` counts it.
@@ -192,8 +218,8 @@ impl Trains {
         let (number, place) = (u32::from_le_bytes(*body.first_chunk::<4>()?), *body.get(4)?);
         match (place, self.heard) {
             (0, _) => self.heard = Some((number, now, received)),
+            // Where the mark behind it comes twice, one of the answers may be lost.
             (2, Some((heard, since, before))) if heard == number => {
-                self.heard = None;
                 let arrived = received.since(before);
                 let time = now.saturating_since(since).as_nanos();
                 let words = [time, arrived.datagrams, arrived.bytes];
@@ -210,26 +236,26 @@ impl Trains {
         None
     }
 
-    /// Takes an answer. A train that left more slowly than it arrived says nothing.
-    pub fn handle_answer(&mut self, now: Instant, body: &[u8]) -> Option<Passage> {
+    /// Takes an answer; what the train found, if anything. How long a train should take depends on the `round_trip`.
+    pub fn handle_answer(
+        &mut self,
+        now: Instant,
+        body: &[u8],
+        round_trip: Option<Duration>,
+    ) -> Option<Passage> {
         let (number, rest) = body.split_first_chunk::<4>()?;
-        let [time, datagrams, bytes] = *rest.as_chunks::<8>().0.first_chunk::<3>()?;
+        let [time, datagrams, bytes] = rest.as_chunks::<8>().0.first_chunk::<3>()?.map(u64::from_le_bytes);
         let at = self.own.iter().position(|own| own.number == u32::from_le_bytes(*number))?;
         let own = self.own[at];
         let (sent, left_at) = own.behind?;
         self.own.drain(..=at);
-        let is_long = own.train.datagrams > FIRST;
-        if let Some(opening) = &mut self.opening
-            && own.train.padded
-        {
-            if is_long {
-                self.opening = None;
-            } else if opening.datagrams == FIRST {
-                *opening = Opening { datagrams: MOST, attempts: ATTEMPTS };
-                self.due = now;
-            }
+        let time = Duration::from_nanos(time);
+        let is_long = !own.train.padded || self.is_long(own.train, time, round_trip);
+        if self.opening.is_some() && own.train.padded {
+            let former = Some((own.train.bytes(), time));
+            self.opening = (!is_long).then_some(Opening { former, attempts: ATTEMPTS });
+            self.due = now;
         }
-        let number = u64::from_le_bytes;
         let sent = sent.since(own.before);
         // Frames that were expected did not come together.
         if sent.datagrams < FIRST {
@@ -241,15 +267,36 @@ impl Trains {
             sent_at: own.sent_at,
             sent,
             sent_in: left_at.saturating_since(own.sent_at),
-            received: Totals { datagrams: number(datagrams), bytes: number(bytes) },
-            received_in: Duration::from_nanos(number(time)),
+            received: Totals { datagrams, bytes },
+            received_in: time,
         })
     }
 
-    /// The next train should not wait: what one found is worth a second look.
-    pub const fn hurry(&mut self, now: Instant) {
-        self.due = now;
+    /// Whether a train of padding that took this `time` tells the rate.
+    fn is_long(&self, train: Train, time: Duration, round_trip: Option<Duration>) -> bool {
+        let former = self.opening.and_then(|opening| opening.former);
+        let agrees = former.is_some_and(|(bytes, took)| {
+            let expected = u128::from(took.as_nanos()) * u128::from(train.bytes()) / u128::from(bytes.max(1));
+            train.bytes() >= 2 * bytes && u128::from(time.as_nanos()) * 5 >= expected * 4
+        });
+        let is_spread = time.saturating_mul(2) >= length(round_trip);
+        train.datagrams == MOST || time >= JITTER || (agrees && is_spread)
     }
+
+    /// The next train should leave at `due`: what one found is worth a second look, with padding if it was of padding.
+    pub fn hurry(&mut self, due: Instant, passage: &Passage) {
+        self.due = due;
+        if passage.is_padding {
+            let former = Some((passage.sent.bytes, passage.received_in));
+            self.opening = Some(Opening { former, attempts: ATTEMPTS });
+        }
+    }
+}
+
+/// The line's time that a train takes.
+fn length(round_trip: Option<Duration>) -> Duration {
+    let quarter = round_trip.map_or(LENGTH.1, |time| Duration::from_nanos(time.as_nanos() / 4));
+    quarter.clamp(LENGTH.0, LENGTH.1)
 }
 
 fn mark(number: u32, place: Place) -> Vec<u8> {
@@ -257,4 +304,71 @@ fn mark(number: u32, place: Place) -> Vec<u8> {
     body.push(place as u8);
     debug_assert_eq!(body.len(), MARK_LEN);
     body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND_TRIP: Option<Duration> = Some(Duration::from_millis(600));
+
+    /// The padded trains, in bytes, that a line of this many bits per second is asked to carry before one tells its rate.
+    fn opening(bps: u64) -> Vec<u64> {
+        let (mut near, mut far) = (Trains::default(), Trains::default());
+        near.restart();
+        let (mut now, mut sent, mut received) = (Instant::ZERO, Totals::default(), Totals::default());
+        let mut found = Rate::from_bps(256_000);
+        let mut trains = Vec::new();
+        while let Some(train) = near.poll(now, found, ROUND_TRIP, 1500, 1 << 20) {
+            if !train.padded {
+                break;
+            }
+            let bytes = train.datagrams * train.size as u64;
+            trains.push(bytes);
+            let front = near.begin(now, train, sent, ROUND_TRIP);
+            sent.add(train.datagrams + 1, bytes + 66);
+            let behind = near.end(now, sent);
+            received.add(1, 66);
+            assert!(far.handle_mark(now, &front, received).is_none());
+            received.add(train.datagrams, bytes);
+            let time = Rate::from_bps(bps).time_for(bytes * 8);
+            let answer = far.handle_mark(now + time, &behind, received).unwrap();
+            now += time + Duration::from_millis(600);
+            let passage = near.handle_answer(now, &answer, ROUND_TRIP).unwrap();
+            assert_eq!(passage.is_long, near.opening.is_none());
+            found = Rate::from_bps(bytes * 8 * 1_000_000_000 / time.as_nanos().max(2_000_000));
+        }
+        trains
+    }
+
+    #[test]
+    fn a_slow_line_is_asked_for_little() {
+        for bps in [9_600, 64_000, 128_000] {
+            assert_eq!(opening(bps), [1000], "{bps}");
+        }
+        assert_eq!(opening(256_000), [1000, 2000]);
+        assert_eq!(opening(1_000_000), [1000, 3124]);
+    }
+
+    #[test]
+    fn each_train_takes_as_long_as_the_one_before_it_says() {
+        assert_eq!(opening(20_000_000), [1000, 12_000, 61_500]);
+        assert_eq!(opening(1_000_000_000), [1000, 12_000, 96_000]);
+    }
+
+    #[test]
+    fn a_padded_train_that_is_not_answered_is_sent_eight_times() {
+        let mut trains = Trains::default();
+        trains.restart();
+        let mut left = Vec::new();
+        for seconds in 0..20 {
+            let now = Instant::ZERO + Duration::from_secs(seconds);
+            if let Some(train) = trains.poll(now, Rate::from_bps(256_000), None, 1500, 0) {
+                trains.begin(now, train, Totals::default(), None);
+                trains.end(now, Totals::default());
+                left.push((seconds, train.size));
+            }
+        }
+        assert_eq!(left, (0..8).map(|second| (second, SMALL)).collect::<Vec<_>>());
+    }
 }

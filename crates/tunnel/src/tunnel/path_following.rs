@@ -14,11 +14,11 @@ impl Tunnel {
         while let Some(finding) = self.survey.poll_finding() {
             self.tell(Event::Rate(finding));
         }
-        let rate = self.survey.seeker.rate(now);
+        let rate = self.survey.rate_controller.rate(now);
         if rate != self.pacer.rate() {
             self.pacer.set_rate(now, rate);
         }
-        let (rate, round_trip) = (self.survey.seeker.capacity(), self.survey.round_trip());
+        let (rate, round_trip) = (self.survey.rate_controller.capacity(), self.survey.round_trip());
         if is_other(self.line.0.map(Rate::as_bps), rate.map(Rate::as_bps))
             || is_other(self.line.1.map(Duration::as_nanos), round_trip.map(Duration::as_nanos))
         {
@@ -51,7 +51,7 @@ impl Tunnel {
     /// Gives all that depends on the line's rate and round trip what these ask for now.
     fn adapt(&mut self, now: Instant) {
         let former = self.super_segment();
-        self.line = (self.survey.seeker.capacity(), self.survey.round_trip());
+        self.line = (self.survey.rate_controller.capacity(), self.survey.round_trip());
         let (rate, round_trip) = self.line;
         self.survey.set_rate(rate);
         self.endpoint.set_line(&self.config.line(self.frame_limit, rate));

@@ -62,11 +62,11 @@ impl Tunnel {
         let seconds = |time: Duration| time.as_secs_f64();
         json!({
             "rate": self.pacer.rate().map(Rate::as_bps),
-            "carries": self.survey.seeker.capacity().map(Rate::as_bps),
-            "experiments": self.survey.seeker.experiments,
-            "channel_loss": self.survey.seeker.channel_loss(),
+            "carries": self.survey.rate_controller.capacity().map(Rate::as_bps),
+            "experiments": self.survey.rate_controller.experiments(),
+            "channel_loss": self.survey.rate_controller.channel_loss(),
             "round_trip_seconds": self.survey.round_trip().map(seconds),
-            "queueing_seconds": seconds(self.survey.seeker.queueing()),
+            "queueing_seconds": seconds(self.survey.rate_controller.queueing()),
             "mtu": self.survey.mtu.as_ref().map(PathMtu::size),
             "mtu_reductions": self.survey.mtu.as_ref().map(|mtu| mtu.shrunk),
         })

@@ -3,7 +3,7 @@
 use base::{Duration, Rate};
 
 use super::path::{Other, Outcome, Path, World};
-use crate::survey::seeker::{Aim, Finding};
+use crate::survey::rate::{Aim, Finding};
 
 const SEEDS: [u64; 2] = [1, 2];
 
@@ -56,6 +56,62 @@ fn short_and_slow_paths_are_used_too() {
         for outcome in find(&Path::new(megabits, round_trip), 60) {
             let what = format!("{megabits} Mbit/s, {round_trip} ms");
             assert_at_least(outcome.passed(5.0, 60.0), 0.9 * megabits, &what);
+        }
+    }
+}
+
+/// What a `ping` waits beside traffic, in ms: in the mean, and from the very start.
+#[test]
+fn a_slow_line_is_not_filled_for_seconds() {
+    for (round_trip, queue) in [(50, 3), (300, 3), (600, 1), (600, 3)] {
+        let path = Path { queue: Duration::from_secs(queue), ..Path::new(0.064, round_trip) };
+        for outcome in find(&path, 60) {
+            let what = format!("{round_trip} ms, {queue} s");
+            assert_at_most(Outcome::mean(&outcome.queue, 0.0, 60.0), 600.0, &what);
+            assert_at_least(outcome.passed(5.0, 60.0), 0.9 * 0.064, &what);
+        }
+    }
+}
+
+/// Padding that nobody asked for, and nothing else.
+#[test]
+fn opening_trains_take_a_slow_line_for_less_than_a_quarter_of_a_second() {
+    for round_trip in [50, 600] {
+        let path = Path { wanted: vec![(0.0, 0.0)], ..Path::new(0.064, round_trip) };
+        // The largest packet is looked for later.
+        for outcome in find(&path, 1) {
+            assert_at_most(outcome.passed.iter().sum::<f64>() * 0.1 / 0.064, 0.25, "seconds of the line");
+            let longest = outcome.queue.iter().copied().fold(0.0, f64::max);
+            assert_at_most(longest, 200.0, "ms of queue");
+        }
+    }
+}
+
+/// A step by a factor of ten, down and up, with all that a channel does besides.
+#[test]
+fn steps_by_a_factor_of_ten_are_followed_within_five_seconds() {
+    let rates = vec![(0.0, 50.0), (20.0, 5.0), (40.0, 50.0), (60.0, 5.0)];
+    for (loss, jitter, queue) in
+        [(0.0, 0, 600), (0.01, 0, 200), (0.05, 0, 600), (0.01, 10, 600), (0.0, 0, 2000)]
+    {
+        let path = Path {
+            rates: rates.clone(),
+            losses: vec![(0.0, loss)],
+            jitter: Duration::from_millis(jitter),
+            queue: Duration::from_millis(queue),
+            ..Path::new(50.0, 600)
+        };
+        for seed in 1..=3 {
+            let outcome = World::new(Aim::Find, path.clone(), seed).run(80);
+            for (from, to, megabits) in
+                [(5.0, 20.0, 50.0), (25.0, 40.0, 5.0), (45.0, 60.0, 50.0), (65.0, 80.0, 5.0)]
+            {
+                let what = format!("loss {loss}, jitter {jitter}, queue {queue}, seed {seed}, from {from}");
+                assert_at_least(outcome.passed(from, to), 0.95 * megabits, &what);
+                let seconds = (from as u32..to as u32 - 1).map(f64::from);
+                let least = seconds.map(|at| outcome.passed(at, at + 2.0)).fold(f64::INFINITY, f64::min);
+                assert_at_least(least, 0.7 * megabits, &what);
+            }
         }
     }
 }
@@ -149,6 +205,42 @@ fn jitter_is_no_queue() {
     }
 }
 
+/// In order, so that what leaves in close order comes as late as the latest: all but what leaves alone is delayed by nearly as much.
+#[test]
+fn jitter_of_half_a_round_trip_is_no_queue() {
+    let path = Path { jitter: Duration::from_millis(50), ..Path::new(20.0, 100) };
+    for seed in 1..=8 {
+        let outcome = World::new(Aim::Find, path.clone(), seed).run(60);
+        assert_at_least(outcome.passed(5.0, 60.0), 18.0, &format!("seed {seed}"));
+        assert_at_most(outcome.median_queue(5.0, 60.0), 60.0, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn where_there_is_no_bottleneck_nothing_is_paced_until_one_shows() {
+    for round_trip in [1, 30] {
+        let rates = vec![(0.0, 20_000.0), (6.0, 300.0)];
+        for outcome in find(&Path { rates, ..Path::new(20_000.0, round_trip) }, 14) {
+            let what = format!("{round_trip} ms");
+            assert!(outcome.unlimited[30..60].iter().all(|is_unlimited| *is_unlimited), "{what}");
+            assert_at_least(outcome.passed(3.0, 6.0), 950.0, &what);
+            assert!(outcome.unlimited[75..].iter().all(|is_unlimited| !is_unlimited), "{what}");
+            assert_at_least(outcome.passed(8.0, 14.0), 270.0, &what);
+            assert_at_most(outcome.median_queue(8.0, 14.0), 30.0, &what);
+        }
+    }
+}
+
+#[test]
+fn where_trains_find_a_bottleneck_all_is_paced() {
+    for (megabits, round_trip, jitter) in [(300.0, 30, 0), (900.0, 2, 0), (250.0, 100, 10)] {
+        let path = Path { jitter: Duration::from_millis(jitter), ..Path::new(megabits, round_trip) };
+        for outcome in find(&path, 12) {
+            assert!(!outcome.unlimited.contains(&true), "{megabits} Mbit/s, {round_trip} ms");
+        }
+    }
+}
+
 #[test]
 fn what_drops_instead_of_queueing_is_found_too() {
     for outcome in find(&Path { queue: Duration::from_millis(8), ..Path::new(20.0, 600) }, 60) {
@@ -215,10 +307,11 @@ fn a_configured_rate_outlasts_losses_of_a_few_datagrams() {
 fn a_configured_rate_that_is_wrong_is_told() {
     for outcome in run(known(100), &Path::new(50.0, 600), 30) {
         assert_at_least(outcome.passed(5.0, 30.0), 49.0, "too fast");
-        let [(_, Finding::TooFast { measured, .. })] = outcome.findings[..] else {
+        let [(_, Finding::TooFast { measured, queueing, lost })] = outcome.findings[..] else {
             panic!("{:?}", outcome.findings)
         };
         assert!(measured.as_bps().abs_diff(50_000_000) < 2_500_000, "{measured}");
+        assert!((300..=620).contains(&queueing.as_millis()) && lost == 0, "{queueing:?}, {lost} %");
     }
     for outcome in run(known(30), &Path::new(50.0, 600), 30) {
         let [(_, Finding::TooSlow { measured })] = outcome.findings[..] else {
@@ -226,6 +319,23 @@ fn a_configured_rate_that_is_wrong_is_told() {
         };
         assert!(measured.as_bps().abs_diff(50_000_000) < 2_500_000, "{measured}");
         assert_at_least(outcome.passed(2.0, 30.0), 29.5, "and kept");
+    }
+}
+
+/// What is lost beyond the channel's losses, as long as more is sent than passes.
+#[test]
+fn how_much_a_rate_that_is_too_high_loses_is_told() {
+    for channel in [0.0, 0.1] {
+        let path =
+            Path { queue: Duration::from_millis(60), losses: vec![(0.0, channel)], ..Path::new(50.0, 600) };
+        for outcome in run(known(100), &path, 30) {
+            let [(_, Finding::TooFast { queueing, lost, .. })] = outcome.findings[..] else {
+                panic!("{:?}", outcome.findings)
+            };
+            // Half of what leaves for a round trip, but for what the queue takes; at the start the channel's part is not known yet.
+            assert!((5..=60).contains(&lost), "{lost} % beside {channel}");
+            assert!((30..=80).contains(&queueing.as_millis()), "{queueing:?}");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use base::{Duration, Instant, Rate, Rng};
 
-use crate::survey::seeker::{Aim, Finding};
+use crate::survey::rate::{Aim, Finding};
 use crate::survey::{Control, Survey};
 
 /// Bytes of a datagram without headers, and what the line adds.
@@ -34,6 +34,8 @@ pub(super) struct Path {
     pub(super) blocked: Option<(Duration, Duration)>,
     /// What we have to send in Mbit/s, from a time on; all that may leave unless told.
     pub(super) wanted: Vec<(f64, f64)>,
+    /// Somebody on the path, from a time in seconds to another.
+    pub(super) attacker: Option<(Attack, f64, f64)>,
     /// Somebody else, from a time in seconds to another.
     pub(super) other: Option<(Other, f64, f64)>,
 }
@@ -48,6 +50,17 @@ pub(super) enum Other {
     Reno,
 }
 
+/// What somebody on the path does to datagrams.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Attack {
+    /// Copies this part of them, control datagrams among them, and delivers the copies so much earlier.
+    Copies(f64, Duration),
+    /// Drops all that is as short as control datagrams are.
+    DropsControl,
+    /// Delivers all that so much later.
+    DelaysControl(Duration),
+}
+
 impl Path {
     pub(super) fn new(megabits: f64, round_trip: u64) -> Self {
         Self {
@@ -60,6 +73,7 @@ impl Path {
             policer: None,
             blocked: None,
             wanted: vec![(0.0, f64::INFINITY)],
+            attacker: None,
             other: None,
         }
     }
@@ -78,6 +92,8 @@ enum Event {
     Arrival(Option<Control>),
     /// From the other end.
     Answer(Control),
+    /// A frame from there that acknowledges more data.
+    Progress,
     /// The other flow may send.
     OtherTurn,
     /// Its acknowledgement: when the packet left, and what had been delivered then.
@@ -94,6 +110,8 @@ pub(super) struct Outcome {
     /// Milliseconds that a packet would have waited.
     pub(super) queue: Vec<f64>,
     pub(super) findings: Vec<(f64, Finding)>,
+    /// Whether nothing was paced.
+    pub(super) unlimited: Vec<bool>,
     pub(super) dropped: u64,
     pub(super) sent: u64,
 }
@@ -155,11 +173,19 @@ pub(super) struct World {
     rival: Option<Rival>,
     /// Datagrams of a train that are still to leave.
     train: Option<u64>,
+    /// Of the attacker's, so that the path is the same without him.
+    attack_rng: Rng,
+    /// When the newest frame that acknowledges data left.
+    acked_at: Instant,
     outcome: Outcome,
 }
 
 /// Between two turns of a sender that has nothing or may not.
 const TICK: Duration = Duration::from_millis(1);
+/// Bits per second that the machine sends at most.
+const MACHINE: f64 = 1e9;
+/// Between two frames that acknowledge data.
+const ACKNOWLEDGED: Duration = Duration::from_millis(50);
 
 impl World {
     pub(super) fn new(aim: Aim, path: Path, seed: u64) -> Self {
@@ -192,6 +218,8 @@ impl World {
             rng: Rng::named(seed, "path"),
             rival,
             train: None,
+            attack_rng: Rng::named(seed, "attacker"),
+            acked_at: Instant::ZERO,
             outcome: Outcome::default(),
             path,
         };
@@ -219,6 +247,7 @@ impl World {
             while self.outcome.queue.len() < (at.as_nanos() / 100_000_000) as usize {
                 let waits = self.free_at.saturating_since(at).as_secs_f64() * 1000.0;
                 self.outcome.queue.push(waits);
+                self.outcome.unlimited.push(self.near.rate_controller.rate(at).is_none());
             }
             if at >= end {
                 break;
@@ -232,10 +261,10 @@ impl World {
         match event {
             Event::Turn => self.turn(),
             Event::Arrival(control) => {
-                self.far.reports.on_received(LEN);
+                self.far.reports.on_received(datagram_len(control.as_ref()));
                 match control {
                     Some((kind, body)) => _ = self.far.handle_control(self.now, kind, &body),
-                    None => self.far.reports.on_traffic(),
+                    None => self.acknowledge(),
                 }
                 self.answer();
             }
@@ -246,16 +275,28 @@ impl World {
                     self.outcome.findings.push((self.now.as_secs_f64(), finding));
                 }
             }
+            Event::Progress => self.near.on_progress(self.now),
             Event::OtherTurn => self.rival_turn(),
             Event::OtherAck(sent_at, delivered) => self.rival_ack(sent_at, delivered),
             Event::OtherLoss => self.rival_loss(),
         }
     }
 
+    /// Data have come: a frame says so now and then.
+    fn acknowledge(&mut self) {
+        self.far.reports.on_traffic();
+        if self.now >= self.acked_at + ACKNOWLEDGED && !self.rng.chance(at(&self.path.losses, self.now)) {
+            self.acked_at = self.now;
+            self.push(self.path.delay, Event::Progress);
+        }
+    }
+
     fn answer(&mut self) {
         while let Some(control) = self.far.poll_control(self.now) {
-            if !self.rng.chance(at(&self.path.losses, self.now)) {
-                self.push(self.path.delay, Event::Answer(control));
+            if !self.rng.chance(at(&self.path.losses, self.now))
+                && let Some(arrives) = self.attacked(self.now + self.path.delay, true)
+            {
+                self.push(arrives.saturating_since(self.now), Event::Answer(control));
             }
         }
     }
@@ -280,11 +321,11 @@ impl World {
                 self.train = Some(train.datagrams);
             }
         }
-        let capacity = self.near.seeker.capacity();
+        let capacity = self.near.rate_controller.capacity();
         self.near.set_rate(capacity);
         self.far.set_rate(capacity);
-        let rate = self.near.seeker.rate(self.now).map_or(1e9, |rate| rate.as_bps() as f64);
-        let rate = Rate::from_bps(rate.min(wanted * 1e6) as u64);
+        let rate = self.near.rate_controller.rate(self.now).map_or(MACHINE, |rate| rate.as_bps() as f64);
+        let rate = Rate::from_bps(rate.min(wanted * 1e6).min(MACHINE) as u64);
         while let Some(left) = self.train {
             if left == 0 {
                 let mark = self.near.end_train(self.now);
@@ -312,7 +353,7 @@ impl World {
     }
 
     fn send(&mut self, control: Option<Control>) {
-        let len = control.as_ref().map_or(LEN, |(_, body)| body.len() as u64 + 33);
+        let len = datagram_len(control.as_ref());
         self.near.reports.on_sent(1, len);
         self.outcome.sent += 1;
         let Some(passed) = self.cross(len + HEADER) else {
@@ -325,8 +366,22 @@ impl World {
         }
         let arrives = self.arrival(passed);
         let is_lost = self.rng.chance(at(&self.path.losses, self.now)) || self.is_blocked(passed);
-        if !is_lost {
+        if !is_lost && let Some(arrives) = self.attacked(arrives, control.is_some()) {
             self.push(arrives.saturating_since(self.now), Event::Arrival(control));
+        }
+    }
+
+    /// When a datagram that would arrive at `arrives` does so with somebody on the path.
+    fn attacked(&mut self, arrives: Instant, is_control: bool) -> Option<Instant> {
+        let Some((attack, from, to)) = self.path.attacker else { return Some(arrives) };
+        if !(from..to).contains(&self.now.as_secs_f64()) {
+            return Some(arrives);
+        }
+        match attack {
+            Attack::Copies(part, by) if self.attack_rng.chance(part) => Some(arrives.saturating_sub(by)),
+            Attack::DropsControl if is_control => None,
+            Attack::DelaysControl(by) if is_control => Some(arrives + by),
+            _ => Some(arrives),
         }
     }
 
@@ -412,6 +467,10 @@ impl World {
             rival.halved_at = self.now;
         }
     }
+}
+
+fn datagram_len(control: Option<&Control>) -> u64 {
+    control.map_or(LEN, |(_, body)| body.len() as u64 + 33)
 }
 
 impl Rival {

@@ -1,11 +1,11 @@
 //! How much of what is sent the channel loses, whatever is sent.
 //!
 //! Loss by itself says nothing about the rate: links that this gateway is for lose packets at any load. So a share of losses counts as the
-//! channel's until it rises; then it is seen whether sending less brings it down ([`super::seeker`]).
+//! channel's until it rises; then it is seen whether sending less brings it down ([`super::experiments`]).
 
 use std::collections::VecDeque;
 
-use super::report::Span;
+use crate::survey::report::Span;
 
 /// The channel's share of lost bytes, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,12 @@ impl Losses {
         self.exceed(span, LITTLE)
     }
 
+    /// What part is lost beyond what the channel loses; below zero if it is less.
+    #[must_use]
+    pub fn beyond(&self, span: &Span) -> f64 {
+        share(span).map_or(0.0, |share| share - self.accepted)
+    }
+
     fn exceed(&self, span: &Span, bound: f64) -> bool {
         let p = self.accepted.max(0.01);
         let chance = DEVIATIONS * (p * (1.0 - p) / span.sent.datagrams.max(1) as f64).sqrt();
@@ -96,8 +102,8 @@ const MOST: f64 = 0.9;
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Totals;
     use super::*;
+    use crate::survey::report::Totals;
 
     fn span(sent: u64, lost: u64) -> Span {
         let totals = |datagrams| Totals { datagrams, bytes: 1000 * datagrams };

@@ -39,8 +39,9 @@ impl<T: Copy + PartialOrd> Minimum<T> {
         }
     }
 
-    /// Forgets what was observed.
-    pub const fn clear(&mut self) {
-        (self.present, self.former) = (None, None);
+    /// One that has observed nothing.
+    #[must_use]
+    pub const fn cleared(&self) -> Self {
+        Self::over(self.span)
     }
 }

@@ -1,0 +1,139 @@
+//! What the controller concludes from trains, windows and queues: where one part's finding is another's reason.
+
+use base::Instant;
+
+use super::capacity::Measured;
+use super::experiments::{Cause, Verdict};
+use super::window::Window;
+use super::{Aim, RateController, breaker, losses, trains};
+use crate::survey::report::Sample;
+use crate::survey::train::Passage;
+
+impl RateController {
+    /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
+    pub(super) fn open(&mut self, now: Instant, found: f64, passage: &Passage) -> bool {
+        let is_long = passage.is_long;
+        if is_long && passage.sent.datagrams >= losses::SAMPLE {
+            let arrived = passage.received.bytes as f64 / passage.sent.bytes.max(1) as f64;
+            self.losses.accept((1.0 - arrived).clamp(0.0, 1.0));
+        }
+        match self.aim {
+            Aim::Find if is_long => {
+                let trusted = found * trains::TRUSTED;
+                self.set_capacity(now, trusted, self.queue.least_growth(trusted));
+            }
+            Aim::Find if self.trains.is_first() => self.set_capacity(now, found, 1.0),
+            Aim::Find if found > self.capacity.bits() => {
+                self.set_capacity(now, found, self.queue.least_growth(found));
+            }
+            Aim::Known(rate) if is_long => return self.telling.on_train(rate, found),
+            _ => {}
+        }
+        false
+    }
+
+    /// Tells the capacity from a window.
+    pub(super) fn measure(&mut self, now: Instant, window: &Window) {
+        if self.aim == Aim::Unlimited {
+            return;
+        }
+        let is_used = self.pacing.is_used(window, self.line);
+        let Some(measured) = Measured::of(window, self.line, &self.losses, is_used) else { return };
+        if self.capacity.observe(now, &measured, &self.queue) {
+            self.trains.check_jump(now, measured.carried, self.queue.present_round_trip());
+        }
+        if self.sharing.is_found(now) {
+            self.take_share(now);
+        }
+    }
+
+    /// Takes a share of the bottleneck while somebody else keeps a queue there: no less, and no more once that is sure.
+    fn take_share(&mut self, now: Instant) {
+        let Some(found) = self.trains.bottleneck(now) else { return };
+        let share = found * self.sharing.share();
+        self.capacity.raise(share);
+        if self.sharing.is_sure() && self.queue.is_accepted() {
+            self.capacity.limit(share);
+            self.capacity.settle(now, &self.queue);
+        }
+    }
+
+    /// Losses beyond the channel's: ours, if there are fewer when less is sent.
+    pub(super) fn watch_losses(&mut self, now: Instant, window: &Window) {
+        let share = losses::share(&window.span).unwrap_or(0.0);
+        self.breaker.on_window(share);
+        self.telling.on_losses(now, self.losses.beyond(&window.span));
+        if self.losses.are_more(&window.span) {
+            self.openness.close(now);
+        }
+        match self.experiments.cause() {
+            Some(Cause::Queue | Cause::SmallQueue) => {}
+            Some(Cause::Losses) => {
+                let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
+                self.losses.accept(share);
+                match verdict {
+                    Verdict::NotOurs { capacity } => {
+                        self.capacity.raise(capacity);
+                        self.telling.forget_losses();
+                    }
+                    Verdict::Ours => self.capacity.divide(1.0 - share),
+                }
+            }
+            None => {
+                self.losses.observe(&window.span);
+                let are_more = self.losses.are_more(&window.span);
+                if self.sharing.is_found(now) && self.queue.is_accepted() {
+                    return self.sharing.contend(now, are_more);
+                }
+                let may_try = self.experiments.may_try_losses(now, are_more || self.losses.last(), share);
+                if may_try && share <= breaker::STARVED && self.pacing.is_used(window, self.line) {
+                    self.try_losses(now, window, share);
+                }
+            }
+        }
+    }
+
+    /// Sends only what certainly passes, to see whether fewer are lost.
+    fn try_losses(&mut self, now: Instant, window: &Window, share: f64) {
+        let standing = self.queue.standing();
+        self.experiments.begin(now, Cause::Losses, self.capacity.bits(), standing, share);
+        let arrived = self.line.bits(window.span.received) as f64;
+        let carried = arrived / window.span.received_in.as_secs_f64().max(1e-9);
+        self.trains.check_jump(now, carried, self.queue.present_round_trip());
+        self.capacity.limit(carried);
+    }
+
+    /// A queue that does not drain is somebody else's, or the path is longer than it was, or jitter.
+    pub(super) fn watch_queue(&mut self, now: Instant, sample: &Sample) {
+        let (bits, standing) = (self.capacity.bits(), self.queue.standing());
+        let target = self.queue.target(bits);
+        let is_lasting = self.experiments.may_try_small_queue(now, standing, target);
+        let is_draining = self.pacing.is_of_drain(sample.sent_at);
+        if self.experiments.watch_drain(is_draining, standing, target) && !self.sharing.is_found(now) {
+            self.queue.accept(now);
+        }
+        let Some(cause) = self.experiments.cause() else {
+            if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
+                self.experiments.begin(now, Cause::Queue, bits, standing, 0.0);
+                self.capacity.limit(self.capacity.carried().unwrap_or(bits));
+            } else if is_lasting && !self.sharing.is_found(now) {
+                self.experiments.begin(now, Cause::SmallQueue, bits, standing, 0.0);
+            }
+            return;
+        };
+        let low = if cause == Cause::Queue { self.queue.high(bits) } else { target };
+        let settling = self.queue.settling(bits);
+        match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
+            (None, _) => {}
+            (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
+            (Some(Verdict::NotOurs { .. }), Cause::Queue) => {
+                self.queue.accept(now);
+                self.sharing.on_not_drained(self.experiments.queue_quiet_until());
+                self.take_share(now);
+            }
+            // It was measured while the queue drained.
+            (Some(Verdict::Ours), _) => {}
+            (Some(Verdict::NotOurs { .. }), _) => self.queue.accept(now),
+        }
+    }
+}

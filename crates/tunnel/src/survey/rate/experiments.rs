@@ -1,0 +1,341 @@
+//! Experiments: whether something is wrong for which we are the reason.
+//!
+//! Less is sent for a while. A queue that does not drain then is somebody else's, or the path is longer than it was; losses that do not become fewer are the
+//! channel's. After an experiment that failed there is none of its kind for a while, doubled each time.
+
+use base::{Duration, Instant};
+
+/// The experiment that is made now, and when there may be another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Experiments {
+    current: Option<Experiment>,
+    queue_quiet: Quiet,
+    loss_quiet: Quiet,
+    made: u64,
+    /// For how long a queue has been a little too long, less the time for which it has not.
+    small_for: Duration,
+    watched_at: Instant,
+    /// What stood when the queue was last left to run empty, and the least that stood since.
+    drain: Option<(Duration, Duration)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Experiment {
+    cause: Cause,
+    since: Instant,
+    /// Before it, in bits per second.
+    capacity: f64,
+    queue: Duration,
+    losses: f64,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue stands that is too long.
+    Queue,
+    /// One stands that is a little too long, and has for a while.
+    SmallQueue,
+    /// More is lost than the channel loses.
+    Losses,
+}
+
+/// What an experiment showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// It was our doing.
+    Ours,
+    /// It was not: `capacity` bits per second were believed before.
+    NotOurs {
+        /// In bits per second.
+        capacity: f64,
+    },
+}
+
+/// A time without experiments of a kind.
+#[derive(Clone, Copy, Debug)]
+struct Quiet {
+    until: Instant,
+    length: Duration,
+}
+
+/// After an experiment that failed there is none before the first, doubled each time up to the second. Ours.
+const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
+/// A queue must drain within this many of its lengths. Ours.
+const DRAINING: u64 = 3;
+
+/// A queue that is a little too long for so long makes an experiment: the rate follows the queue within much less. Ours.
+const SMALL_FOR: Duration = Duration::from_secs(3);
+/// A little is this many quarters of the target, at least. Ours.
+const SMALL: u64 = 5;
+
+impl Default for Quiet {
+    fn default() -> Self {
+        Self { until: Instant::ZERO, length: QUIET.0 }
+    }
+}
+
+impl Quiet {
+    fn lengthen(&mut self, now: Instant) {
+        self.until = now + self.length;
+        self.length = self.length.saturating_mul(2).min(QUIET.1);
+    }
+
+    /// Whether the latest experiment failed.
+    fn is_after_failure(&self) -> bool {
+        self.length > QUIET.0
+    }
+}
+
+impl Experiments {
+    /// Experiments that were made.
+    #[must_use]
+    pub const fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// What the present one is about.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.current.map(|experiment| experiment.cause)
+    }
+
+    /// No experiment goes on; it showed nothing.
+    pub const fn abandon(&mut self) {
+        self.current = None;
+    }
+
+    /// Until when there is no experiment with a queue.
+    #[must_use]
+    pub const fn queue_quiet_until(&self) -> Instant {
+        self.queue_quiet.until
+    }
+
+    /// Whether an experiment with losses may begin: they `rise`, or what was accepted may have been ours after all, and is tried again now and then.
+    #[must_use]
+    pub fn may_try_losses(&self, now: Instant, rise: bool, share: f64) -> bool {
+        let is_doubtful = self.loss_quiet.is_after_failure() && share > 0.0;
+        (rise || is_doubtful) && now >= self.loss_quiet.until
+    }
+
+    /// An experiment begins: what stands, is lost and believed before it.
+    pub const fn begin(&mut self, now: Instant, cause: Cause, capacity: f64, queue: Duration, losses: f64) {
+        self.made += 1;
+        self.current = Some(Experiment { cause, since: now, capacity, queue, losses });
+    }
+
+    /// A `share` of what left from `since` on was lost: what an experiment with losses showed.
+    pub fn judge_losses(&mut self, now: Instant, since: Option<Instant>, share: f64) -> Option<Verdict> {
+        let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses)?;
+        if since.is_none_or(|since| since < experiment.since) {
+            return None;
+        }
+        self.current = None;
+        if share > experiment.losses / 2.0 {
+            self.loss_quiet.lengthen(now);
+            return Some(Verdict::NotOurs { capacity: experiment.capacity });
+        }
+        self.loss_quiet = Quiet::default();
+        Some(Verdict::Ours)
+    }
+
+    /// Whether an experiment with a small queue may begin: `standing` has been more than `target` for long. Jitter looks like that, since it delays what
+    /// leaves in close order more than what leaves alone.
+    pub fn may_try_small_queue(&mut self, now: Instant, standing: Duration, target: Duration) -> bool {
+        let passed = now.saturating_since(self.watched_at);
+        self.watched_at = now;
+        self.small_for = if standing.saturating_mul(4) < target.saturating_mul(SMALL) {
+            self.small_for.saturating_sub(passed)
+        } else {
+            (self.small_for + passed).min(SMALL_FOR)
+        };
+        self.current.is_none() && self.small_for >= SMALL_FOR
+    }
+
+    /// Takes in the queue `standing` that a stamp found, which left while the queue was to run empty, if it `is_draining`; whether it did not. Then what stands
+    /// is none: where jitter makes up all of the queue that is kept, nothing else would tell.
+    pub fn watch_drain(&mut self, is_draining: bool, standing: Duration, target: Duration) -> bool {
+        if is_draining {
+            let (before, least) = self.drain.unwrap_or((standing, standing));
+            self.drain = Some((before, least.min(standing)));
+            return false;
+        }
+        self.drain.take().is_some_and(|(before, least)| {
+            before.saturating_mul(2) >= target && least.saturating_mul(2) > before && self.current.is_none()
+        })
+    }
+
+    /// `standing` is the queue that a stamp of `sent_at` found, `low` one that may stand: what an experiment with a queue showed.
+    pub fn judge_queue(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        standing: Duration,
+        low: Duration,
+        settling: Duration,
+    ) -> Option<Verdict> {
+        let experiment = self.current.as_mut().filter(|experiment| experiment.cause != Cause::Losses)?;
+        let is_long = experiment.cause == Cause::Queue;
+        if sent_at < experiment.since {
+            // It left before, and found what was under way.
+            experiment.queue = experiment.queue.max(standing);
+            return None;
+        }
+        let Experiment { since, queue, capacity, .. } = *experiment;
+        if standing.saturating_mul(2) <= queue || standing < low {
+            self.current = None;
+            if is_long {
+                self.queue_quiet = Quiet::default();
+            } else {
+                self.small_for = Duration::ZERO;
+            }
+            return Some(Verdict::Ours);
+        }
+        if sent_at < since + queue.saturating_mul(DRAINING) + settling {
+            return None;
+        }
+        if standing.saturating_mul(4) <= queue.saturating_mul(3) {
+            // It drains, only more slowly.
+            (experiment.since, experiment.queue) = (sent_at, standing);
+            return None;
+        }
+        self.current = None;
+        self.small_for = Duration::ZERO;
+        if is_long {
+            self.queue_quiet.lengthen(now);
+        }
+        Some(Verdict::NotOurs { capacity })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    const fn for_ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn begun(cause: Cause) -> Experiments {
+        let mut experiments = Experiments::default();
+        experiments.begin(ms(1000), cause, 5e6, for_ms(100), 0.2);
+        experiments
+    }
+
+    #[test]
+    fn losses_that_do_not_become_half_as_many_are_not_ours() {
+        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        for (since, share, verdict) in
+            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
+        {
+            let mut experiments = begun(Cause::Losses);
+            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share), verdict, "{share}");
+            assert_eq!(experiments.cause().is_none(), verdict.is_some());
+        }
+        assert_eq!(
+            begun(Cause::Queue).judge_losses(ms(2000), Some(ms(1500)), 0.9),
+            None,
+            "that is another cause"
+        );
+    }
+
+    #[test]
+    fn after_a_failure_losses_are_tried_again_later_and_later() {
+        let mut experiments = begun(Cause::Losses);
+        assert!(
+            experiments.may_try_losses(ms(0), true, 0.1) && !experiments.may_try_losses(ms(0), false, 0.1)
+        );
+        let mut now = ms(2000);
+        for seconds in [10, 20, 40, 80, 160, 160] {
+            experiments.begin(now, Cause::Losses, 5e6, for_ms(0), 0.1);
+            experiments.judge_losses(now, Some(now), 0.1);
+            let again = now + Duration::from_secs(seconds);
+            assert!(!experiments.may_try_losses(again - for_ms(1), true, 0.1), "{seconds} s");
+            assert!(experiments.may_try_losses(again, false, 0.1), "what was accepted is in doubt");
+            assert!(!experiments.may_try_losses(again, false, 0.0), "nothing is lost");
+            now = again;
+        }
+    }
+
+    #[test]
+    fn a_queue_is_ours_if_half_of_it_drains_in_time() {
+        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        for (sent_at, standing, verdict) in [
+            (999, 10, None),
+            (1100, 50, Some(Verdict::Ours)),
+            (1100, 51, None),
+            (1499, 100, None),
+            (1500, 75, None),
+            (1500, 76, not_ours),
+        ] {
+            let mut experiments = begun(Cause::Queue);
+            let found =
+                experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200));
+            assert_eq!(found, verdict, "{standing} ms at {sent_at}");
+            let is_quiet = experiments.queue_quiet_until() == ms(12_000);
+            assert_eq!(is_quiet, verdict == not_ours);
+        }
+    }
+
+    #[test]
+    fn a_small_queue_is_in_question_after_three_seconds_more_than_it_is_not_there() {
+        let mut experiments = Experiments::default();
+        let mut may_try =
+            |millis, standing| experiments.may_try_small_queue(ms(millis), for_ms(standing), for_ms(20));
+        assert_eq!([may_try(0, 24), may_try(2999, 25), may_try(3000, 25)], [false, false, true]);
+        assert_eq!([may_try(3500, 24), may_try(3999, 38), may_try(4000, 38)], [false, false, true]);
+        assert_eq!([may_try(9000, 24), may_try(11_999, 38), may_try(12_000, 38)], [false, false, true]);
+    }
+
+    #[test]
+    fn a_small_queue_that_stays_is_not_followed_by_a_quiet_time() {
+        let mut experiments = begun(Cause::SmallQueue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(20), for_ms(200))
+        };
+        assert_eq!(judge(1400, 80), None);
+        assert_eq!(judge(1500, 80), Some(Verdict::NotOurs { capacity: 5e6 }));
+        assert_eq!(experiments.queue_quiet_until(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_queue_that_drains_slowly_has_more_time() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(10), for_ms(200))
+        };
+        assert_eq!([judge(1500, 75), judge(1924, 57)], [None; 2]);
+        assert_eq!(judge(1925, 57), Some(Verdict::NotOurs { capacity: 5e6 }));
+    }
+
+    #[test]
+    fn a_queue_that_does_not_run_empty_is_none() {
+        for (standing, is_none) in [
+            ([20, 22, 18, 21], true),
+            ([20, 14, 10, 15], false),
+            ([9, 9, 9, 9], false),
+            ([20, 30, 11, 20], true),
+        ] {
+            let mut experiments = Experiments::default();
+            for standing in standing {
+                assert!(!experiments.watch_drain(true, for_ms(standing), for_ms(20)));
+            }
+            assert_eq!(experiments.watch_drain(false, for_ms(20), for_ms(20)), is_none, "{standing:?}");
+            assert!(!experiments.watch_drain(false, for_ms(20), for_ms(20)), "that is over");
+        }
+    }
+
+    #[test]
+    fn what_was_under_way_counts_to_the_queue_that_must_drain() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
+        };
+        assert_eq!((judge(900, 300), judge(1899, 160)), (None, None));
+        assert_eq!(judge(1900, 150), Some(Verdict::Ours));
+    }
+}
