@@ -231,6 +231,21 @@ fn where_there_is_no_bottleneck_nothing_is_paced_until_one_shows() {
     }
 }
 
+/// Both without a loss that would tell.
+#[test]
+fn a_queue_and_silence_end_what_is_not_paced() {
+    let rates = vec![(0.0, 20_000.0), (4.0, 300.0)];
+    for outcome in find(&Path { rates, queue: Duration::from_secs(3), ..Path::new(20_000.0, 2) }, 20) {
+        // Reports wait in that queue too, and several must tell.
+        assert!(outcome.unlimited[39] && !outcome.unlimited[60..].contains(&true));
+        assert_at_most(outcome.median_queue(17.0, 20.0), 60.0, "a long queue");
+    }
+    let losses = vec![(0.0, 0.0), (4.0, 1.0)];
+    for outcome in find(&Path { losses, ..Path::new(20_000.0, 2) }, 16) {
+        assert!(outcome.unlimited[39] && !outcome.unlimited[145..].contains(&true), "nobody answers");
+    }
+}
+
 #[test]
 fn where_trains_find_a_bottleneck_all_is_paced() {
     for (megabits, round_trip, jitter) in [(300.0, 30, 0), (900.0, 2, 0), (250.0, 100, 10)] {
@@ -336,6 +351,22 @@ fn how_much_a_rate_that_is_too_high_loses_is_told() {
             assert!((5..=60).contains(&lost), "{lost} % beside {channel}");
             assert!((30..=80).contains(&queueing.as_millis()), "{queueing:?}");
         }
+    }
+}
+
+#[test]
+fn what_a_fade_loses_is_not_told_of_a_rate_that_is_too_high() {
+    let path = Path {
+        rates: vec![(0.0, 50.0), (12.0, 30.0)],
+        losses: vec![(0.0, 0.0), (5.0, 0.3)],
+        queue: Duration::from_secs(2),
+        ..Path::new(50.0, 600)
+    };
+    for outcome in run(known(50), &path, 40) {
+        let [(_, Finding::TooFast { lost, .. })] = outcome.findings[..] else {
+            panic!("{:?}", outcome.findings)
+        };
+        assert!(lost < 15, "{lost} %");
     }
 }
 
