@@ -9,9 +9,9 @@
 //! | 8 | stamp, ns of the sender's clock; 0 if no answer is wanted |
 //! | 8 | the newest stamp of the other end that arrived |
 //! | 8 | when it arrived, ns of this end's clock |
-//! | 8 | time since then, ns |
+//! | 4 | time since then, us |
+//! | 4 | of the datagrams received by then, those longer than every path carries, modulo 2^32 |
 //! | 16 | datagrams and bytes received by then |
-//! | 8 | of them, those that are longer than every path carries |
 //!
 //! All but the first are left out if no stamp has arrived. Numbers are little-endian, and longer reports are taken too.
 
@@ -103,7 +103,7 @@ struct Stamp {
     sent: Totals,
     long_sent: u64,
     /// When it arrived by the other end's clock, what had arrived then, and how much of it was long.
-    arrival: Option<(u64, Totals, u64)>,
+    arrival: Option<(u64, Totals, u32)>,
 }
 
 /// One end's reports.
@@ -133,7 +133,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
 /// Bits of a report on the line, with the session's part and headers of IPv6.
-const REPORT_BITS: u64 = (56 + 33 + 48) * 8;
+const REPORT_BITS: u64 = (48 + 33 + 48) * 8;
 /// Stamps under way: those of more than ten seconds.
 const STAMPS_KEPT: usize = 64;
 
@@ -235,8 +235,9 @@ impl Reports {
         let stamp = if self.passed { now.as_nanos().max(1) } else { 0 };
         let mut words = vec![stamp];
         if let Some((heard, arrived, received, long)) = self.heard {
-            let held = now.saturating_since(arrived).as_nanos();
-            words.extend([heard, arrived.as_nanos(), held, received.datagrams, received.bytes, long]);
+            let held = (now.saturating_since(arrived).as_nanos() / 1000).min(u64::from(u32::MAX));
+            let held = held | (long << 32);
+            words.extend([heard, arrived.as_nanos(), held, received.datagrams, received.bytes]);
         }
         if self.passed {
             if self.unanswered.len() == STAMPS_KEPT {
@@ -261,7 +262,7 @@ impl Reports {
         let mut word = || words.next();
         let (echo, arrived, held) = (Instant::from_nanos(word()?), word()?, word()?);
         let received = Totals { datagrams: word()?, bytes: word()? };
-        let long = word().unwrap_or(0);
+        let (held, long) = (u64::from(held as u32) * 1000, (held >> 32) as u32);
         let at = self.unanswered.iter().position(|stamp| stamp.at == echo)?;
         let stamp = Stamp { arrival: Some((arrived, received, long)), ..self.unanswered[at] };
         self.unanswered.drain(..=at);
@@ -290,8 +291,8 @@ impl Reports {
 
 impl Stamp {
     fn long_since(&self, before: &Self) -> Option<Long> {
-        let received = self.arrival?.2.saturating_sub(before.arrival?.2);
-        Some(Long { sent: self.long_sent.saturating_sub(before.long_sent), received })
+        let received = self.arrival?.2.wrapping_sub(before.arrival?.2);
+        Some(Long { sent: self.long_sent.saturating_sub(before.long_sent), received: received.into() })
     }
 
     fn since(&self, before: &Self) -> Option<Span> {
