@@ -1,15 +1,19 @@
 //! Documents that a schema proposes.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value, json};
 
 /// Documents of the schema `root`: the required keys alone, and each other key beside them with each value that its schema
 /// proposes (a default, an example, a name), at any depth.
 pub(crate) fn of(root: &Value) -> Vec<Value> {
-    Walk { root }.proposed(root)
+    Walk { root, inside: RefCell::default() }.proposed(root)
 }
 
 struct Walk<'a> {
     root: &'a Value,
+    /// The lists that it is inside of: one may hold itself, as a list of error models does.
+    inside: RefCell<Vec<*const Value>>,
 }
 
 impl<'a> Walk<'a> {
@@ -51,8 +55,13 @@ impl<'a> Walk<'a> {
             values.extend(self.tables(schema));
         }
         if let Some(item) = schema.get("items").filter(|item| schema["type"] == "array" && item.is_object()) {
-            let count = schema["minItems"].as_u64().unwrap_or(1) as usize;
-            values.extend(self.proposed(item).into_iter().map(|item| vec![item; count].into()));
+            let place = core::ptr::from_ref(item);
+            if !self.inside.borrow().contains(&place) {
+                self.inside.borrow_mut().push(place);
+                let count = schema["minItems"].as_u64().unwrap_or(1) as usize;
+                values.extend(self.proposed(item).into_iter().map(|item| vec![item; count].into()));
+                self.inside.borrow_mut().pop();
+            }
         }
         values
     }

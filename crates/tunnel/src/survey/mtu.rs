@@ -34,6 +34,8 @@ pub struct PathMtu {
     poor: u32,
     /// Samples in a row between which only short datagrams arrived, and how many long ones had left.
     only_short: (u32, u64),
+    /// When the size became another one.
+    changed_at: Instant,
     check_at: Instant,
     /// Times at which the path carried less than it had.
     pub shrunk: u64,
@@ -93,6 +95,7 @@ impl PathMtu {
             spacing: Duration::ZERO,
             poor: 0,
             only_short: (0, 0),
+            changed_at: Instant::ZERO,
             check_at: Instant::ZERO,
             shrunk: 0,
         };
@@ -117,7 +120,8 @@ impl PathMtu {
         self.round_trip = sample.round_trip;
         let Some(span) = sample.span else { return };
         // Where reports are lost, so is much else.
-        let is_short = sample.missed == 0 && sample.long.received == 0;
+        let began_at = sample.sent_at.saturating_sub(span.sent_in);
+        let is_short = sample.missed == 0 && sample.long.received == 0 && began_at >= self.changed_at;
         let (samples, long) = self.only_short;
         self.only_short = if is_short { (samples + 1, long + sample.long.sent) } else { (0, 0) };
         if self.only_short.0 >= SHORT.0 && self.only_short.1 >= SHORT.1 && self.size > self.shortest {
@@ -213,7 +217,7 @@ impl PathMtu {
         self.probe = None;
         match self.task {
             Task::Search { high, next } => {
-                self.size = next;
+                (self.size, self.changed_at) = (next, now);
                 self.search(now, high);
                 true
             }
@@ -256,7 +260,7 @@ impl PathMtu {
     fn shrink(&mut self, now: Instant) {
         let high = self.size - 1;
         self.shrunk += 1;
-        self.size = self.shortest;
+        (self.size, self.changed_at) = (self.shortest, now);
         self.search(now, high);
     }
 }
