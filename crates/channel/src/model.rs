@@ -304,7 +304,7 @@ impl ErrorModel {
     }
 
     /// The capacity in the long run as a fraction of the line's rate; `None` for a recording, which has no long run. Of a list it
-    /// is a bound from above ([`combined`]).
+    /// is a bound from above (`combined`).
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         match self {

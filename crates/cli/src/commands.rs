@@ -58,7 +58,7 @@ enum Command {
     Gateway(gateway::Arguments),
     Proxy(proxy::Arguments),
     Keygen(keygen::Arguments),
-    Emulate(emulate::Arguments),
+    Emulate(Box<emulate::Arguments>),
     Schema(schema::Arguments),
     Testbed(testbed::Arguments),
     Traffic(traffic::Arguments),
