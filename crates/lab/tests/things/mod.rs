@@ -62,7 +62,7 @@ impl Node for Thing {
                 heard.borrow_mut().push((cx.now(), packet[4]));
             }
             (Self::Keeper { kept, .. }, Input::Arrival(_, packet)) => {
-                kept.borrow_mut().push((cx.now(), packet))
+                kept.borrow_mut().push((cx.now(), packet));
             }
             (Self::Host { packets, .. } | Self::Keeper { packets, .. }, Input::Wake) => {
                 while packets.first().is_some_and(|(at, _)| *at <= cx.now()) {
