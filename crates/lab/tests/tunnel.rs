@@ -103,7 +103,7 @@ fn a_path_that_begins_to_drop_long_packets_is_survived() {
     for family in ["ipv4", "ipv6"] {
         let changes =
             ["duration=40 s", "link.wan.channel.delay=100 ms", hole, &format!("network=\"{family}\"")];
-        let run = run_with(BASE, &pings, &changes);
+        let run = run_with(BASE, pings, &changes);
         assert!(received(&run, "download", 5, 10) > 15.0, "{family}");
         let gap = longest_gap(&run, "ping", 5);
         assert!(gap < 1.0, "{family}: no ping for {gap} s");
