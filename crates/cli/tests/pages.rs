@@ -146,7 +146,7 @@ fn every_message_in_troubleshooting_is_one_that_is_printed() {
     ];
     let root = root();
     let mut text = String::new();
-    for part in ["base", "gateway", "lab", "link", "field", "cli"] {
+    for part in ["base", "tunnel", "gateway", "lab", "link", "field", "cli"] {
         sources(&root.join("crates").join(part).join("src"), &mut text);
     }
     let text = text.replace("\\\"", "\"");
