@@ -38,7 +38,7 @@ impl Drop for Site {
 fn start(site: &Site, modem: &NullModem, end: usize) -> JoinHandle<std::io::Result<GatewayError>> {
     let text = format!(
         "[tun]\nname = \"sat0\"\naddresses = [\"10.77.31.{}/30\"]\nmtu = 600\n\
-         [carrier.serial]\ndevice = {:?}\nbaud = 1000000\n[link]\nprotocol = \"plain\"\n\
+         [carrier.serial]\ndevice = {:?}\nbaud = 1000000\n[link]\nprotocol = \"plain\"\ndatagram-age = \"none\"\n\
          [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n",
         end + 1,
         modem.device(end),
