@@ -6,6 +6,6 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     if let Ok(config) = gateway::config::Config::parse("fuzz", text) {
-        let _ = config.super_segment(config.link.rate.fixed());
+        let _ = config.tunnel().super_segment(config.link.rate.fixed());
     }
 });
