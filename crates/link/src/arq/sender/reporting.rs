@@ -1,0 +1,182 @@
+//! What reports tell a sender: which frames have come, which came late, and which are taken for lost.
+
+use super::Sender;
+use crate::arq::frame::Report;
+use crate::arq::sequence::{SPACE, beyond};
+
+/// A frame has come although a report that had heard of a later sending may have missed it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    pub(crate) sequence: u64,
+    /// The latest sending by which it can have come.
+    pub(crate) serial: u64,
+    /// Whether it was sent again meanwhile.
+    pub(crate) is_needless: bool,
+    /// Whether it was taken for lost.
+    pub(crate) is_false_alarm: bool,
+}
+
+/// What a report tells: of frames `start..end`, when the sending `heard` had come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) heard: u64,
+    start: u64,
+    /// The end of the runs that it lists.
+    runs_end: u64,
+    /// Whether it tells of all frames beyond too.
+    is_open: bool,
+}
+
+impl Told {
+    pub(crate) fn covers(&self, sequence: u64) -> bool {
+        self.start <= sequence && (sequence < self.runs_end || self.is_open)
+    }
+}
+
+/// What a report was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taken {
+    /// None that a receiver of these frames can have sent.
+    Invalid,
+    /// An older one that was overtaken.
+    Old,
+    Told(Told),
+}
+
+impl Sender {
+    /// Frames that come late are noted from now on.
+    pub(crate) fn note_late(&mut self) {
+        self.notes_late = true;
+    }
+
+    /// Frames that the latest report had and the ones before may have missed.
+    pub(crate) fn take_late(&mut self) -> impl Iterator<Item = Late> + use<'_> {
+        self.late.drain(..)
+    }
+
+    /// The unacknowledged frame that was sent least recently, if `heard` would do to take it for lost.
+    pub(crate) fn oldest_overtaken(&mut self, heard: u64) -> Option<u64> {
+        let (serial, _) = self.oldest()?;
+        (serial.saturating_add(self.reordering) <= heard).then_some(serial)
+    }
+
+    /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
+    /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
+    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64, ripe: u64) -> Taken {
+        let in_flight = self.in_flight();
+        let count = beyond(self.base, report.next);
+        let next = self.base + count;
+        if count > in_flight {
+            // An older report that was overtaken is nothing wrong, and nothing new.
+            return if SPACE - count <= self.window { Taken::Old } else { Taken::Invalid };
+        }
+        let Some(stretch) = Self::stretch(report, next, self.next()) else { return Taken::Invalid };
+        self.note_settled(self.base, next, heard);
+        self.slide(next);
+        self.loss = report.loss;
+        if let Some((_, pairs)) = report.runs() {
+            let mut at = stretch.0;
+            for (missing, received) in pairs.flatten() {
+                self.note_settled(at + missing, at + missing + received, heard);
+                self.settle(at + missing, at + missing + received);
+                at += missing + received;
+            }
+        }
+        self.heard = self.heard.max(heard);
+        let told = Told { heard, start: stretch.0, runs_end: stretch.1, is_open: report.is_open };
+        self.flag(told, ripe);
+        Taken::Told(told)
+    }
+
+    /// Notes which of the frames `start..end` have come late, as a report says that had heard of `heard`.
+    fn note_settled(&mut self, start: u64, end: u64, heard: u64) {
+        if !self.notes_late {
+            return;
+        }
+        for sequence in start.max(self.base)..end {
+            let frame = self.frame(sequence);
+            if frame.is_received {
+                continue;
+            }
+            let serial = if frame.serial <= heard { frame.serial } else { frame.before };
+            let is_needless = frame.repaired > heard;
+            if serial < self.heard {
+                let is_false_alarm = is_needless || self.flagged.contains(&sequence);
+                self.late.push(Late { sequence, serial, is_needless, is_false_alarm });
+            }
+        }
+    }
+
+    /// The frames that a report tells of, if all of them were sent.
+    fn stretch(report: &Report<'_>, next: u64, end: u64) -> Option<(u64, u64)> {
+        let (from, pairs) = report.runs()?;
+        let (start, mut at) = (next + from, next + from);
+        for pair in pairs {
+            let (missing, received) = pair?;
+            at += missing + received;
+        }
+        (at <= end).then_some((start, at))
+    }
+
+    /// Moves the window's start.
+    fn slide(&mut self, base: u64) {
+        while self.base < base
+            && let Some(frame) = self.frames.pop_front()
+        {
+            if !frame.is_received {
+                self.outstanding -= 1;
+                self.flagged.remove(&self.base);
+                self.missing.remove(&self.base);
+            }
+            if frame.last {
+                self.packets.pop_front();
+                self.packets_done += 1;
+            }
+            self.base += 1;
+        }
+        self.told.forget_before(self.base);
+        self.copies.forget_before(self.base);
+        self.forget_expiries();
+    }
+
+    /// Frames `start..end` have come.
+    pub(super) fn settle(&mut self, start: u64, end: u64) {
+        let Self { told, frames, flagged, missing, outstanding, base, .. } = self;
+        told.insert(start.max(*base), end, |from, to| {
+            for sequence in from..to {
+                frames[(sequence - *base) as usize].is_received = true;
+                flagged.remove(&sequence);
+                missing.remove(&sequence);
+            }
+            *outstanding -= to - from;
+        });
+    }
+
+    /// Flags frames that are missing from a report although a later sending was heard, of those that were sent up to `ripe`. Those
+    /// that it says nothing about wait for one that does; they hold up nobody whom it does tell of.
+    pub(crate) fn flag(&mut self, told: Told, ripe: u64) {
+        let Some(until) = told.heard.checked_sub(self.reordering).map(|until| until.min(ripe)) else {
+            return;
+        };
+        while let Some((serial, sequence)) = self.oldest() {
+            if serial > until {
+                return;
+            }
+            if !told.covers(sequence) {
+                return self.flag_all(told, until);
+            }
+            self.take_for_lost(sequence);
+        }
+    }
+
+    /// The same for the frames of the report alone, whatever was sent before them.
+    fn flag_all(&mut self, told: Told, until: u64) {
+        for sequence in told.start.max(self.base)..told.runs_end {
+            let frame = self.frame(sequence);
+            let is_lost = !frame.is_received && frame.serial <= until;
+            if is_lost && !self.flagged.contains(&sequence) {
+                self.take_for_lost(sequence);
+            }
+        }
+    }
+}
