@@ -49,8 +49,6 @@ pub struct Gateway {
     tunnel: Tunnel,
     /// The peer, if it is known by name.
     named: Option<NamedPeer>,
-    /// Whether the carrier's buffer is full.
-    is_blocked: bool,
     /// When a device whose queue was full is tried again.
     retry_at: Option<Instant>,
     /// What the TUN device was last told of super-segments.
@@ -144,7 +142,6 @@ impl Gateway {
             watch,
             carrier,
             tunnel,
-            is_blocked: false,
             retry_at: None,
             super_segment,
             traffic: Traffic::default(),
@@ -220,7 +217,7 @@ impl Gateway {
 
     /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
     fn wants_to_write(&self) -> bool {
-        (self.is_blocked && self.retry_at.is_none()) || self.carrier.has_unsent()
+        (self.tunnel.is_blocked() && self.retry_at.is_none()) || self.carrier.has_unsent()
     }
 
     /// What this gateway is, and what it waits for.

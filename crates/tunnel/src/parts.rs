@@ -57,6 +57,12 @@ impl Parts {
         }
     }
 
+    /// Forgets all parts: the peer has restarted, and a former life's frames must not meet its new state.
+    pub(crate) fn restart(&mut self) {
+        self.leaving.clear();
+        self.arriving.clear();
+    }
+
     /// Whether a part waits to leave.
     pub(crate) fn is_leaving(&self) -> bool {
         !self.leaving.is_empty()
@@ -147,6 +153,19 @@ mod tests {
         assert_eq!(parts.handle(Ecn::Ect0, &bodies[0]), None);
         assert_eq!(parts.handle(Ecn::Ce, &bodies[1]), None);
         assert_eq!(parts.handle(Ecn::Ect0, &bodies[2]), Some((vec![7; 100], Ecn::Ce)));
+    }
+
+    #[test]
+    fn a_former_life_s_parts_make_no_frame_of_the_new_one() {
+        let (mut sender, mut receiver) = (Parts::default(), Parts::default());
+        sender.cut(&[7; 60], 44, Marks::default());
+        assert_eq!(receiver.handle(Ecn::NotEct, &sender.pop().unwrap().0), None);
+        let (last, _) = sender.pop().unwrap();
+        receiver.restart();
+        assert_eq!(receiver.handle(Ecn::NotEct, &last), None);
+        sender.cut(&[7; 60], 44, Marks::default());
+        sender.restart();
+        assert!(!sender.is_leaving());
     }
 
     #[test]

@@ -85,8 +85,7 @@ impl Gateway {
             left = left.saturating_sub(transmit.datagrams());
             let sent = self.carrier.send(&transmit);
             self.tunnel.on_sent(now, sent);
-            self.is_blocked = self.tunnel.is_blocked();
-            self.retry_at = (self.is_blocked && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
+            self.retry_at = (self.tunnel.is_blocked() && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
         }
     }
 
@@ -94,7 +93,6 @@ impl Gateway {
     pub(super) fn unblock(&mut self, now: Instant, is_writable: bool) {
         let is_due = self.retry_at.take_if(|at| *at <= now).is_some();
         if is_due || (is_writable && self.carrier.flush()) {
-            self.is_blocked = false;
             self.tunnel.on_writable();
         }
     }

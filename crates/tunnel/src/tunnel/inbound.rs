@@ -101,6 +101,7 @@ impl Tunnel {
                     self.survey.on_established(restarted);
                     if restarted {
                         self.endpoint.reset();
+                        self.parts.restart();
                         if let Some(proxy) = &mut self.ingress.proxy {
                             self.splitting.on_peer_restarted(now, proxy);
                         }
