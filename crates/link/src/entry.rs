@@ -288,6 +288,12 @@ impl Entry {
         self.queue.average()
     }
 
+    /// Flows that have lately been served and are not thin; one where thin flows are not told apart.
+    #[must_use]
+    pub fn busy_flows(&self) -> u64 {
+        self.sparse.as_ref().map_or(1, SparseFlows::active)
+    }
+
     /// Packets that wait.
     #[must_use]
     pub fn len(&self) -> usize {

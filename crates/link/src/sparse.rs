@@ -78,6 +78,11 @@ impl SparseFlows {
         is_thin
     }
 
+    /// Flows that are not thin of which packets have lately been served.
+    pub(crate) const fn active(&self) -> u64 {
+        self.active
+    }
+
     /// A packet waits among those of others.
     pub(crate) fn on_queued(&mut self, packet: &[u8]) {
         self.flow_of(packet).queued += 1;

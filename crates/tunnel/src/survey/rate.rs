@@ -30,6 +30,7 @@ pub mod sharing;
 pub mod standing;
 pub mod telling;
 pub mod trains;
+pub mod virtual_flows;
 pub mod window;
 
 use base::{Duration, Instant, Rate};
@@ -138,7 +139,7 @@ impl RateController {
     #[must_use]
     pub fn expected(&self, now: Instant) -> Option<Rate> {
         let expected = self.trains.expected(self.capacity.bits());
-        let has_trains = !self.is_unlimited() && !self.breaker.is_open(now);
+        let has_trains = !self.is_unlimited() && !self.breaker.is_open(now) && !self.sharing.is_sure(now);
         has_trains.then(|| Rate::from_bps(expected as u64))
     }
 
@@ -176,6 +177,11 @@ impl RateController {
     #[must_use]
     pub fn wants_padding(&self) -> bool {
         self.aim.wants_padding()
+    }
+
+    /// There are so many TCP flows inside that have something to send: what is fair beside others.
+    pub const fn set_inside(&mut self, now: Instant, count: u64) {
+        self.sharing.set_inside(now, count);
     }
 
     /// Something has been sent that the other end is to answer.
@@ -226,8 +232,10 @@ impl RateController {
             }
         }
         self.watch_queue(now, sample);
+        self.share(now, sample);
         if self.aim != Aim::Unlimited {
-            let outlook = Outlook { sent_at: sample.sent_at, under_way: self.line.bits(sample.after) };
+            let (under_way, is_shared) = (self.line.bits(sample.after), self.sharing.is_sure(now));
+            let outlook = Outlook { sent_at: sample.sent_at, under_way, is_shared };
             let rate = self.pacing.wanted(now, outlook, &self.capacity, &self.queue, &self.experiments);
             self.pace(now, rate);
         }
@@ -253,7 +261,7 @@ impl RateController {
         if self.openness.on_train(now, passage, self.line.bits(passage.received), bits) {
             return Some(openness::SPACING);
         }
-        if !self.trains.may_jump(now) || self.experiments.cause().is_some() {
+        if !self.trains.may_jump(now) || self.experiments.cause().is_some() || self.sharing.is_sure(now) {
             return None;
         }
         match self.trains.poll_jump(now, bits) {

@@ -56,8 +56,13 @@ impl Tunnel {
             Kind::Pairing => {
                 self.splitting.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }
-            kind if self.survey.handle_control(now, kind, body) => {}
-            _ => return Err(Rejection::UnknownControl),
+            kind => {
+                let inside = self.ingress.entry.busy_flows();
+                self.survey.rate_controller.set_inside(now, inside);
+                if !self.survey.handle_control(now, kind, body) {
+                    return Err(Rejection::UnknownControl);
+                }
+            }
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ pub struct Capacity {
     grown_at: Instant,
     /// What the bottleneck let through in the latest window, if a queue stood and we used what we may.
     carried: Option<f64>,
+    /// What it let through in the latest window, whatever we may.
+    passed: f64,
     /// Whether a little more is lost than the channel loses, as by a queue that is too short to be seen.
     overflows: bool,
 }
@@ -72,7 +74,7 @@ impl Capacity {
     /// A capacity that is believed until something else is measured; `growth` above it is tried.
     #[must_use]
     pub const fn new(bits: f64, growth: f64) -> Self {
-        Self { bits, growth, grown_at: Instant::ZERO, carried: None, overflows: false }
+        Self { bits, growth, grown_at: Instant::ZERO, carried: None, passed: bits, overflows: false }
     }
 
     /// In bits per second.
@@ -85,6 +87,12 @@ impl Capacity {
     #[must_use]
     pub const fn carried(&self) -> Option<f64> {
         self.carried
+    }
+
+    /// What it let through in the latest window, whether or not we used what we may.
+    #[must_use]
+    pub const fn passed(&self) -> f64 {
+        self.passed
     }
 
     /// Growth above the capacity, as a part of it, while no queue stands.
@@ -138,6 +146,7 @@ impl Capacity {
             self.settle(now, queue);
         }
         self.carried = (is_busy && is_used).then_some(carried);
+        self.passed = carried;
         let differs = (carried - offered).abs() > DIFFERENCE * offered;
         if is_busy && differs && (carried > offered || is_used) {
             self.bits = carried;

@@ -4,10 +4,14 @@ use base::Instant;
 
 use super::capacity::Measured;
 use super::experiments::{Cause, Verdict};
+use super::sharing::Seen;
 use super::window::Window;
 use super::{Aim, RateController, breaker, losses, trains};
 use crate::survey::report::Sample;
 use crate::survey::train::Passage;
+
+/// Who has this part of what trains find shares with nobody. Ours.
+const ALONE: f64 = 0.85;
 
 impl RateController {
     /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
@@ -39,22 +43,43 @@ impl RateController {
         }
         let is_used = self.pacing.is_used(window, self.line);
         let Some(measured) = Measured::of(window, self.line, &self.losses, is_used) else { return };
+        if self.sharing.is_sure(now) {
+            return;
+        }
         if self.capacity.observe(now, &measured, &self.queue) {
             self.trains.check_jump(now, measured.carried, self.queue.present_round_trip());
         }
         if self.sharing.is_found(now) {
-            self.take_share(now);
+            self.raise_to_share(now);
         }
     }
 
-    /// Takes a share of the bottleneck while somebody else keeps a queue there: no less, and no more once that is sure.
-    fn take_share(&mut self, now: Instant) {
-        let Some(found) = self.trains.bottleneck(now) else { return };
-        let share = found * self.sharing.share();
-        self.capacity.raise(share);
-        if self.sharing.is_sure() && self.queue.is_accepted() {
-            self.capacity.limit(share);
-            self.capacity.settle(now, &self.queue);
+    /// Whether the bottleneck lets through clearly less for us than trains find that it carries.
+    fn has_others(&self, now: Instant) -> bool {
+        let found = self.trains.bottleneck(now).unwrap_or(f64::INFINITY);
+        self.capacity.carried().is_some_and(|carried| carried < ALONE * found)
+    }
+
+    /// While somebody else may keep a queue at the bottleneck, its capacity for us is no less than our part of it.
+    fn raise_to_share(&mut self, now: Instant) {
+        if let Some(found) = self.trains.bottleneck(now) {
+            self.capacity.raise(found * self.sharing.most());
+        }
+    }
+
+    /// Once it is sure that somebody else keeps a queue at the bottleneck, its capacity for us is what our flows would take.
+    pub(super) fn share(&mut self, now: Instant, sample: &Sample) {
+        let bits = self.capacity.bits();
+        let seen = Seen {
+            sent_at: sample.sent_at,
+            lost: sample.span.map_or(0, |span| self.losses.count_beyond(&span)),
+            is_empty: self.queue.is_empty(bits),
+            round_trip: self.queue.present_round_trip(),
+            bottleneck: self.trains.bottleneck(now),
+        };
+        if let Some(share) = self.sharing.observe(now, &seen, self.pacing.rate()) {
+            self.capacity.set(now, share, self.queue.least_growth(share));
+            self.experiments.abandon();
         }
     }
 
@@ -82,8 +107,11 @@ impl RateController {
             None => {
                 self.losses.observe(&window.span);
                 let are_more = self.losses.are_more(&window.span);
+                if are_more && self.queue.is_accepted() && self.has_others(now) {
+                    self.sharing.on_overflow(now);
+                }
                 if self.sharing.is_found(now) && self.queue.is_accepted() {
-                    return self.sharing.contend(now, are_more);
+                    return;
                 }
                 let may_try = self.experiments.may_try_losses(now, are_more || self.losses.last(), share);
                 if may_try && share <= breaker::STARVED && self.pacing.is_used(window, self.line) {
@@ -105,6 +133,9 @@ impl RateController {
 
     /// A queue that does not drain is somebody else's, or the path is longer than it was, or jitter.
     pub(super) fn watch_queue(&mut self, now: Instant, sample: &Sample) {
+        if self.sharing.is_sure(now) {
+            return;
+        }
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);
         let is_lasting = self.experiments.may_try_small_queue(now, standing, target);
@@ -115,7 +146,8 @@ impl RateController {
         let Some(cause) = self.experiments.cause() else {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, bits, standing, 0.0);
-                self.capacity.limit(self.capacity.carried().unwrap_or(bits));
+                // Other limits than the rate, such as a window, may have built it.
+                self.capacity.limit(self.capacity.passed());
             } else if is_lasting && !self.sharing.is_found(now) {
                 self.experiments.begin(now, Cause::SmallQueue, bits, standing, 0.0);
             }
@@ -126,10 +158,14 @@ impl RateController {
         match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
             (None, _) => {}
             (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
-            (Some(Verdict::NotOurs { .. }), Cause::Queue) => {
+            (Some(Verdict::NotOurs { capacity }), Cause::Queue) => {
                 self.queue.accept(now);
-                self.sharing.on_not_drained(self.experiments.queue_quiet_until());
-                self.take_share(now);
+                if self.has_others(now) {
+                    self.sharing.on_not_drained(self.experiments.queue_quiet_until());
+                    self.raise_to_share(now);
+                } else {
+                    self.capacity.raise(capacity);
+                }
             }
             // It was measured while the queue drained.
             (Some(Verdict::Ours), _) => {}

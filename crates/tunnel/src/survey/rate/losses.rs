@@ -59,6 +59,16 @@ impl Losses {
         share(span).map_or(0.0, |share| share - self.accepted)
     }
 
+    /// Datagrams that are lost beyond what the channel and chance account for.
+    #[must_use]
+    pub fn count_beyond(&self, span: &Span) -> u64 {
+        let sent = span.sent.datagrams as f64;
+        let p = self.accepted;
+        let expected = sent * p + DEVIATIONS * (sent * p * (1.0 - p)).sqrt();
+        let lost = span.sent.datagrams.saturating_sub(span.received.datagrams) as f64;
+        (lost - expected).max(0.0).ceil() as u64
+    }
+
     fn exceed(&self, span: &Span, bound: f64) -> bool {
         let p = self.accepted.max(0.01);
         let chance = DEVIATIONS * (p * (1.0 - p) / span.sent.datagrams.max(1) as f64).sqrt();

@@ -29,6 +29,8 @@ pub struct Outlook {
     pub sent_at: Instant,
     /// Bits that have left since.
     pub under_way: u64,
+    /// Whether the capacity is our share of a bottleneck with somebody else's queue, which no rate of ours empties.
+    pub is_shared: bool,
 }
 
 /// The queue is let run empty this often, for so long, to see the path's own delay. Ours.
@@ -83,6 +85,9 @@ impl Pacing {
         experiments: &Experiments,
     ) -> f64 {
         let bits = capacity.bits();
+        if outlook.is_shared {
+            return bits;
+        }
         let standing = queue.standing().as_secs_f64();
         let left_in = now.saturating_since(outlook.sent_at).as_secs_f64();
         let coming = outlook.under_way as f64 / bits - left_in;
@@ -190,7 +195,8 @@ mod tests {
         let queue = queue(waited);
         let mut capacity = Capacity::new(10e6, 0.0);
         capacity.settle(ms(0), &queue);
-        let outlook = Outlook { sent_at: now - Duration::from_millis(200), under_way: under_way * 10_000 };
+        let sent_at = now - Duration::from_millis(200);
+        let outlook = Outlook { sent_at, under_way: under_way * 10_000, is_shared: false };
         pacing.wanted(now, outlook, &capacity, &queue, &Experiments::default()) / 10e6
     }
 
@@ -223,7 +229,7 @@ mod tests {
     #[test]
     fn more_is_tried_while_no_queue_stands_and_less_while_losses_are_in_question() {
         let (queue, mut pacing) = (queue(0), Pacing::new(10e6));
-        let outlook = Outlook { sent_at: ms(800), under_way: 4_000_000 };
+        let outlook = Outlook { sent_at: ms(800), under_way: 4_000_000, is_shared: false };
         let mut experiments = Experiments::default();
         let capacity = Capacity::new(10e6, 0.6);
         assert!((pacing.wanted(ms(1000), outlook, &capacity, &queue, &experiments) - 16e6).abs() < 1.0);

@@ -127,6 +127,12 @@ impl Queue {
         self.standing() >= self.high(capacity)
     }
 
+    /// Whether no more stands than is kept, above the smallest delay from before a queue was accepted.
+    #[must_use]
+    pub fn is_empty(&self, capacity: f64) -> bool {
+        self.standing.above_empty() <= self.target(capacity)
+    }
+
     /// A queue from this one on is too long for a bottleneck of `capacity` bits per second.
     #[must_use]
     pub fn high(&self, capacity: f64) -> Duration {

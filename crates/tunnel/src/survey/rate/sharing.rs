@@ -1,40 +1,62 @@
 //! Sharing: how much of the bottleneck is ours while somebody else keeps a queue there.
 //!
-//! A queue that sending less does not drain may be somebody else's. Then the rate is half of what the bottleneck carries at least, and no more once that is sure.
-//! Where the queue overflows nevertheless, there are several others, and the share goes down.
+//! A queue that sending less does not drain may be somebody else's. Then what is sent follows neither delays nor what the bottleneck lets through: it is
+//! what as many CUBIC flows would take as there are TCP flows inside ([`super::virtual_flows`]), and no more than their part beside one other.
 
 use base::{Duration, Instant};
 
-/// Our share, and how sure it is that there is somebody to share with.
-#[derive(Clone, Copy, Debug)]
+use super::virtual_flows::VirtualFlows;
+
+/// How sure it is that there is somebody to share with, and our share.
+#[derive(Clone, Debug, Default)]
 pub struct Sharing {
     /// Somebody else's queue was found at the bottleneck of late.
     until: Instant,
     /// Experiments with a queue that failed, one after the other.
     failures: u32,
-    share: f64,
-    cut_at: Instant,
+    /// TCP flows inside, the most of late.
+    inside: Recent,
+    flows: VirtualFlows,
+    /// What the bottleneck carries for all, in bits per second, as far as it is known.
+    bottleneck: Option<f64>,
+    /// Since when no queue has stood, while somebody else's should.
+    empty_since: Option<Instant>,
 }
 
-/// Of a bottleneck with somebody else's queue: as with one other flow that is as good as ours.
-const SHARE: f64 = 0.5;
-/// What is left of the share each time that the queue has overflowed for so long. Ours.
-const CUT: f64 = 0.9;
-const CUT_EVERY: Duration = Duration::from_secs(4);
-/// The share at least. Ours.
-const LEAST: f64 = 0.1;
-/// What the share gains in a window without overflow. Ours.
-const GAIN: f64 = 0.02;
+/// The largest of recent counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    count: u64,
+    at: Instant,
+}
+
+/// What a sample tells to those who share.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// When the stamp left.
+    pub sent_at: Instant,
+    /// Packets that were lost beyond what the channel loses.
+    pub lost: u64,
+    /// Whether none stands.
+    pub is_empty: bool,
+    /// The newest round trip, queues included.
+    pub round_trip: Duration,
+    /// What the bottleneck carries for all, in bits per second, if it has been measured of late.
+    pub bottleneck: Option<f64>,
+}
+
 /// Failures in a row from which on it is sure that the queue is somebody else's. Ours.
 const SURE: u32 = 2;
+/// Virtual flows for each TCP flow inside: what is paced is hit each time that the queue overflows, and flows are hit by chance. Ours.
+const VIRTUAL: u64 = 2;
 /// How long it counts as somebody else's after it was last found. Ours.
 const MEMORY: Duration = Duration::from_secs(10);
-
-impl Default for Sharing {
-    fn default() -> Self {
-        Self { until: Instant::ZERO, failures: 0, share: SHARE, cut_at: Instant::ZERO }
-    }
-}
+/// Or overflowed: a flow of CUBIC with ten thousand packets under way takes about twenty seconds to fill it again. Ours.
+const OVERFLOWS: Duration = Duration::from_secs(20);
+/// Nobody else's queue runs empty for so long. Ours.
+const EMPTY: Duration = Duration::from_secs(3);
+/// For how long the most flows inside count. Ours.
+const INSIDE: Duration = Duration::from_secs(5);
 
 impl Sharing {
     /// Whether somebody else's queue was found of late.
@@ -43,16 +65,25 @@ impl Sharing {
         now < self.until
     }
 
-    /// Whether it is sure that the queue is somebody else's.
+    /// Whether it is sure that the queue is somebody else's, so that [`Sharing::observe`] says what to send.
     #[must_use]
-    pub const fn is_sure(&self) -> bool {
-        self.failures >= SURE
+    pub fn is_sure(&self, now: Instant) -> bool {
+        self.is_found(now) && self.failures >= SURE
     }
 
-    /// Our part of what the bottleneck carries.
+    /// There are so many TCP flows inside that have something to send.
+    pub const fn set_inside(&mut self, now: Instant, count: u64) {
+        let Recent { count: most, at } = self.inside;
+        if count >= most || at.saturating_add(INSIDE).as_nanos() <= now.as_nanos() {
+            self.inside = Recent { count, at: now };
+        }
+    }
+
+    /// Our part of what the bottleneck carries, at most: that of our flows beside one other.
     #[must_use]
-    pub const fn share(&self) -> f64 {
-        self.share
+    pub fn most(&self) -> f64 {
+        let inside = self.inside.count.max(1) as f64;
+        inside / (inside + 1.0)
     }
 
     /// A queue drained: it was ours.
@@ -66,18 +97,38 @@ impl Sharing {
         self.until = quiet_until + MEMORY;
     }
 
-    /// Whether that queue overflows: while it does, the share becomes less, and more again when it does not.
-    pub fn contend(&mut self, now: Instant, overflows: bool) {
-        if !overflows {
-            self.share = (self.share + GAIN).min(SHARE);
-            return;
+    /// The queue overflows although its part was left to somebody else: then there is somebody.
+    pub fn on_overflow(&mut self, now: Instant) {
+        if self.is_found(now) {
+            self.failures = self.failures.max(SURE);
         }
-        if now >= self.cut_at + CUT_EVERY {
-            self.share = (self.share * CUT).max(LEAST);
-            self.cut_at = now;
+    }
+
+    /// Takes in a sample; what to send, in bits per second, while it is sure that there is somebody. `sent` was sent until now.
+    pub fn observe(&mut self, now: Instant, seen: &Seen, sent: f64) -> Option<f64> {
+        if !self.is_sure(now) {
+            self.flows.clear();
+            self.empty_since = None;
+            return None;
         }
-        self.failures = self.failures.max(SURE);
-        self.until = self.until.max(now + MEMORY);
+        if seen.lost > 0 {
+            self.until = self.until.max(now + OVERFLOWS);
+        }
+        self.empty_since = seen.is_empty.then(|| self.empty_since.unwrap_or(now));
+        if self.empty_since.is_some_and(|since| now >= since + EMPTY) {
+            *self = Self { inside: self.inside, ..Self::default() };
+            return None;
+        }
+        // While it is sure there are no trains, which would overflow the queue.
+        self.bottleneck = seen.bottleneck.or(self.bottleneck);
+        let most = self.most() * self.bottleneck.unwrap_or(0.0);
+        let count = self.inside.count.saturating_mul(VIRTUAL) as usize;
+        self.flows.resize(now, count, sent.max(most), seen.round_trip);
+        self.flows.on_lost(now, seen.sent_at, seen.lost, seen.round_trip);
+        if self.bottleneck.is_some() {
+            self.flows.limit(now, most, seen.round_trip);
+        }
+        Some(self.flows.rate(now, seen.round_trip))
     }
 }
 
@@ -89,29 +140,98 @@ mod tests {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 
+    /// A sample of a long queue at a bottleneck of 10 Mbit/s, 200 ms away, which left just before.
+    fn seen(now: Instant, lost: u64) -> Seen {
+        Seen {
+            sent_at: now.saturating_sub(Duration::from_millis(200)),
+            lost,
+            is_empty: false,
+            round_trip: Duration::from_millis(200),
+            bottleneck: Some(10e6),
+        }
+    }
+
+    /// Sure from the first second on, with `inside` flows inside.
+    fn sharing(inside: u64) -> Sharing {
+        let mut sharing = Sharing::default();
+        sharing.set_inside(at(1), inside);
+        sharing.on_not_drained(at(1));
+        sharing.on_not_drained(at(1));
+        sharing
+    }
+
     #[test]
     fn two_queues_in_a_row_that_do_not_drain_are_somebody_elses() {
         let mut sharing = Sharing::default();
         sharing.on_not_drained(at(20));
-        assert!(!sharing.is_sure() && sharing.is_found(at(29)) && !sharing.is_found(at(30)));
+        assert!(!sharing.is_sure(at(21)) && sharing.is_found(at(29)) && !sharing.is_found(at(30)));
         sharing.on_drained();
         sharing.on_not_drained(at(50));
-        assert!(!sharing.is_sure());
+        assert!(!sharing.is_sure(at(51)));
         sharing.on_not_drained(at(90));
-        assert!(sharing.is_sure());
+        assert!(sharing.is_sure(at(99)) && !sharing.is_sure(at(100)));
     }
 
     #[test]
-    fn the_share_goes_down_by_a_tenth_every_four_seconds_to_a_tenth_and_comes_back() {
+    fn one_that_overflows_is_too() {
         let mut sharing = Sharing::default();
-        (10..18).for_each(|now| sharing.contend(at(now), true));
-        assert!((sharing.share() - 0.5 * 0.81).abs() < 1e-9 && sharing.is_sure());
-        assert!(sharing.is_found(at(26)) && !sharing.is_found(at(27)));
-        (20..200).for_each(|now| sharing.contend(at(now), true));
-        assert_eq!(sharing.share(), LEAST);
-        (0..19).for_each(|_| sharing.contend(at(200), false));
-        assert!(sharing.share() < SHARE);
-        (0..9).for_each(|_| sharing.contend(at(200), false));
-        assert_eq!(sharing.share(), SHARE);
+        sharing.on_overflow(at(1));
+        sharing.on_not_drained(at(20));
+        assert_eq!(sharing.observe(at(11), &seen(at(11), 0), 4e6), None);
+        sharing.on_overflow(at(12));
+        assert!(sharing.observe(at(12), &seen(at(12), 1), 4e6).is_some());
+    }
+
+    #[test]
+    fn a_share_begins_with_that_beside_one_other() {
+        for (inside, sent, share) in
+            [(0, 4e6, 5e6), (1, 4e6, 5e6), (1, 9e6, 5e6), (4, 9e6, 8e6), (9, 20e6, 9e6)]
+        {
+            let told = sharing(inside).observe(at(2), &seen(at(2), 0), sent).unwrap();
+            assert!((told - share).abs() < 1.0, "{inside} inside, {sent} sent: {told}");
+        }
+    }
+
+    #[test]
+    fn losses_cut_the_share_by_flow() {
+        for (inside, lost, part) in [(1, 1, 0.85), (1, 2, 0.7), (1, 9, 0.7), (4, 1, 1.0 - 0.3 / 8.0)] {
+            let beside = Seen { bottleneck: None, ..seen(at(2), lost) };
+            let told = sharing(inside).observe(at(2), &beside, 5e6).unwrap();
+            assert!((told / 5e6 - part).abs() < 1e-9, "{inside} inside, {lost} lost: {told}");
+        }
+    }
+
+    #[test]
+    fn the_most_flows_of_five_seconds_count() {
+        let mut sharing = sharing(8);
+        sharing.set_inside(at(5), 1);
+        assert!((sharing.most() - 8.0 / 9.0).abs() < 1e-9);
+        sharing.set_inside(at(6), 2);
+        assert!((sharing.most() - 2.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn it_ends_when_no_queue_stands_for_three_seconds_or_none_overflows_for_twenty() {
+        let empty = |now| Seen { is_empty: true, ..seen(now, 0) };
+        let mut ends = sharing(1);
+        let is_over = |now: u64| ends.observe(at(now), &empty(at(now)), 4e6).is_none();
+        assert_eq!([2, 3, 4, 5, 6].map(is_over), [false, false, false, true, true]);
+        let mut fills_again = sharing(1);
+        for now in 2..60 {
+            let seen = if now % 3 == 0 { seen(at(now), (now % 9 == 0).into()) } else { empty(at(now)) };
+            assert!(fills_again.observe(at(now), &seen, 4e6).is_some(), "{now}");
+        }
+        let mut lapses = sharing(1);
+        assert!(lapses.observe(at(3), &seen(at(3), 1), 4e6).is_some());
+        assert!(lapses.observe(at(22), &seen(at(22), 0), 4e6).is_some());
+        assert!(lapses.observe(at(23), &seen(at(23), 0), 4e6).is_none());
+    }
+
+    #[test]
+    fn what_trains_found_holds_while_there_are_none() {
+        let mut sharing = sharing(1);
+        sharing.observe(at(2), &seen(at(2), 0), 4e6);
+        let later = Seen { bottleneck: None, ..seen(at(9), 0) };
+        assert!(sharing.observe(at(9), &later, 4e6).unwrap() <= 5e6);
     }
 }

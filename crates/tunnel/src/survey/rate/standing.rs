@@ -13,6 +13,8 @@ pub struct Standing {
     base: Floor,
     /// What stood when nothing helped, while that is the base instead of an empty queue's delay.
     accepted: Option<i64>,
+    /// The base before the first that was accepted.
+    empty: Option<i64>,
 }
 
 /// How long a smallest delay holds: clocks of 50 ppm drift apart by 3 ms in a minute.
@@ -20,7 +22,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 
 impl Default for Standing {
     fn default() -> Self {
-        Self { base: Floor::over(MEMORY), accepted: None }
+        Self { base: Floor::over(MEMORY), accepted: None, empty: None }
     }
 }
 
@@ -31,6 +33,8 @@ impl Standing {
         let margin = margin.as_nanos();
         let is_base = |accepted: &i64| self.base.get() >= Some(accepted.saturating_sub_unsigned(margin));
         self.accepted = self.accepted.filter(is_base);
+        let is_above = |empty: &i64| self.base.get() > Some(empty.saturating_add_unsigned(margin));
+        self.empty = self.empty.filter(is_above);
     }
 
     /// How long the newest stamp waited.
@@ -43,6 +47,14 @@ impl Standing {
     #[must_use]
     pub fn standing(&self) -> Duration {
         self.above_base(self.base.least_of_newest())
+    }
+
+    /// How long each of the newest few waited at least, by the base before anything was accepted.
+    #[must_use]
+    pub fn above_empty(&self) -> Duration {
+        let least = self.base.least_of_newest();
+        let above = least.zip(self.empty).map_or(0, |(least, empty)| least.saturating_sub(empty));
+        self.standing().max(Duration::from_nanos(above.max(0).cast_unsigned()))
     }
 
     /// By how many ns a delay is above the base; zero without one.
@@ -59,6 +71,7 @@ impl Standing {
 
     /// What stands now is no queue that sending less would empty: from now on it counts as the path's own delay.
     pub fn accept(&mut self, now: Instant) {
+        self.empty = self.empty.or_else(|| self.base.get());
         self.base.accept(now);
         self.accepted = self.base.get();
     }
@@ -72,6 +85,7 @@ impl Standing {
     /// The other end's clock is another one from now on.
     pub fn clear(&mut self) {
         self.base.clear();
+        self.empty = None;
     }
 
     fn above_base(&self, delay: Option<i64>) -> Duration {
