@@ -20,7 +20,7 @@ pub use gateway::{Gateway, UDP_PORT};
 pub use host::Host;
 pub use link::{Buffered, Counters as LinkCounters, FrameCost, Link, LinkEnd, Medium, Stream};
 pub use router::{Counters as RouterCounters, Router};
-pub use wire::{Counters as WireCounters, Wire, WireEnd};
+pub use wire::{Counters as WireCounters, Meddler, Wire, WireEnd};
 
 /// Any node of a scenario's network.
 #[derive(Debug)]

@@ -282,6 +282,10 @@ impl Endpoint for Coded {
     }
 
     /// Of all classes together.
+    fn acknowledged(&self) -> u64 {
+        self.classes.iter().map(Endpoint::acknowledged).sum()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let [mut counters, rest @ ..] = self.classes.each_ref().map(Endpoint::counters);
         for (all, others) in

@@ -130,6 +130,12 @@ pub trait Endpoint: Debug + Send {
     /// except for its acknowledgement fields where these were still news.
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard>;
 
+    /// Frames of its own that its peer has acknowledged so far: while there are more and more, the line carries something both ways. A protocol
+    /// that does not override this does not tell.
+    fn acknowledged(&self) -> u64 {
+        0
+    }
+
     /// Lets time-outs due by `now` happen.
     fn handle_timeout(&mut self, now: Instant);
 

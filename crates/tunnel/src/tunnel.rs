@@ -67,6 +67,8 @@ pub struct Tunnel {
     lan: VecDeque<Delivery>,
     events: VecDeque<Event>,
     silence: Silence,
+    /// Frames that the peer had acknowledged when it was last heard.
+    acknowledged: u64,
     traffic: Traffic,
     rejected: Reasons,
     discarded: Reasons,
@@ -188,6 +190,7 @@ impl Tunnel {
             lan: VecDeque::new(),
             events: VecDeque::new(),
             silence: Silence::from(Instant::ZERO),
+            acknowledged: 0,
             traffic: Traffic::default(),
             rejected: Reasons::default(),
             discarded: Reasons::default(),

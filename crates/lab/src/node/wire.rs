@@ -2,6 +2,7 @@
 
 mod too_long;
 
+use core::fmt::Debug;
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
@@ -41,6 +42,13 @@ pub struct WireEnd {
     /// Sources that were told of a packet that was too long.
     told_too_long: u64,
     watch: Watch,
+    meddler: Option<Box<dyn Meddler>>,
+}
+
+/// Somebody on a wire who can do with packets what he likes: hold them back, drop them, copy them.
+pub trait Meddler: Debug + Send {
+    /// A packet leaves, which would arrive at `arrives_at`: when it is to arrive instead, once for each copy. None leaves it as it is.
+    fn meddle(&mut self, now: Instant, arrives_at: Instant, packet: &[u8]) -> Option<Vec<Instant>>;
 }
 
 /// Who watches an end.
@@ -89,6 +97,11 @@ impl Wire {
     #[must_use]
     pub const fn new(ends: [WireEnd; 2]) -> Self {
         Self { ends }
+    }
+
+    /// Lets somebody meddle with what leaves at a port.
+    pub fn meddle(&mut self, port: Port, meddler: impl Meddler + 'static) {
+        self.ends[usize::from(port.0)].meddler = Some(Box::new(meddler));
     }
 
     /// The end at a port.
@@ -142,6 +155,7 @@ impl WireEnd {
             counters: Counters { sent: 0, bytes: 0, delivered: 0, lost: 0 },
             told_too_long: 0,
             watch: Watch::default(),
+            meddler: None,
         }
     }
 
@@ -325,11 +339,17 @@ impl WireEnd {
             tap.on_packet(now, transit.arrives_at, transit.fate, &packet);
         }
         match transit.fate {
-            Fate::Intact => {
-                let arrival = (transit.arrives_at, packet);
-                insert_by_arrival(&mut self.in_flight, arrival, |(arrives_at, _)| *arrives_at);
-            }
+            Fate::Intact => self.carry(now, transit.arrives_at, packet),
             Fate::Damaged(_) | Fate::Lost => self.counters.lost += 1,
+        }
+    }
+
+    /// A packet is on its way, unless somebody does something else with it.
+    fn carry(&mut self, now: Instant, arrives_at: Instant, packet: Packet) {
+        let mut carry = |at: Instant, packet| insert_by_arrival(&mut self.in_flight, (at, packet), |(at, _)| *at);
+        match self.meddler.as_mut().and_then(|meddler| meddler.meddle(now, arrives_at, &packet)) {
+            None => carry(arrives_at, packet),
+            Some(arrivals) => arrivals.into_iter().for_each(|at| carry(at.max(now), packet.clone())),
         }
     }
 

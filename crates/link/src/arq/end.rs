@@ -500,6 +500,11 @@ impl Core {
         self.floor_is_news = false;
     }
 
+    /// Frames that the peer has told of.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
     pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
         let c = &self.counters;
         vec![

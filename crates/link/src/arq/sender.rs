@@ -230,6 +230,11 @@ impl Sender {
         &self.missing
     }
 
+    /// Frames that the receiver has told of.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.next().saturating_sub(self.outstanding).saturating_sub(self.given_up)
+    }
+
     /// Whether rule 3 would find a frame: one is unacknowledged.
     pub(crate) const fn has_outstanding(&self) -> bool {
         self.outstanding > 0

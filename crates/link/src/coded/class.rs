@@ -435,6 +435,10 @@ impl Endpoint for Class {
         self.core.sender.events.pop()
     }
 
+    fn acknowledged(&self) -> u64 {
+        self.core.acknowledged()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let c = &self.counters;
         let mut counters = self.core.counters();

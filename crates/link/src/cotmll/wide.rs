@@ -158,6 +158,10 @@ impl Endpoint for Wide {
         self.core.reset();
     }
 
+    fn acknowledged(&self) -> u64 {
+        self.core.acknowledged()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.core.counters()
     }

@@ -76,7 +76,17 @@ impl Tunnel {
             Ok(()) => self.congestion.on_frame(ecn, frame.len()),
             Err(discard) => self.discarded.increment(name(discard)),
         }
+        self.note_progress(now);
         self.deliver(now);
+    }
+
+    /// Tells the survey if more of what was sent has arrived than was known: somebody may keep all reports from coming.
+    fn note_progress(&mut self, now: Instant) {
+        let acknowledged = self.endpoint.acknowledged();
+        if acknowledged > self.acknowledged {
+            self.survey.on_progress(now);
+        }
+        self.acknowledged = acknowledged;
     }
 
     /// A packet for the LAN. Callers that look after several datagrams get longer trains.
