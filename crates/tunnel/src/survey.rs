@@ -137,10 +137,11 @@ impl Survey {
             }
             Kind::TrainAnswer => {
                 let round_trip = self.round_trip();
-                if let Some(passage) = self.trains.handle_answer(now, body, round_trip)
-                    && let Some(wait) = self.rate_controller.on_train(now, &passage)
-                {
-                    self.trains.hurry(now + wait, &passage);
+                if let Some(passage) = self.trains.handle_answer(now, body, round_trip) {
+                    self.trains.space(passage.sent_at, self.rate_controller.is_lost(&passage));
+                    if let Some(wait) = self.rate_controller.on_train(now, &passage) {
+                        self.trains.hurry(now + wait, &passage);
+                    }
                 }
             }
             _ => return false,
@@ -197,10 +198,12 @@ impl Survey {
 
     /// When [`Survey::poll_control`] wants to be called.
     #[must_use]
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        // What may not leave does not wait: an answer says when it may again.
+        let train = self.trains.poll_timeout().filter(|_| self.rate_controller.expected(now).is_some());
         let probe = self.mtu.as_ref().and_then(PathMtu::poll_timeout);
         let waiting = (!self.waiting.is_empty()).then_some(Instant::ZERO);
-        [self.reports.poll_timeout(), probe, waiting, self.trains.poll_timeout()].into_iter().flatten().min()
+        [self.reports.poll_timeout(), probe, waiting, train].into_iter().flatten().min()
     }
 
     /// What whoever runs the gateway should know.

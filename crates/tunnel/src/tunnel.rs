@@ -300,7 +300,7 @@ impl Tunnel {
         };
         let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
         let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
-        let controls = [self.survey.poll_timeout(), pairing, transmit, waiting];
+        let controls = [self.survey.poll_timeout(now), pairing, transmit, waiting];
         let controls = controls.into_iter().flatten().min();
         [
             controls.filter(|_| is_heard && !self.is_blocked),

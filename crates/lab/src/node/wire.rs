@@ -346,7 +346,8 @@ impl WireEnd {
 
     /// A packet is on its way, unless somebody does something else with it.
     fn carry(&mut self, now: Instant, arrives_at: Instant, packet: Packet) {
-        let mut carry = |at: Instant, packet| insert_by_arrival(&mut self.in_flight, (at, packet), |(at, _)| *at);
+        let mut carry =
+            |at: Instant, packet| insert_by_arrival(&mut self.in_flight, (at, packet), |(at, _)| *at);
         match self.meddler.as_mut().and_then(|meddler| meddler.meddle(now, arrives_at, &packet)) {
             None => carry(arrives_at, packet),
             Some(arrivals) => arrivals.into_iter().for_each(|at| carry(at.max(now), packet.clone())),

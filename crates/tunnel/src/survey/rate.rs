@@ -35,12 +35,12 @@ pub mod window;
 
 use base::{Duration, Instant, Rate};
 
-use super::report::Sample;
+use super::report::{Sample, Span};
 use super::train::Passage;
 use breaker::Breaker;
 use capacity::Capacity;
 use credibility::Credibility;
-use experiments::Experiments;
+use experiments::{Cause, Experiments};
 use losses::Losses;
 use openness::Openness;
 use pacing::{Outlook, Pacing};
@@ -72,6 +72,8 @@ pub struct RateController {
     telling: Telling,
 }
 
+/// More than one datagram of so many makes a train lost, beyond chance and the channel's losses. Ours.
+const LOST_OF: u64 = 8;
 /// The lowest rate, bits per second: a datagram of 1000 bytes a second. Ours.
 const LOWEST: f64 = 8_000.0;
 
@@ -135,11 +137,13 @@ impl RateController {
         self.aim == Aim::Unlimited || self.openness.is_open()
     }
 
-    /// What a train may find: what the last one did, if that was far more than is known. There is no train while only a trickle is to be sent.
+    /// What a train may find: what the last one did, if that was far more than is known. There is no train while only a trickle is to be sent, nor
+    /// while it would overflow somebody else's queue, or a policer whose losses are looked at.
     #[must_use]
     pub fn expected(&self, now: Instant) -> Option<Rate> {
         let expected = self.trains.expected(self.capacity.bits());
-        let has_trains = !self.is_unlimited() && !self.breaker.is_open(now) && !self.sharing.is_sure(now);
+        let disturbs = self.sharing.is_sure(now) || self.experiments.cause() == Some(Cause::Losses);
+        let has_trains = !self.is_unlimited() && !self.breaker.is_open(now) && !disturbs;
         has_trains.then(|| Rate::from_bps(expected as u64))
     }
 
@@ -245,6 +249,14 @@ impl RateController {
             return None;
         }
         self.telling.poll(now, self.aim, &self.capacity, self.capacity.is_known(&self.queue))
+    }
+
+    /// Whether far more of a train was lost than the channel loses.
+    #[must_use]
+    pub fn is_lost(&self, passage: &Passage) -> bool {
+        let Passage { sent, received, .. } = *passage;
+        let span = Span { sent, received, ..Span::default() };
+        self.losses.count_beyond(&span) * LOST_OF > sent.datagrams
     }
 
     /// Takes what a train found; after how much time another one should follow, if it should not wait as usual.

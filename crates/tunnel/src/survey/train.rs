@@ -35,6 +35,8 @@ const MOST: u64 = 64;
 const LEAST: u64 = 4;
 /// Between two trains, and at least a round trip.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// Where trains are lost, at first and at most. Ours.
+const SPACED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32));
 /// Between two padded ones of a length, until one is answered: while no round trip is known, RFC 6298's first time-out (2.1).
 const OPENING_INTERVAL: Duration = Duration::from_secs(1);
 /// Then an eighth more than the round trip, and at least this. Ours.
@@ -98,6 +100,8 @@ pub struct Trains {
     /// Padded ones that are still to leave.
     opening: Option<Opening>,
     due: Instant,
+    /// Between two trains, while they lose more than others: zero while they do not.
+    spaced: Duration,
     /// The other end's: its number, when its front mark came, and what had come by then.
     heard: Option<(u32, Instant, Totals)>,
 }
@@ -190,7 +194,7 @@ impl Trains {
             + match (round_trip, self.opening) {
                 (None, Some(_)) => OPENING_INTERVAL,
                 (Some(time), Some(_)) => AGAIN.max(time + Duration::from_nanos(time.as_nanos() / 8)),
-                (time, None) => INTERVAL.max(time.unwrap_or(Duration::ZERO)),
+                (time, None) => INTERVAL.max(time.unwrap_or(Duration::ZERO)).max(self.spaced),
             };
         if self.own.len() == KEPT {
             self.own.pop_front();
@@ -281,6 +285,17 @@ impl Trains {
         });
         let is_spread = time.saturating_mul(2) >= length(round_trip);
         train.datagrams == MOST || time >= JITTER || (agrees && is_spread)
+    }
+
+    /// Of the train that left at `sent_at` much was lost that would not have been without it: from now on they are further apart, twice each time.
+    /// A policer drops what comes in bursts.
+    pub fn space(&mut self, sent_at: Instant, is_lost: bool) {
+        if is_lost {
+            self.spaced = self.spaced.saturating_mul(2).clamp(SPACED.0, SPACED.1);
+            self.due = self.due.max(sent_at + self.spaced);
+        } else {
+            self.spaced = Duration::ZERO;
+        }
     }
 
     /// The next train should leave at `due`: what one found is worth a second look, with padding if it was of padding.
