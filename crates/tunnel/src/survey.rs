@@ -138,7 +138,7 @@ impl Survey {
             Kind::TrainAnswer => {
                 let round_trip = self.round_trip();
                 if let Some(passage) = self.trains.handle_answer(now, body, round_trip) {
-                    self.trains.space(passage.sent_at, self.rate_controller.is_lost(&passage));
+                    self.trains.space(passage.sent_at, self.rate_controller.is_policed(&passage));
                     if let Some(wait) = self.rate_controller.on_train(now, &passage) {
                         self.trains.hurry(now + wait, &passage);
                     }

@@ -72,7 +72,7 @@ pub struct RateController {
     telling: Telling,
 }
 
-/// More than one datagram of so many makes a train lost, beyond chance and the channel's losses. Ours.
+/// More than one datagram of so many make a train policed, beyond chance and the channel's losses. Ours.
 const LOST_OF: u64 = 8;
 /// The lowest rate, bits per second: a datagram of 1000 bytes a second. Ours.
 const LOWEST: f64 = 8_000.0;
@@ -251,10 +251,13 @@ impl RateController {
         self.telling.poll(now, self.aim, &self.capacity, self.capacity.is_known(&self.queue))
     }
 
-    /// Whether far more of a train was lost than the channel loses.
+    /// Whether far more of a train was lost than the channel loses, and no queue explains it.
     #[must_use]
-    pub fn is_lost(&self, passage: &Passage) -> bool {
+    pub fn is_policed(&self, passage: &Passage) -> bool {
         let Passage { sent, received, .. } = *passage;
+        if passage.is_padding || self.queue.newest() >= self.queue.target(self.capacity.bits()) {
+            return false;
+        }
         let span = Span { sent, received, ..Span::default() };
         self.losses.count_beyond(&span) * LOST_OF > sent.datagrams
     }

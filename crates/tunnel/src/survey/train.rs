@@ -289,8 +289,8 @@ impl Trains {
 
     /// Of the train that left at `sent_at` much was lost that would not have been without it: from now on they are further apart, twice each time.
     /// A policer drops what comes in bursts.
-    pub fn space(&mut self, sent_at: Instant, is_lost: bool) {
-        if is_lost {
+    pub fn space(&mut self, sent_at: Instant, is_policed: bool) {
+        if is_policed {
             self.spaced = self.spaced.saturating_mul(2).clamp(SPACED.0, SPACED.1);
             self.due = self.due.max(sent_at + self.spaced);
         } else {

@@ -20,7 +20,6 @@ impl RateController {
         if is_long && passage.sent.datagrams >= losses::SAMPLE {
             let arrived = passage.received.bytes as f64 / passage.sent.bytes.max(1) as f64;
             self.losses.accept((1.0 - arrived).clamp(0.0, 1.0));
-            self.experiments.doubt_losses();
         }
         match self.aim {
             Aim::Find if is_long => {

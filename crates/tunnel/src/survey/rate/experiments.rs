@@ -11,8 +11,6 @@ pub struct Experiments {
     current: Option<Experiment>,
     queue_quiet: Quiet,
     loss_quiet: Quiet,
-    /// What counts as the channel's losses was never tried.
-    is_untried: bool,
     made: u64,
     /// For how long a queue has been a little too long, less the time for which it has not.
     small_for: Duration,
@@ -116,13 +114,8 @@ impl Experiments {
     /// Whether an experiment with losses may begin: they `rise`, or what was accepted may have been ours after all, and is tried again now and then.
     #[must_use]
     pub fn may_try_losses(&self, now: Instant, rise: bool, share: f64) -> bool {
-        let is_doubtful = (self.loss_quiet.is_after_failure() || self.is_untried) && share > 0.0;
+        let is_doubtful = self.loss_quiet.is_after_failure() && share > 0.0;
         (rise || is_doubtful) && now >= self.loss_quiet.until
-    }
-
-    /// Losses count as the channel's although nothing was tried: a policer drops most of an opening train.
-    pub const fn doubt_losses(&mut self) {
-        self.is_untried = true;
     }
 
     /// An experiment begins: what stands, is lost and believed before it.
@@ -138,7 +131,6 @@ impl Experiments {
             return None;
         }
         self.current = None;
-        self.is_untried = false;
         if share > experiment.losses / 2.0 {
             self.loss_quiet.lengthen(now);
             return Some(Verdict::NotOurs { capacity: experiment.capacity });
