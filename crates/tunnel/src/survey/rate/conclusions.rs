@@ -39,7 +39,14 @@ impl RateController {
         }
         let is_used = self.pacing.is_used(window, self.line);
         let Some(measured) = Measured::of(window, self.line, &self.losses, is_used) else { return };
+        let before = self.capacity.bits();
         if self.capacity.observe(now, &measured, &self.queue) {
+            if self.capacity.bits() < OTHER * before {
+                self.experiments.restart_losses(now);
+                if !self.sharing.is_found(now) {
+                    self.trains.forget();
+                }
+            }
             self.trains.check_jump(now, measured.carried, self.queue.present_round_trip());
         }
         if self.sharing.is_found(now) {
@@ -70,13 +77,18 @@ impl RateController {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
+                let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
+                if lasts || verdict == Verdict::Overtaken {
+                    // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
+                    return self.try_losses(now, window, share);
+                }
                 self.losses.accept(share);
                 match verdict {
                     Verdict::NotOurs { capacity } => {
                         self.capacity.raise(capacity);
                         self.telling.forget_losses();
                     }
-                    Verdict::Ours => self.capacity.divide(1.0 - share),
+                    Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
                 }
             }
             None => {
@@ -132,8 +144,11 @@ impl RateController {
                 self.take_share(now);
             }
             // It was measured while the queue drained.
-            (Some(Verdict::Ours), _) => {}
+            (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
             (Some(Verdict::NotOurs { .. }), _) => self.queue.accept(now),
         }
     }
 }
+
+/// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
+const OTHER: f64 = 0.5;
