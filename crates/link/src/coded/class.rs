@@ -1,6 +1,6 @@
 //! One class of traffic over a link with coded ARQ: its window, its repairs and what it solves.
 
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Rate};
 
 use crate::arq::end::{floor_of, whole};
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
@@ -39,6 +39,8 @@ pub(super) struct Class {
     delays_others: bool,
     /// Whether the next filler is a sum.
     fills_with_sum: bool,
+    /// Whether much is known to be lost.
+    loses_much: bool,
     counters: Counters,
 }
 
@@ -72,6 +74,7 @@ impl Class {
             backlog: 0,
             delays_others: false,
             fills_with_sum: false,
+            loses_much: false,
             counters: Counters::default(),
         };
         class.core.learn_reordering();
@@ -89,6 +92,24 @@ impl Class {
     /// What the line loses, as the reports of all classes have it.
     pub(super) fn set_loss(&mut self, loss: u8, in_runs: bool) {
         self.core.set_loss(loss, in_runs);
+        let lost_much = self.loses_much;
+        self.loses_much = loss >= if lost_much { LITTLE } else { MUCH };
+        if self.loses_much && !lost_much {
+            self.send_again();
+        }
+    }
+
+    /// What is interactive and under way goes once more: a queue on the way overflows, because the line carries less than it did. What it drops now is found to be
+    /// lost a round trip later at the earliest, and what tells of it waits in that queue.
+    fn send_again(&mut self) {
+        let Core { line, sender, serial, .. } = &mut self.core;
+        let Some(rate) = line.rate().filter(|_| self.treatment == Treatment::Interactive) else { return };
+        let flags = sender.flags();
+        sender.lose_newest(rate.bits_in(AGAIN) / 8);
+        if sender.flags() > flags {
+            self.repairs.on_heard(*serial, sender.base());
+            self.repairs.on_loss(*serial);
+        }
     }
 
     /// Whether a class behind this one has something to send.
@@ -413,9 +434,14 @@ impl Endpoint for Class {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
+        let before = self.core.line.rate();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         if self.config.frame_payload.is_none() {
             self.core.fit_length();
+        }
+        let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;
+        if line.rate().zip(before).is_some_and(is_slower) {
+            self.send_again();
         }
     }
 
@@ -425,6 +451,7 @@ impl Endpoint for Class {
         self.decoder = Decoder::default();
         self.kept.clear();
         self.keeps_until = 0;
+        self.loses_much = false;
     }
 
     fn observe(&mut self) {
@@ -452,6 +479,13 @@ impl Endpoint for Class {
 
 /// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
 const KEEPING: u64 = 1 << 16;
+
+/// 256ths: from so many on much is lost, until it is less than so few. Ours.
+const MUCH: u8 = 64;
+const LITTLE: u8 = 32;
+
+/// What goes once more takes the line so long at most. Ours.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
 const MOST_SUMMED: u64 = 256;
