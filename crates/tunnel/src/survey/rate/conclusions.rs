@@ -1,12 +1,12 @@
 //! What the controller concludes from trains, windows and queues: where one part's finding is another's reason.
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use super::capacity::Measured;
 use super::experiments::{Cause, Verdict};
 use super::window::Window;
 use super::{Aim, RateController, breaker, losses, trains};
-use crate::survey::report::Sample;
+use crate::survey::report::{Sample, Span};
 use crate::survey::train::Passage;
 
 impl RateController {
@@ -105,6 +105,27 @@ impl RateController {
         }
     }
 
+    /// Whether a single span tells of a path that has become far slower: most of it was lost, and its end has waited in a long queue, half as long again as
+    /// what stood before it. A channel that loses much delays nothing.
+    pub(super) fn is_flooded(&self, now: Instant, span: &Span) -> bool {
+        let (newest, standing) = (self.queue.newest(), self.queue.standing());
+        self.aim != Aim::Unlimited
+            && self.experiments.is_overtaken(losses::share(span).unwrap_or(0.0))
+            && !self.sharing.is_found(now)
+            && span.received_in >= FLOODED.0
+            && self.losses.beyond(span) >= FLOODED.1
+            && newest >= self.queue.high(self.capacity.bits())
+            && newest.saturating_mul(2) >= standing.saturating_mul(3)
+    }
+
+    /// Sends what has arrived of late until windows tell more: what is sent meanwhile would only be dropped.
+    pub(super) fn retreat(&mut self, now: Instant, span: &Span) {
+        let share = losses::share(span).unwrap_or(0.0);
+        self.windows.clear();
+        self.experiments.begin(now, Cause::Losses, self.capacity.bits(), self.queue.standing(), share);
+        self.capacity.limit(self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9));
+    }
+
     /// Sends only what certainly passes, to see whether fewer are lost.
     fn try_losses(&mut self, now: Instant, window: &Window, share: f64) {
         let standing = self.queue.standing();
@@ -152,3 +173,7 @@ impl RateController {
 
 /// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
 const OTHER: f64 = 0.5;
+
+/// A span of at least so long of which this part is lost beyond the channel's losses. Ours: half of what arrives between two reports; a path that has become half
+/// as fast is left to windows.
+const FLOODED: (Duration, f64) = (Duration::from_millis(50), 0.75);

@@ -104,6 +104,13 @@ impl Experiments {
         self.current.map(|experiment| experiment.cause)
     }
 
+    /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
+    #[must_use]
+    pub fn is_overtaken(&self, share: f64) -> bool {
+        let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses);
+        experiment.is_none_or(|experiment| share > experiment.losses + RISE)
+    }
+
     /// No experiment goes on; it showed nothing.
     pub const fn abandon(&mut self) {
         self.current = None;
@@ -142,8 +149,9 @@ impl Experiments {
         if since.is_none_or(|since| since < experiment.since) {
             return None;
         }
+        let is_overtaken = self.is_overtaken(share);
         self.current = None;
-        if share > experiment.losses + RISE {
+        if is_overtaken {
             return Some(Verdict::Overtaken);
         }
         if share > experiment.losses / 2.0 {
