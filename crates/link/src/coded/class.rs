@@ -13,6 +13,7 @@ use crate::flow;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
+use super::again::Again;
 use super::coverage::{Coverage, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
@@ -41,6 +42,8 @@ pub(super) struct Class {
     fills_with_sum: bool,
     /// Whether much is known to be lost.
     loses_much: bool,
+    /// When what is under way goes once more.
+    again: Again,
     counters: Counters,
 }
 
@@ -75,6 +78,7 @@ impl Class {
             delays_others: false,
             fills_with_sum: false,
             loses_much: false,
+            again: Again::default(),
             counters: Counters::default(),
         };
         class.core.learn_reordering();
@@ -90,22 +94,24 @@ impl Class {
     }
 
     /// What the line loses, as the reports of all classes have it.
-    pub(super) fn set_loss(&mut self, loss: u8, in_runs: bool) {
+    pub(super) fn set_loss(&mut self, now: Instant, loss: u8, in_runs: bool) {
         self.core.set_loss(loss, in_runs);
         let lost_much = self.loses_much;
         self.loses_much = loss >= if lost_much { LITTLE } else { MUCH };
         if self.loses_much && !lost_much {
+            self.again.begin();
+        }
+        if self.treatment == Treatment::Interactive && self.again.is_due(now) {
             self.send_again();
         }
     }
 
-    /// What is interactive and under way goes once more: a queue on the way overflows, because the line carries less than it did. What it drops now is found to be
-    /// lost a round trip later at the earliest, and what tells of it waits in that queue.
+    /// What is under way goes once more.
     fn send_again(&mut self) {
         let Core { line, sender, serial, .. } = &mut self.core;
-        let Some(rate) = line.rate().filter(|_| self.treatment == Treatment::Interactive) else { return };
+        let Some(rate) = line.rate() else { return };
         let flags = sender.flags();
-        sender.lose_newest(rate.bits_in(AGAIN) / 8);
+        sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
         if sender.flags() > flags {
             self.repairs.on_heard(*serial, sender.base());
             self.repairs.on_loss(*serial);
@@ -441,7 +447,7 @@ impl Endpoint for Class {
         }
         let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;
         if line.rate().zip(before).is_some_and(is_slower) {
-            self.send_again();
+            self.again.begin();
         }
     }
 
@@ -451,7 +457,7 @@ impl Endpoint for Class {
         self.decoder = Decoder::default();
         self.kept.clear();
         self.keeps_until = 0;
-        self.loses_much = false;
+        (self.loses_much, self.again) = (false, Again::default());
     }
 
     fn observe(&mut self) {
@@ -484,8 +490,8 @@ const KEEPING: u64 = 1 << 16;
 const MUCH: u8 = 64;
 const LITTLE: u8 = 32;
 
-/// What goes once more takes the line so long at most. Ours.
-const AGAIN: Duration = Duration::from_millis(100);
+/// What goes once more takes the line so long at most each time. Ours.
+const MOST_AGAIN: Duration = Duration::from_millis(25);
 
 /// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
 const MOST_SUMMED: u64 = 256;
