@@ -47,6 +47,7 @@ use crate::line::LineLimits;
 use crate::treatment::Treatment;
 use crate::unreliable::{Meanwhile, Turns};
 
+mod again;
 mod class;
 mod config;
 mod coverage;
@@ -135,7 +136,7 @@ impl Coded {
         let heard = self.classes.iter().zip(&self.heard_at).filter(|(_, at)| is_new(at));
         let all = heard.map(|(class, _)| class.loss());
         let Some((loss, in_runs)) = all.reduce(|a, b| (a.0.max(b.0), a.1 || b.1)) else { return };
-        self.classes.iter_mut().for_each(|class| class.set_loss(loss, in_runs));
+        self.classes.iter_mut().for_each(|class| class.set_loss(now, loss, in_runs));
     }
 }
 

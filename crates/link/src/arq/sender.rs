@@ -431,6 +431,20 @@ impl Sender {
         }
     }
 
+    /// Takes the newest unacknowledged frames for lost, with so many bytes of payload at most.
+    pub(crate) fn lose_newest(&mut self, bytes: u64) {
+        let mut left = bytes;
+        for sequence in (self.base..self.next()).rev() {
+            let frame = self.frame(sequence);
+            if frame.is_received || self.flagged.contains(&sequence) {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(frame.len.into()) else { return };
+            left = rest;
+            self.take_for_lost(sequence);
+        }
+    }
+
     /// The latest sending of a frame is lost: it will be sent again, or is given up.
     fn take_for_lost(&mut self, sequence: u64) {
         self.flags += 1;

@@ -1,6 +1,6 @@
 //! One class of traffic over a link with coded ARQ: its window, its repairs and what it solves.
 
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Rate};
 
 use crate::arq::end::{floor_of, whole};
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
@@ -13,6 +13,7 @@ use crate::flow;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
+use super::again::Again;
 use super::coverage::{Coverage, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
@@ -39,6 +40,10 @@ pub(super) struct Class {
     delays_others: bool,
     /// Whether the next filler is a sum.
     fills_with_sum: bool,
+    /// Whether much is known to be lost.
+    loses_much: bool,
+    /// When what is under way goes once more.
+    again: Again,
     counters: Counters,
 }
 
@@ -72,6 +77,8 @@ impl Class {
             backlog: 0,
             delays_others: false,
             fills_with_sum: false,
+            loses_much: false,
+            again: Again::default(),
             counters: Counters::default(),
         };
         class.core.learn_reordering();
@@ -87,8 +94,28 @@ impl Class {
     }
 
     /// What the line loses, as the reports of all classes have it.
-    pub(super) fn set_loss(&mut self, loss: u8, in_runs: bool) {
+    pub(super) fn set_loss(&mut self, now: Instant, loss: u8, in_runs: bool) {
         self.core.set_loss(loss, in_runs);
+        let lost_much = self.loses_much;
+        self.loses_much = loss >= if lost_much { LITTLE } else { MUCH };
+        if self.loses_much && !lost_much {
+            self.again.begin();
+        }
+        if self.treatment == Treatment::Interactive && self.again.is_due(now) {
+            self.send_again();
+        }
+    }
+
+    /// What is under way goes once more.
+    fn send_again(&mut self) {
+        let Core { line, sender, serial, .. } = &mut self.core;
+        let Some(rate) = line.rate() else { return };
+        let flags = sender.flags();
+        sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
+        if sender.flags() > flags {
+            self.repairs.on_heard(*serial, sender.base());
+            self.repairs.on_loss(*serial);
+        }
     }
 
     /// Whether a class behind this one has something to send.
@@ -413,9 +440,14 @@ impl Endpoint for Class {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
+        let before = self.core.line.rate();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         if self.config.frame_payload.is_none() {
             self.core.fit_length();
+        }
+        let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;
+        if line.rate().zip(before).is_some_and(is_slower) {
+            self.again.begin();
         }
     }
 
@@ -425,6 +457,7 @@ impl Endpoint for Class {
         self.decoder = Decoder::default();
         self.kept.clear();
         self.keeps_until = 0;
+        (self.loses_much, self.again) = (false, Again::default());
     }
 
     fn observe(&mut self) {
@@ -456,6 +489,13 @@ impl Endpoint for Class {
 
 /// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
 const KEEPING: u64 = 1 << 16;
+
+/// 256ths: from so many on much is lost, until it is less than so few. Ours.
+const MUCH: u8 = 64;
+const LITTLE: u8 = 32;
+
+/// What goes once more takes the line so long at most each time. Ours.
+const MOST_AGAIN: Duration = Duration::from_millis(25);
 
 /// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
 const MOST_SUMMED: u64 = 256;

@@ -222,6 +222,9 @@ impl RateController {
         match sample.span {
             Some(span) if !is_outage => {
                 self.breaker.on_span(now, &span);
+                if self.is_flooded(now, &span) {
+                    self.retreat(now, &span);
+                }
                 self.windows.add(sample.sent_at, &span, self.queue.is_busy(self.capacity.bits()));
                 if let Some(window) = self.windows.take_rate() {
                     self.measure(now, &window);

@@ -2,6 +2,8 @@
 
 use base::Rng;
 
+use crate::endpoint::FrameKind;
+
 use super::*;
 
 /// Packets of each treatment that wait outside.
@@ -176,4 +178,36 @@ fn frames_of_no_class_are_refused() {
     *frame.last_mut().unwrap() = 2;
     assert!(end.handle_frame(Instant::ZERO, &frame).is_ok());
     assert!(end.counters().contains(&("frames-malformed", 2)));
+}
+
+/// A queue on the way that has become too long drops what nobody can know yet.
+#[test]
+fn what_is_interactive_goes_once_more_when_the_line_becomes_much_slower() {
+    let line = |megabits: u64| LineLimits::new(1500, Some(base::Rate::from_bps(megabits * 1_000_000)));
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    for (treatment, megabits, sent) in
+        [(Treatment::Interactive, 37, 5), (Treatment::Interactive, 38, 0), (Treatment::Reliable, 5, 0)]
+    {
+        let [mut near, mut far] = [(); 2].map(|()| Coded::new(Config::default(), &line(50)));
+        let kinds = |near: &mut Coded, now| {
+            let mut kinds = Vec::new();
+            while near.demand(now) == Demand::Fresh {
+                kinds.extend(near.poll_frame(now, &mut Vec::new()).map(|info| info.kind));
+            }
+            kinds
+        };
+        near.offer(at(0), packet(2, 0, 64), treatment).unwrap();
+        assert_eq!(kinds(&mut near, at(0)), [FrameKind::New]);
+        near.set_line(&line(megabits));
+        let mut again = 0;
+        for now in 100..1000 {
+            // Whatever comes has heard of nothing.
+            let mut frame = Vec::new();
+            far.poll_frame(at(now), &mut frame).unwrap();
+            near.handle_frame(at(now), &frame).unwrap();
+            again +=
+                kinds(&mut near, at(now)).iter().filter(|kind| **kind == FrameKind::Retransmission).count();
+        }
+        assert_eq!(again, sent, "{treatment:?}, {megabits} Mbit/s");
+    }
 }

@@ -1,13 +1,13 @@
 //! What the controller concludes from trains, windows and queues: where one part's finding is another's reason.
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use super::capacity::Measured;
 use super::experiments::{Cause, Verdict};
 use super::sharing::Seen;
 use super::window::Window;
 use super::{Aim, RateController, breaker, losses, trains};
-use crate::survey::report::Sample;
+use crate::survey::report::{Sample, Span};
 use crate::survey::train::Passage;
 
 /// Who has this part of what trains find shares with nobody. Ours.
@@ -46,7 +46,14 @@ impl RateController {
         if self.sharing.is_sure(now) {
             return;
         }
+        let before = self.capacity.bits();
         if self.capacity.observe(now, &measured, &self.queue) {
+            if self.capacity.bits() < OTHER * before {
+                self.experiments.restart_losses(now);
+                if !self.sharing.is_found(now) {
+                    self.trains.forget();
+                }
+            }
             self.trains.check_jump(now, measured.carried, self.queue.present_round_trip());
         }
         if self.sharing.is_found(now) {
@@ -95,13 +102,18 @@ impl RateController {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
+                let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
+                if lasts || verdict == Verdict::Overtaken {
+                    // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
+                    return self.try_losses(now, window, share);
+                }
                 self.losses.accept(share);
                 match verdict {
                     Verdict::NotOurs { capacity } => {
                         self.capacity.raise(capacity);
                         self.telling.forget_losses();
                     }
-                    Verdict::Ours => self.capacity.divide(1.0 - share),
+                    Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
                 }
             }
             None => {
@@ -119,6 +131,27 @@ impl RateController {
                 }
             }
         }
+    }
+
+    /// Whether a single span tells of a path that has become far slower: most of it was lost, and its end has waited in a long queue, half as long again as
+    /// what stood before it. A channel that loses much delays nothing.
+    pub(super) fn is_flooded(&self, now: Instant, span: &Span) -> bool {
+        let (newest, standing) = (self.queue.newest(), self.queue.standing());
+        self.aim != Aim::Unlimited
+            && self.experiments.is_overtaken(losses::share(span).unwrap_or(0.0))
+            && !self.sharing.is_found(now)
+            && span.received_in >= FLOODED.0
+            && self.losses.beyond(span) >= FLOODED.1
+            && newest >= self.queue.high(self.capacity.bits())
+            && newest.saturating_mul(2) >= standing.saturating_mul(3)
+    }
+
+    /// Sends what has arrived of late until windows tell more: what is sent meanwhile would only be dropped.
+    pub(super) fn retreat(&mut self, now: Instant, span: &Span) {
+        let share = losses::share(span).unwrap_or(0.0);
+        self.windows.clear();
+        self.experiments.begin(now, Cause::Losses, self.capacity.bits(), self.queue.standing(), share);
+        self.capacity.limit(self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9));
     }
 
     /// Sends only what certainly passes, to see whether fewer are lost.
@@ -168,8 +201,15 @@ impl RateController {
                 }
             }
             // It was measured while the queue drained.
-            (Some(Verdict::Ours), _) => {}
+            (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
             (Some(Verdict::NotOurs { .. }), _) => self.queue.accept(now),
         }
     }
 }
+
+/// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
+const OTHER: f64 = 0.5;
+
+/// A span of at least so long of which this part is lost beyond the channel's losses. Ours: half of what arrives between two reports; a path that has become half
+/// as fast is left to windows.
+const FLOODED: (Duration, f64) = (Duration::from_millis(50), 0.75);

@@ -45,6 +45,8 @@ pub enum Cause {
 pub enum Verdict {
     /// It was our doing.
     Ours,
+    /// Things have become worse meanwhile, for another reason.
+    Overtaken,
     /// It was not: `capacity` bits per second were believed before.
     NotOurs {
         /// In bits per second.
@@ -61,6 +63,8 @@ struct Quiet {
 
 /// After an experiment that failed there is none before the first, doubled each time up to the second. Ours.
 const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
+/// Losses that become more by this part of all while less is sent have become so for another reason. Ours: more than chance does.
+const RISE: f64 = 0.1;
 /// A queue must drain within this many of its lengths. Ours.
 const DRAINING: u64 = 3;
 
@@ -100,6 +104,13 @@ impl Experiments {
         self.current.map(|experiment| experiment.cause)
     }
 
+    /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
+    #[must_use]
+    pub fn is_overtaken(&self, share: f64) -> bool {
+        let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses);
+        experiment.is_none_or(|experiment| share > experiment.losses + RISE)
+    }
+
     /// No experiment goes on; it showed nothing.
     pub const fn abandon(&mut self) {
         self.current = None;
@@ -124,13 +135,25 @@ impl Experiments {
         self.current = Some(Experiment { cause, since: now, capacity, queue, losses });
     }
 
+    /// An experiment with losses counts from now on: the bottleneck carries much less than was sent until now.
+    pub fn restart_losses(&mut self, now: Instant) {
+        if let Some(experiment) = self.current.as_mut().filter(|experiment| experiment.cause == Cause::Losses)
+        {
+            experiment.since = now;
+        }
+    }
+
     /// A `share` of what left from `since` on was lost: what an experiment with losses showed.
     pub fn judge_losses(&mut self, now: Instant, since: Option<Instant>, share: f64) -> Option<Verdict> {
         let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses)?;
         if since.is_none_or(|since| since < experiment.since) {
             return None;
         }
+        let is_overtaken = self.is_overtaken(share);
         self.current = None;
+        if is_overtaken {
+            return Some(Verdict::Overtaken);
+        }
         if share > experiment.losses / 2.0 {
             self.loss_quiet.lengthen(now);
             return Some(Verdict::NotOurs { capacity: experiment.capacity });
@@ -182,6 +205,11 @@ impl Experiments {
             return None;
         }
         let Experiment { since, queue, capacity, .. } = *experiment;
+        if standing > queue {
+            // It still grows: what is sent has not become little enough yet.
+            (experiment.since, experiment.queue) = (sent_at, standing);
+            return None;
+        }
         if standing.saturating_mul(2) <= queue || standing < low {
             self.current = None;
             if is_long {
@@ -241,6 +269,35 @@ mod tests {
             None,
             "that is another cause"
         );
+    }
+
+    #[test]
+    fn losses_that_become_more_while_less_is_sent_tell_nothing() {
+        for (share, verdict) in
+            [(0.3, Verdict::NotOurs { capacity: 5e6 }), (0.31, Verdict::Overtaken), (0.9, Verdict::Overtaken)]
+        {
+            let mut experiments = begun(Cause::Losses);
+            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1500)), share), Some(verdict), "{share}");
+            assert!(experiments.may_try_losses(ms(2000), true, share) == (verdict == Verdict::Overtaken));
+        }
+    }
+
+    #[test]
+    fn an_experiment_with_losses_that_begins_anew_counts_what_leaves_from_then_on() {
+        let mut experiments = begun(Cause::Losses);
+        experiments.restart_losses(ms(1200));
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0), None);
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0), Some(Verdict::Ours));
+    }
+
+    #[test]
+    fn a_queue_that_still_grows_has_its_time_from_then_on() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(9000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
+        };
+        assert_eq!([judge(1400, 300), judge(2499, 299)], [None; 2]);
+        assert_eq!(judge(2500, 299), Some(Verdict::NotOurs { capacity: 5e6 }));
     }
 
     #[test]

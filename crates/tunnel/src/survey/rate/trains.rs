@@ -56,6 +56,11 @@ impl Trains {
         Some(found)
     }
 
+    /// There is another bottleneck: what trains found before tells nothing about it.
+    pub fn forget(&mut self) {
+        self.found.clear();
+    }
+
     /// Whether there has been only one train.
     #[must_use]
     pub fn is_first(&self) -> bool {

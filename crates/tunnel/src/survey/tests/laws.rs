@@ -116,6 +116,25 @@ fn steps_by_a_factor_of_ten_are_followed_within_five_seconds() {
     }
 }
 
+/// What the queue drops must be repaired at a tenth of the rate, and short packets are dropped with the long ones, stamps among them.
+#[test]
+fn a_step_to_a_tenth_is_noticed_although_the_queue_drops_most_of_what_tells_of_it() {
+    // What is too much for 1.2 s: a round trip and a half, two reports and what a full queue holds them up.
+    let too_much = 1.2 * 45e6 / 12_000.0;
+    for (queue, most) in [(25, 2.0 * too_much), (200, too_much), (600, too_much)] {
+        for seed in 1..=10 {
+            let rates = vec![(0.0, 50.0), (20.0 + 0.037 * seed as f64, 5.0)];
+            let path = Path { rates, queue: Duration::from_millis(queue), ..Path::new(50.0, 600) };
+            let outcome = World::new(Aim::Find, path, seed).run(40);
+            assert_at_most(
+                outcome.dropped as f64,
+                most,
+                &format!("{queue} ms, seed {seed}: packets dropped"),
+            );
+        }
+    }
+}
+
 #[test]
 fn what_the_channel_loses_does_not_slow_it_down() {
     for (loss, least) in [(0.01, 0.99), (0.03, 0.97), (0.05, 0.96), (0.1, 0.96), (0.3, 0.94), (0.5, 0.9)] {
@@ -326,7 +345,8 @@ fn a_configured_rate_that_is_wrong_is_told() {
             panic!("{:?}", outcome.findings)
         };
         assert!(measured.as_bps().abs_diff(50_000_000) < 2_500_000, "{measured}");
-        assert!((300..=620).contains(&queueing.as_millis()) && lost == 0, "{queueing:?}, {lost} %");
+        // What leaves for a round trip fills the queue, and half of what leaves until it drains does not fit.
+        assert!((300..=620).contains(&queueing.as_millis()) && lost <= 50, "{queueing:?}, {lost} %");
     }
     for outcome in run(known(30), &Path::new(50.0, 600), 30) {
         let [(_, Finding::TooSlow { measured })] = outcome.findings[..] else {
