@@ -177,7 +177,14 @@ impl Survey {
     pub fn poll_train(&mut self, now: Instant, len: usize, waiting: u64) -> Option<(Train, Control)> {
         let rate = self.rate_controller.expected(now)?;
         let waiting = if self.rate_controller.wants_trains() { waiting } else { 0 };
-        let train = self.trains.poll(now, rate, self.round_trip(), len, waiting)?;
+        let train = self.trains.poll(
+            now,
+            rate,
+            self.round_trip(),
+            len,
+            waiting,
+            self.rate_controller.is_in_doubt(now),
+        )?;
         let mark = self.trains.begin(now, train, self.reports.sent(), self.round_trip());
         Some((train, (Kind::Train, mark)))
     }

@@ -147,6 +147,12 @@ impl RateController {
         has_trains.then(|| Rate::from_bps(expected as u64))
     }
 
+    /// Whether something has been wrong of late, so that even short trains would help.
+    #[must_use]
+    pub fn is_in_doubt(&self, now: Instant) -> bool {
+        self.experiments.is_in_doubt(now)
+    }
+
     /// The smallest round trip of the last minutes.
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {

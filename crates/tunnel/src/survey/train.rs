@@ -33,6 +33,8 @@ const SMALL: usize = 250;
 const MOST: u64 = 64;
 /// Frames of a train, at least, or the spaces between them are too few to measure.
 const LEAST: u64 = 4;
+/// On a line of so much short trains leave too while it is in doubt whether it carries more, or others share it: they take it for 150 ms. Ours.
+const SLOWEST_IN_DOUBT: Rate = Rate::from_bps(320_000);
 /// Between two trains, and at least a round trip.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Where trains are lost, at first and at most. Ours.
@@ -157,6 +159,7 @@ impl Trains {
         round_trip: Option<Duration>,
         datagram: usize,
         waiting: u64,
+        in_doubt: bool,
     ) -> Option<Train> {
         if now < self.due {
             return None;
@@ -177,8 +180,9 @@ impl Trains {
             let size = ((bytes / datagrams) as usize).clamp(SMALL.min(datagram), datagram);
             return Some(Train { datagrams, padded: true, size });
         }
-        let train = Train { datagrams: usual, padded: false, size: 0 };
-        (usual >= LEAST && waiting >= (usual + 1) * datagram as u64).then_some(train)
+        let least = if in_doubt && rate >= SLOWEST_IN_DOUBT { 0 } else { LEAST };
+        let train = Train { datagrams: usual.max(LEAST), padded: false, size: 0 };
+        (usual >= least && waiting >= (train.datagrams + 1) * datagram as u64).then_some(train)
     }
 
     /// The train's front mark leaves, when so much has been sent. The other end answers within a `round_trip`, if that is known.
@@ -334,7 +338,7 @@ mod tests {
         let (mut now, mut sent, mut received) = (Instant::ZERO, Totals::default(), Totals::default());
         let mut found = Rate::from_bps(256_000);
         let mut trains = Vec::new();
-        while let Some(train) = near.poll(now, found, ROUND_TRIP, 1500, 1 << 20) {
+        while let Some(train) = near.poll(now, found, ROUND_TRIP, 1500, 1 << 20, false) {
             if !train.padded {
                 break;
             }
@@ -378,7 +382,7 @@ mod tests {
         let mut left = Vec::new();
         for seconds in 0..20 {
             let now = Instant::ZERO + Duration::from_secs(seconds);
-            if let Some(train) = trains.poll(now, Rate::from_bps(256_000), None, 1500, 0) {
+            if let Some(train) = trains.poll(now, Rate::from_bps(256_000), None, 1500, 0, false) {
                 trains.begin(now, train, Totals::default(), None);
                 trains.end(now, Totals::default());
                 left.push((seconds, train.size));

@@ -3,7 +3,7 @@
 use base::{Duration, Instant};
 
 use super::capacity::Measured;
-use super::experiments::{Cause, Verdict};
+use super::experiments::{Before, Cause, Verdict};
 use super::sharing::Seen;
 use super::window::Window;
 use super::{Aim, RateController, breaker, losses, trains};
@@ -12,6 +12,9 @@ use crate::survey::train::Passage;
 
 /// Who has this part of what trains find shares with nobody. Ours.
 const ALONE: f64 = 0.85;
+
+/// Who gets less than this part of what would arrive if he were alone is not. Ours.
+const CROWDED: f64 = 0.7;
 
 impl RateController {
     /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
@@ -67,6 +70,13 @@ impl RateController {
         self.capacity.carried().is_some_and(|carried| carried < ALONE * found)
     }
 
+    /// Whether others than the channel lose so much: far less arrived than would if only the channel did, of what trains find. Who takes the losses of a
+    /// crowd for the channel's makes it worse, and all together carry nothing.
+    fn is_crowded(&self, now: Instant, before: &Before) -> bool {
+        let found = self.trains.bottleneck(now).unwrap_or(0.0);
+        before.arrived < CROWDED * (1.0 - before.losses) * found
+    }
+
     /// While somebody else may keep a queue at the bottleneck, its capacity for us is no less than our part of it.
     fn raise_to_share(&mut self, now: Instant) {
         if let Some(found) = self.trains.bottleneck(now) {
@@ -84,9 +94,13 @@ impl RateController {
             round_trip: self.queue.present_round_trip(),
             bottleneck: self.trains.bottleneck(now),
         };
+        let was_sure = self.sharing.is_sure(now);
         if let Some(share) = self.sharing.observe(now, &seen, self.pacing.rate()) {
             self.capacity.set(now, share, self.queue.least_growth(share));
             self.experiments.abandon();
+        } else if was_sure && seen.is_empty {
+            // What is still lost where no queue stands is the channel's.
+            self.losses.accept_recent();
         }
     }
 
@@ -107,14 +121,17 @@ impl RateController {
                     // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
                     return self.try_losses(now, window, share);
                 }
-                self.losses.accept(share);
                 match verdict {
-                    Verdict::NotOurs { capacity } => {
-                        self.capacity.raise(capacity);
+                    Verdict::NotOurs(before) if self.is_crowded(now, &before) => {
+                        return self.sharing.on_crowd(now);
+                    }
+                    Verdict::NotOurs(before) => {
+                        self.capacity.raise(before.capacity);
                         self.telling.forget_losses();
                     }
                     Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
                 }
+                self.losses.accept(share);
             }
             None => {
                 self.losses.observe(&window.span);
@@ -150,18 +167,24 @@ impl RateController {
     pub(super) fn retreat(&mut self, now: Instant, span: &Span) {
         let share = losses::share(span).unwrap_or(0.0);
         self.windows.clear();
-        self.experiments.begin(now, Cause::Losses, self.capacity.bits(), self.queue.standing(), share);
-        self.capacity.limit(self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9));
+        let arrived = self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9);
+        self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
+        self.capacity.limit(arrived);
     }
 
     /// Sends only what certainly passes, to see whether fewer are lost.
     fn try_losses(&mut self, now: Instant, window: &Window, share: f64) {
-        let standing = self.queue.standing();
-        self.experiments.begin(now, Cause::Losses, self.capacity.bits(), standing, share);
         let arrived = self.line.bits(window.span.received) as f64;
-        let carried = arrived / window.span.received_in.as_secs_f64().max(1e-9);
-        self.trains.check_jump(now, carried, self.queue.present_round_trip());
-        self.capacity.limit(carried);
+        let arrived = arrived / window.span.received_in.as_secs_f64().max(1e-9);
+        self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
+        self.trains.check_jump(now, arrived, self.queue.present_round_trip());
+        self.capacity.limit(arrived);
+    }
+
+    /// What is so before an experiment with a queue.
+    fn before(&self) -> Before {
+        let (capacity, arrived) = (self.capacity.bits(), self.capacity.passed());
+        Before { capacity, arrived, queue: self.queue.standing(), losses: 0.0 }
     }
 
     /// A queue that does not drain is somebody else's, or the path is longer than it was, or jitter.
@@ -178,11 +201,11 @@ impl RateController {
         }
         let Some(cause) = self.experiments.cause() else {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
-                self.experiments.begin(now, Cause::Queue, bits, standing, 0.0);
+                self.experiments.begin(now, Cause::Queue, self.before());
                 // Other limits than the rate, such as a window, may have built it.
                 self.capacity.limit(self.capacity.passed());
             } else if is_lasting && !self.sharing.is_found(now) {
-                self.experiments.begin(now, Cause::SmallQueue, bits, standing, 0.0);
+                self.experiments.begin(now, Cause::SmallQueue, self.before());
             }
             return;
         };
@@ -191,18 +214,18 @@ impl RateController {
         match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
             (None, _) => {}
             (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
-            (Some(Verdict::NotOurs { capacity }), Cause::Queue) => {
+            (Some(Verdict::NotOurs(before)), Cause::Queue) => {
                 self.queue.accept(now);
                 if self.has_others(now) {
                     self.sharing.on_not_drained(self.experiments.queue_quiet_until());
                     self.raise_to_share(now);
                 } else {
-                    self.capacity.raise(capacity);
+                    self.capacity.raise(before.capacity);
                 }
             }
             // It was measured while the queue drained.
             (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
-            (Some(Verdict::NotOurs { .. }), _) => self.queue.accept(now),
+            (Some(Verdict::NotOurs(_)), _) => self.queue.accept(now),
         }
     }
 }

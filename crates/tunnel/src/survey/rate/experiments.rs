@@ -12,6 +12,8 @@ pub struct Experiments {
     queue_quiet: Quiet,
     loss_quiet: Quiet,
     made: u64,
+    /// When the latest began.
+    begun_at: Option<Instant>,
     /// For how long a queue has been a little too long, less the time for which it has not.
     small_for: Duration,
     watched_at: Instant,
@@ -23,10 +25,20 @@ pub struct Experiments {
 struct Experiment {
     cause: Cause,
     since: Instant,
-    /// Before it, in bits per second.
-    capacity: f64,
-    queue: Duration,
-    losses: f64,
+    before: Before,
+}
+
+/// What was so before an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Before {
+    /// The capacity that was believed, in bits per second.
+    pub capacity: f64,
+    /// What arrived, in bits per second.
+    pub arrived: f64,
+    /// The queue that stood, or the longest since.
+    pub queue: Duration,
+    /// The share that was lost.
+    pub losses: f64,
 }
 
 /// What is wrong.
@@ -47,11 +59,8 @@ pub enum Verdict {
     Ours,
     /// Things have become worse meanwhile, for another reason.
     Overtaken,
-    /// It was not: `capacity` bits per second were believed before.
-    NotOurs {
-        /// In bits per second.
-        capacity: f64,
-    },
+    /// It was not.
+    NotOurs(Before),
 }
 
 /// A time without experiments of a kind.
@@ -65,6 +74,8 @@ struct Quiet {
 const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 /// Losses that become more by this part of all while less is sent have become so for another reason. Ours: more than chance does.
 const RISE: f64 = 0.1;
+/// After an experiment began something may be wrong for so long. Ours.
+const DOUBT: Duration = Duration::from_secs(10);
 /// A queue must drain within this many of its lengths. Ours.
 const DRAINING: u64 = 3;
 
@@ -98,6 +109,12 @@ impl Experiments {
         self.made
     }
 
+    /// Whether something has been wrong of late.
+    #[must_use]
+    pub fn is_in_doubt(&self, now: Instant) -> bool {
+        self.begun_at.is_some_and(|at| now < at + DOUBT)
+    }
+
     /// What the present one is about.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
@@ -108,7 +125,7 @@ impl Experiments {
     #[must_use]
     pub fn is_overtaken(&self, share: f64) -> bool {
         let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses);
-        experiment.is_none_or(|experiment| share > experiment.losses + RISE)
+        experiment.is_none_or(|experiment| share > experiment.before.losses + RISE)
     }
 
     /// No experiment goes on; it showed nothing.
@@ -130,9 +147,10 @@ impl Experiments {
     }
 
     /// An experiment begins: what stands, is lost and believed before it.
-    pub const fn begin(&mut self, now: Instant, cause: Cause, capacity: f64, queue: Duration, losses: f64) {
+    pub const fn begin(&mut self, now: Instant, cause: Cause, before: Before) {
         self.made += 1;
-        self.current = Some(Experiment { cause, since: now, capacity, queue, losses });
+        self.begun_at = Some(now);
+        self.current = Some(Experiment { cause, since: now, before });
     }
 
     /// An experiment with losses counts from now on: the bottleneck carries much less than was sent until now.
@@ -154,9 +172,9 @@ impl Experiments {
         if is_overtaken {
             return Some(Verdict::Overtaken);
         }
-        if share > experiment.losses / 2.0 {
+        if share > experiment.before.losses / 2.0 {
             self.loss_quiet.lengthen(now);
-            return Some(Verdict::NotOurs { capacity: experiment.capacity });
+            return Some(Verdict::NotOurs(experiment.before));
         }
         self.loss_quiet = Quiet::default();
         Some(Verdict::Ours)
@@ -201,13 +219,14 @@ impl Experiments {
         let is_long = experiment.cause == Cause::Queue;
         if sent_at < experiment.since {
             // It left before, and found what was under way.
-            experiment.queue = experiment.queue.max(standing);
+            experiment.before.queue = experiment.before.queue.max(standing);
             return None;
         }
-        let Experiment { since, queue, capacity, .. } = *experiment;
+        let Experiment { since, before, .. } = *experiment;
+        let queue = before.queue;
         if standing > queue {
             // It still grows: what is sent has not become little enough yet.
-            (experiment.since, experiment.queue) = (sent_at, standing);
+            (experiment.since, experiment.before.queue) = (sent_at, standing);
             return None;
         }
         if standing.saturating_mul(2) <= queue || standing < low {
@@ -224,7 +243,7 @@ impl Experiments {
         }
         if standing.saturating_mul(4) <= queue.saturating_mul(3) {
             // It drains, only more slowly.
-            (experiment.since, experiment.queue) = (sent_at, standing);
+            (experiment.since, experiment.before.queue) = (sent_at, standing);
             return None;
         }
         self.current = None;
@@ -232,7 +251,7 @@ impl Experiments {
         if is_long {
             self.queue_quiet.lengthen(now);
         }
-        Some(Verdict::NotOurs { capacity })
+        Some(Verdict::NotOurs(before))
     }
 }
 
@@ -244,19 +263,22 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
+    const BEFORE: Before =
+        Before { capacity: 5e6, arrived: 4e6, queue: Duration::from_millis(100), losses: 0.2 };
+
     const fn for_ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
     }
 
     fn begun(cause: Cause) -> Experiments {
         let mut experiments = Experiments::default();
-        experiments.begin(ms(1000), cause, 5e6, for_ms(100), 0.2);
+        experiments.begin(ms(1000), cause, BEFORE);
         experiments
     }
 
     #[test]
     fn losses_that_do_not_become_half_as_many_are_not_ours() {
-        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (since, share, verdict) in
             [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
         {
@@ -274,7 +296,7 @@ mod tests {
     #[test]
     fn losses_that_become_more_while_less_is_sent_tell_nothing() {
         for (share, verdict) in
-            [(0.3, Verdict::NotOurs { capacity: 5e6 }), (0.31, Verdict::Overtaken), (0.9, Verdict::Overtaken)]
+            [(0.3, Verdict::NotOurs(BEFORE)), (0.31, Verdict::Overtaken), (0.9, Verdict::Overtaken)]
         {
             let mut experiments = begun(Cause::Losses);
             assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1500)), share), Some(verdict), "{share}");
@@ -297,7 +319,8 @@ mod tests {
             experiments.judge_queue(ms(9000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
         };
         assert_eq!([judge(1400, 300), judge(2499, 299)], [None; 2]);
-        assert_eq!(judge(2500, 299), Some(Verdict::NotOurs { capacity: 5e6 }));
+        let before = Before { queue: for_ms(300), ..BEFORE };
+        assert_eq!(judge(2500, 299), Some(Verdict::NotOurs(before)));
     }
 
     #[test]
@@ -308,7 +331,7 @@ mod tests {
         );
         let mut now = ms(2000);
         for seconds in [10, 20, 40, 80, 160, 160] {
-            experiments.begin(now, Cause::Losses, 5e6, for_ms(0), 0.1);
+            experiments.begin(now, Cause::Losses, Before { losses: 0.1, ..BEFORE });
             experiments.judge_losses(now, Some(now), 0.1);
             let again = now + Duration::from_secs(seconds);
             assert!(!experiments.may_try_losses(again - for_ms(1), true, 0.1), "{seconds} s");
@@ -320,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_ours_if_half_of_it_drains_in_time() {
-        let not_ours = Some(Verdict::NotOurs { capacity: 5e6 });
+        let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (sent_at, standing, verdict) in [
             (999, 10, None),
             (1100, 50, Some(Verdict::Ours)),
@@ -355,7 +378,7 @@ mod tests {
             experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(20), for_ms(200))
         };
         assert_eq!(judge(1400, 80), None);
-        assert_eq!(judge(1500, 80), Some(Verdict::NotOurs { capacity: 5e6 }));
+        assert_eq!(judge(1500, 80), Some(Verdict::NotOurs(BEFORE)));
         assert_eq!(experiments.queue_quiet_until(), Instant::ZERO);
     }
 
@@ -366,7 +389,8 @@ mod tests {
             experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(10), for_ms(200))
         };
         assert_eq!([judge(1500, 75), judge(1924, 57)], [None; 2]);
-        assert_eq!(judge(1925, 57), Some(Verdict::NotOurs { capacity: 5e6 }));
+        let before = Before { queue: for_ms(75), ..BEFORE };
+        assert_eq!(judge(1925, 57), Some(Verdict::NotOurs(before)));
     }
 
     #[test]

@@ -82,9 +82,7 @@ impl Losses {
     }
 
     fn median(&self) -> f64 {
-        let mut sorted: Vec<f64> = self.recent.iter().copied().collect();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+        median(self.recent.iter().copied().collect())
     }
 
     /// Takes in what was lost while nothing was out of order: the channel's share goes down with the median.
@@ -100,11 +98,21 @@ impl Losses {
         }
     }
 
+    /// What was lost of late, but not long ago, is the channel's.
+    pub fn accept_recent(&mut self) {
+        self.accept(median(self.recent.iter().rev().take(RECENT / 2).copied().collect()));
+    }
+
     /// So much is lost whatever is sent.
     pub fn accept(&mut self, share: f64) {
         self.recent.clear();
         self.accepted = share.min(MOST);
     }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// A channel that loses more is taken for one that loses this, lest a silent path be taken for a lossy one.

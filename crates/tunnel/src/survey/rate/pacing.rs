@@ -159,6 +159,7 @@ impl Pacing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::experiments::Before;
     use super::*;
     use crate::survey::report::{Long, Sample, Span, Totals};
 
@@ -233,7 +234,8 @@ mod tests {
         let mut experiments = Experiments::default();
         let capacity = Capacity::new(10e6, 0.6);
         assert!((pacing.wanted(ms(1000), outlook, &capacity, &queue, &experiments) - 16e6).abs() < 1.0);
-        experiments.begin(ms(1000), Cause::Losses, 10e6, Duration::ZERO, 0.2);
+        let before = Before { capacity: 10e6, arrived: 8e6, queue: Duration::ZERO, losses: 0.2 };
+        experiments.begin(ms(1000), Cause::Losses, before);
         assert!((pacing.wanted(ms(1000), outlook, &capacity, &queue, &experiments) - 9e6).abs() < 1.0);
     }
 

@@ -104,6 +104,12 @@ impl Sharing {
         }
     }
 
+    /// Others lose what we send, whatever we send.
+    pub fn on_crowd(&mut self, now: Instant) {
+        self.failures = self.failures.max(SURE);
+        self.until = self.until.max(now + OVERFLOWS);
+    }
+
     /// Takes in a sample; what to send, in bits per second, while it is sure that there is somebody. `sent` was sent until now.
     pub fn observe(&mut self, now: Instant, seen: &Seen, sent: f64) -> Option<f64> {
         if !self.is_sure(now) {
