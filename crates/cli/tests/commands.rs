@@ -50,7 +50,7 @@ fn run_prints_a_table_and_writes_a_report() {
     // Self-contained: nothing is fetched.
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
     let resolved = std::fs::read_to_string(Path::new(&out).join("scenario-2.toml")).unwrap();
-    assert!(resolved.contains("cotmll") && resolved.contains("window = 512"), "{resolved}");
+    assert!(resolved.contains("cotmll-thesis") && resolved.contains("window = 512"), "{resolved}");
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn an_unknown_name_has_the_known_ones_beside_it() {
     }
     let scratch = Scratch::new("scheme");
     let wrong = DEMO.replace(
-        "set = { link.satellite.protocol = \"cotmll\" }",
-        "set = { link.sat.protocol = \"cotmll\" }",
+        "set = { link.satellite.protocol = \"cotmll-thesis\" }",
+        "set = { link.sat.protocol = \"cotmll-thesis\" }",
     );
     let told = complaint_about(2, &wrong, &scratch, &[]);
     assert!(
@@ -163,8 +163,10 @@ fn what_is_suggested_is_taken() {
     }
     let scratch = Scratch::new("suggestions");
     let scheme = |key: &str| {
-        let text =
-            DEMO.replace("set = { link.satellite.protocol = \"cotmll\" }", &format!("set = {{ {key} = 3 }}"));
+        let text = DEMO.replace(
+            "set = { link.satellite.protocol = \"cotmll-thesis\" }",
+            &format!("set = {{ {key} = 3 }}"),
+        );
         complaint_about(2, &text, &scratch, &[])
     };
     let keys = suggestions(&scheme("nonsense"));
