@@ -210,7 +210,8 @@ fn a_capture_has_a_file_for_each_scheme() {
             ("TCP", "1-tcp"),
             ("TCP over COTMLL", "2-tcp-over-cotmll"),
             ("TCP over SLACP", "3-tcp-over-slacp"),
-            ("a gateway's defaults", "4-a-gateway-s-defaults"),
+            ("proxies over coded ARQ", "4-proxies-over-coded-arq"),
+            ("a gateway's defaults", "5-a-gateway-s-defaults"),
         ] {
             let capture = format!("{out}/{place}-{slug}.{extension}");
             assert!(printed.contains(&format!("capture of {scheme}: {capture}\n")), "{printed}");
