@@ -68,12 +68,12 @@ fn json_has_the_promised_names_and_repeats_exactly() {
     for name in ["scenario", "seed", "trace_hash", "runs", "report"] {
         assert!(value.get(name).is_some(), "no {name}");
     }
-    assert_eq!(value["runs"].as_array().unwrap().len(), 8);
+    assert_eq!(value["runs"].as_array().unwrap().len(), 10);
     for name in ["scheme", "seed", "bytes", "seconds", "goodput_bps", "bound_bps", "intact"] {
         assert!(value["runs"][0].get(name).is_some(), "no {name}");
     }
     let schemes = value["schemes"].as_array().unwrap();
-    assert_eq!(schemes.len(), 4);
+    assert_eq!(schemes.len(), 5);
     for (scheme, runs) in schemes.iter().zip(value["runs"].as_array().unwrap().chunks(2)) {
         let mean = |name: &str| runs.iter().map(|run| run[name].as_f64().unwrap()).sum::<f64>() / 2.0;
         let close = |name: &str, to: f64| (scheme[name].as_f64().unwrap() / to - 1.0).abs() < 1e-9;

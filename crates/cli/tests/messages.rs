@@ -176,7 +176,7 @@ fn what_is_suggested_is_taken() {
         assert!(!told.contains("unknown key") && !told.contains("which all schemes share"), "{key}: {told}");
     }
     let protocols = suggestions(&complaint(2, &["--set", "link.satellite.protocol=nonsense"]));
-    assert_eq!(protocols.len(), 5, "{protocols:?}");
+    assert_eq!(protocols.len(), 6, "{protocols:?}");
     for protocol in protocols {
         complaint(0, &["--check", "--set", &format!("link.satellite.protocol={protocol}")]);
     }
