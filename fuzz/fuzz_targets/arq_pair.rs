@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
     } else if setting & 0x20 != 0 {
         Protocol::Coded(coded::Config { ordered, window, ..Default::default() })
     } else {
-        Protocol::Wide(wide::Config { ordered, window, ..wide::Config::default() })
+        Protocol::Cotmll(wide::Config { ordered, window, ..wide::Config::default() })
     };
     let rate = (setting & 0x80 != 0).then(|| base::Rate::from_bps(1_000_000));
     let mut ends: [Box<dyn Endpoint>; 2] = [0, 1].map(|_| protocol.build(&LineLimits::new(120, rate)));

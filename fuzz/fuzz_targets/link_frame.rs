@@ -11,17 +11,17 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, mut rest)) = bytes.split_first() else { return };
     let text = match choice % 12 {
         0 => "p = \"plain\"",
-        1 => "p = \"cotmll\"",
-        2 => "p = { cotmll = { window = 64, ordered = false } }",
-        3 => "p = { cotmll = { sequence = \"wide\" } }",
-        4 => "p = { cotmll = { sequence = \"wide\", window = 64, ordered = false } }",
+        1 => "p = \"cotmll-thesis\"",
+        2 => "p = { cotmll-thesis = { window = 64, ordered = false } }",
+        3 => "p = \"cotmll\"",
+        4 => "p = { cotmll = { window = 64, ordered = false } }",
         5 => "p = \"harq\"",
         6 => "p = { harq = { fragments = 4, data = 3, combine = true, ordered = false, window = 64 } }",
         7 => "p = { harq = { fragments = 3, data = 2, sendings = 1 } }",
-        8 => "p = { cotmll = { persistence = \"2 s\", attempts = 5 } }",
+        8 => "p = { cotmll-thesis = { persistence = \"2 s\", attempts = 5 } }",
         9 => "p = \"coded\"",
         10 => "p = { coded = { window = 64, ordered = true } }",
-        _ => "p = { cotmll = { window = 9, ordered = false, persistence = \"100 ms\" } }",
+        _ => "p = { cotmll-thesis = { window = 9, ordered = false, persistence = \"100 ms\" } }",
     };
     #[derive(serde::Deserialize)]
     struct Settings {

@@ -132,6 +132,17 @@ pub struct Channel {
 }
 
 impl Config {
+    /// Whether chance has a part in what happens on it, in either direction: errors of any model, or jitter.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        let errs = |errors: &ErrorModel| *errors != ErrorModel::None;
+        let jitters = |jitter: &Jitter| !jitter.is_none();
+        errs(&self.errors)
+            || self.up_errors.as_ref().is_some_and(errs)
+            || jitters(&self.jitter)
+            || self.up_jitter.as_ref().is_some_and(jitters)
+    }
+
     /// Reads the files that the errors of either direction name, through `read`.
     ///
     /// # Errors

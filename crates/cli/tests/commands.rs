@@ -50,7 +50,7 @@ fn run_prints_a_table_and_writes_a_report() {
     // Self-contained: nothing is fetched.
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<link"));
     let resolved = std::fs::read_to_string(Path::new(&out).join("scenario-2.toml")).unwrap();
-    assert!(resolved.contains("cotmll") && resolved.contains("window = 512"), "{resolved}");
+    assert!(resolved.contains("cotmll-thesis") && resolved.contains("window = 512"), "{resolved}");
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn json_has_the_promised_names_and_repeats_exactly() {
     for name in ["scenario", "seed", "trace_hash", "runs", "report"] {
         assert!(value.get(name).is_some(), "no {name}");
     }
-    assert_eq!(value["runs"].as_array().unwrap().len(), 8);
+    assert_eq!(value["runs"].as_array().unwrap().len(), 10);
     for name in ["scheme", "seed", "bytes", "seconds", "goodput_bps", "bound_bps", "intact"] {
         assert!(value["runs"][0].get(name).is_some(), "no {name}");
     }
     let schemes = value["schemes"].as_array().unwrap();
-    assert_eq!(schemes.len(), 4);
+    assert_eq!(schemes.len(), 5);
     for (scheme, runs) in schemes.iter().zip(value["runs"].as_array().unwrap().chunks(2)) {
         let mean = |name: &str| runs.iter().map(|run| run[name].as_f64().unwrap()).sum::<f64>() / 2.0;
         let close = |name: &str, to: f64| (scheme[name].as_f64().unwrap() / to - 1.0).abs() < 1e-9;
@@ -210,7 +210,8 @@ fn a_capture_has_a_file_for_each_scheme() {
             ("TCP", "1-tcp"),
             ("TCP over COTMLL", "2-tcp-over-cotmll"),
             ("TCP over SLACP", "3-tcp-over-slacp"),
-            ("a gateway's defaults", "4-a-gateway-s-defaults"),
+            ("proxies over coded ARQ", "4-proxies-over-coded-arq"),
+            ("a gateway's defaults", "5-a-gateway-s-defaults"),
         ] {
             let capture = format!("{out}/{place}-{slug}.{extension}");
             assert!(printed.contains(&format!("capture of {scheme}: {capture}\n")), "{printed}");

@@ -87,7 +87,7 @@ fn a_set_that_a_scheme_undoes_says_so() {
     assert_eq!(
         told,
         "longhaul: --set 'link.satellite.protocol=\"harq\"' changes nothing in schemes \"TCP over COTMLL\", \
-         \"TCP over SLACP\", \"a gateway's defaults\", which set that key themselves\n"
+         \"TCP over SLACP\", \"proxies over coded ARQ\", which set that key themselves\n"
     );
     assert_eq!(complaint(0, &["--set", "link.satellite.channel.delay=100 ms"]), "");
     // What is said already is no news.
@@ -115,8 +115,8 @@ fn an_unknown_name_has_the_known_ones_beside_it() {
     }
     let scratch = Scratch::new("scheme");
     let wrong = DEMO.replace(
-        "set = { link.satellite.protocol = \"cotmll\" }",
-        "set = { link.sat.protocol = \"cotmll\" }",
+        "set = { link.satellite.protocol = \"cotmll-thesis\" }",
+        "set = { link.sat.protocol = \"cotmll-thesis\" }",
     );
     let told = complaint_about(2, &wrong, &scratch, &[]);
     assert!(
@@ -163,8 +163,10 @@ fn what_is_suggested_is_taken() {
     }
     let scratch = Scratch::new("suggestions");
     let scheme = |key: &str| {
-        let text =
-            DEMO.replace("set = { link.satellite.protocol = \"cotmll\" }", &format!("set = {{ {key} = 3 }}"));
+        let text = DEMO.replace(
+            "set = { link.satellite.protocol = \"cotmll-thesis\" }",
+            &format!("set = {{ {key} = 3 }}"),
+        );
         complaint_about(2, &text, &scratch, &[])
     };
     let keys = suggestions(&scheme("nonsense"));
@@ -174,7 +176,7 @@ fn what_is_suggested_is_taken() {
         assert!(!told.contains("unknown key") && !told.contains("which all schemes share"), "{key}: {told}");
     }
     let protocols = suggestions(&complaint(2, &["--set", "link.satellite.protocol=nonsense"]));
-    assert_eq!(protocols.len(), 5, "{protocols:?}");
+    assert_eq!(protocols.len(), 6, "{protocols:?}");
     for protocol in protocols {
         complaint(0, &["--check", "--set", &format!("link.satellite.protocol={protocol}")]);
     }
@@ -335,7 +337,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     let running = command.args(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A scheme's capture is there once its first run has begun, and what has begun ends.
-    let last = scratch.path("out/server-4-a-gateway-s-defaults.pcap");
+    let last = scratch.path("out/server-5-a-gateway-s-defaults.pcap");
     while !std::path::Path::new(&last).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -375,6 +377,6 @@ fn a_check_runs_nothing() {
     let output = longhaul(&["run", &file, "--check", "--out", &scratch.path("out")]);
     assert!(output.status.success());
     let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(told, format!("{file}: ok; 4 schemes, 24 seeds, 96 runs\n"));
+    assert_eq!(told, format!("{file}: ok; 5 schemes, 24 seeds, 120 runs\n"));
     assert!(!std::path::Path::new(&scratch.path("out")).exists());
 }

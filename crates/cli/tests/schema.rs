@@ -132,7 +132,7 @@ rto.min = "1 s"
 [link.satellite]
 ends = ["hub", "terminal"]
 channel = { rate = "1 Mbit/s", delay = "250 ms", errors = { erasure = { probability = 0.01 } } }
-protocol = "cotmll"
+protocol = "cotmll-thesis"
 queue = { drop-tail = { packets = 10 } }
 [traffic.download.bulk]
 from = "hub"
@@ -207,19 +207,19 @@ const WRONG_SCENARIOS: &[Wrong] = &[
     ("erasure = { probability = 0.01 }", "gilbert-elliott = { f = 0.1, d = \"0 s\" }", "d"),
     ("erasure = { probability = 0.01 }", "gilbert-elliott = { f = 0.1 }", "d"),
     ("erasure = { probability = 0.01 }", "pooled = { links = 65, f = 0.1, d = \"1 s\" }", "links"),
-    ("\"cotmll\"", "\"coteml\"", "protocol"),
-    ("\"cotmll\"", "{ coded = { windw = 1 } }", "windw"),
-    ("\"cotmll\"", "{ coded = { window = 131073 } }", "window"),
-    ("\"cotmll\"", "{ coded = { ordered = \"link\" } }", "ordered"),
-    ("\"cotmll\"", "{ slacp = { fec-ratio = 10.5 } }", "fec-ratio"),
-    ("\"cotmll\"", "{ harq = { ordered = \"flow\" } }", "ordered"),
-    ("\"cotmll\"", "{ harq = { sending = 3 } }", "sending"),
-    ("\"cotmll\"", "{ cotmll = { window = 513 } }", "window"),
-    ("\"cotmll\"", "{ cotmll = { ordered = \"flow\" } }", "ordered"),
-    ("\"cotmll\"", "{ cotmll = { sequence = \"wide\", block = \"latest\" } }", "block"),
-    ("\"cotmll\"", "{ cotmll = { sequence = \"broad\" } }", "sequence"),
-    ("\"cotmll\"", "{ cotmll = { persistence = \"0 s\" } }", "persistence"),
-    ("\"cotmll\"", "{ plain = {}, coded = {} }", "protocol"),
+    ("\"cotmll-thesis\"", "\"coteml\"", "protocol"),
+    ("\"cotmll-thesis\"", "{ coded = { windw = 1 } }", "windw"),
+    ("\"cotmll-thesis\"", "{ coded = { window = 131073 } }", "window"),
+    ("\"cotmll-thesis\"", "{ coded = { ordered = \"link\" } }", "ordered"),
+    ("\"cotmll-thesis\"", "{ slacp = { fec-ratio = 10.5 } }", "fec-ratio"),
+    ("\"cotmll-thesis\"", "{ harq = { ordered = \"flow\" } }", "ordered"),
+    ("\"cotmll-thesis\"", "{ harq = { sending = 3 } }", "sending"),
+    ("\"cotmll-thesis\"", "{ cotmll-thesis = { window = 513 } }", "window"),
+    ("\"cotmll-thesis\"", "{ cotmll-thesis = { ordered = \"flow\" } }", "ordered"),
+    ("\"cotmll-thesis\"", "{ cotmll = { block = \"latest\" } }", "block"),
+    ("\"cotmll-thesis\"", "{ cotmll = { sequence = \"wide\" } }", "sequence"),
+    ("\"cotmll-thesis\"", "{ cotmll-thesis = { persistence = \"0 s\" } }", "persistence"),
+    ("\"cotmll-thesis\"", "{ plain = {}, coded = {} }", "protocol"),
     ("packets = 10", "packets = 0", "packets"),
     ("drop-tail = { packets = 10 }", "codel = {}", "codel"),
     ("drop-tail = { packets = 10 }", "red = { max-p = 0 }", "max-p"),
@@ -319,10 +319,10 @@ fn what_the_parser_takes_the_schema_takes() {
     for (from, to) in [
         ("\"60 s\"", "\" 1.5min \""),
         ("\"60 s\"", "\".5 h\""),
-        ("\"cotmll\"", "{ coded = { ordered = true } }"),
-        ("\"cotmll\"", "{ cotmll = { sequence = \"wide\", window = 131072, ordered = \"flow\" } }"),
-        ("\"cotmll\"", "{ cotmll = { sequence = \"thesis\", sessions = 8, persistence = \"2 s\" } }"),
-        ("protocol = \"cotmll\"", "protocol.coded.window = 9"),
+        ("\"cotmll-thesis\"", "{ coded = { ordered = true } }"),
+        ("\"cotmll-thesis\"", "{ cotmll = { window = 131072, ordered = \"flow\" } }"),
+        ("\"cotmll-thesis\"", "{ cotmll-thesis = { sessions = 8, persistence = \"2 s\" } }"),
+        ("protocol = \"cotmll-thesis\"", "protocol.coded.window = 9"),
         ("\"rack\"", "{ scheme = \"rack\", undo = true }"),
         ("nagle = false", "sharing = \"stcp\"\nacknowledgements = \"off\"\nwindow.initial = \"rfc3390\""),
         ("nagle = false", "congestion.vegas.alpha = 10000"),
@@ -340,7 +340,7 @@ fn what_the_parser_takes_the_schema_takes() {
         ("\"1 Mbit/s\"", "\"auto\""),
         ("\"1 Mbit/s\"", "\"max\""),
         ("\"plain\"", "{ cotmll = { ordered = \"flow\" } }"),
-        ("\"plain\"", "{ cotmll = { sequence = \"thesis\", sessions = 4 } }"),
+        ("\"plain\"", "{ cotmll-thesis = { sessions = 4 } }"),
         ("hub.example.org:51900", "192.0.2.7:51900"),
         ("192.0.2.1:51900", "[::]:51900"),
         ("key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"", "key-file = \"site.key\""),

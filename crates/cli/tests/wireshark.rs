@@ -102,7 +102,7 @@ fn cotmll_trailers_are_those_of_the_log() {
     if missing("cotmll_trailers_are_those_of_the_log") {
         return;
     }
-    let run = lab::run("cotmll", &["link.sky.protocol={ cotmll = { attempts = 2 } }"]);
+    let run = lab::run("cotmll", &["link.sky.protocol={ cotmll-thesis = { attempts = 2 } }"]);
     let names = ["ip.version", "longhaul.cotmll.skip.count"];
     let rows = run.agree(&[&TRAILER[..], &names].concat());
     assert_trailers(&run, rows.iter());
@@ -136,7 +136,7 @@ fn cotmll_packets_are_whole_across_a_full_window() {
     let run = lab::run(
         "window",
         &[
-            "link.sky.protocol=\"cotmll\"",
+            "link.sky.protocol=\"cotmll-thesis\"",
             "link.sky.channel.delay=\"250 ms\"",
             "link.sky.channel.errors={ gilbert-elliott = { f = 0.3, d = \"1 s\" } }",
             "link.sky.queue={ drop-tail = { packets = 100 } }",
@@ -157,7 +157,7 @@ fn cotmll_sessions_have_their_number() {
     }
     let run = lab::run(
         "sessions",
-        &["link.sky.protocol={ cotmll = { sessions = 4 } }", "traffic.download.bulk.connections=3"],
+        &["link.sky.protocol={ cotmll-thesis = { sessions = 4 } }", "traffic.download.bulk.connections=3"],
     );
     let rows =
         run.agree(&[&TRAILER[..], &["longhaul.cotmll.session", "tcp.srcport", "tcp.dstport"]].concat());
@@ -180,7 +180,7 @@ fn efl_frames_open_where_they_are_intact() {
         return;
     }
     let blockages = "link.sky.channel.errors={ gilbert-elliott = { f = 0.3, d = \"200 ms\" } }";
-    let protocol = "link.sky.protocol=\"cotmll\"";
+    let protocol = "link.sky.protocol=\"cotmll-thesis\"";
     let run = lab::run("efl", &[protocol, "link.sky.framing=\"efl\"", blockages]);
     let rows = run.agree(&[&TRAILER[..], &["longhaul.efl.check.ok"]].concat());
     let (intact, damaged): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.number("longhaul.fate") == 0);
@@ -210,7 +210,7 @@ fn wide_cotmll_acknowledges_what_came() {
     if missing("wide_cotmll_acknowledges_what_came") {
         return;
     }
-    let run = lab::run("wide", &["link.sky.protocol={ cotmll = { sequence = \"wide\" } }"]);
+    let run = lab::run("wide", &["link.sky.protocol=\"cotmll\""]);
     assert_windows(&run, "wide", false);
 }
 
@@ -374,7 +374,7 @@ fn options_of_tcp_are_named() {
     assert!(rows.iter().any(|row| row.text(repair) == "1"));
     assert!(rows.iter().any(|row| row.numbers("longhaul.tcp.report.block").count() == 2));
 
-    let wide = "link.sky.protocol={ cotmll = { sequence = \"wide\" } }";
+    let wide = "link.sky.protocol=\"cotmll\"";
     let run = lab::run("proxies", &[wide, "link.sky.pep={}"]);
     let rows = run.agree(&["longhaul.tcp.proxy_mss", "tcp.flags.syn", "tcp.len"]);
     let packets = rows.iter().filter(|row| row.has("tcp.len"));

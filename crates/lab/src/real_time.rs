@@ -232,7 +232,7 @@ impl Case {
     pub fn link(&self) -> String {
         let protocol = match self.scheme {
             Scheme::Tcp => "\"plain\"".to_owned(),
-            Scheme::TcpLl => format!("{{ cotmll = {{ sequence = \"thesis\", window = {} }} }}", self.window),
+            Scheme::TcpLl => format!("{{ cotmll-thesis = {{ window = {} }} }}", self.window),
         };
         format!("protocol = {protocol}\nqueue = {{ drop-tail = {{ packets = {QUEUE} }} }}\n")
     }

@@ -353,14 +353,18 @@ impl Suite {
         suite
     }
 
-    /// Whether every scheme meets the same channels, so that runs of one seed can be compared one by one.
+    /// Whether every scheme meets the same channels, so that runs of one seed can be compared one by one. A scheme may have links of its
+    /// own, such as those between hosts and gateways, on which nothing is left to chance.
     #[must_use]
     pub fn same_channels(&self) -> bool {
-        let channels = |scenario: &Scenario| -> BTreeMap<String, channel::duplex::Config> {
-            scenario.link.iter().map(|(name, link)| (name.clone(), link.channel.clone())).collect()
-        };
-        let first = channels(&self.scenario);
-        self.schemes.iter().all(|(_, scenario)| channels(scenario) == first)
+        let first = &self.scenario.link;
+        self.schemes.iter().all(|(_, scenario)| {
+            let has = |name: &String, link: &Link| {
+                scenario.link.get(name).is_some_and(|other| other.channel == link.channel)
+            };
+            let mut own = scenario.link.iter().filter(|(name, _)| !first.contains_key(*name));
+            first.iter().all(|(name, link)| has(name, link)) && own.all(|(_, link)| !link.channel.is_random())
+        })
     }
 }
 
@@ -496,7 +500,7 @@ duration = "60 s"
 [link.satellite]
 ends = ["hub", "terminal"]
 channel = { rate = "1 Mbit/s", delay = "250 ms", errors = { erasure = { probability = 0.01 } } }
-protocol = "cotmll"
+protocol = "cotmll-thesis"
 
 [traffic.download.bulk]
 from = "hub"
@@ -514,6 +518,30 @@ name = "TCP over COTMLL"
     fn load(text: &str, overrides: &[&str]) -> Result<Suite, String> {
         let overrides: Vec<Override> = overrides.iter().map(|o| o.parse().unwrap()).collect();
         Suite::parse("s.toml", text, Path::new(""), &overrides).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn schemes_meet_the_same_channels_if_links_of_their_own_leave_nothing_to_chance() {
+        let same = |set: &str| {
+            let scheme = format!("\n[[scheme]]\nname = \"gateways\"\n[scheme.set]\n{set}\n");
+            load(&format!("{SCENARIO}{scheme}"), &[]).unwrap().same_channels()
+        };
+        let gateway = |channel: &str| {
+            format!(
+                "link.satellite.ends = [\"west\", \"terminal\"]\n\
+                 link.lan = {{ ends = [\"hub\", \"west\"], channel = {{ rate = \"1 Gbit/s\", delay = \"1 ms\"{channel} }} }}"
+            )
+        };
+        assert!(same("link.satellite.pep = {}") && same(&gateway("")));
+        assert!(!same("link.satellite.channel.rate = \"2 Mbit/s\""));
+        for chance in [
+            "errors = { erasure = { probability = 0.01 } }",
+            "up-errors = { erasure = { probability = 0.01 } }",
+            "jitter = { in-order = { up-to = \"1 ms\" } }",
+            "up-jitter = { in-order = { up-to = \"1 ms\" } }",
+        ] {
+            assert!(!same(&gateway(&format!(", {chance}"))), "{chance}");
+        }
     }
 
     #[test]

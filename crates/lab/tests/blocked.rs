@@ -24,7 +24,7 @@ name = "coded"
 set = { link.satellite.protocol = "coded" }
 [[scheme]]
 name = "cotmll"
-set = { link.satellite.protocol = { cotmll = { sequence = "wide" } } }
+set = { link.satellite.protocol = "cotmll" }
 [[scheme]]
 name = "default"
 set = { link.satellite = { protocol = "coded", pep = {} } }

@@ -79,9 +79,9 @@ fn capturing_a_link_changes_nothing() {
 const LINKS: [&[&str]; 7] = [
     &[],
     &["link.satellite.protocol=\"plain\""],
-    &["link.satellite.protocol=\"cotmll\""],
+    &["link.satellite.protocol=\"cotmll-thesis\""],
     &["link.satellite.protocol=\"coded\"", "link.satellite.pep={}"],
-    &["link.satellite.protocol=\"cotmll\"", "link.satellite.framing=\"efl\""],
+    &["link.satellite.protocol=\"cotmll-thesis\"", "link.satellite.framing=\"efl\""],
     &["link.satellite.protocol=\"plain\"", "link.satellite.framing=\"encrypted-efl\""],
     &["link.satellite.protocol=\"slacp\"", "link.satellite.dama={ vbdc = true }"],
 ];

@@ -101,7 +101,7 @@ fn packets_are_dropped_where_there_is_no_flow_control() {
 #[test]
 fn losses_are_repaired_across_a_mac_buffer() {
     let bursts = r#"link.a.channel.up-errors={ bursts = { interval = ["2 s", "10 s"], length = ["100 ms", "300 ms"] } }"#;
-    for protocol in ["slacp", "cotmll", "harq"] {
+    for protocol in ["slacp", "cotmll-thesis", "harq"] {
         let protocol = format!("link.a.protocol={protocol}");
         let run = run(&[bursts, &protocol, "dama.beam.capacity=384 kbit/s"]);
         assert!(seconds(&run)[0] < 45.0, "{:?}", seconds(&run));

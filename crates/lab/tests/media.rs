@@ -182,7 +182,7 @@ fn parse(changes: &[&str]) -> Result<Suite, String> {
 /// Goal: 2 MB leave at the first rate for 10 s and the rest at the second, within 10 % of the bound, over a wire and a link.
 #[test]
 fn a_scenarios_rates_change_and_its_bound_follows() {
-    for changes in [&[][..], &["link.satellite.protocol=\"cotmll\""]] {
+    for changes in [&[][..], &["link.satellite.protocol=\"cotmll-thesis\""]] {
         let suite = parse(changes).unwrap();
         let run = run::run("slowing", &suite.scenario, 1, &Watch::default()).unwrap();
         assert!(run.complete && run.intact);
@@ -221,7 +221,7 @@ fn changes_that_make_no_sense_are_refused() {
         assert!(error.contains(complaint), "{error}");
     }
     let framing =
-        parse(&["link.satellite.protocol=\"cotmll\"", "link.satellite.framing=\"efl\""]).unwrap_err();
+        parse(&["link.satellite.protocol=\"cotmll-thesis\"", "link.satellite.framing=\"efl\""]).unwrap_err();
     assert!(framing.contains("has rate-changes and a framing; allowed is framing = \"ideal\""), "{framing}");
     assert!(parse(&["link.satellite.channel.errors.erasure.probability=0.01"]).is_ok());
 }

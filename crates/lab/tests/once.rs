@@ -97,7 +97,7 @@ fn impossible_marks_are_refused() {
         let complaint = suite(&[change]).unwrap_err();
         assert!(complaint.contains(want), "{complaint}");
     }
-    let wire = SCENARIO.replace("protocol = \"cotmll\"\n", "once-dscp = [46]\n");
+    let wire = SCENARIO.replace("protocol = \"cotmll-thesis\"\n", "once-dscp = [46]\n");
     let complaint = Suite::parse("voice.toml", &wire, Path::new(""), &[]).unwrap_err().to_string();
     assert!(complaint.contains("has once-dscp but no protocol"), "{complaint}");
 }

@@ -202,15 +202,15 @@ fn a_link_gets_its_packets_over_a_bad_path() {
 fn paths_that_make_no_sense_are_refused() {
     let late = "link.net.channel.jitter={overtaking={probability=0.1,from=\"1 ms\",to=\"9 ms\"}}";
     let says = "link.net.channel.largest-packet={bytes=1280,says=true}";
-    let cotmll = "link.net.protocol=\"cotmll\"";
+    let cotmll = "link.net.protocol=\"cotmll-thesis\"";
     for (changes, want) in [
         (
             &[cotmll, late][..],
-            "lets frames overtake by jitter, but \"cotmll\" infers losses from their order",
+            "lets frames overtake by jitter, but \"cotmll-thesis\" infers losses from their order",
         ),
         (
             &[cotmll, "link.net.channel.overtaking=true"],
-            "lets frames overtake by overtaking, but \"cotmll\" infers losses from their order",
+            "lets frames overtake by overtaking, but \"cotmll-thesis\" infers losses from their order",
         ),
         (
             &[

@@ -109,12 +109,7 @@ fn a_call_does_not_wait_for_a_download() {
     for (protocol, delay, queue, least) in [
         ("", 25_u32, "{ fq-codel = { interval = \"300 ms\" } }", 0.98),
         // What a gateway makes of a round trip of 600 ms.
-        (
-            "protocol = { cotmll = { sequence = \"wide\" } }",
-            300,
-            "{ fq-codel = { interval = \"1800 ms\" } }",
-            0.95,
-        ),
+        ("protocol = \"cotmll\"", 300, "{ fq-codel = { interval = \"1800 ms\" } }", 0.95),
     ] {
         let with = |queue: &str| {
             let channel = format!("channel = {{ rate = \"10 Mbit/s\", delay = \"{delay} ms\" }}");
@@ -135,7 +130,7 @@ fn a_call_does_not_wait_for_a_download() {
 /// Drops for delay and mean share of the bound of a download over the thesis's format of 2 Mbit/s and 500 ms, 30 % of the time blocked.
 fn over_blockages(queue: &str) -> (u64, f64) {
     let link = format!(
-        "protocol = \"cotmll\"\nqueue = {queue}\nchannel = {{ rate = \"2 Mbit/s\", delay = \"250 ms\", \
+        "protocol = \"cotmll-thesis\"\nqueue = {queue}\nchannel = {{ rate = \"2 Mbit/s\", delay = \"250 ms\", \
          errors = {{ gilbert-elliott = {{ f = 0.3, d = \"3 s\" }} }} }}"
     );
     let runs = (1..=6).map(|seed| call_beside_download(&link, seed));
@@ -162,7 +157,7 @@ fn a_window_that_limits_a_link_leaves_the_queue_managed() {
     let run = |queue: &str| {
         let channel = "channel = { rate = \"2 Mbit/s\", delay = \"250 ms\" }";
         call_beside_download(
-            &format!("protocol = {{ cotmll = {{ window = 100 }} }}\nqueue = {queue}\n{channel}"),
+            &format!("protocol = {{ cotmll-thesis = {{ window = 100 }} }}\nqueue = {queue}\n{channel}"),
             1,
         )
     };

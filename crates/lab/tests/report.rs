@@ -46,7 +46,7 @@ fn a_curve_of_progress_ends_with_all_that_was_received() {
         ("progress-cut", &["seeds=2", "duration=20 s", "traffic.download.bulk.size=5 MB"]),
     ] {
         let (runs, directory) = reported(name, changes);
-        assert_eq!(runs.len(), 4);
+        assert_eq!(runs.len(), 5);
         for run in &runs {
             let (at, kilobytes) = *curve(&directory, "progress", &run.scheme).last().unwrap();
             assert!(

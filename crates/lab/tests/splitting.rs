@@ -25,7 +25,7 @@ link.lan = { ends = ["server", "hub"], channel = { rate = "1 Gbit/s", delay = "1
 link.home = { ends = ["terminal", "client"], channel = { rate = "1 Gbit/s", delay = "1 ms" }, queue = { drop-tail = { packets = 200000 } } }
 [link.satellite]
 ends = ["hub", "terminal"]
-protocol = { cotmll = { sequence = "wide" } }
+protocol = "cotmll"
 channel = { rate = "100 Mbit/s", delay = "300 ms", errors = { erasure = { probability = 0.01 } } }
 pep = { connections = 20000, half-open = 20000, memory = "1 GiB" }
 [traffic.files.bulk]

@@ -40,7 +40,7 @@ small = { tcp.window.receive-buffer = "4 KiB" }
 name = "loss"
 base = "base"
 axes.p = [0.0, 0.1, 0.2]
-axes.scheme = { "bare" = {}, "repaired" = { link.sky.protocol = "cotmll" } }
+axes.scheme = { "bare" = {}, "repaired" = { link.sky.protocol = "cotmll-thesis" } }
 set = { link.sky.channel.errors = { erasure = { probability = "$p" } } }
 seeds = 4
 exact = "p == 0"

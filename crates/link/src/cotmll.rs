@@ -50,7 +50,6 @@ mod skip;
 mod trailer;
 pub mod wide;
 mod window;
-mod written;
 
 pub use config::{
     Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock,
@@ -59,7 +58,6 @@ pub use sessions::{SESSION_LEN, Sessions};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 pub use wide::Wide;
-pub(crate) use written::{Sequence, Written, schema};
 
 /// One end of a COTMLL link, or of one of its [`Sessions`].
 #[derive(Debug)]

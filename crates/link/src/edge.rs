@@ -33,7 +33,7 @@ enum Remedy {
     Window(u32),
     /// The same with longer frames.
     Payload(u32),
-    /// The wide format, with the window that it chooses.
+    /// The wide format.
     Wide,
     /// The window that the protocol chooses.
     NoWindow,
@@ -45,11 +45,11 @@ impl Protocol {
     pub fn in_flight_limit(&self, line: &LineLimits) -> Option<u64> {
         match self {
             Self::Plain(_) => None,
-            Self::Cotmll(config) => {
+            Self::CotmllThesis(config) => {
                 let frames = u64::from(config.window.get()) * u64::from(config.sessions.get());
                 Some(frames * self.frame_payload(line))
             }
-            Self::Wide(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
+            Self::Cotmll(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Coded(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Harq(config) if config.sendings.get() == 1 => None,
@@ -66,8 +66,8 @@ impl Protocol {
     pub fn frame_payload(&self, line: &LineLimits) -> u64 {
         match self {
             Self::Plain(_) => (line.frame_limit() - plain::FRAGMENT_HEADER_LEN) as u64,
-            Self::Cotmll(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
-            Self::Wide(config) => config.frame_payload(line) as u64,
+            Self::CotmllThesis(config) => u64::from(config.frame_payload.get()).min(payload_limit(line)),
+            Self::Cotmll(config) => config.frame_payload(line) as u64,
             Self::Slacp(config) => config.frame_payload(line) as u64,
             Self::Coded(config) => config.frame_payload(line) as u64,
             Self::Harq(config) => config.frame_payload(line) as u64,
@@ -114,7 +114,7 @@ impl fmt::Display for Edge {
             Some(Remedy::Payload(bytes)) => {
                 write!(f, "set window = {}, frame-payload = {bytes}", cotmll::Config::default().window.get())
             }
-            Some(Remedy::Wide) => f.write_str("set sequence = \"wide\" and remove window"),
+            Some(Remedy::Wide) => f.write_str("set protocol = \"cotmll\""),
             Some(Remedy::NoWindow) => f.write_str("remove window"),
             None => write!(f, "no setting of {name} fills the link, but protocol = \"plain\" does"),
         }
@@ -123,9 +123,12 @@ impl fmt::Display for Edge {
 
 /// What to try, the least change first.
 fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
-    let wide = (Protocol::Wide(wide::Config::default()), Remedy::Wide);
+    let wide = (Protocol::Cotmll(wide::Config::default()), Remedy::Wide);
     let config = match protocol {
-        Protocol::Cotmll(config) => config,
+        Protocol::CotmllThesis(config) => config,
+        Protocol::Cotmll(config) => {
+            return vec![(Protocol::Cotmll(wide::Config { window: None, ..*config }), Remedy::NoWindow)];
+        }
         Protocol::Slacp(config) => {
             return vec![(Protocol::Slacp(slacp::Config { window: None, ..*config }), Remedy::NoWindow)];
         }
@@ -135,13 +138,13 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
         Protocol::Harq(config) => {
             return vec![(Protocol::Harq(harq::Config { window: None, ..*config }), Remedy::NoWindow)];
         }
-        Protocol::Plain(_) | Protocol::Wide(_) => return vec![wide],
+        Protocol::Plain(_) => return vec![],
     };
     let window = cotmll::Config { window: cotmll::Config::default().window, ..*config };
-    let mut remedies = vec![(Protocol::Cotmll(window), Remedy::Window(window.window.get()))];
+    let mut remedies = vec![(Protocol::CotmllThesis(window), Remedy::Window(window.window.get()))];
     if let Some(payload) = u32::try_from(payload_limit(line)).ok().and_then(|bytes| bytes.try_into().ok()) {
         let long = cotmll::Config { frame_payload: payload, ..window };
-        remedies.push((Protocol::Cotmll(long), Remedy::Payload(payload.get())));
+        remedies.push((Protocol::CotmllThesis(long), Remedy::Payload(payload.get())));
     }
     remedies.push(wide);
     remedies
@@ -163,26 +166,26 @@ mod tests {
         LineLimits::new(1440, Some(Rate::from_bps(mbits * 1_000_000)))
     }
 
-    fn cotmll() -> Protocol {
-        Protocol::Cotmll(cotmll::Config::default())
+    fn thesis() -> Protocol {
+        Protocol::CotmllThesis(cotmll::Config::default())
     }
 
     #[test]
     fn a_window_that_is_too_small_for_the_line_is_said_with_what_to_set() {
         let round_trip = Duration::from_millis(600);
-        assert_eq!(cotmll().in_flight_limit(&line(1)), Some(512 * 487));
-        assert_eq!(cotmll().edge(&line(3), round_trip), None);
-        let edge = cotmll().edge(&line(8), round_trip).unwrap();
+        assert_eq!(thesis().in_flight_limit(&line(1)), Some(512 * 487));
+        assert_eq!(thesis().edge(&line(3), round_trip), None);
+        let edge = thesis().edge(&line(8), round_trip).unwrap();
         assert_eq!(
             edge.to_string(),
-            "cotmll carries at most 3320 kbit/s of 8 Mbit/s: its window holds 249344 bytes, and a round trip of 600 ms \
+            "cotmll-thesis carries at most 3320 kbit/s of 8 Mbit/s: its window holds 249344 bytes, and a round trip of 600 ms \
              needs 600000; set window = 512, frame-payload = 1435"
         );
-        let edge = cotmll().edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("needs 1500000; set sequence = \"wide\" and remove window"), "{edge}");
-        let edge = cotmll().edge(&line(100_000), round_trip).unwrap().to_string();
+        let edge = thesis().edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("needs 1500000; set protocol = \"cotmll\""), "{edge}");
+        let edge = thesis().edge(&line(100_000), round_trip).unwrap().to_string();
         assert!(
-            edge.ends_with("no setting of cotmll fills the link, but protocol = \"plain\" does"),
+            edge.ends_with("no setting of cotmll-thesis fills the link, but protocol = \"plain\" does"),
             "{edge}"
         );
     }
@@ -190,7 +193,7 @@ mod tests {
     #[test]
     fn what_is_to_be_set_is_enough() {
         for mbits in 1..100 {
-            let Some(edge) = cotmll().edge(&line(mbits), Duration::from_millis(300)) else { continue };
+            let Some(edge) = thesis().edge(&line(mbits), Duration::from_millis(300)) else { continue };
             assert!(edge.limit() < Rate::from_bps(mbits * 1_000_000));
             assert!(edge.remedy.is_some());
         }
@@ -200,11 +203,11 @@ mod tests {
     fn the_wide_format_fills_a_gigabit_unless_told_otherwise() {
         let round_trip = Duration::from_millis(600);
         for mbits in [1, 20, 1000] {
-            assert_eq!(Protocol::Wide(wide::Config::default()).edge(&line(mbits), round_trip), None);
+            assert_eq!(Protocol::Cotmll(wide::Config::default()).edge(&line(mbits), round_trip), None);
         }
         let told = wide::Config { window: 100.try_into().ok(), ..wide::Config::default() };
-        let edge = Protocol::Wide(told).edge(&line(20), round_trip).unwrap().to_string();
-        assert!(edge.ends_with("set sequence = \"wide\" and remove window"), "{edge}");
+        let edge = Protocol::Cotmll(told).edge(&line(20), round_trip).unwrap().to_string();
+        assert!(edge.ends_with("remove window"), "{edge}");
         assert_eq!(Protocol::Slacp(slacp::Config::default()).edge(&line(100), round_trip), None);
         let told = slacp::Config { window: 100.try_into().ok(), ..slacp::Config::default() };
         let edge = Protocol::Slacp(told).edge(&line(20), round_trip).unwrap().to_string();
@@ -221,6 +224,6 @@ mod tests {
     fn without_a_window_or_a_rate_there_is_no_edge() {
         let round_trip = Duration::from_secs(10);
         assert_eq!(Protocol::default().edge(&line(1000), round_trip), None);
-        assert_eq!(cotmll().edge(&LineLimits::new(1440, None), round_trip), None);
+        assert_eq!(thesis().edge(&LineLimits::new(1440, None), round_trip), None);
     }
 }

@@ -4,8 +4,9 @@
 //! protocol = "plain"
 //! protocol = { plain = { buffer = 10 } }
 //! protocol = "cotmll"
-//! protocol = { cotmll = { window = 512, ordered = true, frame-payload = 487 } }
-//! protocol = { cotmll = { sequence = "wide" } }
+//! protocol = { cotmll = { window = 4096, ordered = "flow" } }
+//! protocol = "cotmll-thesis"
+//! protocol = { cotmll-thesis = { window = 512, ordered = true, frame-payload = 487 } }
 //! protocol = "slacp"
 //! protocol = { slacp = { max-retransmissions = 1, fec-ratio = 1.0, fec-block = 8 } }
 //! protocol = "harq"
@@ -14,8 +15,7 @@
 //! protocol = { harq = { fragments = 10, data = 9, sendings = 4, combine = false } }
 //! ```
 //!
-//! Where a scenario does not say which format of COTMLL it means, it is the thesis's, which the lab reproduces. A gateway means the
-//! wide one ([`of_gateway`]).
+//! `cotmll` is COTMLL in the wide format, `cotmll-thesis` in that of Faulkner's thesis.
 
 use core::fmt::{self, Write as _};
 use std::borrow::Cow;
@@ -23,11 +23,11 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::capabilities::Capabilities;
 use crate::coded::{self, Coded};
-use crate::cotmll::{self, Cotmll, Sequence, Sessions, Wide, Written, wide};
+use crate::cotmll::{self, Cotmll, Sessions, Wide, wide};
 use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::harq::{self, Harq};
@@ -41,11 +41,10 @@ use crate::slacp::{self, Slacp};
 pub enum Protocol {
     /// One packet per frame, without loss recovery.
     Plain(plain::Config),
-    /// Selective-repeat ARQ that never stops sending.
-    Cotmll(cotmll::Config),
-    /// The same in a wider format.
-    #[serde(rename = "cotmll", serialize_with = "wide_sequence")]
-    Wide(wide::Config),
+    /// Selective-repeat ARQ: COTMLL in its wide format.
+    Cotmll(wide::Config),
+    /// Selective-repeat ARQ that never stops sending: COTMLL as in Faulkner's thesis.
+    CotmllThesis(cotmll::Config),
     /// Few retransmissions, with redundancy; packets that are still lost are dropped.
     Slacp(slacp::Config),
     /// Selective repeat that sends repairs computed from several frames.
@@ -60,9 +59,9 @@ impl Protocol {
     pub fn build(&self, line: &LineLimits) -> Box<dyn Endpoint> {
         match self {
             Self::Plain(config) => Box::new(Plain::new(*config, line)),
-            Self::Cotmll(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
-            Self::Cotmll(config) => Box::new(Cotmll::new(*config, line)),
-            Self::Wide(config) => Box::new(Wide::new(*config, line)),
+            Self::Cotmll(config) => Box::new(Wide::new(*config, line)),
+            Self::CotmllThesis(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
+            Self::CotmllThesis(config) => Box::new(Cotmll::new(*config, line)),
             Self::Slacp(config) => Box::new(Slacp::new(*config, line)),
             Self::Coded(config) => Box::new(Coded::new(*config, line)),
             Self::Harq(config) => Box::new(Harq::new(*config, line)),
@@ -74,7 +73,8 @@ impl Protocol {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Plain(_) => "plain",
-            Self::Cotmll(_) | Self::Wide(_) => "cotmll",
+            Self::Cotmll(_) => "cotmll",
+            Self::CotmllThesis(_) => "cotmll-thesis",
             Self::Slacp(_) => "slacp",
             Self::Coded(_) => "coded",
             Self::Harq(_) => "harq",
@@ -94,7 +94,7 @@ impl Protocol {
         match self {
             // Each end decides about what it sends.
             Self::Plain(_) | Self::Slacp(_) | Self::Coded(_) => {}
-            Self::Cotmll(config) => {
+            Self::CotmllThesis(config) => {
                 let default = cotmll::Config::default();
                 say("window", config.window.get(), default.window.get());
                 say("ordered", config.ordered.into(), default.ordered.into());
@@ -102,8 +102,9 @@ impl Protocol {
             }
             // How many fragments make a block whole; how many there are, and how often, is the sender's own.
             Self::Harq(config) => say("data", config.data.get(), harq::Config::default().data.get()),
-            // The sender's window and frames are its own, and so is the receiver's order.
-            Self::Wide(_) => agreement.push_str(" sequence=wide"),
+            // The sender's window and frames are its own, and so is the receiver's order. To earlier versions `cotmll` alone was the
+            // thesis's format.
+            Self::Cotmll(_) => agreement.push_str(" sequence=wide"),
         }
         agreement
     }
@@ -114,7 +115,7 @@ impl Protocol {
         match self {
             Self::Plain(_) => plain::CAPABILITIES,
             Self::Cotmll(config) => config.capabilities(),
-            Self::Wide(config) => config.capabilities(),
+            Self::CotmllThesis(config) => config.capabilities(),
             Self::Slacp(config) => config.capabilities(),
             Self::Coded(config) => config.capabilities(),
             Self::Harq(config) => config.capabilities(),
@@ -128,7 +129,7 @@ impl Protocol {
         match self {
             Self::Plain(_)
             | Self::Cotmll(_)
-            | Self::Wide(_)
+            | Self::CotmllThesis(_)
             | Self::Slacp(_)
             | Self::Coded(_)
             | Self::Harq(_) => efl::HEADER_BITS,
@@ -142,67 +143,6 @@ impl Default for Protocol {
     }
 }
 
-/// What a gateway means by the same words: COTMLL is wide unless told. For `#[serde(with = "…")]`.
-pub mod of_gateway {
-    use super::{
-        Deserializer, NameOrTable, Protocol, Schema, SchemaGenerator, Sequence, Serialize, Serializer,
-        cotmll, with_sequence,
-    };
-
-    /// What may be written, for `#[schemars(schema_with = "…")]`.
-    #[must_use]
-    pub fn schema(generator: &mut SchemaGenerator) -> Schema {
-        super::schema(generator, Sequence::Wide)
-    }
-
-    /// Reads a protocol as a gateway means it.
-    ///
-    /// # Errors
-    /// What the deserializer says of a wrong name, key or value.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
-        deserializer.deserialize_any(NameOrTable { sequence: Sequence::Wide })
-    }
-
-    /// Writes a protocol so that it reads back here.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(protocol: &Protocol, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        enum Thesis<'a> {
-            #[serde(serialize_with = "thesis")]
-            Cotmll(&'a cotmll::Config),
-        }
-        fn thesis<S: Serializer>(config: &&cotmll::Config, serializer: S) -> Result<S::Ok, S::Error> {
-            with_sequence(Sequence::Thesis, *config, serializer)
-        }
-        match protocol {
-            Protocol::Cotmll(config) => Thesis::Cotmll(config).serialize(serializer),
-            other => other.serialize(serializer),
-        }
-    }
-}
-
-/// Writes the format's name in front of its parameters.
-fn with_sequence<S: Serializer>(
-    sequence: Sequence,
-    config: impl Serialize,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named<C> {
-        sequence: Sequence,
-        #[serde(flatten)]
-        config: C,
-    }
-    Named { sequence, config }.serialize(serializer)
-}
-
-fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<S::Ok, S::Error> {
-    with_sequence(Sequence::Wide, config, serializer)
-}
-
 /// A protocol's name alone.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ProtocolName")]
@@ -210,8 +150,10 @@ fn wide_sequence<S: Serializer>(config: &wide::Config, serializer: S) -> Result<
 enum Name {
     /// One packet per frame, without loss recovery.
     Plain,
-    /// Selective-repeat ARQ that never stops sending.
+    /// Selective-repeat ARQ: COTMLL in its wide format.
     Cotmll,
+    /// COTMLL as in Faulkner's thesis, to reproduce it.
+    CotmllThesis,
     /// Few retransmissions, with redundancy; packets that are still lost are dropped.
     Slacp,
     /// Selective repeat that sends repairs computed from several frames.
@@ -225,38 +167,33 @@ enum Name {
 #[serde(rename_all = "kebab-case")]
 enum Table {
     Plain(plain::Config),
-    Cotmll(Written),
+    Cotmll(wide::Config),
+    CotmllThesis(cotmll::Config),
     Slacp(slacp::Config),
     Coded(coded::Config),
     Harq(harq::Config),
 }
 
-impl Table {
-    fn resolve<E: de::Error>(self, sequence: Sequence) -> Result<Protocol, E> {
-        match self {
-            Self::Plain(config) => Ok(Protocol::Plain(config)),
-            Self::Slacp(config) => Ok(Protocol::Slacp(config)),
-            Self::Coded(config) => Ok(Protocol::Coded(config)),
-            Self::Harq(config) => Ok(Protocol::Harq(config)),
-            Self::Cotmll(written) => match written.sequence(sequence) {
-                Sequence::Thesis => written.thesis().map(Protocol::Cotmll),
-                Sequence::Wide => written.wide().map(Protocol::Wide),
-            }
-            .map_err(E::custom),
+impl From<Table> for Protocol {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Plain(config) => Self::Plain(config),
+            Table::Cotmll(config) => Self::Cotmll(config),
+            Table::CotmllThesis(config) => Self::CotmllThesis(config),
+            Table::Slacp(config) => Self::Slacp(config),
+            Table::Coded(config) => Self::Coded(config),
+            Table::Harq(config) => Self::Harq(config),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Protocol {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NameOrTable { sequence: Sequence::Thesis })
+        deserializer.deserialize_any(NameOrTable)
     }
 }
 
-/// `sequence` is the format of COTMLL where none is named.
-struct NameOrTable {
-    sequence: Sequence,
-}
+struct NameOrTable;
 
 impl<'de> Visitor<'de> for NameOrTable {
     type Value = Protocol;
@@ -266,18 +203,18 @@ impl<'de> Visitor<'de> for NameOrTable {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Protocol, E> {
-        let table = match Name::deserialize(StrDeserializer::new(name))? {
-            Name::Plain => Table::Plain(plain::Config::default()),
-            Name::Cotmll => Table::Cotmll(Written::default()),
-            Name::Slacp => Table::Slacp(slacp::Config::default()),
-            Name::Coded => Table::Coded(coded::Config::default()),
-            Name::Harq => Table::Harq(harq::Config::default()),
-        };
-        table.resolve(self.sequence)
+        Ok(match Name::deserialize(StrDeserializer::new(name))? {
+            Name::Plain => Protocol::Plain(plain::Config::default()),
+            Name::Cotmll => Protocol::Cotmll(wide::Config::default()),
+            Name::CotmllThesis => Protocol::CotmllThesis(cotmll::Config::default()),
+            Name::Slacp => Protocol::Slacp(slacp::Config::default()),
+            Name::Coded => Protocol::Coded(coded::Config::default()),
+            Name::Harq => Protocol::Harq(harq::Config::default()),
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
-        Table::deserialize(MapAccessDeserializer::new(map))?.resolve(self.sequence)
+        Table::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
     }
 }
 
@@ -287,25 +224,21 @@ impl JsonSchema for Protocol {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        schema(generator, Sequence::Thesis)
+        let tables = [
+            ("plain", generator.subschema_for::<plain::Config>()),
+            ("cotmll", generator.subschema_for::<wide::Config>()),
+            ("cotmll-thesis", generator.subschema_for::<cotmll::Config>()),
+            ("slacp", generator.subschema_for::<slacp::Config>()),
+            ("coded", generator.subschema_for::<coded::Config>()),
+            ("harq", generator.subschema_for::<harq::Config>()),
+        ];
+        let table = |(name, parameters): (&str, Schema)| json_schema!({ "type": "object", "properties": { name: parameters }, "required": [name] });
+        let name = generator.subschema_for::<Name>();
+        json_schema!({
+            "description": "A link-layer protocol: its name, or a table of its name and parameters.",
+            "oneOf": core::iter::once(name).chain(tables.map(table)).collect::<Vec<_>>(),
+        })
     }
-}
-
-/// What [`NameOrTable`] reads.
-fn schema(generator: &mut SchemaGenerator, otherwise: Sequence) -> Schema {
-    let tables = [
-        ("plain", generator.subschema_for::<plain::Config>()),
-        ("cotmll", cotmll::schema(generator, otherwise)),
-        ("slacp", generator.subschema_for::<slacp::Config>()),
-        ("coded", generator.subschema_for::<coded::Config>()),
-        ("harq", generator.subschema_for::<harq::Config>()),
-    ];
-    let table = |(name, parameters): (&str, Schema)| json_schema!({ "type": "object", "properties": { name: parameters }, "required": [name] });
-    let name = generator.subschema_for::<Name>();
-    json_schema!({
-        "description": "A link-layer protocol: its name, or a table of its name and parameters.",
-        "oneOf": core::iter::once(name).chain(tables.map(table)).collect::<Vec<_>>(),
-    })
 }
 
 #[cfg(test)]
@@ -327,8 +260,9 @@ mod tests {
     fn a_name_stands_for_its_defaults() {
         assert_eq!(read("\"plain\"").unwrap(), read("{ plain = { buffer = 10 } }").unwrap());
         assert_eq!(read("\"plain\"").unwrap(), Protocol::default());
-        let written_out = "{ cotmll = { window = 512, ordered = true, frame-payload = 487 } }";
-        assert_eq!(read("\"cotmll\"").unwrap(), read(written_out).unwrap());
+        let written_out = "{ cotmll-thesis = { window = 512, ordered = true, frame-payload = 487 } }";
+        assert_eq!(read("\"cotmll-thesis\"").unwrap(), read(written_out).unwrap());
+        assert_eq!(read("\"cotmll\"").unwrap(), read("{ cotmll = { ordered = \"flow\" } }").unwrap());
     }
 
     #[test]
@@ -336,12 +270,13 @@ mod tests {
         for text in [
             "\"plain\"",
             "{ plain = { buffer = 3 } }",
-            "{ cotmll = { window = 66, ordered = false } }",
-            "{ cotmll = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
-            "{ cotmll = { sessions = 4, session-queue = 20 } }",
-            "{ cotmll = { sequence = \"wide\" } }",
-            "{ cotmll = { sequence = \"wide\", window = 131072, ordered = true, frame-payload = 700 } }",
-            "{ cotmll = { sequence = \"wide\", ordered = false } }",
+            "\"cotmll\"",
+            "\"cotmll-thesis\"",
+            "{ cotmll-thesis = { window = 66, ordered = false } }",
+            "{ cotmll-thesis = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
+            "{ cotmll-thesis = { sessions = 4, session-queue = 20 } }",
+            "{ cotmll = { window = 131072, ordered = true, frame-payload = 700 } }",
+            "{ cotmll = { ordered = false } }",
             "\"slacp\"",
             "{ slacp = { max-retransmissions = 0, fec-ratio = 0.25, fec-block = 4, fec-timer = \"20 ms\" } }",
             "\"coded\"",
@@ -361,7 +296,7 @@ mod tests {
     fn ends_need_to_agree_on_what_is_on_the_line_alone() {
         for (text, agreement) in [
             ("\"plain\"", "plain"),
-            ("{ cotmll = { sequence = \"wide\", window = 9, ordered = false } }", "cotmll sequence=wide"),
+            ("{ cotmll = { window = 9, ordered = false } }", "cotmll sequence=wide"),
             ("{ plain = { buffer = 3 } }", "plain"),
             ("{ slacp = { max-retransmissions = 3, ordered = false } }", "slacp"),
             ("{ coded = { window = 7, ordered = true } }", "coded"),
@@ -370,10 +305,13 @@ mod tests {
                 "harq",
             ),
             ("{ harq = { data = 8 } }", "harq data=8"),
-            ("{ cotmll = { frame-payload = 1400, block = \"latest\", attempts = 3 } }", "cotmll"),
             (
-                "{ cotmll = { sessions = 4, window = 66, ordered = false } }",
-                "cotmll window=66 ordered=0 sessions=4",
+                "{ cotmll-thesis = { frame-payload = 1400, block = \"latest\", attempts = 3 } }",
+                "cotmll-thesis",
+            ),
+            (
+                "{ cotmll-thesis = { sessions = 4, window = 66, ordered = false } }",
+                "cotmll-thesis window=66 ordered=0 sessions=4",
             ),
         ] {
             assert_eq!(read(text).unwrap().agreement(), agreement);
@@ -382,33 +320,39 @@ mod tests {
 
     #[test]
     fn one_session_is_written_as_if_there_were_no_others() {
-        let written = toml::to_string(&Scenario { protocol: read("\"cotmll\"").unwrap() }).unwrap();
+        let written = toml::to_string(&Scenario { protocol: read("\"cotmll-thesis\"").unwrap() }).unwrap();
         assert!(!written.contains("session"), "{written}");
-        assert_eq!(read("{ cotmll = { sessions = 1 } }").unwrap(), read("\"cotmll\"").unwrap());
+        let one = read("{ cotmll-thesis = { sessions = 1 } }").unwrap();
+        assert_eq!(one, read("\"cotmll-thesis\"").unwrap());
     }
 
     #[test]
-    fn cotmll_is_wide_at_a_gateway_unless_told() {
-        #[derive(Debug, Deserialize, Serialize)]
-        struct Link {
-            #[serde(with = "of_gateway")]
-            protocol: Protocol,
+    fn keys_of_earlier_versions_say_what_to_write_now() {
+        for sequence in ["wide", "thesis"] {
+            let error =
+                read(&format!("{{ cotmll = {{ window = 9, sequence = \"{sequence}\" }} }}")).unwrap_err();
+            assert!(error.starts_with("s.toml:2: protocol = "), "{error}");
+            let said = "`sequence` is no longer a key: `cotmll` is the wide format without it; write `cotmll-thesis` for that of the thesis";
+            assert!(error.ends_with(said), "{error}");
         }
-        let read = |text: &str| {
-            let text = format!("protocol = {text}");
-            base::config::parse::<Link>("g.toml", &text).map(|link| link.protocol).map_err(|e| e.to_string())
-        };
-        let wide = Protocol::Wide(wide::Config::default());
-        assert_eq!(read("\"cotmll\""), Ok(wide));
-        assert_eq!(read("{ cotmll = { ordered = \"flow\" } }"), Ok(wide));
-        let thesis = Protocol::Cotmll(cotmll::Config::default());
-        assert_eq!(read("{ cotmll = { sequence = \"thesis\" } }"), Ok(thesis));
-        assert_eq!(read("\"plain\""), Ok(Protocol::default()));
-        for protocol in [wide, thesis, Protocol::default()] {
-            let text = toml::to_string(&Link { protocol }).unwrap();
-            assert_eq!(base::config::parse::<Link>("g.toml", &text).unwrap().protocol, protocol, "{text}");
+        for key in [
+            "persistence = \"2 s\"",
+            "attempts = 3",
+            "flag-against = \"first\"",
+            "acknowledge = \"start\"",
+            "block = \"latest\"",
+            "gap-opens-with = \"cumulative\"",
+            "sessions = 4",
+            "session-queue = 20",
+        ] {
+            let name = key.split(' ').next().unwrap();
+            let error = read(&format!("{{ cotmll = {{ {key} }} }}")).unwrap_err();
+            let said = format!(
+                "`{name}` is a key of `cotmll-thesis`; `cotmll` has `window`, `ordered` and `frame-payload`"
+            );
+            assert!(error.ends_with(&said), "{error}");
+            assert!(read(&format!("{{ cotmll-thesis = {{ {key} }} }}")).is_ok());
         }
-        assert!(read("{ cotmll = { sessions = 4 } }").unwrap_err().contains("sequence = \"thesis\""));
     }
 
     #[test]
@@ -418,24 +362,30 @@ mod tests {
             ("{ plan = {} }", "unknown value `plan`, expected"),
             ("{ plain = { buffer = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ plain = { bufer = 1 } }", "unknown key `bufer`, expected `buffer`"),
-            ("{ cotmll = { persistence = \"0 s\" } }", "0 s is out of range; allowed is any longer time"),
-            ("{ cotmll = { persistence = 2 } }", "invalid type: integer `2`, expected a time with its unit"),
-            ("{ cotmll = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
-            ("{ cotmll = { flag-against = \"last\" } }", "expected `latest` or `first`"),
-            ("{ cotmll = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
-            ("{ cotmll = { block = \"last\" } }", "expected `first` or `latest`"),
-            ("{ cotmll = { sessions = 0 } }", "0 is out of range; allowed are 1 to 8"),
-            ("{ cotmll = { sessions = 9 } }", "9 is out of range; allowed are 1 to 8"),
-            ("{ cotmll = { session-queue = 0 } }", "0 is out of range; allowed are 1 to 65536"),
-            ("{ cotmll = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
-            ("{ cotmll = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
-            ("{ cotmll = { sequence = \"broad\" } }", "expected `thesis` or `wide`"),
-            ("{ cotmll = { ordered = \"flow\" } }", "with \"thesis\", allowed are true and false"),
-            ("{ cotmll = { ordered = \"link\" } }", "expected true, false or \"flow\""),
             (
-                "{ cotmll = { sequence = \"wide\", block = \"latest\" } }",
-                "block needs sequence = \"thesis\"; with \"wide\", allowed are window, ordered and frame-payload",
+                "{ cotmll-thesis = { persistence = \"0 s\" } }",
+                "0 s is out of range; allowed is any longer time",
             ),
+            (
+                "{ cotmll-thesis = { persistence = 2 } }",
+                "invalid type: integer `2`, expected a time with its unit",
+            ),
+            ("{ cotmll-thesis = { attempts = 0 } }", "0 is out of range; allowed are 1 to 1000000"),
+            ("{ cotmll-thesis = { flag-against = \"last\" } }", "expected `latest` or `first`"),
+            ("{ cotmll-thesis = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
+            ("{ cotmll-thesis = { block = \"last\" } }", "expected `first` or `latest`"),
+            ("{ cotmll-thesis = { sessions = 0 } }", "0 is out of range; allowed are 1 to 8"),
+            ("{ cotmll-thesis = { sessions = 9 } }", "9 is out of range; allowed are 1 to 8"),
+            ("{ cotmll-thesis = { session-queue = 0 } }", "0 is out of range; allowed are 1 to 65536"),
+            ("{ cotmll-thesis = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
+            ("{ cotmll = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
+            (
+                "{ cotmll = { windw = 1 } }",
+                "unknown key `windw`, expected one of `window`, `ordered`, `frame-payload`",
+            ),
+            ("{ cotmll = 3 }", "expected a table"),
+            ("{ cotmll-thesis = { ordered = \"flow\" } }", "expected true or false"),
+            ("{ cotmll = { ordered = \"link\" } }", "expected true, false or \"flow\""),
             ("{ slacp = { max-retransmissions = 101 } }", "101 is out of range; allowed are 0 to 100"),
             ("{ coded = { window = 0 } }", "0 is out of range; allowed are 1 to 131072"),
             ("{ coded = { windw = 1 } }", "unknown key `windw`, expected"),

@@ -21,11 +21,11 @@ fn protocols() -> impl Iterator<Item = Protocol> {
     };
     [
         "\"plain\"",
+        "\"cotmll-thesis\"",
+        "{ cotmll-thesis = { ordered = false } }",
+        "{ cotmll-thesis = { sessions = 4 } }",
         "\"cotmll\"",
-        "{ cotmll = { ordered = false } }",
-        "{ cotmll = { sessions = 4 } }",
-        "{ cotmll = { sequence = \"wide\" } }",
-        "{ cotmll = { sequence = \"wide\", ordered = true } }",
+        "{ cotmll = { ordered = true } }",
         "\"coded\"",
         "{ coded = { ordered = true } }",
         "\"slacp\"",

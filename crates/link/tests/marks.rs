@@ -72,7 +72,7 @@ fn check(told: &mut Told, protocol: &Protocol, has_dscp: bool, info: FrameInfo, 
 
 /// Sends all packets over a line that loses every fifth frame; how many frames of each kind that took.
 fn carry(protocol: &Protocol, treatment: Treatment) -> Told {
-    let has_dscp = treatment.is_once() && matches!(protocol, Protocol::Wide(_));
+    let has_dscp = treatment.is_once() && matches!(protocol, Protocol::Cotmll(_));
     let mut ends = [protocol.build(&LINE), protocol.build(&LINE)];
     let mut lines: [VecDeque<Option<Vec<u8>>>; 2] = Default::default();
     let mut waiting = (1..=PACKETS).map(packet).collect::<VecDeque<_>>();
@@ -124,11 +124,11 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
     let coded = &["control", "filler", "new", "repair", "retransmission"][..];
     for (text, kinds) in [
         ("\"plain\"", &["new"][..]),
+        ("\"cotmll-thesis\"", repeating),
+        ("{ cotmll-thesis = { acknowledge = \"start\", frame-payload = 100 } }", repeating),
+        ("{ cotmll-thesis = { attempts = 2 } }", repeating),
+        ("{ cotmll-thesis = { sessions = 4 } }", repeating),
         ("\"cotmll\"", repeating),
-        ("{ cotmll = { acknowledge = \"start\", frame-payload = 100 } }", repeating),
-        ("{ cotmll = { attempts = 2 } }", repeating),
-        ("{ cotmll = { sessions = 4 } }", repeating),
-        ("{ cotmll = { sequence = \"wide\" } }", repeating),
         ("{ coded = { ordered = true } }", coded),
         ("\"harq\"", fragmented),
         (
@@ -145,7 +145,7 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
 
 #[test]
 fn so_has_one_that_is_sent_once() {
-    for text in ["\"cotmll\"", "{ cotmll = { sessions = 4 } }", "{ cotmll = { sequence = \"wide\" } }"] {
+    for text in ["\"cotmll-thesis\"", "{ cotmll-thesis = { sessions = 4 } }", "\"cotmll\""] {
         let told = carry(&protocol(text), Treatment::Once);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["control", "new"], "{text}");
     }
@@ -172,7 +172,7 @@ fn a_whole_packet_has_its_own_marks() {
 fn a_packet_keeps_its_marks_over_a_reset() {
     // A packet of several frames, or of several blocks of them.
     let blocks = "{ harq = { fragments = 2, data = 1 } }";
-    for text in ["\"plain\"", "\"cotmll\"", "\"coded\"", "{ cotmll = { sequence = \"wide\" } }", blocks] {
+    for text in ["\"plain\"", "\"cotmll-thesis\"", "\"coded\"", "\"cotmll\"", blocks] {
         let mut end = protocol(text).build(&LINE);
         for number in [1, 2] {
             if end.has_room(Treatment::Reliable) {

@@ -75,9 +75,9 @@ fn all(more: &str) -> [(&'static str, Protocol); 5] {
         protocol(&format!("{{ {name} = {{ {keys} }} }}"))
     };
     [
-        ("thesis", of("cotmll", "")),
-        ("sessions", of("cotmll", "sessions = 4")),
-        ("wide", of("cotmll", "sequence = \"wide\"")),
+        ("thesis", of("cotmll-thesis", "")),
+        ("sessions", of("cotmll-thesis", "sessions = 4")),
+        ("wide", of("cotmll", "")),
         ("slacp", of("slacp", "")),
         ("coded", of("coded", "")),
     ]

@@ -206,7 +206,7 @@ fn packet(number: u32) -> Packet {
 }
 
 const CODED: &str = "\"coded\"";
-const WIDE: &str = "{ cotmll = { sequence = \"wide\" } }";
+const WIDE: &str = "\"cotmll\"";
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]

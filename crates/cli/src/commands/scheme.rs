@@ -83,10 +83,8 @@ impl Scheme {
             Self::Plain | Self::PlainPep => Some("protocol = \"plain\"\n"),
             // Marks are what the coded TCP takes for congestion.
             Self::PlainLt => Some("protocol = \"plain\"\nqueue = { fq-codel = {} }\n"),
-            Self::Thesis => Some("protocol = { cotmll = { sequence = \"thesis\" } }\n"),
-            Self::Wide | Self::WidePep | Self::WidePepEndToEnd => {
-                Some("protocol = { cotmll = { sequence = \"wide\" } }\n")
-            }
+            Self::Thesis => Some("protocol = \"cotmll-thesis\"\n"),
+            Self::Wide | Self::WidePep | Self::WidePepEndToEnd => Some("protocol = \"cotmll\"\n"),
             Self::Slacp | Self::SlacpPep => Some("protocol = \"slacp\"\n"),
             Self::Coded | Self::CodedPep => Some("protocol = \"coded\"\n"),
         }

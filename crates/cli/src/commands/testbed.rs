@@ -48,7 +48,7 @@ Example:
 struct Up {
     #[command(flatten)]
     name: NameArgs,
-    /// The gateways' link protocol: coded, cotmll, slacp, plain or harq.
+    /// The gateways' link protocol: coded, cotmll, slacp, plain, harq or cotmll-thesis.
     #[arg(long, default_value = "coded", conflicts_with_all = ["link_config", "no_gateway"])]
     protocol: String,
     /// TOML file with the keys of a gateway's link table, instead of --protocol; the rate comes from --rate.

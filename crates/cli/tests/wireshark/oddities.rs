@@ -15,11 +15,11 @@ use link::FrameKind;
 /// Every protocol as a scenario writes it, with the framing.
 pub(crate) const PROTOCOLS: [(&str, &str); 9] = [
     ("\"plain\"", "ideal"),
+    ("\"cotmll-thesis\"", "ideal"),
+    ("\"cotmll-thesis\"", "efl"),
+    ("\"cotmll-thesis\"", "encrypted-efl"),
+    ("{ cotmll-thesis = { sessions = 3 } }", "ideal"),
     ("\"cotmll\"", "ideal"),
-    ("\"cotmll\"", "efl"),
-    ("\"cotmll\"", "encrypted-efl"),
-    ("{ cotmll = { sessions = 3 } }", "ideal"),
-    ("{ cotmll = { sequence = \"wide\" } }", "ideal"),
     ("\"slacp\"", "ideal"),
     ("\"coded\"", "ideal"),
     ("\"harq\"", "ideal"),

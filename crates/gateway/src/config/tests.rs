@@ -180,9 +180,9 @@ fn a_protocol_is_read_with_its_parameters() {
         let config = Config::parse("site.toml", &SITE.replace("\"plain\"", text)).unwrap();
         assert_eq!(config.link.protocol.agreement(), agreement);
     }
-    let table = "protocol = { cotmll = { sequence = \"thesis\", block = \"latest\", sessions = 4 } }";
+    let table = "protocol = { cotmll-thesis = { block = \"latest\", sessions = 4 } }";
     let site = SITE.replace("protocol = \"plain\"", table);
-    let Protocol::Cotmll(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {
+    let Protocol::CotmllThesis(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {
         panic!("another protocol");
     };
     assert_eq!((cotmll.block, cotmll.sessions.get(), cotmll.window.get()), (ToldBlock::Latest, 4, 512));

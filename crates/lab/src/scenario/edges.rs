@@ -50,6 +50,9 @@ mod tests {
         };
         assert_eq!(edges("256 kbit/s"), [""; 0]);
         let said = edges("20 Mbit/s");
-        assert!(!said.is_empty() && said[0].starts_with("satellite: cotmll carries at most "), "{said:?}");
+        assert!(
+            !said.is_empty() && said[0].starts_with("satellite: cotmll-thesis carries at most "),
+            "{said:?}"
+        );
     }
 }

@@ -344,7 +344,7 @@ fn find_probe(name: &str, own: &[&'static Probe]) -> Result<&'static Probe, Stri
 /// bit/s, another one a tenth of that.
 fn work_of(scenario: &Scenario) -> f64 {
     let per_second = |link: &crate::scenario::Link| {
-        let busy = matches!(link.protocol, Some(link::Protocol::Cotmll(_)));
+        let busy = matches!(link.protocol, Some(link::Protocol::CotmllThesis(_)));
         let rate = link.channel.rate.as_bps() as f64 / 262_144.0;
         rate * if busy { 0.3 } else { 0.03 }
     };

@@ -1,4 +1,4 @@
-//! What a scenario or a gateway may say about `cotmll`.
+//! What a scenario or a gateway may say about `cotmll-thesis`.
 
 use base::Duration;
 use base::units::above_zero;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::capabilities::Capabilities;
 use crate::limit::Limit;
 
-/// The parameters of COTMLL.
+/// The parameters of COTMLL as in Faulkner's thesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
-#[schemars(rename = "ThesisCotmll")]
+#[schemars(rename = "CotmllThesis")]
 pub struct Config {
     /// Window: most frames in flight, 1 to 512. Default: 512, the thesis's baseline.
     pub window: Limit<1, 512, 512>,

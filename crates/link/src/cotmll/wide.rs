@@ -35,6 +35,7 @@ use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
 mod config;
+mod written;
 
 pub use config::Config;
 

@@ -23,7 +23,7 @@ fn ipv4(dscp: u8) -> Packet {
 }
 
 fn cotmll() -> Protocol {
-    Protocol::Cotmll(crate::cotmll::Config::default())
+    Protocol::CotmllThesis(crate::cotmll::Config::default())
 }
 
 fn entry(queue: &queue::Config, marks: ByDscp, protocol: &Protocol) -> Entry {

@@ -118,7 +118,7 @@ impl Session {
 
 impl End {
     fn new(config: Config) -> Self {
-        let real = Protocol::Cotmll(config).build(&LineLimits::default());
+        let real = Protocol::CotmllThesis(config).build(&LineLimits::default());
         let sessions = (0..config.sessions.get()).map(|_| Session::new(config)).collect();
         let limit = config.session_queue.get() as usize;
         Self { real, sessions, offers: 0, limit, dropped: 0, coming: VecDeque::new(), frames: 0 }

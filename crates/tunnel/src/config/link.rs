@@ -14,9 +14,8 @@ use super::{CarrierLimits, LinkRate, Overhead};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "TunnelLink")]
 pub struct Link {
-    /// Link-layer protocol, the same at both ends; `cotmll` means its wide format by default. Default: `coded`.
-    #[serde(default = "default_protocol", with = "link::protocol::of_gateway")]
-    #[schemars(schema_with = "link::protocol::of_gateway::schema")]
+    /// Link-layer protocol, the same at both ends. Default: `coded`.
+    #[serde(default = "default_protocol")]
     pub protocol: Protocol,
     /// Sending rate of the carrier, with all its headers. Default: `auto`, which measures it; on a serial line, the line's rate.
     #[serde(default)]

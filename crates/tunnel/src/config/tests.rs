@@ -78,14 +78,15 @@ fn a_super_segment_leaves_in_one_batch() {
     let thesis = cotmll::Config::default();
     for (protocol, bytes) in [
         (Protocol::default(), 44 * (1439 - 4) - 8),
-        (Protocol::Wide(wide), 44 * wide.frame_payload(&LineLimits::new(1439, None)) as u32 - 8),
-        (Protocol::Cotmll(thesis), 64 * 487 - 8),
+        (Protocol::Cotmll(wide), 44 * wide.frame_payload(&LineLimits::new(1439, None)) as u32 - 8),
+        (Protocol::CotmllThesis(thesis), 64 * 487 - 8),
     ] {
         site.link.protocol = protocol;
         assert_eq!(site.super_segment(site.link.rate.fixed()), Some(bytes), "{protocol:?}");
     }
     // Of frames with 50 bytes each a batch holds two packets.
-    site.link.protocol = Protocol::Cotmll(cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
+    site.link.protocol =
+        Protocol::CotmllThesis(cotmll::Config { frame_payload: 50.try_into().unwrap(), ..thesis });
     assert_eq!(site.super_segment(site.link.rate.fixed()), None);
 }
 

@@ -42,8 +42,8 @@ impl Format {
     pub fn of(link: &Link) -> Option<Self> {
         let (protocol, options, data_fragments) = match link.protocol.as_ref()? {
             Protocol::Plain(_) => (1, 0, 0),
-            Protocol::Cotmll(config) => (2, if config.sessions.get() > 1 { SESSIONS } else { 0 }, 0),
-            Protocol::Wide(_) => (3, 0, 0),
+            Protocol::CotmllThesis(config) => (2, if config.sessions.get() > 1 { SESSIONS } else { 0 }, 0),
+            Protocol::Cotmll(_) => (3, 0, 0),
             Protocol::Slacp(_) => (4, 0, 0),
             Protocol::Coded(_) => (5, 0, 0),
             Protocol::Harq(config) => (6, 0, config.data.get() as u8),

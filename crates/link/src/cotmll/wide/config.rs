@@ -1,16 +1,16 @@
-//! What a scenario or a gateway may say about wide `cotmll`.
+//! What a scenario or a gateway may say about `cotmll`.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arq::{self, FramePayload, Order, Window};
 use crate::capabilities::Capabilities;
 use crate::line::LineLimits;
 
 /// The parameters of wide COTMLL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "WideCotmll", default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case", default, deny_unknown_fields)]
+#[schemars(rename = "Cotmll")]
 pub struct Config {
     /// Window: most frames in flight, 1 to 131072. Default: what the line carries in 8 s.
     #[serde(skip_serializing_if = "Option::is_none")]
