@@ -6,11 +6,12 @@
 //! 2. [`queue`]: the queue that stands there, and the one that should; [`pacing`] sets the rate by both.
 //! 3. [`trains`]: steps on the word of trains, which tell of a capacity far above in one round trip.
 //! 4. [`experiments`]: whether a queue, or [`losses`], become less when less is sent, so that they are our doing.
-//! 5. [`sharing`]: our part of the bottleneck while somebody else keeps a queue there.
-//! 6. [`credibility`] and [`floor`]: samples and delays that cannot be the path's.
-//! 7. [`openness`]: whether there is a bottleneck at all.
-//! 8. [`breaker`]: a trickle while nearly nothing arrives, or nobody answers.
-//! 9. [`telling`]: what whoever runs the gateway is told.
+//! 5. [`gaps`]: losses that come all at once, which say nothing of a rate.
+//! 6. [`sharing`]: our part of the bottleneck while somebody else keeps a queue there.
+//! 7. [`credibility`] and [`floor`]: samples and delays that cannot be the path's.
+//! 8. [`openness`]: whether there is a bottleneck at all.
+//! 9. [`breaker`]: a trickle while nearly nothing arrives, or nobody answers.
+//! 10. [`telling`]: what whoever runs the gateway is told.
 //!
 //! All rates are bits per second on the line, headers included.
 
@@ -21,6 +22,7 @@ mod conclusions;
 pub mod credibility;
 pub mod experiments;
 pub mod floor;
+pub mod gaps;
 pub mod losses;
 pub mod minimum;
 pub mod openness;
@@ -41,6 +43,7 @@ use breaker::Breaker;
 use capacity::Capacity;
 use credibility::Credibility;
 use experiments::{Cause, Experiments};
+use gaps::Gaps;
 use losses::Losses;
 use openness::Openness;
 use pacing::{Outlook, Pacing};
@@ -61,6 +64,7 @@ pub struct RateController {
     queue: Queue,
     credibility: Credibility,
     losses: Losses,
+    gaps: Gaps,
     windows: Windows,
     capacity: Capacity,
     pacing: Pacing,
@@ -88,6 +92,7 @@ impl RateController {
             queue: Queue::default(),
             credibility: Credibility::default(),
             losses: Losses::default(),
+            gaps: Gaps::default(),
             windows: Windows::default(),
             pacing: Pacing::new(capacity.bits()),
             capacity,
@@ -225,8 +230,10 @@ impl RateController {
     /// Takes what the other end says about what we sent, if it can be believed ([`RateController::is_credible`]).
     pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
         let is_outage = self.windows.is_outage(sample.missed);
+        let is_standing = self.queue.newest() >= self.queue.high(self.capacity.bits());
+        let is_gap = sample.span.is_some_and(|span| self.gaps.observe(&span, &self.losses, is_standing));
         match sample.span {
-            Some(span) if !is_outage => {
+            Some(span) if !is_outage && !is_gap => {
                 self.breaker.on_span(now, &span);
                 if self.is_flooded(now, &span) {
                     self.retreat(now, &span);
@@ -243,6 +250,9 @@ impl RateController {
                 span.inspect(|span| self.breaker.on_span(now, span));
                 self.windows.clear();
             }
+        }
+        if let Some(before) = self.experiments.poll_vain(now) {
+            self.capacity.raise(before.capacity);
         }
         self.watch_queue(now, sample);
         self.share(now, sample);

@@ -16,6 +16,9 @@ const ALONE: f64 = 0.85;
 /// Who gets less than this part of what would arrive if he were alone is not. Ours.
 const CROWDED: f64 = 0.7;
 
+/// An experiment leaves this part of the capacity. Ours.
+const LEAST_TRIED: f64 = 0.5;
+
 impl RateController {
     /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
     pub(super) fn open(&mut self, now: Instant, found: f64, passage: &Passage) -> bool {
@@ -178,7 +181,8 @@ impl RateController {
         let arrived = arrived / window.span.received_in.as_secs_f64().max(1e-9);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
         self.trains.check_jump(now, arrived, self.queue.present_round_trip());
-        self.capacity.limit(arrived);
+        // Half of it tells enough; an outage may be behind it, during which nothing arrived.
+        self.capacity.limit(arrived.max(self.capacity.bits() * LEAST_TRIED));
     }
 
     /// What is so before an experiment with a queue.
@@ -203,7 +207,8 @@ impl RateController {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, self.before());
                 // Other limits than the rate, such as a window, may have built it.
-                self.capacity.limit(self.capacity.passed());
+                let half = bits * LEAST_TRIED;
+                self.capacity.limit(self.capacity.passed().max(half));
             } else if is_lasting && !self.sharing.is_found(now) {
                 self.experiments.begin(now, Cause::SmallQueue, self.before());
             }

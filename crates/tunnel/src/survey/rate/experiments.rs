@@ -74,6 +74,8 @@ struct Quiet {
 const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 /// Losses that become more by this part of all while less is sent have become so for another reason. Ours: more than chance does.
 const RISE: f64 = 0.1;
+/// An experiment with losses takes so long at most. Ours: forty datagrams, at half of 128 kbit/s.
+const LONGEST: Duration = Duration::from_secs(5);
 /// After an experiment began something may be wrong for so long. Ours.
 const DOUBT: Duration = Duration::from_secs(10);
 /// A queue must drain within this many of its lengths. Ours.
@@ -151,6 +153,16 @@ impl Experiments {
         self.made += 1;
         self.begun_at = Some(now);
         self.current = Some(Experiment { cause, since: now, before });
+    }
+
+    /// Ends an experiment with losses that has found nothing out for too long, as on a line that is blocked again and again: what was so before it.
+    pub fn poll_vain(&mut self, now: Instant) -> Option<Before> {
+        let vain = self.current.filter(|experiment| {
+            experiment.cause == Cause::Losses && now >= experiment.since + LONGEST
+        })?;
+        self.current = None;
+        self.loss_quiet.lengthen(now);
+        Some(vain.before)
     }
 
     /// An experiment with losses counts from now on: the bottleneck carries much less than was sent until now.
@@ -310,6 +322,14 @@ mod tests {
         experiments.restart_losses(ms(1200));
         assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0), None);
         assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0), Some(Verdict::Ours));
+    }
+
+    #[test]
+    fn an_experiment_with_losses_that_finds_nothing_out_ends() {
+        let mut experiments = begun(Cause::Losses);
+        assert_eq!([experiments.poll_vain(ms(5999)), experiments.poll_vain(ms(6000))], [None, Some(BEFORE)]);
+        assert!(experiments.cause().is_none() && !experiments.may_try_losses(ms(6000), true, 0.5));
+        assert_eq!(begun(Cause::Queue).poll_vain(ms(60_000)), None);
     }
 
     #[test]
