@@ -126,7 +126,7 @@ impl RateController {
         if self.aim == Aim::Unlimited || (self.openness.is_open() && !self.breaker.is_open(now)) {
             return None;
         }
-        let trickle = self.capacity.bits() * breaker::TRICKLE;
+        let trickle = breaker::trickle(self.capacity.bits());
         let rate = if self.breaker.is_open(now) { trickle } else { self.pacing.rate() };
         Some(Rate::from_bps(rate.max(LOWEST) as u64))
     }

@@ -10,8 +10,11 @@ use crate::survey::report::Span;
 pub struct Breaker {
     /// Since when nobody has answered what asks for an answer.
     unanswered_since: Option<Instant>,
-    /// Since when nearly nothing has arrived.
-    starved_since: Option<Instant>,
+    /// Whether nearly nothing arrives.
+    is_starved: bool,
+    /// What left and arrived since.
+    span: Span,
+    span_since: Option<Instant>,
     /// Frames that acknowledged something, since when.
     progress: u32,
     progress_since: Instant,
@@ -23,13 +26,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub const STARVED: f64 = 0.95;
 /// So many frames that acknowledge something within so long are an answer. Ours: twice a second, as from a line of 64 kbit/s.
 const PROGRESS: (u32, Duration) = (10, Duration::from_secs(5));
+/// Datagrams of a span that end a starvation, at least.
+const TELLING: u64 = 3;
 /// What it leaves of the rate. RFC 8084 (3.2.3) leaves the reaction to the protocol; ours keeps finding out whether the path is back.
-pub const TRICKLE: f64 = 0.02;
+/// This part, or so many bits per second where that is more, of a quarter of it.
+const TRICKLE: (f64, f64) = (0.02, 32_000.0);
 
 impl Breaker {
     /// A session begins with a peer that knows nothing.
     pub const fn restart(&mut self) {
-        (self.unanswered_since, self.starved_since) = (None, None);
+        (self.unanswered_since, self.is_starved, self.span_since) = (None, false, None);
     }
 
     /// Something has been sent that the other end is to answer.
@@ -53,25 +59,40 @@ impl Breaker {
         self.unanswered_since = None;
     }
 
-    /// What left between two stamps, and what of it arrived.
+    /// What left between two stamps, and what of it arrived. Nearly nothing of what leaves for [`PATIENCE`] starves; half of a single span ends that, since what
+    /// is blocked again and again is not starved.
     pub fn on_span(&mut self, now: Instant, span: &Span) {
-        if losses::share(span).is_some_and(|share| share > STARVED) {
-            self.starved_since.get_or_insert(now.saturating_sub(span.sent_in));
+        if self.is_starved {
+            let some = span.sent.datagrams >= TELLING;
+            self.is_starved = !(some && span.received.datagrams * 2 >= span.sent.datagrams);
+            self.span_since = None;
+            return;
         }
-    }
-
-    /// What part of a window was lost: what ends a starvation is traffic that does arrive.
-    pub fn on_window(&mut self, share: f64) {
-        if share < STARVED / 2.0 {
-            self.starved_since = None;
+        let since = *self.span_since.get_or_insert_with(|| {
+            self.span = Span::default();
+            now.saturating_sub(span.sent_in)
+        });
+        self.span.add(span);
+        if now < since + PATIENCE {
+            return;
+        }
+        if let Some(share) = losses::share(&self.span) {
+            self.is_starved = share > STARVED;
+            self.span_since = None;
         }
     }
 
     /// Whether only a trickle is to be sent.
     #[must_use]
     pub fn is_open(&self, now: Instant) -> bool {
-        [self.unanswered_since, self.starved_since].into_iter().flatten().any(|since| now >= since + PATIENCE)
+        self.is_starved || self.unanswered_since.is_some_and(|since| now >= since + PATIENCE)
     }
+}
+
+/// The trickle of a line that carries so many bits per second.
+#[must_use]
+pub fn trickle(capacity: f64) -> f64 {
+    (capacity * TRICKLE.0).max(TRICKLE.1.min(capacity / 4.0))
 }
 
 #[cfg(test)]
@@ -115,15 +136,28 @@ mod tests {
     #[test]
     fn ten_seconds_of_nearly_nothing_open_it_until_half_arrives() {
         let mut breaker = Breaker::default();
-        breaker.on_span(at(5), &span(100, 5));
-        assert!(!breaker.is_open(at(20)), "a twentieth arrives");
-        breaker.on_span(at(6), &span(10, 0));
-        assert!(!breaker.is_open(at(20)), "too few to tell");
-        breaker.on_span(at(6), &span(100, 4));
-        assert!(!breaker.is_open(at(14)) && breaker.is_open(at(15)));
-        breaker.on_window(0.5);
-        assert!(breaker.is_open(at(20)));
-        breaker.on_window(0.4);
-        assert!(!breaker.is_open(at(20)));
+        let mut is_open = |now, sent, arrived| {
+            breaker.on_span(at(now), &span(sent, arrived));
+            breaker.is_open(at(now))
+        };
+        assert_eq!([is_open(5, 100, 4), is_open(13, 100, 5), is_open(14, 100, 4)], [false, false, true]);
+        assert_eq!([is_open(20, 2, 2), is_open(21, 3, 1)], [true; 2]);
+        assert!(!is_open(22, 3, 2));
+        assert_eq!([is_open(23, 9, 0), is_open(33, 10, 0)], [false; 2], "too few to tell");
+        assert!(is_open(34, 1, 0));
+    }
+
+    #[test]
+    fn a_line_that_is_blocked_again_and_again_is_not_starved() {
+        let mut breaker = Breaker::default();
+        for second in 5..60 {
+            breaker.on_span(at(second), &span(50, if second % 7 == 0 { 40 } else { 0 }));
+            assert!(!breaker.is_open(at(second)), "{second}");
+        }
+    }
+
+    #[test]
+    fn a_trickle_is_a_fiftieth_or_what_a_slow_line_carries_easily() {
+        assert_eq!([1e9, 1e6, 256e3, 64e3].map(trickle), [20e6, 32e3, 32e3, 16e3]);
     }
 }

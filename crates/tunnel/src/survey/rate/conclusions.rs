@@ -110,7 +110,6 @@ impl RateController {
     /// Losses beyond the channel's: ours, if there are fewer when less is sent.
     pub(super) fn watch_losses(&mut self, now: Instant, window: &Window) {
         let share = losses::share(&window.span).unwrap_or(0.0);
-        self.breaker.on_window(share);
         self.telling.on_losses(now, self.losses.beyond(&window.span));
         if self.losses.are_more(&window.span) {
             self.openness.close(now);

@@ -157,9 +157,9 @@ impl Experiments {
 
     /// Ends an experiment with losses that has found nothing out for too long, as on a line that is blocked again and again: what was so before it.
     pub fn poll_vain(&mut self, now: Instant) -> Option<Before> {
-        let vain = self.current.filter(|experiment| {
-            experiment.cause == Cause::Losses && now >= experiment.since + LONGEST
-        })?;
+        let vain = self
+            .current
+            .filter(|experiment| experiment.cause == Cause::Losses && now >= experiment.since + LONGEST)?;
         self.current = None;
         self.loss_quiet.lengthen(now);
         Some(vain.before)
