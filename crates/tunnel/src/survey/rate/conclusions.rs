@@ -16,7 +16,7 @@ const ALONE: f64 = 0.85;
 /// Who gets less than this part of what would arrive if he were alone is not. Ours.
 const CROWDED: f64 = 0.7;
 
-/// An experiment leaves this part of the capacity. Ours.
+/// An experiment with losses leaves this part of the capacity. Ours.
 const LEAST_TRIED: f64 = 0.5;
 
 impl RateController {
@@ -206,8 +206,7 @@ impl RateController {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, self.before());
                 // Other limits than the rate, such as a window, may have built it.
-                let half = bits * LEAST_TRIED;
-                self.capacity.limit(self.capacity.passed().max(half));
+                self.capacity.limit(self.capacity.passed());
             } else if is_lasting && !self.sharing.is_found(now) {
                 self.experiments.begin(now, Cause::SmallQueue, self.before());
             }
