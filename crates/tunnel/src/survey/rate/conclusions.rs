@@ -117,7 +117,11 @@ impl RateController {
         match self.experiments.cause() {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
-                let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
+                let sent =
+                    self.line.bits(window.span.sent) as f64 / window.span.sent_in.as_secs_f64().max(1e-9);
+                let Some(verdict) = self.experiments.judge_losses(now, window.since, share, sent) else {
+                    return;
+                };
                 let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
                 if lasts || verdict == Verdict::Overtaken {
                     // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.

@@ -173,8 +173,15 @@ impl Experiments {
         }
     }
 
-    /// A `share` of what left from `since` on was lost: what an experiment with losses showed.
-    pub fn judge_losses(&mut self, now: Instant, since: Option<Instant>, share: f64) -> Option<Verdict> {
+    /// A `share` of what left from `since` on, `tried` bits per second, was lost: what an experiment with losses showed. A channel goes on losing the same share; a
+    /// bottleneck lets as much through as before, so that the share falls.
+    pub fn judge_losses(
+        &mut self,
+        now: Instant,
+        since: Option<Instant>,
+        share: f64,
+        tried: f64,
+    ) -> Option<Verdict> {
         let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses)?;
         if since.is_none_or(|since| since < experiment.since) {
             return None;
@@ -184,7 +191,9 @@ impl Experiments {
         if is_overtaken {
             return Some(Verdict::Overtaken);
         }
-        if share > experiment.before.losses / 2.0 {
+        let Before { capacity, losses, .. } = experiment.before;
+        let fallen = (1.0 - (1.0 - losses) * capacity / tried.max(1.0)).max(0.0);
+        if share > (losses + fallen) / 2.0 {
             self.loss_quiet.lengthen(now);
             return Some(Verdict::NotOurs(experiment.before));
         }
@@ -295,11 +304,11 @@ mod tests {
             [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
         {
             let mut experiments = begun(Cause::Losses);
-            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share), verdict, "{share}");
+            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share, 4e6), verdict, "{share}");
             assert_eq!(experiments.cause().is_none(), verdict.is_some());
         }
         assert_eq!(
-            begun(Cause::Queue).judge_losses(ms(2000), Some(ms(1500)), 0.9),
+            begun(Cause::Queue).judge_losses(ms(2000), Some(ms(1500)), 0.9, 4e6),
             None,
             "that is another cause"
         );
@@ -311,7 +320,11 @@ mod tests {
             [(0.3, Verdict::NotOurs(BEFORE)), (0.31, Verdict::Overtaken), (0.9, Verdict::Overtaken)]
         {
             let mut experiments = begun(Cause::Losses);
-            assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1500)), share), Some(verdict), "{share}");
+            assert_eq!(
+                experiments.judge_losses(ms(2000), Some(ms(1500)), share, 4e6),
+                Some(verdict),
+                "{share}"
+            );
             assert!(experiments.may_try_losses(ms(2000), true, share) == (verdict == Verdict::Overtaken));
         }
     }
@@ -320,8 +333,20 @@ mod tests {
     fn an_experiment_with_losses_that_begins_anew_counts_what_leaves_from_then_on() {
         let mut experiments = begun(Cause::Losses);
         experiments.restart_losses(ms(1200));
-        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0), None);
-        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0), Some(Verdict::Ours));
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0, 4e6), None);
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0, 4e6), Some(Verdict::Ours));
+    }
+
+    /// Of 5 Mbit/s a fifth was lost, so 4 passed: of 4.5 a bottleneck loses a ninth, of 3 nothing.
+    #[test]
+    fn losses_fall_as_far_as_less_is_sent() {
+        for (tried, most) in [(4.5e6, 0.155), (4e6, 0.1), (3e6, 0.1)] {
+            for (share, verdict) in [(most - 0.01, Verdict::Ours), (most + 0.01, Verdict::NotOurs(BEFORE))] {
+                let mut experiments = begun(Cause::Losses);
+                let judged = experiments.judge_losses(ms(2000), Some(ms(1500)), share, tried);
+                assert_eq!(judged, Some(verdict), "{share} of {tried}");
+            }
+        }
     }
 
     #[test]
@@ -352,7 +377,7 @@ mod tests {
         let mut now = ms(2000);
         for seconds in [10, 20, 40, 80, 160, 160] {
             experiments.begin(now, Cause::Losses, Before { losses: 0.1, ..BEFORE });
-            experiments.judge_losses(now, Some(now), 0.1);
+            experiments.judge_losses(now, Some(now), 0.1, 4e6);
             let again = now + Duration::from_secs(seconds);
             assert!(!experiments.may_try_losses(again - for_ms(1), true, 0.1), "{seconds} s");
             assert!(experiments.may_try_losses(again, false, 0.1), "what was accepted is in doubt");
