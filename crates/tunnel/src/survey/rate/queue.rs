@@ -133,6 +133,12 @@ impl Queue {
         self.standing.above_empty() <= self.target(capacity)
     }
 
+    /// Whether a queue that is too long stands above the smallest delay from before one was accepted.
+    #[must_use]
+    pub fn is_above_empty(&self, capacity: f64) -> bool {
+        self.standing.above_empty() >= self.high(capacity)
+    }
+
     /// A queue from this one on is too long for a bottleneck of `capacity` bits per second.
     #[must_use]
     pub fn high(&self, capacity: f64) -> Duration {

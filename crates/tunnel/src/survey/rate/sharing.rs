@@ -19,6 +19,10 @@ pub struct Sharing {
     flows: VirtualFlows,
     /// What the bottleneck carries for all, in bits per second, as far as it is known.
     bottleneck: Option<f64>,
+    /// Since when losses have looked like those of a crowd.
+    suspected: Option<Instant>,
+    /// What our flows begin with, if they should not with all of our part.
+    begins_at: Option<f64>,
     /// Since when no queue has stood, while somebody else's should.
     empty_since: Option<Instant>,
 }
@@ -104,10 +108,23 @@ impl Sharing {
         }
     }
 
-    /// Others lose what we send, whatever we send.
-    pub fn on_crowd(&mut self, now: Instant) {
+    /// Since when trains have passed that are not told of yet.
+    #[must_use]
+    pub fn suspected_since(&self, now: Instant) -> Option<Instant> {
+        self.suspected.filter(|since| now < *since + OVERFLOWS)
+    }
+
+    /// Losses may be those of a crowd, or not.
+    pub fn suspect(&mut self, now: Instant, is_suspect: bool) {
+        self.suspected = is_suspect.then(|| self.suspected_since(now).unwrap_or(now));
+    }
+
+    /// Others lose what we send, of which `arrived` bits per second are left.
+    pub fn on_crowd(&mut self, now: Instant, arrived: f64) {
         self.failures = self.failures.max(SURE);
         self.until = self.until.max(now + OVERFLOWS);
+        self.begins_at = Some(arrived);
+        self.suspected = None;
     }
 
     /// Takes in a sample; what to send, in bits per second, while it is sure that there is somebody. `sent` was sent until now.
@@ -129,7 +146,8 @@ impl Sharing {
         self.bottleneck = seen.bottleneck.or(self.bottleneck);
         let most = self.most() * self.bottleneck.unwrap_or(0.0);
         let count = self.inside.count.saturating_mul(VIRTUAL) as usize;
-        self.flows.resize(now, count, sent.max(most), seen.round_trip);
+        let begins_at = self.begins_at.take().unwrap_or(sent.max(most));
+        self.flows.resize(now, count, begins_at, seen.round_trip);
         self.flows.on_lost(now, seen.sent_at, seen.lost, seen.round_trip);
         if self.bottleneck.is_some() {
             self.flows.limit(now, most, seen.round_trip);
