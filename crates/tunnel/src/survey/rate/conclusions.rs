@@ -123,7 +123,7 @@ impl RateController {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
-                let lasts = matches!(verdict, Verdict::Ours(_)) && self.losses.are_more(&window.span);
+                let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
                 if lasts || verdict == Verdict::Overtaken {
                     // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
                     return self.try_losses(now, window, share);
@@ -136,7 +136,7 @@ impl RateController {
                         self.capacity.raise(before.capacity);
                         self.telling.forget_losses();
                     }
-                    Verdict::Ours(_) | Verdict::Overtaken => self.capacity.divide(1.0 - share),
+                    Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
                 }
                 self.losses.accept(share);
             }
@@ -214,6 +214,12 @@ impl RateController {
         if self.sharing.is_sure(now) {
             return;
         }
+        // What is only a little of all does not empty a queue, though it may happen to drain.
+        if let Some(Before { arrived, .. }) = self.experiments.before()
+            && self.is_crowded(now, arrived)
+        {
+            return self.sharing.on_crowd(now, arrived);
+        }
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);
         let is_lasting = self.experiments.may_try_small_queue(now, standing, target);
@@ -235,14 +241,7 @@ impl RateController {
         let settling = self.queue.settling(bits);
         match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
             (None, _) => {}
-            (Some(Verdict::Ours(before)), Cause::Queue) => {
-                // What is only a little of all does not empty a queue.
-                if self.is_crowded(now, before.arrived) {
-                    self.sharing.on_crowd(now, before.arrived);
-                } else {
-                    self.sharing.on_drained();
-                }
-            }
+            (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
             (Some(Verdict::NotOurs(before)), Cause::Queue) => {
                 self.queue.accept(now);
                 if self.has_others(now) {
@@ -253,7 +252,7 @@ impl RateController {
                 }
             }
             // It was measured while the queue drained.
-            (Some(Verdict::Ours(_) | Verdict::Overtaken), _) => {}
+            (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
             (Some(Verdict::NotOurs(_)), _) => self.queue.accept(now),
         }
     }

@@ -56,7 +56,7 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// It was our doing.
-    Ours(Before),
+    Ours,
     /// Things have become worse meanwhile, for another reason.
     Overtaken,
     /// It was not.
@@ -121,6 +121,12 @@ impl Experiments {
         self.current.map(|experiment| experiment.cause)
     }
 
+    /// What was so before the present one.
+    #[must_use]
+    pub fn before(&self) -> Option<Before> {
+        self.current.map(|experiment| experiment.before)
+    }
+
     /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
     #[must_use]
     pub fn is_overtaken(&self, share: f64) -> bool {
@@ -177,7 +183,7 @@ impl Experiments {
             return Some(Verdict::NotOurs(experiment.before));
         }
         self.loss_quiet = Quiet::default();
-        Some(Verdict::Ours(experiment.before))
+        Some(Verdict::Ours)
     }
 
     /// Whether an experiment with a small queue may begin: `standing` has been more than `target` for long. Jitter looks like that, since it delays what
@@ -236,7 +242,7 @@ impl Experiments {
             } else {
                 self.small_for = Duration::ZERO;
             }
-            return Some(Verdict::Ours(before));
+            return Some(Verdict::Ours);
         }
         if sent_at < since + queue.saturating_mul(DRAINING) + settling {
             return None;
@@ -280,7 +286,7 @@ mod tests {
     fn losses_that_do_not_become_half_as_many_are_not_ours() {
         let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (since, share, verdict) in
-            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours(BEFORE)))]
+            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
         {
             let mut experiments = begun(Cause::Losses);
             assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share), verdict, "{share}");
@@ -309,7 +315,7 @@ mod tests {
         let mut experiments = begun(Cause::Losses);
         experiments.restart_losses(ms(1200));
         assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0), None);
-        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0), Some(Verdict::Ours(BEFORE)));
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0), Some(Verdict::Ours));
     }
 
     #[test]
@@ -346,7 +352,7 @@ mod tests {
         let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (sent_at, standing, verdict) in [
             (999, 10, None),
-            (1100, 50, Some(Verdict::Ours(BEFORE))),
+            (1100, 50, Some(Verdict::Ours)),
             (1100, 51, None),
             (1499, 100, None),
             (1500, 75, None),
@@ -417,6 +423,6 @@ mod tests {
             experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
         };
         assert_eq!((judge(900, 300), judge(1899, 160)), (None, None));
-        assert_eq!(judge(1900, 150), Some(Verdict::Ours(BEFORE)));
+        assert_eq!(judge(1900, 150), Some(Verdict::Ours));
     }
 }
