@@ -83,6 +83,11 @@ impl RateController {
         is_suspect && since.is_some_and(is_due)
     }
 
+    /// Shares with a crowd from now on, beginning with what `arrived` of what we send, as far as that is known.
+    fn join(&mut self, now: Instant, arrived: f64) {
+        self.sharing.on_crowd(now, arrived.min(self.pacing.rate()));
+    }
+
     /// Whether a long queue stands above the path's own delay as it was before anything was accepted.
     fn is_above_empty(&self) -> bool {
         self.queue.is_above_empty(self.capacity.bits().max(self.trains.latest()))
@@ -123,20 +128,24 @@ impl RateController {
             Some(Cause::Queue | Cause::SmallQueue) => {}
             Some(Cause::Losses) => {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share) else { return };
-                let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
-                if lasts || verdict == Verdict::Overtaken {
+                let lasts = match verdict {
+                    Verdict::Ours(_) => self.losses.are_more(&window.span),
+                    Verdict::Overtaken(_) => true,
+                    Verdict::NotOurs(_) => false,
+                };
+                if lasts {
                     // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
                     return self.try_losses(now, window, share);
                 }
                 match verdict {
                     Verdict::NotOurs(before) => {
                         if self.is_crowded(now, before.arrived) {
-                            return self.sharing.on_crowd(now, before.arrived);
+                            return self.join(now, before.arrived);
                         }
                         self.capacity.raise(before.capacity);
                         self.telling.forget_losses();
                     }
-                    Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
+                    Verdict::Ours(_) | Verdict::Overtaken(_) => self.capacity.divide(1.0 - share),
                 }
                 self.losses.accept(share);
             }
@@ -151,7 +160,7 @@ impl RateController {
                     && self.pacing.is_used(window, self.line)
                     && self.is_crowded(now, arrived)
                 {
-                    return self.sharing.on_crowd(now, arrived);
+                    return self.join(now, arrived);
                 }
                 if are_more && self.queue.is_accepted() && self.has_others(now) {
                     self.sharing.on_overflow(now);
@@ -214,11 +223,10 @@ impl RateController {
         if self.sharing.is_sure(now) {
             return;
         }
-        // What is only a little of all does not empty a queue, though it may happen to drain.
-        if let Some(Before { arrived, .. }) = self.experiments.before()
+        if let Some(Before { arrived, .. }) = self.experiments.losses_before()
             && self.is_crowded(now, arrived)
         {
-            return self.sharing.on_crowd(now, arrived);
+            return self.join(now, arrived);
         }
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);
@@ -241,7 +249,14 @@ impl RateController {
         let settling = self.queue.settling(bits);
         match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
             (None, _) => {}
-            (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
+            // What is only a little of all neither empties a queue nor fills it.
+            (
+                Some(Verdict::Ours(Before { arrived, .. }) | Verdict::Overtaken(Before { arrived, .. })),
+                Cause::Queue,
+            ) if self.is_crowded(now, arrived) => {
+                self.join(now, arrived);
+            }
+            (Some(Verdict::Ours(_)), Cause::Queue) => self.sharing.on_drained(),
             (Some(Verdict::NotOurs(before)), Cause::Queue) => {
                 self.queue.accept(now);
                 if self.has_others(now) {
@@ -252,7 +267,7 @@ impl RateController {
                 }
             }
             // It was measured while the queue drained.
-            (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
+            (Some(Verdict::Ours(_) | Verdict::Overtaken(_)), _) => {}
             (Some(Verdict::NotOurs(_)), _) => self.queue.accept(now),
         }
     }

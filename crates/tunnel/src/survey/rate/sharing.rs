@@ -258,4 +258,30 @@ mod tests {
         let later = Seen { bottleneck: None, ..seen(at(9), 0) };
         assert!(sharing.observe(at(9), &later, 4e6).unwrap() <= 5e6);
     }
+
+    #[test]
+    fn a_crowd_is_sure_at_once_and_our_flows_begin_with_what_arrives() {
+        let mut sharing = Sharing::default();
+        sharing.set_inside(at(1), 1);
+        sharing.on_crowd(at(1), 2e6);
+        let told = sharing.observe(at(1), &seen(at(1), 0), 9e6).unwrap();
+        assert!((told - 2e6).abs() < 1.0, "{told}");
+        assert!(sharing.is_sure(at(20)) && !sharing.is_sure(at(21)));
+    }
+
+    #[test]
+    fn a_suspicion_has_its_first_sign_and_lapses_after_twenty_seconds() {
+        let mut sharing = Sharing::default();
+        sharing.suspect(at(1), true);
+        sharing.suspect(at(2), true);
+        assert_eq!(sharing.suspected_since(at(2)), Some(at(1)));
+        assert_eq!([20, 21].map(|now| sharing.suspected_since(at(now))), [Some(at(1)), None]);
+        sharing.suspect(at(22), true);
+        assert_eq!(sharing.suspected_since(at(22)), Some(at(22)));
+        sharing.suspect(at(23), false);
+        assert_eq!(sharing.suspected_since(at(23)), None);
+        sharing.suspect(at(24), true);
+        sharing.on_crowd(at(25), 1e6);
+        assert_eq!(sharing.suspected_since(at(25)), None);
+    }
 }

@@ -239,4 +239,19 @@ mod tests {
         assert_eq!(trains.bottleneck(ms(35_500)).map(f64::round), Some(50e6));
         assert_eq!(trains.bottleneck(ms(36_000)), None);
     }
+
+    #[test]
+    fn two_trains_that_left_since_tell_what_passes_whatever_the_channel_loses() {
+        let mut trains = Trains::default();
+        let mut observe = |left, arrived| {
+            trains.observe(ms(9000), &Passage { sent_at: ms(left), ..passage(arrived, 10) }, LINE, 0.5);
+            [0, 1000, 1001].map(|since| trains.passed_since(ms(since)).map(f64::round))
+        };
+        assert_eq!(observe(500, 3), [None; 3]);
+        assert_eq!(observe(1000, 5), [Some(3e6), None, None]);
+        assert_eq!(observe(1500, 8), [Some(3e6), Some(5e6), None]);
+        assert_eq!(observe(2000, 10), [Some(3e6), Some(5e6), Some(8e6)]);
+        trains.forget();
+        assert_eq!((trains.passed_since(ms(0)), trains.latest().round()), (None, 10e6));
+    }
 }
