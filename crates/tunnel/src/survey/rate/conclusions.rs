@@ -70,9 +70,10 @@ impl RateController {
         self.capacity.carried().is_some_and(|carried| carried < ALONE * found)
     }
 
-    /// Whether others than the channel lose so much of what we send, of which `arrived` bits per second arrive: the bottleneck lets through far more of
-    /// trains, which the channel hits alike. Who takes the losses of a crowd for the channel's makes it worse, and all together carry nothing. A path that
-    /// has become slower looks so too, but for trains that leave from then on.
+    /// Whether others take most of the bottleneck, while a queue is too long or something is lost: `arrived` bits per second arrive of what we send, and the
+    /// bottleneck lets through far more of trains, which the channel hits alike. Whoever takes the losses of a crowd for the channel's makes it worse, and all
+    /// together carry nothing. A path that has become slower looks so too, but for trains that leave from then on: so this takes a first sign, and trains
+    /// that left after it. Where none come back, a long queue above the path's own delay tells.
     fn is_crowded(&mut self, now: Instant, arrived: f64) -> bool {
         let since = self.sharing.suspected_since(now);
         let passed = self.trains.passed_since(since.unwrap_or(Instant::ZERO));

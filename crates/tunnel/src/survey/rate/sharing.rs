@@ -1,6 +1,7 @@
 //! Sharing: how much of the bottleneck is ours while somebody else keeps a queue there.
 //!
-//! A queue that sending less does not drain may be somebody else's. Then what is sent follows neither delays nor what the bottleneck lets through: it is
+//! A queue that sending less does not drain may be somebody else's. So may one of which far less passes for us than of our trains: whoever has a small part
+//! can neither fill nor empty it, whatever it happens to do while he sends less. Then what is sent follows neither delays nor what the bottleneck lets through: it is
 //! what as many CUBIC flows would take as there are TCP flows inside ([`super::virtual_flows`]), and no more than their part beside one other.
 
 use base::{Duration, Instant};
@@ -19,7 +20,7 @@ pub struct Sharing {
     flows: VirtualFlows,
     /// What the bottleneck carries for all, in bits per second, as far as it is known.
     bottleneck: Option<f64>,
-    /// Since when losses have looked like those of a crowd.
+    /// Since when losses or a queue have looked like those of a crowd.
     suspected: Option<Instant>,
     /// What our flows begin with, if they should not with all of our part.
     begins_at: Option<f64>,
@@ -108,13 +109,13 @@ impl Sharing {
         }
     }
 
-    /// Since when trains have passed that are not told of yet.
+    /// When losses or a queue first looked like those of a crowd, if that was of late. Trains that left before may tell of a faster path.
     #[must_use]
     pub fn suspected_since(&self, now: Instant) -> Option<Instant> {
         self.suspected.filter(|since| now < *since + OVERFLOWS)
     }
 
-    /// Losses may be those of a crowd, or not.
+    /// Losses or a queue may be those of a crowd, or not.
     pub fn suspect(&mut self, now: Instant, is_suspect: bool) {
         self.suspected = is_suspect.then(|| self.suspected_since(now).unwrap_or(now));
     }
