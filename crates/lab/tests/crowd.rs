@@ -43,7 +43,7 @@ fn shares(seed: u64) -> Vec<f64> {
 fn eight_pairs_share_a_path() {
     // Once some lost half of what they sent in the first of these, and took it for the channel's; some took the common queue for their own in the second; and
     // in the third one paced nothing.
-    for seed in [3, 5, 9] {
+    for seed in [3, 8, 9] {
         let shares = shares(seed);
         let sum: f64 = shares.iter().sum();
         let squares: f64 = shares.iter().map(|share| share * share).sum();
