@@ -73,11 +73,28 @@ impl RateController {
         self.capacity.carried().is_some_and(|carried| carried < ALONE * found)
     }
 
-    /// Whether others than the channel lose so much: far less arrived than would if only the channel did, of what trains find. Who takes the losses of a
-    /// crowd for the channel's makes it worse, and all together carry nothing.
-    fn is_crowded(&self, now: Instant, before: &Before) -> bool {
-        let found = self.trains.bottleneck(now).unwrap_or(0.0);
-        before.arrived < CROWDED * (1.0 - before.losses) * found
+    /// Whether others take most of the bottleneck, while a queue is too long or something is lost: `arrived` bits per second arrive of what we send, and the
+    /// bottleneck lets through far more of trains, which the channel hits alike. Whoever takes the losses of a crowd for the channel's makes it worse, and all
+    /// together carry nothing. A path that has become slower looks so too, but for trains that leave from then on: so this takes a first sign, and trains
+    /// that left after it. Where none come back, a long queue above the path's own delay tells.
+    fn is_crowded(&mut self, now: Instant, arrived: f64) -> bool {
+        let since = self.sharing.suspected_since(now);
+        let passed = self.trains.passed_since(since.unwrap_or(Instant::ZERO));
+        let is_above = self.is_above_empty();
+        let is_suspect = passed.map_or(is_above || since.is_some(), |passed| arrived < CROWDED * passed);
+        self.sharing.suspect(now, is_suspect);
+        let is_due = |since| passed.is_some() || (is_above && now >= since + TRAINLESS);
+        is_suspect && since.is_some_and(is_due)
+    }
+
+    /// Shares with a crowd from now on, beginning with what `arrived` of what we send, as far as that is known.
+    fn join(&mut self, now: Instant, arrived: f64) {
+        self.sharing.on_crowd(now, arrived.min(self.pacing.rate()));
+    }
+
+    /// Whether a long queue stands above the path's own delay as it was before anything was accepted.
+    fn is_above_empty(&self) -> bool {
+        self.queue.is_above_empty(self.capacity.bits().max(self.trains.latest()))
     }
 
     /// While somebody else may keep a queue at the bottleneck, its capacity for us is no less than our part of it.
@@ -93,17 +110,13 @@ impl RateController {
         let seen = Seen {
             sent_at: sample.sent_at,
             lost: sample.span.map_or(0, |span| self.losses.count_beyond(&span)),
-            is_empty: self.queue.is_empty(bits),
+            is_empty: self.queue.is_empty(bits.max(self.trains.latest())),
             round_trip: self.queue.present_round_trip(),
             bottleneck: self.trains.bottleneck(now),
         };
-        let was_sure = self.sharing.is_sure(now);
         if let Some(share) = self.sharing.observe(now, &seen, self.pacing.rate()) {
             self.capacity.set(now, share, self.queue.least_growth(share));
             self.experiments.abandon();
-        } else if was_sure && seen.is_empty {
-            // What is still lost where no queue stands is the channel's.
-            self.losses.accept_recent();
         }
     }
 
@@ -122,26 +135,40 @@ impl RateController {
                 let Some(verdict) = self.experiments.judge_losses(now, window.since, share, sent) else {
                     return;
                 };
-                let lasts = verdict == Verdict::Ours && self.losses.are_more(&window.span);
-                if lasts || verdict == Verdict::Overtaken {
+                let lasts = match verdict {
+                    Verdict::Ours(_) => self.losses.are_more(&window.span),
+                    Verdict::Overtaken(_) => true,
+                    Verdict::NotOurs(_) => false,
+                };
+                if lasts {
                     // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
                     return self.try_losses(now, window, share);
                 }
                 match verdict {
-                    Verdict::NotOurs(before) if self.is_crowded(now, &before) => {
-                        return self.sharing.on_crowd(now);
-                    }
                     Verdict::NotOurs(before) => {
+                        if self.is_crowded(now, before.arrived) {
+                            return self.join(now, before.arrived);
+                        }
                         self.capacity.raise(before.capacity);
                         self.telling.forget_losses();
                     }
-                    Verdict::Ours | Verdict::Overtaken => self.capacity.divide(1.0 - share),
+                    Verdict::Ours(_) | Verdict::Overtaken(_) => self.capacity.divide(1.0 - share),
                 }
                 self.losses.accept(share);
             }
             None => {
                 self.losses.observe(&window.span);
                 let are_more = self.losses.are_more(&window.span);
+                let is_blind =
+                    share > losses::LITTLE && (!self.trains.may_jump(now) || self.is_above_empty());
+                let arrived = self.arrived(window);
+                if (are_more || is_blind)
+                    && !self.sharing.is_sure(now)
+                    && self.pacing.is_used(window, self.line)
+                    && self.is_crowded(now, arrived)
+                {
+                    return self.join(now, arrived);
+                }
                 if are_more && self.queue.is_accepted() && self.has_others(now) {
                     self.sharing.on_overflow(now);
                 }
@@ -180,17 +207,22 @@ impl RateController {
 
     /// Sends only what certainly passes, to see whether fewer are lost.
     fn try_losses(&mut self, now: Instant, window: &Window, share: f64) {
-        let arrived = self.line.bits(window.span.received) as f64;
-        let arrived = arrived / window.span.received_in.as_secs_f64().max(1e-9);
+        let arrived = self.arrived(window);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
         self.trains.check_jump(now, arrived, self.queue.present_round_trip());
         // Half of it tells enough; an outage may be behind it, during which nothing arrived.
         self.capacity.limit(arrived.max(self.capacity.bits() * LEAST_TRIED));
     }
 
+    /// Bits per second of a window that arrived.
+    fn arrived(&self, window: &Window) -> f64 {
+        self.line.bits(window.span.received) as f64 / window.span.received_in.as_secs_f64().max(1e-9)
+    }
+
     /// What is so before an experiment with a queue.
     fn before(&self) -> Before {
-        let (capacity, arrived) = (self.capacity.bits(), self.capacity.passed());
+        let arrived = self.capacity.carried().unwrap_or(f64::INFINITY);
+        let capacity = self.capacity.bits();
         Before { capacity, arrived, queue: self.queue.standing(), losses: 0.0 }
     }
 
@@ -198,6 +230,11 @@ impl RateController {
     pub(super) fn watch_queue(&mut self, now: Instant, sample: &Sample) {
         if self.sharing.is_sure(now) {
             return;
+        }
+        if let Some(Before { arrived, .. }) = self.experiments.losses_before()
+            && self.is_crowded(now, arrived)
+        {
+            return self.join(now, arrived);
         }
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);
@@ -220,7 +257,14 @@ impl RateController {
         let settling = self.queue.settling(bits);
         match (self.experiments.judge_queue(now, sample.sent_at, standing, low, settling), cause) {
             (None, _) => {}
-            (Some(Verdict::Ours), Cause::Queue) => self.sharing.on_drained(),
+            // What is only a little of all neither empties a queue nor fills it.
+            (
+                Some(Verdict::Ours(Before { arrived, .. }) | Verdict::Overtaken(Before { arrived, .. })),
+                Cause::Queue,
+            ) if self.is_crowded(now, arrived) => {
+                self.join(now, arrived);
+            }
+            (Some(Verdict::Ours(_)), Cause::Queue) => self.sharing.on_drained(),
             (Some(Verdict::NotOurs(before)), Cause::Queue) => {
                 self.queue.accept(now);
                 if self.has_others(now) {
@@ -231,11 +275,14 @@ impl RateController {
                 }
             }
             // It was measured while the queue drained.
-            (Some(Verdict::Ours | Verdict::Overtaken), _) => {}
+            (Some(Verdict::Ours(_) | Verdict::Overtaken(_)), _) => {}
             (Some(Verdict::NotOurs(_)), _) => self.queue.accept(now),
         }
     }
 }
+
+/// If no train has been told of for so long, none will be. Ours.
+const TRAINLESS: Duration = Duration::from_secs(3);
 
 /// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
 const OTHER: f64 = 0.5;

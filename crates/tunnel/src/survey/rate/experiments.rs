@@ -33,7 +33,7 @@ struct Experiment {
 pub struct Before {
     /// The capacity that was believed, in bits per second.
     pub capacity: f64,
-    /// What arrived, in bits per second.
+    /// What arrived, in bits per second; infinite if that is not known.
     pub arrived: f64,
     /// The queue that stood, or the longest since.
     pub queue: Duration,
@@ -56,9 +56,9 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// It was our doing.
-    Ours,
-    /// Things have become worse meanwhile, for another reason.
-    Overtaken,
+    Ours(Before),
+    /// Things have become worse meanwhile, for another reason. An experiment with a queue goes on.
+    Overtaken(Before),
     /// It was not.
     NotOurs(Before),
 }
@@ -121,6 +121,13 @@ impl Experiments {
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.current.map(|experiment| experiment.cause)
+    }
+
+    /// What was so before the present one, if it is about losses.
+    #[must_use]
+    pub fn losses_before(&self) -> Option<Before> {
+        let experiment = self.current.filter(|experiment| experiment.cause == Cause::Losses);
+        experiment.map(|experiment| experiment.before)
     }
 
     /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
@@ -189,7 +196,7 @@ impl Experiments {
         let is_overtaken = self.is_overtaken(share);
         self.current = None;
         if is_overtaken {
-            return Some(Verdict::Overtaken);
+            return Some(Verdict::Overtaken(experiment.before));
         }
         let Before { capacity, losses, .. } = experiment.before;
         let fallen = (1.0 - (1.0 - losses) * capacity / tried.max(1.0)).max(0.0);
@@ -198,7 +205,7 @@ impl Experiments {
             return Some(Verdict::NotOurs(experiment.before));
         }
         self.loss_quiet = Quiet::default();
-        Some(Verdict::Ours)
+        Some(Verdict::Ours(experiment.before))
     }
 
     /// Whether an experiment with a small queue may begin: `standing` has been more than `target` for long. Jitter looks like that, since it delays what
@@ -248,7 +255,8 @@ impl Experiments {
         if standing > queue {
             // It still grows: what is sent has not become little enough yet.
             (experiment.since, experiment.before.queue) = (sent_at, standing);
-            return None;
+            let begun_at = self.begun_at.unwrap_or(now);
+            return (is_long && sent_at >= begun_at + settling).then_some(Verdict::Overtaken(before));
         }
         if standing.saturating_mul(2) <= queue || standing < low {
             self.current = None;
@@ -257,7 +265,7 @@ impl Experiments {
             } else {
                 self.small_for = Duration::ZERO;
             }
-            return Some(Verdict::Ours);
+            return Some(Verdict::Ours(before));
         }
         if sent_at < since + queue.saturating_mul(DRAINING) + settling {
             return None;
@@ -301,7 +309,7 @@ mod tests {
     fn losses_that_do_not_become_half_as_many_are_not_ours() {
         let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (since, share, verdict) in
-            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours))]
+            [(999, 0.0, None), (1000, 0.11, not_ours), (1000, 0.1, Some(Verdict::Ours(BEFORE)))]
         {
             let mut experiments = begun(Cause::Losses);
             assert_eq!(experiments.judge_losses(ms(2000), Some(ms(since)), share, 4e6), verdict, "{share}");
@@ -316,16 +324,20 @@ mod tests {
 
     #[test]
     fn losses_that_become_more_while_less_is_sent_tell_nothing() {
-        for (share, verdict) in
-            [(0.3, Verdict::NotOurs(BEFORE)), (0.31, Verdict::Overtaken), (0.9, Verdict::Overtaken)]
-        {
+        for (share, verdict) in [
+            (0.3, Verdict::NotOurs(BEFORE)),
+            (0.31, Verdict::Overtaken(BEFORE)),
+            (0.9, Verdict::Overtaken(BEFORE)),
+        ] {
             let mut experiments = begun(Cause::Losses);
             assert_eq!(
                 experiments.judge_losses(ms(2000), Some(ms(1500)), share, 4e6),
                 Some(verdict),
                 "{share}"
             );
-            assert!(experiments.may_try_losses(ms(2000), true, share) == (verdict == Verdict::Overtaken));
+            assert!(
+                experiments.may_try_losses(ms(2000), true, share) == (verdict == Verdict::Overtaken(BEFORE))
+            );
         }
     }
 
@@ -334,14 +346,16 @@ mod tests {
         let mut experiments = begun(Cause::Losses);
         experiments.restart_losses(ms(1200));
         assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1199)), 0.0, 4e6), None);
-        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0, 4e6), Some(Verdict::Ours));
+        assert_eq!(experiments.judge_losses(ms(2000), Some(ms(1200)), 0.0, 4e6), Some(Verdict::Ours(BEFORE)));
     }
 
     /// Of 5 Mbit/s a fifth was lost, so 4 passed: of 4.5 a bottleneck loses a ninth, of 3 nothing.
     #[test]
     fn losses_fall_as_far_as_less_is_sent() {
         for (tried, most) in [(4.5e6, 0.155), (4e6, 0.1), (3e6, 0.1)] {
-            for (share, verdict) in [(most - 0.01, Verdict::Ours), (most + 0.01, Verdict::NotOurs(BEFORE))] {
+            for (share, verdict) in
+                [(most - 0.01, Verdict::Ours(BEFORE)), (most + 0.01, Verdict::NotOurs(BEFORE))]
+            {
                 let mut experiments = begun(Cause::Losses);
                 let judged = experiments.judge_losses(ms(2000), Some(ms(1500)), share, tried);
                 assert_eq!(judged, Some(verdict), "{share} of {tried}");
@@ -363,9 +377,9 @@ mod tests {
         let mut judge = |sent_at, standing| {
             experiments.judge_queue(ms(9000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
         };
-        assert_eq!([judge(1400, 300), judge(2499, 299)], [None; 2]);
+        assert_eq!([judge(1199, 300), judge(2298, 299)], [None; 2]);
         let before = Before { queue: for_ms(300), ..BEFORE };
-        assert_eq!(judge(2500, 299), Some(Verdict::NotOurs(before)));
+        assert_eq!(judge(2299, 299), Some(Verdict::NotOurs(before)));
     }
 
     #[test]
@@ -391,7 +405,7 @@ mod tests {
         let not_ours = Some(Verdict::NotOurs(BEFORE));
         for (sent_at, standing, verdict) in [
             (999, 10, None),
-            (1100, 50, Some(Verdict::Ours)),
+            (1100, 50, Some(Verdict::Ours(BEFORE))),
             (1100, 51, None),
             (1499, 100, None),
             (1500, 75, None),
@@ -462,6 +476,28 @@ mod tests {
             experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
         };
         assert_eq!((judge(900, 300), judge(1899, 160)), (None, None));
-        assert_eq!(judge(1900, 150), Some(Verdict::Ours));
+        assert_eq!(judge(1900, 150), Some(Verdict::Ours(Before { queue: for_ms(300), ..BEFORE })));
+    }
+
+    #[test]
+    fn a_queue_that_grows_for_long_grows_for_another_reason() {
+        let mut experiments = begun(Cause::Queue);
+        let mut judge = |sent_at, standing| {
+            experiments.judge_queue(ms(2000), ms(sent_at), for_ms(standing), for_ms(40), for_ms(200))
+        };
+        assert_eq!(judge(1199, 110), None, "what is sent has just become less");
+        let before = Before { queue: for_ms(110), ..BEFORE };
+        assert_eq!(judge(1200, 120), Some(Verdict::Overtaken(before)));
+        assert_eq!(
+            judge(1300, 60),
+            Some(Verdict::Ours(Before { queue: for_ms(120), ..BEFORE })),
+            "it goes on"
+        );
+    }
+
+    #[test]
+    fn what_was_so_before_is_told_of_experiments_with_losses() {
+        let told = [Cause::Losses, Cause::Queue].map(|cause| begun(cause).losses_before());
+        assert_eq!((told, Experiments::default().losses_before()), ([Some(BEFORE), None], None));
     }
 }

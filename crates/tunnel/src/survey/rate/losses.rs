@@ -21,7 +21,7 @@ const RECENT: usize = 15;
 /// Loss above what is known of the channel that is noticed, besides what chance does.
 const BOUND: f64 = 0.05;
 /// And what is noticed if it lasts.
-const LITTLE: f64 = 0.01;
+pub const LITTLE: f64 = 0.01;
 /// Standard deviations of chance.
 const DEVIATIONS: f64 = 3.0;
 /// A share is told from at least so many datagrams.
@@ -96,11 +96,6 @@ impl Losses {
         if self.recent.len() == RECENT {
             self.accepted = self.accepted.min(self.median());
         }
-    }
-
-    /// What was lost of late, but not long ago, is the channel's.
-    pub fn accept_recent(&mut self) {
-        self.accept(median(self.recent.iter().rev().take(RECENT / 2).copied().collect()));
     }
 
     /// So much is lost whatever is sent.

@@ -133,6 +133,12 @@ impl Queue {
         self.standing.above_empty() <= self.target(capacity)
     }
 
+    /// Whether a queue that is too long stands above the smallest delay from before one was accepted.
+    #[must_use]
+    pub fn is_above_empty(&self, capacity: f64) -> bool {
+        self.standing.above_empty() >= self.high(capacity)
+    }
+
     /// A queue from this one on is too long for a bottleneck of `capacity` bits per second.
     #[must_use]
     pub fn high(&self, capacity: f64) -> Duration {
@@ -210,5 +216,13 @@ mod tests {
         assert_eq!(queue(20, 0).settling(1e7).as_millis(), 200);
         assert_eq!(queue(20, 0).settling(64e3).as_millis(), 3225);
         assert!((queue(600, 0).least_growth(1e7) - 20.0 / 300.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_stands_above_an_empty_queue_is_told_whatever_was_accepted() {
+        let mut queue = queue(600, 100);
+        queue.accept(Instant::ZERO);
+        assert_eq!((queue.standing(), queue.is_long(1e7)), (Duration::ZERO, false));
+        assert!(queue.is_above_empty(1e7) && !queue.is_above_empty(1e5));
     }
 }

@@ -1,6 +1,7 @@
 //! Sharing: how much of the bottleneck is ours while somebody else keeps a queue there.
 //!
-//! A queue that sending less does not drain may be somebody else's. Then what is sent follows neither delays nor what the bottleneck lets through: it is
+//! A queue that sending less does not drain may be somebody else's. So may one of which far less passes for us than of our trains: whoever has a small part
+//! can neither fill nor empty it, whatever it happens to do while he sends less. Then what is sent follows neither delays nor what the bottleneck lets through: it is
 //! what as many CUBIC flows would take as there are TCP flows inside ([`super::virtual_flows`]), and no more than their part beside one other.
 
 use base::{Duration, Instant};
@@ -19,6 +20,10 @@ pub struct Sharing {
     flows: VirtualFlows,
     /// What the bottleneck carries for all, in bits per second, as far as it is known.
     bottleneck: Option<f64>,
+    /// Since when losses or a queue have looked like those of a crowd.
+    suspected: Option<Instant>,
+    /// What our flows begin with, if they should not with all of our part.
+    begins_at: Option<f64>,
     /// Since when no queue has stood, while somebody else's should.
     empty_since: Option<Instant>,
 }
@@ -104,10 +109,23 @@ impl Sharing {
         }
     }
 
-    /// Others lose what we send, whatever we send.
-    pub fn on_crowd(&mut self, now: Instant) {
+    /// When losses or a queue first looked like those of a crowd, if that was of late. Trains that left before may tell of a faster path.
+    #[must_use]
+    pub fn suspected_since(&self, now: Instant) -> Option<Instant> {
+        self.suspected.filter(|since| now < *since + OVERFLOWS)
+    }
+
+    /// Losses or a queue may be those of a crowd, or not.
+    pub fn suspect(&mut self, now: Instant, is_suspect: bool) {
+        self.suspected = is_suspect.then(|| self.suspected_since(now).unwrap_or(now));
+    }
+
+    /// Others lose what we send, of which `arrived` bits per second are left.
+    pub fn on_crowd(&mut self, now: Instant, arrived: f64) {
         self.failures = self.failures.max(SURE);
         self.until = self.until.max(now + OVERFLOWS);
+        self.begins_at = Some(arrived);
+        self.suspected = None;
     }
 
     /// Takes in a sample; what to send, in bits per second, while it is sure that there is somebody. `sent` was sent until now.
@@ -129,7 +147,8 @@ impl Sharing {
         self.bottleneck = seen.bottleneck.or(self.bottleneck);
         let most = self.most() * self.bottleneck.unwrap_or(0.0);
         let count = self.inside.count.saturating_mul(VIRTUAL) as usize;
-        self.flows.resize(now, count, sent.max(most), seen.round_trip);
+        let begins_at = self.begins_at.take().unwrap_or(sent.max(most));
+        self.flows.resize(now, count, begins_at, seen.round_trip);
         self.flows.on_lost(now, seen.sent_at, seen.lost, seen.round_trip);
         if self.bottleneck.is_some() {
             self.flows.limit(now, most, seen.round_trip);
@@ -239,5 +258,31 @@ mod tests {
         sharing.observe(at(2), &seen(at(2), 0), 4e6);
         let later = Seen { bottleneck: None, ..seen(at(9), 0) };
         assert!(sharing.observe(at(9), &later, 4e6).unwrap() <= 5e6);
+    }
+
+    #[test]
+    fn a_crowd_is_sure_at_once_and_our_flows_begin_with_what_arrives() {
+        let mut sharing = Sharing::default();
+        sharing.set_inside(at(1), 1);
+        sharing.on_crowd(at(1), 2e6);
+        let told = sharing.observe(at(1), &seen(at(1), 0), 9e6).unwrap();
+        assert!((told - 2e6).abs() < 1.0, "{told}");
+        assert!(sharing.is_sure(at(20)) && !sharing.is_sure(at(21)));
+    }
+
+    #[test]
+    fn a_suspicion_has_its_first_sign_and_lapses_after_twenty_seconds() {
+        let mut sharing = Sharing::default();
+        sharing.suspect(at(1), true);
+        sharing.suspect(at(2), true);
+        assert_eq!(sharing.suspected_since(at(2)), Some(at(1)));
+        assert_eq!([20, 21].map(|now| sharing.suspected_since(at(now))), [Some(at(1)), None]);
+        sharing.suspect(at(22), true);
+        assert_eq!(sharing.suspected_since(at(22)), Some(at(22)));
+        sharing.suspect(at(23), false);
+        assert_eq!(sharing.suspected_since(at(23)), None);
+        sharing.suspect(at(24), true);
+        sharing.on_crowd(at(25), 1e6);
+        assert_eq!(sharing.suspected_since(at(25)), None);
     }
 }

@@ -10,12 +10,27 @@ use crate::survey::train::Passage;
 /// The latest trains, and the latest jump.
 #[derive(Clone, Debug)]
 pub struct Trains {
-    /// What they found in bits per second, the newest last.
-    found: VecDeque<(Instant, f64)>,
+    /// What they found, the newest last.
+    found: VecDeque<Found>,
+    /// What the newest found, even if it is to be forgotten.
+    latest: f64,
     /// The latest jump and when it was, while it is not known to be right.
     jump: Option<(f64, Instant)>,
     not_before: Instant,
     pause: Duration,
+}
+
+/// What a train found, in bits per second.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// When its answer came.
+    at: Instant,
+    /// When it left.
+    left: Instant,
+    /// What the bottleneck carries.
+    bits: f64,
+    /// What of it arrived, whatever was lost.
+    passed: f64,
 }
 
 /// Arrivals are not told apart better than by a part of this. Ours.
@@ -24,6 +39,8 @@ const SHORTEST_PASSAGE: Duration = Duration::from_millis(2);
 const MEMORY: Duration = Duration::from_secs(30);
 /// Trains that are remembered. Ours.
 const KEPT: usize = 5;
+/// So many tell that others take part of the bottleneck. Ours.
+const TELLING: usize = 2;
 /// Two trains that find more than this part of what is known make the rate jump. Ours.
 const FAR_ABOVE: f64 = 1.2;
 /// A jump goes to this part of what they found. Ours.
@@ -37,7 +54,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_sec
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { found: VecDeque::new(), jump: None, not_before: Instant::ZERO, pause: PAUSE.0 }
+        Self { found: VecDeque::new(), latest: 0.0, jump: None, not_before: Instant::ZERO, pause: PAUSE.0 }
     }
 }
 
@@ -52,7 +69,9 @@ impl Trains {
         if self.found.len() == KEPT {
             self.found.pop_front();
         }
-        self.found.push_back((now, found));
+        let passed = line.bits(passage.received) as f64 / time;
+        self.latest = found;
+        self.found.push_back(Found { at: now, left: passage.sent_at, bits: found, passed });
         Some(found)
     }
 
@@ -82,7 +101,7 @@ impl Trains {
     /// The capacity to jump to from `capacity`, if the last two trains found far more and the last jump was right.
     #[must_use]
     pub fn poll_jump(&self, now: Instant, capacity: f64) -> Option<f64> {
-        let before = self.found.iter().rev().nth(1).map_or(0.0, |train| train.1);
+        let before = self.found.iter().rev().nth(1).map_or(0.0, |train| train.bits);
         let both = self.newest().min(before).min(capacity * LONGEST_JUMP);
         (now >= self.not_before && both > FAR_ABOVE * capacity).then_some(both * TRUSTED)
     }
@@ -116,14 +135,27 @@ impl Trains {
     /// What trains found lately, the middle one.
     #[must_use]
     pub fn bottleneck(&self, now: Instant) -> Option<f64> {
-        let recent = self.found.iter().filter(|(at, _)| now < *at + MEMORY);
-        let mut recent: Vec<f64> = recent.map(|(_, found)| *found).collect();
+        let recent = self.found.iter().filter(|train| now < train.at + MEMORY);
+        let mut recent: Vec<f64> = recent.map(|train| train.bits).collect();
         recent.sort_by(f64::total_cmp);
         recent.get(recent.len() / 2).copied()
     }
 
+    /// At what rate those arrived that left from `since` on, the slowest, if there are enough of them to tell.
+    #[must_use]
+    pub fn passed_since(&self, since: Instant) -> Option<f64> {
+        let passed = self.found.iter().filter(|train| train.left >= since).map(|train| train.passed);
+        (passed.clone().count() >= TELLING).then(|| passed.fold(f64::INFINITY, f64::min))
+    }
+
+    /// What the newest train of all found, in bits per second; zero before the first.
+    #[must_use]
+    pub const fn latest(&self) -> f64 {
+        self.latest
+    }
+
     fn newest(&self) -> f64 {
-        self.found.back().map_or(0.0, |train| train.1)
+        self.found.back().map_or(0.0, |train| train.bits)
     }
 }
 
@@ -206,5 +238,20 @@ mod tests {
         assert_eq!(trains.bottleneck(ms(7000)).map(f64::round), Some(10e6));
         assert_eq!(trains.bottleneck(ms(35_500)).map(f64::round), Some(50e6));
         assert_eq!(trains.bottleneck(ms(36_000)), None);
+    }
+
+    #[test]
+    fn two_trains_that_left_since_tell_what_passes_whatever_the_channel_loses() {
+        let mut trains = Trains::default();
+        let mut observe = |left, arrived| {
+            trains.observe(ms(9000), &Passage { sent_at: ms(left), ..passage(arrived, 10) }, LINE, 0.5);
+            [0, 1000, 1001].map(|since| trains.passed_since(ms(since)).map(f64::round))
+        };
+        assert_eq!(observe(500, 3), [None; 3]);
+        assert_eq!(observe(1000, 5), [Some(3e6), None, None]);
+        assert_eq!(observe(1500, 8), [Some(3e6), Some(5e6), None]);
+        assert_eq!(observe(2000, 10), [Some(3e6), Some(5e6), Some(8e6)]);
+        trains.forget();
+        assert_eq!((trains.passed_since(ms(0)), trains.latest().round()), (None, 10e6));
     }
 }
