@@ -63,6 +63,8 @@ impl Measured {
 
 /// Arrivals that differ from what was sent by this part tell of the bottleneck. Ours.
 const DIFFERENCE: f64 = 0.03;
+/// A window makes the capacity this part of what it was at least: the line may have been blocked meanwhile. Ours.
+pub const LEAST: f64 = 0.125;
 /// What is sent must be this part of the capacity to show that there is more. Ours.
 const PROBED: f64 = 0.98;
 /// Growth at most, while what stands counts as the path's delay: others may share the bottleneck, and their queue must not overflow by it. Ours.
@@ -149,7 +151,7 @@ impl Capacity {
         self.passed = carried;
         let differs = (carried - offered).abs() > DIFFERENCE * offered;
         if is_busy && differs && (carried > offered || is_used) {
-            self.bits = carried;
+            self.bits = carried.max(self.bits * LEAST);
             self.settle(now, queue);
             return true;
         }

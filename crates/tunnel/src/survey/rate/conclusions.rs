@@ -6,7 +6,7 @@ use super::capacity::Measured;
 use super::experiments::{Before, Cause, Verdict};
 use super::sharing::Seen;
 use super::window::Window;
-use super::{Aim, RateController, breaker, losses, trains};
+use super::{Aim, RateController, breaker, capacity, losses, trains};
 use crate::survey::report::{Sample, Span};
 use crate::survey::train::Passage;
 
@@ -202,7 +202,7 @@ impl RateController {
         self.windows.clear();
         let arrived = self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
-        self.capacity.limit(arrived);
+        self.capacity.limit(arrived.max(self.capacity.bits() * capacity::LEAST));
     }
 
     /// Sends only what certainly passes, to see whether fewer are lost.
@@ -247,7 +247,7 @@ impl RateController {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, self.before());
                 // Other limits than the rate, such as a window, may have built it.
-                self.capacity.limit(self.capacity.passed());
+                self.capacity.limit(self.capacity.passed().max(bits * capacity::LEAST));
             } else if is_lasting && !self.sharing.is_found(now) {
                 self.experiments.begin(now, Cause::SmallQueue, self.before());
             }

@@ -1,0 +1,68 @@
+//! Gateways with default settings over paths drawn from seeds: whatever happens to them, nothing collapses and stays down.
+//!
+//! `LONGHAUL_RANDOM_PATHS=1000 cargo test --release -p longhaul-lab --test random_paths` runs a thousand; `LONGHAUL_RANDOM_PATH=17` one again.
+
+mod gateways;
+
+use base::Rng;
+use gateways::{BASE, received, run_with};
+use longhaul_lab as lab;
+
+/// Paths that are run by default.
+const PATHS: u64 = 16;
+
+/// A path and what happens to it: what is set, and the rate at the end that arrives, in Mbit/s.
+fn draw(seed: u64) -> (String, String, f64) {
+    let mut rng = Rng::named(seed, "random path");
+    let mut between = |low: f64, high: f64| low + (high - low) * rng.unit();
+    let log = |low: f64, high: f64, at: f64| low * (high / low).powf(at);
+    let rate = log(0.1, 30.0, between(0.0, 1.0));
+    let delay = log(5.0, 300.0, between(0.0, 1.0));
+    let step = log(0.25, 4.0, between(0.0, 1.0));
+    let after = (rate * step).max(0.064);
+    let (kind, size) = (between(0.0, 4.0) as u32, between(0.0, 1.0));
+    let (errors, part) = match kind {
+        0 => (String::new(), 1.0),
+        1 => (format!(", errors={{erasure={{probability={:.3}}}}}", 0.2 * size), 1.0 - 0.2 * size),
+        2 => (
+            format!(
+                ", errors={{gilbert-elliott={{f={:.3}, d=\"{:.0} ms\"}}}}",
+                0.3 * size,
+                100.0 + 900.0 * size
+            ),
+            1.0 - 0.3 * size,
+        ),
+        _ => (format!(", jitter={{in-order={{up-to=\"{:.0} ms\"}}}}", 1.0 + delay * size), 1.0),
+    };
+    let channel = format!(
+        "link.wan.channel={{rate=\"{} bit/s\", delay=\"{:.1} ms\", rate-changes=[{{at=\"15 s\", rate=\"{} bit/s\"}}]{errors}}}",
+        (rate * 1e6) as u64,
+        delay,
+        (after * 1e6) as u64,
+    );
+    // At the new rate it holds a few packets at least.
+    let queue = log(50.0, 1000.0, between(0.0, 1.0)).max(60.0 / rate.min(after));
+    (channel, format!("link.wan.queue.drop-tail.time=\"{queue:.0} ms\""), after * part)
+}
+
+/// What arrives in the last fifteen seconds of a minute, as a part of what could.
+fn carried(seed: u64) -> f64 {
+    let (channel, queue, rate) = draw(seed);
+    let run = run_with(BASE, "", &[&channel, &queue, "duration=60 s", &format!("seed={seed}")]);
+    received(&run, "download", 45, 60) / rate
+}
+
+#[test]
+fn nothing_collapses_and_stays_down() {
+    let number = |name| std::env::var(name).ok().map(|text: String| text.parse::<u64>().expect(name));
+    let seeds = match number("LONGHAUL_RANDOM_PATH") {
+        Some(seed) => seed..seed + 1,
+        None => 1..number("LONGHAUL_RANDOM_PATHS").unwrap_or(PATHS) + 1,
+    };
+    let mut carried: Vec<(f64, u64)> = seeds.map(|seed| (carried(seed), seed)).collect();
+    carried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let median = carried[carried.len() / 2].0;
+    println!("median {median:.3}, worst {:?}", &carried[..carried.len().min(10)]);
+    assert!(carried[0].0 >= 0.2, "seed {}: {:.3} of {:?}", carried[0].1, carried[0].0, draw(carried[0].1));
+    assert!(median >= 0.8, "{median}");
+}
