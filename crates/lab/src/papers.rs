@@ -83,7 +83,7 @@ pub const ALL: &[Paper] = &[
     Paper {
         name: "rate",
         folder: "scenarios/rate",
-        files: files!("rate": "experiments.toml", "claims.toml", "base.toml", "shared.toml"),
+        files: files!("rate": "experiments.toml", "claims.toml", "base.toml", "shared.toml", "many.toml"),
         probes: &[],
     },
     // No paper's: all of them together.
