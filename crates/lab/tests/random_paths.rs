@@ -6,7 +6,6 @@ mod gateways;
 
 use base::Rng;
 use gateways::{BASE, received, run_with};
-use longhaul_lab as lab;
 
 /// Paths that are run by default.
 const PATHS: u64 = 16;
