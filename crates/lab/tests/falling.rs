@@ -3,9 +3,11 @@
 
 mod gateways;
 
-use gateways::{BASE, at, received, run_with};
+use gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
+
+const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 
 /// When the rate falls and rises, in seconds.
 const FALLS: u64 = 12;

@@ -2,11 +2,13 @@
 
 mod gateways;
 
-use gateways::{BASE, at, received, run_with};
+use gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
 use tunnel::Event;
 use tunnel::survey::rate::Finding;
+
+const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 
 /// A download from the second second on, over a path with these keys of `link.wan.channel`.
 fn run(path: &str, changes: &[&str]) -> Run {

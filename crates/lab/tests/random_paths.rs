@@ -5,7 +5,9 @@
 mod gateways;
 
 use base::Rng;
-use gateways::{BASE, received, run_with};
+use gateways::{received, run_with};
+
+const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 
 /// Paths that are run by default.
 const PATHS: u64 = 16;

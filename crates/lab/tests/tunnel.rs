@@ -2,9 +2,11 @@
 
 mod gateways;
 
-use gateways::{BASE, at, received, run_with};
+use gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
+
+const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 
 const SHARED: &str = include_str!("../../../scenarios/rate/shared.toml");
 

@@ -7,8 +7,6 @@ use lab::run::{self, Run, Watch};
 use lab::scenario::{Override, Suite};
 use longhaul_lab as lab;
 
-pub(crate) const BASE: &str = include_str!("../../../../scenarios/rate/base.toml");
-
 /// A second of the run.
 pub(crate) fn at(second: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(second)

@@ -29,8 +29,8 @@ pub const STARVED: f64 = 0.95;
 const PROGRESS: (u64, Duration) = (10, Duration::from_secs(5));
 /// Datagrams of a span that end a starvation, at least.
 const TELLING: u64 = 3;
-/// What it leaves of the rate. RFC 8084 (3.2.3) leaves the reaction to the protocol; ours keeps finding out whether the path is back.
-/// This part, or so many bits per second where that is more, of a quarter of it.
+/// What it leaves of the rate: this part, or so many bits per second where that is more, but a quarter at most. RFC 8084 (3.2.3) leaves the reaction to the
+/// protocol; ours keeps finding out whether the path is back.
 const TRICKLE: (f64, f64) = (0.02, 32_000.0);
 
 impl Breaker {

@@ -19,6 +19,16 @@ const CROWDED: f64 = 0.7;
 /// An experiment with losses leaves this part of the capacity. Ours.
 const LEAST_TRIED: f64 = 0.5;
 
+/// If no train has been told of for so long, none will be. Ours.
+const TRAINLESS: Duration = Duration::from_secs(3);
+
+/// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
+const OTHER: f64 = 0.5;
+
+/// A span of at least so long of which this part is lost beyond the channel's losses. Ours: half of what arrives between two reports; a path that has become half
+/// as fast is left to windows.
+const FLOODED: (Duration, f64) = (Duration::from_millis(50), 0.75);
+
 impl RateController {
     /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
     pub(super) fn open(&mut self, now: Instant, found: f64, passage: &Passage) -> bool {
@@ -129,57 +139,56 @@ impl RateController {
         }
         match self.experiments.cause() {
             Some(Cause::Queue | Cause::SmallQueue) => {}
-            Some(Cause::Losses) => {
-                let sent =
-                    self.line.bits(window.span.sent) as f64 / window.span.sent_in.as_secs_f64().max(1e-9);
-                let Some(verdict) = self.experiments.judge_losses(now, window.since, share, sent) else {
-                    return;
-                };
-                let lasts = match verdict {
-                    Verdict::Ours(_) => self.losses.are_more(&window.span),
-                    Verdict::Overtaken(_) => true,
-                    Verdict::NotOurs(_) => false,
-                };
-                if lasts {
-                    // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
-                    return self.try_losses(now, window, share);
+            Some(Cause::Losses) => self.judge_losses(now, window, share),
+            None => self.look_at_losses(now, window, share),
+        }
+    }
+
+    /// What an experiment with losses showed, of which a window lost a `share`.
+    fn judge_losses(&mut self, now: Instant, window: &Window, share: f64) {
+        let sent = self.line.rate(window.span.sent, window.span.sent_in);
+        let Some(verdict) = self.experiments.judge_losses(now, window.since, share, sent) else { return };
+        let lasts = match verdict {
+            Verdict::Ours(_) => self.losses.are_more(&window.span),
+            Verdict::Overtaken(_) => true,
+            Verdict::NotOurs(_) => false,
+        };
+        if lasts {
+            // Fewer, and still more than the channel's; or more than before. It may be that too much is still sent.
+            return self.try_losses(now, window, share);
+        }
+        match verdict {
+            Verdict::NotOurs(before) => {
+                if self.is_crowded(now, before.arrived) {
+                    return self.join(now, before.arrived);
                 }
-                match verdict {
-                    Verdict::NotOurs(before) => {
-                        if self.is_crowded(now, before.arrived) {
-                            return self.join(now, before.arrived);
-                        }
-                        self.capacity.raise(before.capacity);
-                        self.telling.forget_losses();
-                    }
-                    Verdict::Ours(_) | Verdict::Overtaken(_) => self.capacity.divide(1.0 - share),
-                }
-                self.losses.accept(share);
+                self.capacity.raise(before.capacity);
+                self.telling.forget_losses();
             }
-            None => {
-                self.losses.observe(&window.span);
-                let are_more = self.losses.are_more(&window.span);
-                let is_blind =
-                    share > losses::LITTLE && (!self.trains.may_jump(now) || self.is_above_empty());
-                let arrived = self.arrived(window);
-                if (are_more || is_blind)
-                    && !self.sharing.is_sure(now)
-                    && self.pacing.is_used(window, self.line)
-                    && self.is_crowded(now, arrived)
-                {
-                    return self.join(now, arrived);
-                }
-                if are_more && self.queue.is_accepted() && self.has_others(now) {
-                    self.sharing.on_overflow(now);
-                }
-                if self.sharing.is_found(now) && self.queue.is_accepted() {
-                    return;
-                }
-                let may_try = self.experiments.may_try_losses(now, are_more || self.losses.last(), share);
-                if may_try && share <= breaker::STARVED && self.pacing.is_used(window, self.line) {
-                    self.try_losses(now, window, share);
-                }
-            }
+            Verdict::Ours(_) | Verdict::Overtaken(_) => self.capacity.divide(1.0 - share),
+        }
+        self.losses.accept(share);
+    }
+
+    /// Whether what a window lost is a crowd's doing, or is to be tried.
+    fn look_at_losses(&mut self, now: Instant, window: &Window, share: f64) {
+        self.losses.observe(&window.span);
+        let are_more = self.losses.are_more(&window.span);
+        let is_blind = share > losses::LITTLE && (!self.trains.may_jump(now) || self.is_above_empty());
+        let is_used = self.pacing.is_used(window, self.line);
+        let arrived = self.arrived(&window.span);
+        if (are_more || is_blind) && !self.sharing.is_sure(now) && is_used && self.is_crowded(now, arrived) {
+            return self.join(now, arrived);
+        }
+        if are_more && self.queue.is_accepted() && self.has_others(now) {
+            self.sharing.on_overflow(now);
+        }
+        if self.sharing.is_found(now) && self.queue.is_accepted() {
+            return;
+        }
+        let may_try = self.experiments.may_try_losses(now, are_more || self.losses.last(), share);
+        if may_try && share <= breaker::STARVED && is_used {
+            self.try_losses(now, window, share);
         }
     }
 
@@ -200,23 +209,23 @@ impl RateController {
     pub(super) fn retreat(&mut self, now: Instant, span: &Span) {
         let share = losses::share(span).unwrap_or(0.0);
         self.windows.clear();
-        let arrived = self.line.bits(span.received) as f64 / span.received_in.as_secs_f64().max(1e-9);
+        let arrived = self.arrived(span);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
         self.capacity.limit(arrived.max(self.capacity.bits() * capacity::LEAST));
     }
 
     /// Sends only what certainly passes, to see whether fewer are lost.
     fn try_losses(&mut self, now: Instant, window: &Window, share: f64) {
-        let arrived = self.arrived(window);
+        let arrived = self.arrived(&window.span);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
         self.trains.check_jump(now, arrived, self.queue.present_round_trip());
         // Half of it tells enough; an outage may be behind it, during which nothing arrived.
         self.capacity.limit(arrived.max(self.capacity.bits() * LEAST_TRIED));
     }
 
-    /// Bits per second of a window that arrived.
-    fn arrived(&self, window: &Window) -> f64 {
-        self.line.bits(window.span.received) as f64 / window.span.received_in.as_secs_f64().max(1e-9)
+    /// Bits per second that arrived.
+    fn arrived(&self, span: &Span) -> f64 {
+        self.line.rate(span.received, span.received_in)
     }
 
     /// What is so before an experiment with a queue.
@@ -280,13 +289,3 @@ impl RateController {
         }
     }
 }
-
-/// If no train has been told of for so long, none will be. Ours.
-const TRAINLESS: Duration = Duration::from_secs(3);
-
-/// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
-const OTHER: f64 = 0.5;
-
-/// A span of at least so long of which this part is lost beyond the channel's losses. Ours: half of what arrives between two reports; a path that has become half
-/// as fast is left to windows.
-const FLOODED: (Duration, f64) = (Duration::from_millis(50), 0.75);

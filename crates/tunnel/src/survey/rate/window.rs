@@ -18,6 +18,12 @@ impl Line {
         let overhead = totals.datagrams.cast_signed().saturating_mul(self.overhead);
         totals.bytes.saturating_add_signed(overhead).saturating_mul(8)
     }
+
+    /// Bits per second on the line of what left or arrived within `time`.
+    #[must_use]
+    pub fn rate(self, totals: Totals, time: Duration) -> f64 {
+        self.bits(totals) as f64 / time.as_secs_f64().max(1e-9)
+    }
 }
 
 /// What left and arrived over a few reports.
