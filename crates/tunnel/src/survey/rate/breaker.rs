@@ -63,7 +63,7 @@ impl Breaker {
         self.unanswered_since = None;
     }
 
-    /// What left between two stamps, and what of it arrived. Nearly nothing of what leaves for [`PATIENCE`] starves; half of a single span ends that, since what
+    /// What left between two stamps, and what of it arrived. Nearly nothing of what leaves for ten seconds starves; half of a single span ends that, since what
     /// is blocked again and again is not starved.
     pub fn on_span(&mut self, now: Instant, span: &Span) {
         if self.is_starved {
