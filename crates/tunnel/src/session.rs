@@ -69,6 +69,8 @@ pub struct Arrival {
     pub payload: Range<usize>,
     /// Whether a datagram that was sent later has arrived before.
     pub late: bool,
+    /// How many that were sent just before it have not arrived.
+    pub skipped: u64,
 }
 
 /// One side of a session.
@@ -275,12 +277,12 @@ impl Session {
         bytes: &[u8],
         opened: Opened,
     ) -> Result<Option<Arrival>, Rejection> {
-        let Opened { payload, late, confirmed } = opened;
+        let (late, confirmed) = (opened.late, opened.confirmed);
         self.last_heard = now;
         if let Some((path, restarted)) = confirmed {
             self.on_established(now, path, restarted);
         }
-        let arrival = self.handle_content(now, from, bytes, payload, late);
+        let arrival = self.handle_content(now, from, bytes, opened);
         if late {
             self.late.increment();
         } else if self.paths.on_newest(now, from)
@@ -296,9 +298,9 @@ impl Session {
         now: Instant,
         from: Path,
         bytes: &[u8],
-        payload: Range<usize>,
-        late: bool,
+        opened: Opened,
     ) -> Result<Option<Arrival>, Rejection> {
+        let Opened { payload, late, skipped, .. } = opened;
         let (&kind, body) = bytes[payload.clone()].split_first().ok_or(Rejection::UnknownControl)?;
         match (Kind::of(kind).ok_or(Rejection::UnknownControl)?, Cookie::try_from(body)) {
             (Kind::PathChallenge, Ok(_)) => {
@@ -312,7 +314,7 @@ impl Session {
             (Kind::PathResponse, Ok(_)) => {}
             (Kind::PathChallenge | Kind::PathResponse, Err(_)) => return Err(Rejection::UnknownControl),
             (kind, _) => {
-                return Ok(Some(Arrival { kind, payload: payload.start + 1..payload.end, late }));
+                return Ok(Some(Arrival { kind, payload: payload.start + 1..payload.end, late, skipped }));
             }
         }
         Ok(None)

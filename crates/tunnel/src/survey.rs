@@ -5,6 +5,7 @@
 pub mod mtu;
 pub mod rate;
 pub mod report;
+pub mod silence;
 pub mod train;
 
 use std::collections::VecDeque;

@@ -45,6 +45,8 @@ pub(super) struct Opened {
     pub(super) payload: Range<usize>,
     /// Whether one that was sent later has arrived before.
     pub(super) late: bool,
+    /// How many that were sent just before it have not arrived.
+    pub(super) skipped: u64,
     /// If it is the first under its keys: where the peer is, and whether it has restarted.
     pub(super) confirmed: Option<(Path, bool)>,
 }
@@ -91,19 +93,20 @@ impl Keyring {
             {
                 // Both began, and our own handshake was complete first: younger keys stay in use.
                 self.previous = Some(transport);
-                return Ok(Opened { payload, late: false, confirmed: None });
+                return Ok(Opened { payload, late: false, skipped: 0, confirmed: None });
             }
             let restarted = self.establish(transport, life);
-            return Ok(Opened { payload, late: false, confirmed: Some((path, restarted)) });
+            return Ok(Opened { payload, late: false, skipped: 0, confirmed: Some((path, restarted)) });
         }
         let (transport, is_current) = match (&mut self.current, &mut self.previous) {
             (Some(current), _) if current.local == receiver => (current, true),
             (_, Some(previous)) if previous.local == receiver => (previous, false),
             _ => return Err(Rejection::UnknownSession),
         };
-        let (payload, newest) = transport.open(bytes, counter)?;
+        let (payload, skipped) = transport.open(bytes, counter)?;
         let overtaken = !is_current && self.current.as_ref().is_some_and(|current| !current.is_unheard());
-        Ok(Opened { payload, late: !newest || overtaken, confirmed: None })
+        let late = skipped.is_none() || overtaken;
+        Ok(Opened { payload, late, skipped: skipped.filter(|_| !late).unwrap_or(0), confirmed: None })
     }
 
     /// Begins a handshake: our index, and the Noise message to send.

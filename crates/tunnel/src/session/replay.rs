@@ -34,10 +34,10 @@ impl ReplayWindow {
         self.ring[Self::word(counter)] & Self::bit(counter) == 0
     }
 
-    /// Remembers an authenticated `counter`, which is below `u64::MAX`; whether it is the highest so far.
-    pub(crate) fn mark(&mut self, counter: u64) -> bool {
-        let advances = counter >= self.next;
-        if advances {
+    /// Remembers an authenticated `counter`, which is below `u64::MAX`; how many below it were skipped if it is the highest so far.
+    pub(crate) fn mark(&mut self, counter: u64) -> Option<u64> {
+        let skipped = counter.checked_sub(self.next);
+        if skipped.is_some() {
             let newest = self.next.saturating_sub(1) / 64;
             let words = (counter / 64 - newest).min(WORDS as u64);
             for step in 1..=words {
@@ -46,7 +46,7 @@ impl ReplayWindow {
             self.next = counter + 1;
         }
         self.ring[Self::word(counter)] |= Self::bit(counter);
-        advances
+        skipped
     }
 
     /// Whether anything arrived at all.
@@ -74,11 +74,12 @@ mod tests {
         const { assert!(WINDOW >= 2048) };
         let mut window = ReplayWindow::default();
         assert!(window.is_untouched());
-        assert!(window.mark(WINDOW));
+        assert_eq!(window.mark(WINDOW), Some(WINDOW), "so many were skipped");
         assert!(window.is_new(1) && !window.is_new(0), "only what the window still covers is new");
-        assert!(!window.mark(1));
+        assert_eq!(window.mark(1), None);
         assert!(!window.is_new(1) && window.is_new(2));
-        assert!(window.mark(u64::MAX - 1));
+        assert_eq!(window.mark(WINDOW + 1), Some(0));
+        assert!(window.mark(u64::MAX - 1).is_some());
         assert!(!window.is_new(WINDOW) && window.is_new(u64::MAX - 2));
     }
 
@@ -93,7 +94,8 @@ mod tests {
                 let covered = highest.is_none_or(|h| counter > h || h + 1 - counter <= WINDOW);
                 prop_assert_eq!(window.is_new(counter), covered && !seen.contains(&counter), "{}", counter);
                 if window.is_new(counter) {
-                    prop_assert_eq!(window.mark(counter), highest.is_none_or(|h| counter > h));
+                    let skipped = highest.map_or(Some(counter), |h| counter.checked_sub(h + 1));
+                    prop_assert_eq!(window.mark(counter), skipped);
                     seen.insert(counter);
                     highest = highest.max(Some(counter));
                     base = highest.unwrap_or(0);

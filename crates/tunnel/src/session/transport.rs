@@ -77,12 +77,12 @@ impl Transport {
         buffer.extend_from_slice(tag.as_ref());
     }
 
-    /// Opens a sealed datagram in place; where its kind and its payload are, and whether it is the newest so far.
+    /// Opens a sealed datagram in place; where its kind and its payload are, and how many before it were skipped if it is the newest so far.
     pub(super) fn open(
         &mut self,
         datagram: &mut [u8],
         counter: u64,
-    ) -> Result<(Range<usize>, bool), Refused> {
+    ) -> Result<(Range<usize>, Option<u64>), Refused> {
         if counter >= COUNTER_LIMIT {
             // No honest peer counts so far.
             return Err(Refused::Forged);
@@ -93,8 +93,8 @@ impl Transport {
         let (header, sealed) = datagram.split_at_mut(CLEAR_LEN);
         let aad = Aad::from(&*header);
         self.open.open_in_place(nonce(counter), aad, sealed).map_err(|_| Refused::Forged)?;
-        let newest = self.window.mark(counter);
-        Ok((CLEAR_LEN..datagram.len() - TAG_LEN, newest))
+        let skipped = self.window.mark(counter);
+        Ok((CLEAR_LEN..datagram.len() - TAG_LEN, skipped))
     }
 }
 

@@ -269,6 +269,7 @@ impl PathMtu {
 mod tests {
     use super::*;
     use crate::survey::report::{Long, Span, Totals};
+    use crate::survey::silence::Silence;
 
     /// A path that carries packets of up to `carries` bytes, 300 ms long both ways, that loses each packet with `loss`.
     struct Path {
@@ -305,6 +306,7 @@ mod tests {
                     missed: if self.carries == 0 { 3 } else { 0 },
                     after: Totals::default(),
                     long,
+                    silence: Silence::default(),
                 };
                 self.mtu.on_sample(self.now, &sample);
                 if let Some((marks, size)) = self.mtu.poll_probe(self.now) {

@@ -229,12 +229,15 @@ impl RateController {
 
     /// Takes what the other end says about what we sent, if it can be believed ([`RateController::is_credible`]).
     pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
-        let is_outage = self.windows.is_outage(sample.missed);
+        if let Some(span) = sample.span {
+            self.breaker.on_span(now, &span);
+        }
+        let heard = sample.span.map(|span| span.without(sample.silence));
+        let sample = &Sample { span: heard, ..*sample };
         let is_standing = self.queue.newest() >= self.queue.high(self.capacity.bits());
         let is_gap = sample.span.is_some_and(|span| self.gaps.observe(&span, &self.losses, is_standing));
         match sample.span {
-            Some(span) if !is_outage && !is_gap => {
-                self.breaker.on_span(now, &span);
+            Some(span) if !is_gap => {
                 if self.is_flooded(now, &span) {
                     self.retreat(now, &span);
                 }
@@ -246,10 +249,7 @@ impl RateController {
                     self.watch_losses(now, &window);
                 }
             }
-            span => {
-                span.inspect(|span| self.breaker.on_span(now, span));
-                self.windows.clear();
-            }
+            _ => self.windows.clear(),
         }
         if let Some(before) = self.experiments.poll_vain(now) {
             self.capacity.raise(before.capacity);

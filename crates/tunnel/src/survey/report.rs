@@ -12,8 +12,10 @@
 //! | 4 | time since then, us |
 //! | 4 | of the datagrams received by then, those longer than every path carries, modulo 2^32 |
 //! | 16 | datagrams and bytes received by then |
+//! | 4 | datagrams that were lost in silences by then, modulo 2^32 |
+//! | 4 | time of these silences, 100 us, modulo 2^32 |
 //!
-//! All but the first are left out if no stamp has arrived. Numbers are little-endian, and longer reports are taken too.
+//! All but the first are left out if no stamp has arrived, and the last two if there was no silence. Numbers are little-endian, and longer reports are taken too.
 //!
 //! Between two reports leave further stamps alone. The last of them is answered while a report is late: so there is something to tell even where a queue
 //! stretches time or drops nine of ten datagrams, which is when the sender should know soonest.
@@ -21,6 +23,8 @@
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Rate};
+
+use super::silence::{Silence, Silences};
 
 /// Datagrams, and their bytes without the carrier's headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub struct Sample {
     pub after: Totals,
     /// Of what left and arrived in the span, datagrams longer than every path carries.
     pub long: Long,
+    /// What of the span was a silence.
+    pub silence: Silence,
 }
 
 /// Datagrams longer than every path carries.
@@ -90,6 +96,21 @@ pub struct Span {
 }
 
 impl Span {
+    /// What is left of it without a time in which nothing arrived.
+    #[must_use]
+    pub fn without(mut self, silence: Silence) -> Self {
+        let lost = self.sent.since(self.received);
+        let datagrams = silence.datagrams.min(lost.datagrams);
+        if datagrams > 0 {
+            // Which of those that were lost is not known: of average length.
+            let bytes = u128::from(lost.bytes) * u128::from(datagrams) / u128::from(lost.datagrams);
+            self.sent = self.sent.since(Totals { datagrams, bytes: bytes as u64 });
+            self.sent_in = self.sent_in.saturating_sub(silence.time);
+            self.received_in = self.received_in.saturating_sub(silence.time);
+        }
+        self
+    }
+
     /// Takes in what happened next.
     pub fn add(&mut self, next: &Self) {
         self.sent.add(next.sent.datagrams, next.sent.bytes);
@@ -107,8 +128,20 @@ struct Stamp {
     is_reported: bool,
     sent: Totals,
     long_sent: u64,
-    /// When it arrived by the other end's clock, what had arrived then, and how much of it was long.
-    arrival: Option<(u64, Totals, u32)>,
+    arrival: Option<Told>,
+}
+
+/// What the other end says of a stamp's arrival.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// When it arrived, by its clock.
+    at: u64,
+    /// What had arrived then.
+    received: Totals,
+    /// How much of that was long, modulo 2^32.
+    long: u32,
+    /// What had been silences.
+    silence: (u32, u32),
 }
 
 /// A stamp of the other end's.
@@ -119,6 +152,7 @@ struct Heard {
     at: Instant,
     received: Totals,
     long: u64,
+    silence: Silence,
 }
 
 /// One end's reports.
@@ -132,6 +166,7 @@ pub struct Reports {
     /// Datagrams longer than this are counted apart.
     long_above: u64,
     long: Long,
+    silences: Silences,
     /// The other end's newest stamp that came in a report.
     heard: Option<Heard>,
     /// The last that came alone: a newer one that came before may be somebody's early copy.
@@ -200,6 +235,7 @@ impl Reports {
             received: Totals::default(),
             long_above: u64::MAX,
             long: Long::default(),
+            silences: Silences::default(),
             heard: None,
             heard_alone: None,
             told: None,
@@ -258,8 +294,9 @@ impl Reports {
         !self.unanswered.is_empty()
     }
 
-    /// A datagram has come.
-    pub fn on_received(&mut self, bytes: u64) {
+    /// A datagram has come; `skipped` that left just before it have not.
+    pub fn on_received(&mut self, now: Instant, bytes: u64, skipped: u64) {
+        self.silences.on_arrival(now, skipped);
         self.received.add(1, bytes);
         self.long.received += u64::from(bytes > self.long_above);
     }
@@ -299,10 +336,13 @@ impl Reports {
         }
         let mut words = vec![stamp];
         self.choose_answer(now);
-        if let Some(Heard { stamp, at, received, long }) = self.told {
+        if let Some(Heard { stamp, at, received, long, silence }) = self.told {
             let held = (now.saturating_since(at).as_nanos() / 1000).min(u64::from(u32::MAX));
             let held = held | (long << 32);
+            let (datagrams, time) = silence.words();
+            let silence = u64::from(datagrams) | (u64::from(time) << 32);
             words.extend([stamp, at.as_nanos(), held, received.datagrams, received.bytes]);
+            words.extend((silence > 0).then_some(silence));
         }
         (self.passed, self.owed, self.reported_at) = (false, false, Some(now));
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
@@ -332,7 +372,8 @@ impl Reports {
         let mut words = body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         let stamp = words.next()?;
         let (received, long) = (self.received, self.long.received);
-        let heard = Heard { stamp, at: now, received, long };
+        let silence = self.silences.total();
+        let heard = Heard { stamp, at: now, received, long, silence };
         if body.len() == STAMP_LEN {
             self.heard_alone = Some(heard);
         } else if stamp > self.heard.map_or(0, |heard| heard.stamp) {
@@ -342,9 +383,12 @@ impl Reports {
         let mut word = || words.next();
         let (echo, arrived, held) = (Instant::from_nanos(word()?), word()?, word()?);
         let received = Totals { datagrams: word()?, bytes: word()? };
+        let silence = word().unwrap_or(0);
+        let silence = (silence as u32, (silence >> 32) as u32);
         let (held, long) = (u64::from(held as u32) * 1000, (held >> 32) as u32);
         let at = self.unanswered.iter().position(|stamp| stamp.at == echo)?;
-        let stamp = Stamp { arrival: Some((arrived, received, long)), ..self.unanswered[at] };
+        let told = Told { at: arrived, received, long, silence };
+        let stamp = Stamp { arrival: Some(told), ..self.unanswered[at] };
         let reports = self.unanswered.drain(..=at).filter(|stamp| stamp.is_reported).count();
         let before = self.answered.replace(stamp);
         self.former = before;
@@ -358,6 +402,7 @@ impl Reports {
             missed: reports - usize::from(stamp.is_reported),
             after,
             long: before.and_then(|before| stamp.long_since(&before)).unwrap_or_default(),
+            silence: before.and_then(|before| stamp.silence_since(&before)).unwrap_or_default(),
         })
     }
 }
@@ -371,17 +416,21 @@ impl Reports {
 
 impl Stamp {
     fn long_since(&self, before: &Self) -> Option<Long> {
-        let received = self.arrival?.2.wrapping_sub(before.arrival?.2);
+        let received = self.arrival?.long.wrapping_sub(before.arrival?.long);
         Some(Long { sent: self.long_sent.saturating_sub(before.long_sent), received: received.into() })
     }
 
+    fn silence_since(&self, before: &Self) -> Option<Silence> {
+        Some(Silence::between(before.arrival?.silence, self.arrival?.silence))
+    }
+
     fn since(&self, before: &Self) -> Option<Span> {
-        let ((arrived, received, _), (arrived_before, received_before, _)) = (self.arrival?, before.arrival?);
+        let (arrival, arrival_before) = (self.arrival?, before.arrival?);
         Some(Span {
             sent: self.sent.since(before.sent),
             sent_in: self.at.saturating_since(before.at),
-            received: received.since(received_before),
-            received_in: Duration::from_nanos(arrived.checked_sub(arrived_before)?),
+            received: arrival.received.since(arrival_before.received),
+            received_in: Duration::from_nanos(arrival.at.checked_sub(arrival_before.at)?),
         })
     }
 }
@@ -404,7 +453,7 @@ mod tests {
             let now = 1000 * round;
             near.on_sent(10, 10_000);
             near.on_traffic();
-            (0..9).for_each(|_| far.on_received(1000));
+            (0..9).for_each(|_| far.on_received(ms(1), 1000, 0));
             far.on_traffic();
             let report = near.poll_report(ms(now)).unwrap();
             far.handle_report(ms(now + 300), &report);
@@ -422,6 +471,38 @@ mod tests {
     }
 
     #[test]
+    fn what_was_lost_in_a_silence_is_no_part_of_what_left() {
+        let (mut near, mut far) = (Reports::new(None), Reports::new(None));
+        let mut samples = Vec::new();
+        for (round, skipped) in [(1, 0), (2, 0), (3, 50), (4, 0)] {
+            let now = 1000 * round;
+            near.on_sent(100, 100_000);
+            near.on_traffic();
+            // One in a hundred is lost besides.
+            far.on_received(ms(now - 300), 1000, skipped);
+            (skipped + 1..99).for_each(|at| far.on_received(ms(now - 300 + at), 1000, 0));
+            let report = near.poll_report(ms(now)).unwrap();
+            far.handle_report(ms(now + 300), &report);
+            let answer = far.poll_report(ms(now + 350)).unwrap();
+            samples.extend(near.handle_report(ms(now + 550), &answer));
+        }
+        let [_, second, third, fourth] = samples[..] else { panic!("{} samples", samples.len()) };
+        assert_eq!((second.silence, fourth.silence), (Silence::default(), Silence::default()));
+        // From 1798 to 2700 ms of the other end's time.
+        let time = Duration::from_micros(902_000 * 50 / 51 / 100 * 100);
+        assert_eq!(third.silence, Silence { datagrams: 50, time });
+        let (whole, heard) = (third.span.unwrap(), third.span.unwrap().without(third.silence));
+        assert_eq!((whole.sent.datagrams, whole.received.datagrams), (100, 49));
+        assert_eq!((heard.sent, heard.received), (Totals { datagrams: 50, bytes: 50_000 }, whole.received));
+        let left = Duration::from_secs(1).saturating_sub(time);
+        assert_eq!((heard.sent_in, heard.received_in), (left, left));
+        assert_eq!(second.span.unwrap().without(second.silence), second.span.unwrap());
+        // No more than was lost at all.
+        let two = Silence { datagrams: 2, time };
+        assert_eq!(second.span.unwrap().without(two).sent.datagrams, 99);
+    }
+
+    #[test]
     fn what_is_not_believed_is_told_with_what_follows() {
         let (mut near, mut far) = (Reports::new(None), Reports::new(None));
         let mut samples = Vec::new();
@@ -429,7 +510,7 @@ mod tests {
             let now = 1000 * round;
             near.on_sent(10, 10_000);
             near.on_traffic();
-            (0..10).for_each(|_| far.on_received(1000));
+            (0..10).for_each(|_| far.on_received(ms(1), 1000, 0));
             let report = near.poll_report(ms(now)).unwrap();
             far.handle_report(ms(now + takes), &report);
             let answer = far.poll_report(ms(now + 400)).unwrap();

@@ -28,7 +28,7 @@ impl Tunnel {
         self.take_session_events(now);
         let taken = match result {
             Ok(Some(arrival)) => {
-                self.survey.reports.on_received(datagram.len() as u64);
+                self.survey.reports.on_received(now, datagram.len() as u64, arrival.skipped);
                 self.handle_arrival(now, ecn, datagram, arrival)
             }
             Ok(None) => Ok(()),

@@ -74,6 +74,7 @@ fn passed_in(sample: &Sample, time: Duration) -> i128 {
 mod tests {
     use super::*;
     use crate::survey::report::{Long, Span, Totals};
+    use crate::survey::silence::Silence;
     use base::Instant;
 
     /// Stamps 100 ms apart, with 100 kB between them: what has arrived meanwhile in kB, how early or late the stamp is in ms.
@@ -99,6 +100,7 @@ mod tests {
                 missed: 0,
                 after,
                 long: Long::default(),
+                silence: Silence::default(),
             };
             let is_credible = credibility.judge(&sample, above * 1_000_000, Duration::from_millis(40), 0.0);
             if is_credible {

@@ -162,6 +162,7 @@ mod tests {
     use super::super::experiments::Before;
     use super::*;
     use crate::survey::report::{Long, Sample, Span, Totals};
+    use crate::survey::silence::Silence;
 
     const fn ms(millis: u64) -> Instant {
         Instant::from_nanos(millis * 1_000_000)
@@ -184,6 +185,7 @@ mod tests {
                     missed: 0,
                     after,
                     long: Long::default(),
+                    silence: Silence::default(),
                 },
                 10e6,
             );

@@ -173,6 +173,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::survey::report::Long;
+    use crate::survey::silence::Silence;
 
     /// A path with this round trip, and a queue that has stood for this long.
     fn queue(round_trip: u64, waited: u64) -> Queue {
@@ -186,6 +187,7 @@ mod tests {
                 missed: 0,
                 after: crate::survey::report::Totals::default(),
                 long: Long::default(),
+                silence: Silence::default(),
             };
             queue.observe(Instant::ZERO, &sample, 1e7);
         }

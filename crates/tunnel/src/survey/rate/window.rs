@@ -60,28 +60,17 @@ impl Window {
 pub struct Windows {
     rate: Window,
     losses: Window,
-    /// Whether the newest sample came after an outage.
-    was_outage: bool,
 }
 
-/// Stamps in a row without an answer: an outage, which says nothing of rates, unless another follows at once. Ours.
-const OUTAGE: usize = 5;
 /// A rate is measured over at least so much time, and so many datagrams: two reports, and 8 % for one datagram more or less. Ours.
 pub const RATE: (Duration, u64) = (Duration::from_millis(200), 12);
 /// Losses are measured over at least so much time, and so many datagrams. Ours.
 pub const LOSSES: (Duration, u64) = (Duration::from_millis(400), 40);
 
 impl Windows {
-    /// Whether a sample that `missed` stamps tells of an outage alone. A second one in a row tells of a path that loses much.
-    pub const fn is_outage(&mut self, missed: usize) -> bool {
-        let is_outage = missed >= OUTAGE && !self.was_outage;
-        self.was_outage = missed >= OUTAGE;
-        is_outage
-    }
-
     /// What was taken in belongs to nothing that follows.
     pub fn clear(&mut self) {
-        (self.rate, self.losses) = (Window::default(), Window::default());
+        *self = Self::default();
     }
 
     /// Takes in what left until `sent_at`.
@@ -143,12 +132,5 @@ mod tests {
             reports.into_iter().for_each(|report| windows.add(ms(100), &span(10, 100), report));
             assert_eq!(windows.take_rate().unwrap().is_busy, is_busy, "{reports:?}");
         }
-    }
-
-    #[test]
-    fn the_first_of_two_outages_says_nothing() {
-        let mut windows = Windows::default();
-        let told = [4, 5, 5, 0, 9].map(|missed| windows.is_outage(missed));
-        assert_eq!(told, [false, true, false, false, true]);
     }
 }
