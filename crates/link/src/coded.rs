@@ -40,6 +40,7 @@
 
 use base::{Duration, Instant, Packet};
 
+use crate::arq::TRAILER_LEN;
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::event::Event;
@@ -70,6 +71,10 @@ pub struct Coded {
     turns: [Turns; CLASSES - 1],
     /// When each class last heard how much is lost.
     heard_at: [Option<Instant>; CLASSES],
+    /// When a frame that only reports went ahead of others' packets.
+    reported_at: Option<Instant>,
+    /// Between two of these, at least.
+    report_interval: Duration,
     /// Frames of no class.
     malformed: u64,
 }
@@ -84,6 +89,8 @@ impl Coded {
             classes: KINDS.map(|kind| Class::new(config, kind, &line)),
             turns: [Turns::default(); CLASSES - 1],
             heard_at: [None; CLASSES],
+            reported_at: None,
+            report_interval: report_interval(&line),
             malformed: 0,
         }
     }
@@ -100,6 +107,16 @@ impl Coded {
             .iter()
             .zip(KINDS)
             .filter_map(move |(class, kind)| (kind.treatment == treatment).then_some(class))
+    }
+
+    /// What each class has to send. One that only reports leaves the line to others' packets for a while.
+    fn demands(&self, now: Instant) -> [Demand; CLASSES] {
+        let is_early = self.reported_at.is_some_and(|at| now < at + self.report_interval);
+        let waits = is_early && self.classes.iter().any(Class::has_packets);
+        self.classes.each_ref().map(|class| match waits && !class.has_packets() {
+            true => Demand::Nothing,
+            false => class.demand(now),
+        })
     }
 
     /// Tells each class whether one behind it has something to send.
@@ -148,6 +165,17 @@ struct Kind {
     /// On the air.
     number: u8,
 }
+
+/// Between two frames that only report, at least, while others have packets: they take a fiftieth of the line.
+fn report_interval(line: &LineLimits) -> Duration {
+    let bytes = line.overhead() + REPORT_LEN;
+    line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes as u64 * 8).saturating_mul(REPORTS_SHARE))
+}
+
+/// Bytes of a frame that only reports: trailer, a short extension and class.
+const REPORT_LEN: usize = TRAILER_LEN + 3;
+/// Frames that only report take one part in this many of the line while others have packets. Ours: whatever they tell of waits for two or three long frames.
+const REPORTS_SHARE: u64 = 50;
 
 /// How many classes there are.
 const CLASSES: usize = 5;
@@ -231,8 +259,11 @@ impl Endpoint for Coded {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let demands = self.classes.each_ref().map(|class| class.demand(now));
+        let demands = self.demands(now);
         let (chosen, start) = (self.choose(&demands), out.len());
+        if demands[chosen] == Demand::Fresh && !self.classes[chosen].has_packets() {
+            self.reported_at = Some(now);
+        }
         let info = self.classes[chosen].poll_frame(now, out)?;
         out.push(KINDS[chosen].number);
         self.note_waiting();
@@ -266,6 +297,7 @@ impl Endpoint for Coded {
 
     fn set_line(&mut self, line: &LineLimits) {
         let line = line.within(CLASS_LEN);
+        self.report_interval = report_interval(&line);
         self.classes.iter_mut().for_each(|class| class.set_line(&line));
     }
 

@@ -138,6 +138,15 @@ impl Class {
         self.backlog.div_ceil(self.core.room as u64) + u64::from(self.core.sender.is_pending())
     }
 
+    /// Whether there are packets to be sent, or sent again.
+    pub(super) fn has_packets(&self) -> bool {
+        let sender = &self.core.sender;
+        match self.is_uncoded() {
+            true => sender.is_urgent(),
+            false => sender.may_cut() || self.wanted().is_some(),
+        }
+    }
+
     /// The repair that goes before anything else. On a line without a rate nothing is known to be idle, and of what there may be much none goes
     /// out but for what was lost: it would cost what others could have.
     fn wanted(&self) -> Option<Wanted> {

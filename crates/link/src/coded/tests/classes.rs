@@ -167,6 +167,29 @@ fn classes_know_of_losses_from_each_other() {
     assert!(loss(Treatment::Reliable) > 30 && loss(Treatment::Interactive) == loss(Treatment::Reliable));
 }
 
+/// Goal: what comes of another class while packets leave is told in a fiftieth of the line, and at once where none leave.
+#[test]
+fn frames_that_only_report_leave_the_line_to_packets() {
+    let mut pair = Pair::new(|| Coded::new(Config::default(), &LINE), DELAY as usize);
+    let mut downloaded = 0;
+    for step in 0..1800_u32 {
+        if step < 900 && pair.ends[0].has_room(Treatment::Reliable) {
+            pair.ends[0].offer(pair.now, packet(1, step, 60), Treatment::Reliable).unwrap();
+        }
+        if step % 3 == 0 {
+            pair.ends[1].offer(pair.now, packet(2, step, 40), Treatment::Interactive).unwrap();
+        }
+        downloaded += pair.step(&mut intact)[1].len();
+        let reports = pair.count(0, "frames-control");
+        match step {
+            899 => assert!((95..=100).contains(&reports), "one in nine steps, of 300 packets: {reports}"),
+            1799 => assert!((240..=260).contains(&reports), "one for two packets: {reports}"),
+            _ => {}
+        }
+    }
+    assert!((790..810).contains(&downloaded), "{downloaded}");
+}
+
 #[test]
 fn frames_of_no_class_are_refused() {
     let mut end = Coded::new(Config::default(), &LINE);
