@@ -467,7 +467,7 @@ fn a_call_is_thin_again_after_a_second() {
         for millis in (1100..4000).step_by(200) {
             if burst {
                 (0..20).for_each(|_| {
-                    _ = entry.stream_treatment(at(millis - 100), &packet(protocol, 7, 0, 200), &*near)
+                    _ = entry.stream_treatment(at(millis - 100), &packet(protocol, 7, 0, 200), &*near);
                 });
             }
             let treatment = entry.stream_treatment(at(millis), &packet(protocol, 7, 0, 100), &*near);
@@ -490,7 +490,7 @@ fn a_crowd_demotes() {
     (1..=3).for_each(|flow| _ = push(&mut entry, 1000, flow, 1500));
     assert_eq!(push(&mut entry, 1000, 9, 100), [45, 1]);
     (0..3).for_each(|_| {
-        assert_eq!(entry.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Interactive)
+        assert_eq!(entry.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Interactive);
     });
     assert_eq!(push(&mut entry, 1900, 9, 100), [0, 2]);
     assert_eq!(push(&mut entry, 2100, 9, 100), [1, 2]);
