@@ -74,6 +74,44 @@ fn an_unmarked_call_does_not_wait_for_a_download() {
     }
 }
 
+/// Goal: packets of a call that something in front of the link held back come together, more than a thin flow sends; once they have left, the
+/// call is thin again, though some of its packets are always on their way.
+#[test]
+fn a_call_that_was_held_back_for_a_moment_goes_before_a_download_again() {
+    let lan = |host: &str, changes: &str| {
+        format!(
+            "[link.lan-{host}]\nends = [\"{host}\", \"hub\"]\nqueue = {{ drop-tail = {{ packets = 1000 }} }}\n\
+             channel = {{ rate = \"1 Gbit/s\", delay = \"1 ms\"{changes} }}\n"
+        )
+    };
+    let held =
+        ", rate-changes = [{ at = \"20 s\", rate = \"0 bit/s\" }, { at = \"20.5 s\", rate = \"1 Gbit/s\" }]";
+    let text = format!(
+        "name = \"held back\"\nduration = \"40 s\"\n[tcp]\npreset = \"linux\"\n{}{}\
+         [link.satellite]\nends = [\"hub\", \"terminal\"]\nprotocol = \"coded\"\n\
+         datagram-age = \"auto\"\nsparse-flows = true\nqueue = {{ drop-tail = {{ time = \"{} ms\" }} }}\n\
+         channel = {{ rate = \"20 Mbit/s\", delay = \"{DELAY} ms\", errors = {{ erasure = {{ probability = 0.02 }} }} }}\n\
+         [traffic.file.bulk]\nfrom = \"server\"\nto = \"terminal\"\n{}",
+        lan("server", ""),
+        lan("caller", held),
+        2 * DELAY,
+        datagrams("call", 200, 50).replace("\"hub\"", "\"caller\"")
+    );
+    for seed in 1..=2 {
+        let run = run(&text, seed);
+        for (from, to) in [(5.0, 19.0), (21.0, 40.0)] {
+            let of = run.latencies["call"].iter().filter(|it| (from..to).contains(&it.sent.as_secs_f64()));
+            let mut millis: Vec<u64> = of.map(|it| it.latency.as_millis()).collect();
+            millis.sort_unstable();
+            assert!(
+                millis.len() > 600 && within(&millis, 95) < DELAY + 60,
+                "{from}: {}",
+                within(&millis, 95)
+            );
+        }
+    }
+}
+
 /// Pings, a call and a download before, during and after a minute in which nothing gets through, as `channel` has it.
 fn outage(protocol: &str, link: &str, channel: &str, seed: u64) -> Run {
     let text = format!(

@@ -14,7 +14,7 @@ use crate::capabilities::Capabilities;
 use crate::endpoint::{Endpoint, Obstacle};
 use crate::flow;
 use crate::queue::{self, Dropped, Queue, Refusal};
-use crate::sparse::{self, SparseFlows};
+use crate::sparse::{self, Share, SparseFlows};
 use crate::treatment::{ByDscp, Treatment};
 
 /// The queues in front of an endpoint.
@@ -138,13 +138,20 @@ impl Entry {
         }
     }
 
-    /// Whether a packet goes before those of others because its flow is thin: not once so much waits there that the next would wait too.
+    /// Whether a packet goes before those of others because its flow is thin: not once so much waits there that the next would wait too, nor while
+    /// packets of its flow are among those of others, unless they are datagrams of one that has been thin for long.
     fn is_thin(&mut self, now: Instant, packet: &[u8], endpoint: &dyn Endpoint) -> bool {
         let (Some(sparse), Some(interactive)) = (&mut self.sparse, &self.interactive) else { return false };
-        flow::dscp(packet) == Some(0)
-            && sparse.is_thin(now, packet)
-            && interactive.bytes() <= MOST_INTERACTIVE
-            && !endpoint.carries_flow_of(packet)
+        if flow::dscp(packet) != Some(0) {
+            return false;
+        }
+        let share = sparse.share(now, packet);
+        if share == Share::Exceeded || interactive.bytes() > MOST_INTERACTIVE {
+            sparse.demote(now, packet);
+            return false;
+        }
+        let may_overtake = share == Share::KeptForLong && flow::is_datagram(packet);
+        may_overtake || !(sparse.waits(packet) || endpoint.carries_flow_of(packet))
     }
 
     /// How a packet of a stream is treated that somebody here sends again until it has come, and who sends it now: never as one that is sent

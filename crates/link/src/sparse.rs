@@ -8,7 +8,9 @@
 //! Deviations:
 //! - The RFC's scheduler serves each flow from a queue of its own, and a round takes as long as it takes. Here a fair share is the link's rate by
 //!   the number of flows that have lately been served and this one, at most half.
-//! - A flow whose packets are on their way among those of others stays there until they have come, so that it does not overtake itself.
+//! - A flow whose packets are on their way among those of others stays there until they have come, so that it does not overtake itself. A call
+//!   always has some on their way: so a flow of datagrams that has kept to its share for a second is thin again nevertheless, and overtakes itself
+//!   that once.
 
 use std::collections::VecDeque;
 
@@ -41,12 +43,25 @@ struct Flow {
     queued: u32,
     /// Its packets among the latest served.
     served: u32,
+    /// When it last sent more than its share, or had to wait for other reasons.
+    demoted_at: Option<Instant>,
+}
+
+/// How a flow has kept to its share of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// It sends more.
+    Exceeded,
+    /// It sends no more.
+    Kept,
+    /// It has not been demoted for [`PROBATION`].
+    KeptForLong,
 }
 
 impl SparseFlows {
     /// Nobody has sent anything to a link of this rate, if it has one.
     pub(crate) fn new(rate: Option<Rate>, salt: u64) -> Self {
-        let flow = Flow { credit: QUANTUM, at: Instant::ZERO, queued: 0, served: 0 };
+        let flow = Flow { credit: QUANTUM, at: Instant::ZERO, queued: 0, served: 0, demoted_at: None };
         Self { rate, flows: vec![flow; FLOWS].into(), salt, clock: 0, served: VecDeque::new(), active: 0 }
     }
 
@@ -64,8 +79,8 @@ impl SparseFlows {
         &mut self.flows[usize::from(place)]
     }
 
-    /// Takes note of a packet that comes; whether its flow is thin as far as is known here.
-    pub(crate) fn is_thin(&mut self, now: Instant, packet: &[u8]) -> bool {
+    /// Takes note of a packet that comes; how its flow has kept to its share.
+    pub(crate) fn share(&mut self, now: Instant, packet: &[u8]) -> Share {
         let rate = self.rate.unwrap_or(UNKNOWN_RATE);
         let sharing = self.active.max(1) + 1;
         let flow = self.flow_of(packet);
@@ -73,9 +88,23 @@ impl SparseFlows {
         let earned = rate.bits_in(elapsed) / 8 / sharing;
         flow.credit = flow.credit.saturating_add_unsigned(earned).min(QUANTUM);
         flow.at = now;
-        let is_thin = flow.credit > 0 && flow.queued == 0;
+        let is_kept = flow.credit > 0;
         flow.credit = (flow.credit - packet.len() as i64).max(-QUANTUM);
-        is_thin
+        if !is_kept {
+            return Share::Exceeded;
+        }
+        let is_on_probation = flow.demoted_at.is_some_and(|then| now.saturating_since(then) < PROBATION);
+        if is_on_probation { Share::Kept } else { Share::KeptForLong }
+    }
+
+    /// The flow of a packet that comes now is not thin.
+    pub(crate) fn demote(&mut self, now: Instant, packet: &[u8]) {
+        self.flow_of(packet).demoted_at = Some(now);
+    }
+
+    /// Whether packets of this one's flow wait among those of others.
+    pub(crate) fn waits(&self, packet: &[u8]) -> bool {
+        self.flows[usize::from(self.place_of(packet))].queued > 0
     }
 
     /// Flows that are not thin of which packets have lately been served.
@@ -122,6 +151,10 @@ const LATELY: u64 = 128 << 10;
 /// Where nobody knows the rate. Ours: enough for a call.
 const UNKNOWN_RATE: Rate = Rate::from_bps(1_000_000);
 
+/// For so long a flow of datagrams keeps to its share before it may overtake what it sent before. Ours: video, whose pictures come in bursts, never
+/// does, and a call is not disturbed for long.
+const PROBATION: Duration = Duration::from_secs(1);
+
 /// In which any flow earns a quantum, on the slowest line.
 const LONGEST: Duration = Duration::from_secs(100);
 
@@ -140,9 +173,17 @@ mod tests {
         Instant::ZERO + Duration::from_micros(micros)
     }
 
+    fn is_thin(flows: &mut SparseFlows, micros: u64, packet: &[u8]) -> bool {
+        let share = flows.share(at(micros), packet);
+        if share == Share::Exceeded {
+            flows.demote(at(micros), packet);
+        }
+        share != Share::Exceeded
+    }
+
     /// How many of the packets that a flow sends every so many microseconds are thin, of a thousand.
     fn thin(flows: &mut SparseFlows, len: usize, micros: u64) -> usize {
-        (0..1000).filter(|n| flows.is_thin(at(1_000_000 + n * micros), &packet(1, len))).count()
+        (0..1000).filter(|n| is_thin(flows, 1_000_000 + n * micros, &packet(1, len))).count()
     }
 
     fn of_rate(bps: u64) -> SparseFlows {
@@ -173,19 +214,32 @@ mod tests {
         assert_eq!((flows.active, flows.served.len()), (1, 1 + LATELY as usize / 1000));
     }
 
-    /// Goal: a burst of more than a quantum, a packet that waits, and a flow that pays back what it sent are not thin.
+    /// Goal: a burst of more than a quantum, and a flow that pays back what it sent are not thin.
     #[test]
     fn a_burst_is_not_thin() {
         let mut flows = of_rate(8_000_000);
-        let thin = [0; 4].map(|_| flows.is_thin(at(1_000_000), &packet(1, 1000)));
+        let thin = [0; 4].map(|_| is_thin(&mut flows, 1_000_000, &packet(1, 1000)));
         assert_eq!(thin, [true, true, false, false]);
         // It has a quantum to pay, at half a byte a microsecond.
-        assert!(!flows.is_thin(at(1_003_000), &packet(1, 1000)));
-        assert!(flows.is_thin(at(1_009_000), &packet(1, 1000)));
-        assert!(flows.is_thin(at(1_009_000), &packet(2, 1000)), "another flow");
+        assert!(!is_thin(&mut flows, 1_003_000, &packet(1, 1000)));
+        assert!(is_thin(&mut flows, 1_009_000, &packet(1, 1000)));
+        assert!(is_thin(&mut flows, 1_009_000, &packet(2, 1000)), "another flow");
         flows.on_queued(&packet(3, 100));
-        assert!(!flows.is_thin(at(2_000_000), &packet(3, 100)));
+        assert_eq!([1, 3].map(|flow| flows.waits(&packet(flow, 100))), [false, true]);
         flows.on_left(&packet(3, 100));
-        assert!(flows.is_thin(at(2_000_000), &packet(3, 100)));
+        assert!(!flows.waits(&packet(3, 100)));
+    }
+
+    #[test]
+    fn a_second_without_a_burst_ends_the_probation() {
+        let mut flows = of_rate(8_000_000);
+        assert_eq!(flows.share(at(1_000_000), &packet(1, 100)), Share::KeptForLong);
+        (0..4).for_each(|_| _ = is_thin(&mut flows, 1_000_000, &packet(1, 1000)));
+        for (micros, share) in
+            [(1_100_000, Share::Kept), (1_999_999, Share::Kept), (2_000_000, Share::KeptForLong)]
+        {
+            assert_eq!(flows.share(at(micros), &packet(1, 100)), share, "{micros}");
+            assert_eq!(flows.share(at(micros), &packet(2, 100)), Share::KeptForLong, "another flow");
+        }
     }
 }

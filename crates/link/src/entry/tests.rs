@@ -375,6 +375,11 @@ fn a_flow_does_not_overtake_itself() {
     assert_eq!(push(&mut entry, 5000, 1, 100), [1, 0], "they have left");
 }
 
+/// The flow of a packet is not thin now.
+fn demote(entry: &mut Entry, millis: u64, packet: &Packet) {
+    entry.sparse.as_mut().unwrap().demote(at(millis), packet);
+}
+
 /// Goal: what the queue drops waits no longer, for whatever reason.
 #[test]
 fn a_flow_does_not_wait_for_what_was_dropped() {
@@ -383,8 +388,13 @@ fn a_flow_does_not_wait_for_what_was_dropped() {
     let by_dscp = ByDscp::default();
     let entry = || Entry::new(&one, &site, by_dscp, coded().capabilities()).with_sparse_flows(&one, &site);
     let push = |entry: &mut Entry, millis, dscp| {
+        demote(entry, millis, &packet(UDP, 1, dscp, 100));
         entry.push(at(millis), packet(UDP, 1, dscp, 100), &Stub::Full(None), &mut |_, _| ());
     };
+    // One that waits is waited for.
+    let mut waiting = entry();
+    [8, 0].into_iter().for_each(|dscp| push(&mut waiting, 1000, dscp));
+    assert_eq!(waits(&waiting), [0, 1]);
     // The second finds no room.
     let mut full = entry();
     (0..2).for_each(|_| push(&mut full, 1000, 8));
@@ -425,6 +435,7 @@ fn a_flow_waits_for_its_packets_on_the_link() {
         }
         near.offer(at(1000), sent, Treatment::Reliable).unwrap();
         let treatment = |entry: &mut Entry, millis, near: &dyn Endpoint| {
+            demote(entry, millis, &packet(protocol, number, 0, 100));
             entry.stream_treatment(at(millis), &packet(protocol, number, 0, 100), near)
         };
         assert_eq!(treatment(&mut entry, 1000, &*near), Treatment::Reliable, "not yet cut");
@@ -440,4 +451,47 @@ fn a_flow_waits_for_its_packets_on_the_link() {
         near.handle_frame(at(2020), &report).unwrap();
         assert_eq!(treatment(&mut entry, 3000, &*near), Treatment::Interactive, "it has come");
     }
+}
+
+/// Goal: packets of a call are always on their way, so one that was demoted goes before others again after a second in which it keeps to its share;
+/// TCP never overtakes itself, nor does a flow whose packets come in bursts.
+#[test]
+fn a_call_is_thin_again_after_a_second() {
+    for (protocol, burst, again) in [(UDP, false, Some(2100)), (TCP, false, None), (UDP, true, None)] {
+        let line = LineLimits::new(1500, Some(base::Rate::from_bps(8_000_000)));
+        let mut near = coded().build(&line);
+        let mut entry = with_sparse_flows(&coded());
+        near.offer(at(1000), packet(protocol, 7, 0, 1000), Treatment::Reliable).unwrap();
+        (0..3).for_each(|_| _ = entry.stream_treatment(at(1000), &packet(protocol, 7, 0, 1000), &*near));
+        let mut found = None;
+        for millis in (1100..4000).step_by(200) {
+            if burst {
+                (0..20).for_each(|_| {
+                    _ = entry.stream_treatment(at(millis - 100), &packet(protocol, 7, 0, 200), &*near);
+                });
+            }
+            let treatment = entry.stream_treatment(at(millis), &packet(protocol, 7, 0, 100), &*near);
+            if treatment == Treatment::Interactive && found.is_none() {
+                found = Some(millis);
+            }
+        }
+        assert_eq!(found, again, "{protocol} {burst}");
+    }
+}
+
+/// Goal: a flow that found too much of other thin ones is demoted too, so that it overtakes itself once and not again and again.
+#[test]
+fn a_crowd_demotes() {
+    let mut entry = with_sparse_flows(&coded());
+    let push = |entry: &mut Entry, millis, flow, len| {
+        entry.push(at(millis), packet(UDP, flow, 0, len), &Stub::Full(None), &mut no_drops);
+        waits(entry)
+    };
+    (1..=3).for_each(|flow| _ = push(&mut entry, 1000, flow, 1500));
+    assert_eq!(push(&mut entry, 1000, 9, 100), [45, 1]);
+    (0..3).for_each(|_| {
+        assert_eq!(entry.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Interactive);
+    });
+    assert_eq!(push(&mut entry, 1900, 9, 100), [0, 2]);
+    assert_eq!(push(&mut entry, 2100, 9, 100), [1, 2]);
 }
