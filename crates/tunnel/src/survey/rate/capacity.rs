@@ -6,8 +6,9 @@
 use base::Instant;
 
 use super::losses::Losses;
+use super::pacing::Pacing;
 use super::queue::Queue;
-use super::window::{Line, RATE, Window};
+use super::window::{Line, Window};
 
 /// The capacity as far as it is known, and by how much more is sent to find out whether there is more.
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +39,16 @@ pub struct Measured {
     pub is_used: bool,
     /// Whether a little more is lost than the channel loses.
     pub overflows: bool,
+    /// When the first of it left.
+    pub since: Instant,
+    /// Whether that was while the queue was to run empty, or soon after: then it is no wonder that none stands.
+    pub is_drained: bool,
 }
 
 impl Measured {
-    /// What a `window` tells, if it took any time. `is_used` says whether we sent what we may.
+    /// What a `window` tells, if it took any time. `pacing` knows whether we sent what we may.
     #[must_use]
-    pub fn of(window: &Window, line: Line, losses: &Losses, is_used: bool) -> Option<Self> {
+    pub fn of(window: &Window, line: Line, losses: &Losses, pacing: &Pacing) -> Option<Self> {
         let span = &window.span;
         let (sent_in, received_in) = (span.sent_in.as_secs_f64(), span.received_in.as_secs_f64());
         let overflows = losses.are_some(span);
@@ -55,8 +60,10 @@ impl Measured {
             offered: sent / sent_in,
             carried: through / received_in,
             is_busy: window.is_busy,
-            is_used,
+            is_used: pacing.is_used(window, line),
             overflows,
+            since: window.since.unwrap_or(Instant::ZERO),
+            is_drained: window.since.is_some_and(|since| pacing.is_of_drain(since)),
         })
     }
 }
@@ -142,7 +149,7 @@ impl Capacity {
 
     /// Takes in what a window told; whether it is the bottleneck itself that was measured.
     pub fn observe(&mut self, now: Instant, measured: &Measured, queue: &Queue) -> bool {
-        let Measured { offered, carried, is_busy, is_used, overflows } = *measured;
+        let Measured { offered, carried, is_busy, is_used, overflows, since, is_drained } = *measured;
         self.overflows = overflows;
         if overflows {
             self.settle(now, queue);
@@ -161,8 +168,8 @@ impl Capacity {
             let was_probed = offered >= PROBED * self.bits && !overflows;
             self.raise(passed);
             let is_empty = queue.newest() < queue.target(self.bits);
-            let pause = queue.present_round_trip().max(RATE.0);
-            if !is_busy && was_probed && is_empty && now >= self.grown_at + pause {
+            // What left before it grew shows nothing of that.
+            if !is_busy && was_probed && is_empty && since >= self.grown_at && !is_drained {
                 let most = if queue.is_accepted() { CAREFUL } else { 1.0 };
                 self.growth = (self.growth * 2.0).min(most).max(queue.least_growth(self.bits));
                 self.grown_at = now;
@@ -178,11 +185,21 @@ mod tests {
     use crate::survey::report::{Span, Totals};
     use base::Duration;
 
-    const SENT: Measured =
-        Measured { offered: 10e6, carried: 10e6, is_busy: false, is_used: true, overflows: false };
+    const SENT: Measured = Measured {
+        offered: 10e6,
+        carried: 10e6,
+        is_busy: false,
+        is_used: true,
+        overflows: false,
+        since: Instant::ZERO,
+        is_drained: false,
+    };
 
+    /// At a time in ms, of what left in the 200 ms before.
     fn observe(capacity: &mut Capacity, at: u64, measured: Measured) -> bool {
-        capacity.observe(Instant::ZERO + Duration::from_millis(at), &measured, &Queue::default())
+        let ms = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let measured = Measured { since: ms(at - 200), ..measured };
+        capacity.observe(ms(at), &measured, &Queue::default())
     }
 
     #[test]
@@ -212,10 +229,13 @@ mod tests {
         for (channel, carried) in [(0.2, 10e6), (0.0, 8e6)] {
             let mut losses = Losses::default();
             losses.accept(channel);
-            let measured = Measured::of(&window, Line { overhead: 0 }, &losses, true).unwrap();
+            let measured = Measured::of(&window, Line { overhead: 0 }, &losses, &Pacing::new(20e6)).unwrap();
             assert!((measured.carried - carried).abs() < 1.0 && measured.offered == 20e6, "{measured:?}");
         }
-        assert!(Measured::of(&Window::default(), Line { overhead: 0 }, &Losses::default(), true).is_none());
+        assert!(
+            Measured::of(&Window::default(), Line { overhead: 0 }, &Losses::default(), &Pacing::new(20e6))
+                .is_none()
+        );
     }
 
     #[test]
@@ -224,7 +244,9 @@ mod tests {
         observe(&mut capacity, 1000, SENT);
         assert_eq!((capacity.bits(), capacity.growth()), (10e6, 0.4));
         observe(&mut capacity, 1100, SENT);
-        assert_eq!(capacity.growth(), 0.4, "not twice within a window");
+        assert_eq!(capacity.growth(), 0.4, "it was not tried yet");
+        observe(&mut capacity, 1250, Measured { is_drained: true, ..SENT });
+        assert_eq!(capacity.growth(), 0.4, "the queue was made to run empty");
         observe(&mut capacity, 1300, Measured { offered: 9e6, carried: 9e6, ..SENT });
         assert_eq!((capacity.bits(), capacity.growth()), (10e6, 0.4), "no more was tried");
         observe(&mut capacity, 1300, SENT);

@@ -16,6 +16,9 @@ const ALONE: f64 = 0.85;
 /// Who gets less than this part of what would arrive if he were alone is not. Ours.
 const CROWDED: f64 = 0.7;
 
+/// Who gets less than this is a minority. Ours: less than beside one other.
+const MINORITY: f64 = 0.4;
+
 /// An experiment with losses leaves this part of the capacity. Ours.
 const LEAST_TRIED: f64 = 0.5;
 
@@ -57,8 +60,7 @@ impl RateController {
         if self.aim == Aim::Unlimited {
             return;
         }
-        let is_used = self.pacing.is_used(window, self.line);
-        let Some(measured) = Measured::of(window, self.line, &self.losses, is_used) else { return };
+        let Some(measured) = Measured::of(window, self.line, &self.losses, &self.pacing) else { return };
         if self.sharing.is_sure(now) {
             return;
         }
@@ -244,6 +246,14 @@ impl RateController {
             && self.is_crowded(now, arrived)
         {
             return self.join(now, arrived);
+        }
+        // A queue that comes and goes ends no experiment, and the rate would fall further and further.
+        if self.experiments.is_long_queue(sample.sent_at, self.queue.settling(self.capacity.bits()))
+            && let Some(carried) = self.capacity.carried()
+            && self.trains.bottleneck(now).is_some_and(|found| carried < MINORITY * found)
+            && self.is_crowded(now, carried)
+        {
+            return self.join(now, carried);
         }
         let (bits, standing) = (self.capacity.bits(), self.queue.standing());
         let target = self.queue.target(bits);

@@ -130,6 +130,13 @@ impl Experiments {
         experiment.map(|experiment| experiment.before)
     }
 
+    /// Whether one about a long queue goes on, which began well before a stamp of `sent_at` left: a queue takes its time of `settling`.
+    #[must_use]
+    pub fn is_long_queue(&self, sent_at: Instant, settling: Duration) -> bool {
+        let begun_at = self.begun_at.unwrap_or(sent_at);
+        self.cause() == Some(Cause::Queue) && sent_at >= begun_at + settling
+    }
+
     /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
     #[must_use]
     pub fn is_overtaken(&self, share: f64) -> bool {
