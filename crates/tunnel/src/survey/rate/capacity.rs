@@ -215,7 +215,24 @@ mod tests {
             let measured = Measured::of(&window, Line { overhead: 0 }, &losses, true).unwrap();
             assert!((measured.carried - carried).abs() < 1.0 && measured.offered == 20e6, "{measured:?}");
         }
-        assert!(Measured::of(&Window::default(), Line { overhead: 0 }, &Losses::default(), true).is_none());
+        let mut instant = window;
+        instant.span.received_in = Duration::ZERO;
+        for window in [Window::default(), instant] {
+            assert!(Measured::of(&window, Line { overhead: 0 }, &Losses::default(), true).is_none());
+        }
+    }
+
+    /// Of 1000 datagrams that left the channel loses a fifth, and the bottleneck's queue dropped more.
+    #[test]
+    fn what_a_queue_drops_besides_the_channel_s_losses_was_not_carried() {
+        let totals = |datagrams| Totals { datagrams, bytes: 1250 * datagrams };
+        let time = Duration::from_secs(1);
+        let span = Span { sent: totals(1000), sent_in: time, received: totals(640), received_in: time };
+        let window = Window { span, since: Some(Instant::ZERO), is_busy: true };
+        let mut losses = Losses::default();
+        losses.accept(0.2);
+        let measured = Measured::of(&window, Line { overhead: 0 }, &losses, true).unwrap();
+        assert!((measured.carried - 8e6).abs() < 1.0 && measured.overflows, "{measured:?}");
     }
 
     #[test]

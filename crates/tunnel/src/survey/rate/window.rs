@@ -151,4 +151,12 @@ mod tests {
         let told = [4, 5, 5, 0, 9].map(|missed| windows.is_outage(missed));
         assert_eq!(told, [false, true, false, false, true]);
     }
+
+    #[test]
+    fn what_is_cleared_is_in_no_window() {
+        let mut windows = Windows::default();
+        windows.add(ms(1000), &span(40, 400), true);
+        windows.clear();
+        assert!(windows.take_rate().is_none() && windows.take_losses().is_none());
+    }
 }
