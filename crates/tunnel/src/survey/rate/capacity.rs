@@ -262,4 +262,15 @@ mod tests {
             assert_eq!(capacity.carried(), measured.is_busy.then_some(8e6));
         }
     }
+
+    #[test]
+    fn it_is_kept_within_bounds() {
+        let mut capacity = Capacity::new(5e6, 1.0);
+        capacity.limit(4e6);
+        capacity.raise(3e6);
+        assert_eq!(capacity.bits(), 4e6);
+        capacity.limit(2e6);
+        capacity.raise(3e6);
+        assert_eq!(capacity.bits(), 3e6);
+    }
 }

@@ -156,4 +156,17 @@ mod tests {
         }
         assert_eq!(losses.beyond(&span(SAMPLE - 1, 5)), 0.0, "too few to tell");
     }
+
+    #[test]
+    fn a_little_more_counts_once_it_lasts() {
+        let mut losses = Losses::default();
+        losses.accept(0.1);
+        assert!(!losses.are_some(&span(10_000, 1100)) && losses.are_some(&span(10_000, 1300)));
+        (0..RECENT - 1).for_each(|_| losses.observe(&span(100, 12)));
+        assert!(!losses.last());
+        losses.observe(&span(100, 12));
+        assert!(losses.last());
+        (0..RECENT).for_each(|_| losses.observe(&span(200, 21)));
+        assert!(!losses.last(), "half a percent is no more");
+    }
 }

@@ -251,4 +251,23 @@ mod tests {
         assert_eq!((queue.standing(), queue.above(250_000_000)), (Duration::ZERO, 0));
         assert_eq!(queue.round_trip(), Some(Duration::from_millis(600)), "no clock tells that");
     }
+
+    /// Half of the target below all others may be chance on an empty path.
+    #[test]
+    fn what_is_far_below_all_others_is_early() {
+        for (delay, is_early) in [(-10, false), (-11, true), (0, false), (5, false)] {
+            let mut queue = queue(600, 0);
+            let sample = Sample {
+                sent_at: Instant::ZERO,
+                round_trip: Duration::from_millis(600),
+                delay: delay * 1_000_000,
+                span: None,
+                missed: 0,
+                after: crate::survey::report::Totals::default(),
+                long: Long::default(),
+            };
+            queue.observe(Instant::ZERO, &sample, 1e7);
+            assert_eq!(queue.is_early(), is_early, "{delay} ms");
+        }
+    }
 }

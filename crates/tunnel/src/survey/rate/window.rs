@@ -159,4 +159,11 @@ mod tests {
         windows.clear();
         assert!(windows.take_rate().is_none() && windows.take_losses().is_none());
     }
+
+    #[test]
+    fn a_rate_is_of_all_bits_in_all_of_the_time() {
+        let totals = Totals { datagrams: 10, bytes: 10_000 };
+        assert_eq!(Line { overhead: 0 }.rate(totals, Duration::from_millis(500)), 160e3);
+        assert!(Line { overhead: 0 }.rate(totals, Duration::ZERO).is_finite());
+    }
 }
