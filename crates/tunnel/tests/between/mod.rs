@@ -11,7 +11,7 @@ use tunnel::key::PresharedKey;
 use tunnel::path::{Address, Path};
 use tunnel::random::Random;
 use tunnel::session::Peer;
-use tunnel::{Config, Sent, Tunnel};
+use tunnel::{Config, Event, Sent, Tunnel};
 
 /// Two ends, and what is on the way between them.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ pub(crate) struct Pair {
     lines: [Line; 2],
     /// Packets that have come out of each end, by their numbers.
     delivered: [Vec<u32>; 2],
+    /// What each end has told.
+    events: [Vec<Event>; 2],
+    /// Bytes that each has sent, headers included.
+    sent: [u64; 2],
     offered: u32,
     /// Lives so far.
     lives: u64,
@@ -98,6 +102,8 @@ impl Pair {
             departed: 0,
             lines: [Line::CLEAR, Line::CLEAR],
             delivered: [Vec::new(), Vec::new()],
+            events: [Vec::new(), Vec::new()],
+            sent: [0; 2],
             offered: 0,
             lives: 2,
             setup,
@@ -115,6 +121,20 @@ impl Pair {
     /// The numbers of packets that have come out at an end.
     pub(crate) fn delivered(&self, at: usize) -> &[u32] {
         &self.delivered[at]
+    }
+
+    pub(crate) fn end_mut(&mut self, at: usize) -> &mut Tunnel {
+        &mut self.ends[at]
+    }
+
+    /// Bytes that an end has sent, headers included.
+    pub(crate) fn sent(&self, at: usize) -> u64 {
+        self.sent[at]
+    }
+
+    /// What an end has told.
+    pub(crate) fn events(&self, at: usize) -> &[Event] {
+        &self.events[at]
     }
 
     /// A packet of `len` bytes comes from the LAN of an end; its number.
@@ -224,6 +244,7 @@ impl Pair {
                 end.on_sent(now, Sent::Yes);
                 for bytes in datagrams {
                     self.departed += 1;
+                    self.sent[at] += (bytes.len() + HEADERS) as u64;
                     let fate = line.fate(self.departed);
                     if bytes.len() + HEADERS <= line.longest {
                         carry(
@@ -239,7 +260,9 @@ impl Pair {
             sent += 1;
             assert!(sent < AT_ONCE, "an end sends without end");
         }
-        while end.poll_event().is_some() {}
+        while let Some(event) = end.poll_event() {
+            self.events[at].push(event);
+        }
         let waiting = end.ingress().waiting();
         assert!(waiting <= MOST_WAITING || waiting >= u64::from(u32::MAX), "{waiting} bytes wait");
         end.poll_timeout(now).is_none_or(|due| due > now)
@@ -268,7 +291,8 @@ impl Pair {
 }
 
 impl Setup {
-    fn end(self, at: usize, life: u64) -> Tunnel {
+    /// One end, the first of which calls the other.
+    pub(crate) fn end(self, at: usize, life: u64) -> Tunnel {
         let link = Link::parse("link.toml", self.link).expect("a link");
         let pep = pep::Config { enabled: self.has_proxy, ..pep::Config::default() };
         let config =
@@ -281,7 +305,7 @@ impl Setup {
 /// Neither a datagram that ages nor TCP, which the proxy would take.
 pub(crate) const OTHER: Protocol = Protocol(253);
 
-fn path(at: usize) -> Path {
+pub(crate) fn path(at: usize) -> Path {
     Address::Udp(SocketAddr::from(([192, 0, 2, 1 + at as u8], 51_900))).into()
 }
 
@@ -312,7 +336,7 @@ fn carry(
     on_way.insert((at, number), flight);
 }
 
-fn packet(number: u32, len: usize, dscp: u8, protocol: Protocol) -> Packet {
+pub(crate) fn packet(number: u32, len: usize, dscp: u8, protocol: Protocol) -> Packet {
     let (src, dst) = ([10, 0, 0, number as u8 % 4].into(), [10, 0, 1, 1].into());
     let len = len.clamp(IP_HEADER + 8, MTU);
     let mut packet = Packet::with_capacity(len);
