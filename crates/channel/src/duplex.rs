@@ -269,6 +269,101 @@ mod tests {
         base::config::parse::<Config>("channel.toml", &text).unwrap().build(seed, "sat")
     }
 
+    fn config(extra: &str) -> Config {
+        let text = format!("rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\n{extra}");
+        base::config::parse("channel.toml", &text).unwrap()
+    }
+
+    #[test]
+    fn errors_or_jitter_of_either_direction_are_random() {
+        let erasure = "errors = { erasure = { probability = 0.1 } }";
+        let jitter = "jitter = { in-order = { up-to = \"1 ms\" } }";
+        for (extra, is_random) in [
+            (String::new(), false),
+            ("up-errors = \"none\"\nup-jitter = \"none\"".to_owned(), false),
+            (erasure.to_owned(), true),
+            (format!("up-{erasure}"), true),
+            (jitter.to_owned(), true),
+            (format!("up-{jitter}"), true),
+        ] {
+            assert_eq!(config(&extra).is_random(), is_random, "{extra}");
+        }
+    }
+
+    #[test]
+    fn delays_are_within_the_least_and_the_greatest() {
+        let changes =
+            "delay-changes = [{ at = \"1 s\", delay = \"40 ms\" }, { at = \"2 s\", delay = \"300 ms\" }]\n";
+        let slots = "delay-slots = { every = \"15 s\", more = [\"5 ms\", \"20 ms\", \"3 ms\"] }\n";
+        let jitter = "jitter = { in-order = { up-to = \"7 ms\" } }\n";
+        let more = "up-jitter = { overtaking = { probability = 0.1, from = \"1 ms\", to = \"50 ms\" } }\n";
+        for (extra, least, greatest) in [
+            (String::new(), 100, 100),
+            (changes.to_owned(), 40, 300),
+            (slots.to_owned(), 103, 120),
+            (jitter.to_owned(), 100, 107),
+            (format!("{changes}{slots}{jitter}{more}"), 43, 370),
+        ] {
+            let config = config(&extra);
+            assert_eq!(
+                (config.least_delay().as_millis(), config.greatest_delay().as_millis()),
+                (least, greatest),
+                "{extra}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_keys_of_a_path_are_found_one_by_one() {
+        for (extra, key, overtakes, says) in [
+            ("delay-changes = [{ at = \"1 s\", delay = \"40 ms\" }]", "delay-changes", false, false),
+            ("delay-slots = { every = \"15 s\", more = [\"5 ms\"] }", "delay-slots", false, false),
+            ("overtaking = true", "overtaking", true, false),
+            ("jitter = { in-order = { up-to = \"7 ms\" } }", "jitter", false, false),
+            (
+                "jitter = { overtaking = { probability = 1, from = \"1 ms\", to = \"2 ms\" } }",
+                "jitter",
+                true,
+                false,
+            ),
+            (
+                "up-jitter = { overtaking = { probability = 1, from = \"1 ms\", to = \"2 ms\" } }",
+                "up-jitter",
+                true,
+                false,
+            ),
+            ("largest-packet = { bytes = 1280 }", "largest-packet", false, false),
+            ("largest-packet = { bytes = 1280, says = true }", "largest-packet", false, true),
+            ("up-largest-packet = { bytes = 1280, says = true }", "up-largest-packet", false, true),
+            ("policer = { rate = \"1 Mbit/s\", burst = \"3 kB\" }", "policer", false, false),
+            ("up-policer = { rate = \"1 Mbit/s\", burst = \"3 kB\" }", "up-policer", false, false),
+        ] {
+            let config = config(extra);
+            assert_eq!(config.path_key_besides(&[]), Some(key), "{extra}");
+            assert_eq!(config.path_key_besides(&[key]), None, "{extra}");
+            assert_eq!(config.overtaking_key(), overtakes.then_some(key), "{extra}");
+            assert_eq!(config.saying_key(), says.then_some(key), "{extra}");
+        }
+        let none = config("up-jitter = \"none\"");
+        assert_eq!(
+            (none.path_key_besides(&[]), none.overtaking_key(), none.saying_key()),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn a_largest_packet_ends_after_it_starts() {
+        for (until, is_right) in [("10001 ms", true), ("10 s", false), ("9 s", false)] {
+            let extra = format!("largest-packet = {{ bytes = 1280, from = \"10 s\", until = \"{until}\" }}");
+            assert_eq!(config(&extra).check_path().is_ok(), is_right, "{until}");
+        }
+        assert!(config("largest-packet = { bytes = 1280, from = \"10 s\" }").check_path().is_ok());
+        for (delay, is_right) in [("1 h", true), ("3601 s", false)] {
+            let extra = format!("delay-changes = [{{ at = \"1 s\", delay = \"{delay}\" }}]");
+            assert_eq!(config(&extra).check_path().is_ok(), is_right, "{delay}");
+        }
+    }
+
     fn minute(line: &Line) -> Vec<Range<Instant>> {
         let minute = Instant::ZERO + Duration::from_secs(60);
         line.timeline().blocked_in(Instant::ZERO..minute).collect()

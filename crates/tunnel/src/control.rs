@@ -8,7 +8,7 @@
 pub enum Kind {
     /// A frame of the link, or nothing, which only says that the sender lives.
     Frame = 0,
-    /// A part of a frame that is longer than a datagram holdsnow.
+    /// A part of a frame that is longer than a datagram holds now.
     Part = 3,
     /// Asks whether the peer receives at an address: a cookie to be shown from there.
     PathChallenge = 1,

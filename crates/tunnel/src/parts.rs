@@ -20,6 +20,9 @@ use link::Marks;
 const HEADER_LEN: usize = 4;
 /// Frames that wait for parts; the oldest goes. Ours: more than parts are overtaken by.
 const KEPT: usize = 32;
+/// Numbers by which parts of one time differ at most. Numbers come round, so what is left of a frame that is farther away is dropped,
+/// or it would be taken for part of a later frame. Ours: far more than are on the way at once.
+const REACH: u16 = 4096;
 
 /// Parts on their way out and in.
 #[derive(Debug, Default)]
@@ -80,6 +83,11 @@ impl Parts {
         if at >= count {
             return None;
         }
+        let is_near = |other: u16| {
+            let ahead = number.wrapping_sub(other);
+            ahead.min(ahead.wrapping_neg()) <= REACH
+        };
+        self.arriving.retain(|frame| is_near(frame.number));
         let known = |frame: &Arriving| frame.number == number && frame.parts.len() == count;
         let place = self.arriving.iter().position(known).unwrap_or_else(|| {
             if self.arriving.len() == KEPT {
@@ -164,8 +172,26 @@ mod tests {
         receiver.restart();
         assert_eq!(receiver.handle(Ecn::NotEct, &last), None);
         sender.cut(&[7; 60], 44, Marks::default());
+        assert!(sender.is_leaving());
         sender.restart();
         assert!(!sender.is_leaving());
+    }
+
+    /// Numbers come round: what is left of a frame must not become part of one that has its number much later.
+    #[test]
+    fn parts_of_long_ago_are_in_no_frame() {
+        let (mut sender, mut receiver) = (Parts::default(), Parts::default());
+        sender.cut(&[1; 120], 44, Marks::default());
+        let old: Vec<_> = core::iter::from_fn(|| sender.pop()).collect();
+        assert_eq!(old.len(), 3);
+        assert_eq!(receiver.handle(Ecn::NotEct, &old[2].0), None);
+        for round in 0..=u32::from(u16::MAX) {
+            sender.cut(&round.to_le_bytes().repeat(30), 44, Marks::default());
+            let whole = core::iter::from_fn(|| sender.pop());
+            let whole: Vec<_> = whole.filter_map(|(body, _)| receiver.handle(Ecn::NotEct, &body)).collect();
+            assert_eq!(whole, [(round.to_le_bytes().repeat(30), Ecn::NotEct)]);
+        }
+        assert!(receiver.arriving.is_empty());
     }
 
     #[test]

@@ -52,6 +52,28 @@ fn slots_add_to_the_delay_and_start_with_silence() {
     assert_eq!(line.path_counters().unwrap().silenced, 3);
 }
 
+/// A change holds for what has left at its very moment, and a slow one is over at the end of its time.
+#[test]
+fn a_change_holds_from_its_moment_on() {
+    let change = |at, delay, over| DelayChange {
+        at: Duration::from_secs(at),
+        delay: Duration::from_millis(delay),
+        over: Duration::from_secs(over),
+    };
+    let mut course = Course::new(Duration::from_millis(100), &[change(1, 200, 0), change(2, 300, 10)], None);
+    let delays = [999, 1000, 2000, 7000, 12_000].map(|ms| course.delay(at(ms)).as_millis());
+    assert_eq!(delays, [100, 200, 200, 250, 300]);
+}
+
+#[test]
+fn slots_without_a_gap_lose_nothing() {
+    let mut line = line("delay-slots = { every = \"15 s\", more = [\"5 ms\", \"20 ms\"] }");
+    for ms in [14_999, 15_000, 15_001, 30_000] {
+        assert!(line.send(at(ms), 8).fate.is_intact(), "{ms}");
+    }
+    assert_eq!(line.path_counters().unwrap().silenced, 0);
+}
+
 /// A slow packet whose time on the air reaches into a gap is lost, whether it ends in the gap or beyond.
 #[test]
 fn silence_hits_what_is_on_the_air() {
@@ -149,6 +171,9 @@ fn long_packets_are_refused_for_a_time() {
 #[test]
 fn a_silent_path_says_nothing() {
     assert_eq!(line("largest-packet = { bytes = 1280 }").admit(at(0), 1281), Admission::TooLong(None));
+    for bytes in [68, 65_535] {
+        assert_eq!(PacketLength::try_from(bytes).map(u32::from), Ok(bytes));
+    }
     for bytes in ["67", "65536"] {
         let text = format!("rate = \"1 bit/s\"\ndelay = \"0 s\"\nlargest-packet = {{ bytes = {bytes} }}");
         let error = base::config::parse::<duplex::Config>("c", &text).unwrap_err().to_string();

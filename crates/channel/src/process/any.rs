@@ -58,3 +58,63 @@ impl ErrorProcess for AnyOf {
         &self.hits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does the same to every frame: a fate, a pattern of wrong bits in each byte, and a delay of so many bits.
+    #[derive(Debug)]
+    struct Always(Fate, u8, u64);
+
+    impl ErrorProcess for Always {
+        fn fate(&mut self, _: Range<Instant>, _: u32) -> Fate {
+            self.0
+        }
+
+        fn damage(&mut self, _: Range<Instant>, bytes: &mut [u8]) -> u32 {
+            bytes.iter_mut().for_each(|byte| *byte ^= self.1);
+            bytes.len() as u32 * self.1.count_ones()
+        }
+
+        fn air_bits(&mut self, _: Instant, bits: u64) -> u64 {
+            bits + self.2
+        }
+    }
+
+    const NOW: Range<Instant> = Instant::ZERO..Instant::ZERO;
+
+    fn all(processes: impl IntoIterator<Item = Always>) -> AnyOf {
+        AnyOf::new(processes.into_iter().map(|process| Box::new(process) as Box<dyn ErrorProcess>).collect())
+    }
+
+    #[test]
+    fn the_worst_fate_counts_and_wrong_bits_add_up() {
+        use Fate::{Damaged, Intact, Lost};
+        for (fates, expected, hits) in [
+            ([Intact, Intact], Intact, [0, 0]),
+            ([Intact, Damaged(3)], Damaged(3), [0, 1]),
+            ([Damaged(2), Damaged(3)], Damaged(5), [1, 1]),
+            ([Damaged(6), Damaged(7)], Damaged(8), [1, 1]),
+            ([Damaged(2), Lost], Lost, [1, 1]),
+            ([Lost, Intact], Lost, [1, 0]),
+        ] {
+            let mut any = all(fates.map(|fate| Always(fate, 0, 0)));
+            assert_eq!((any.fate(NOW, 8), any.hits()), (expected, &hits[..]), "{fates:?}");
+        }
+    }
+
+    #[test]
+    fn a_bit_that_two_invert_arrives_right() {
+        let mut any = all([0x0f, 0, 0x3c].map(|pattern| Always(Fate::Intact, pattern, 0)));
+        let mut bytes = [0xff, 0];
+        assert_eq!(any.damage(NOW, &mut bytes), 8);
+        assert_eq!((bytes, any.hits()), ([0xcc, 0x33], &[1, 0, 1][..]));
+    }
+
+    #[test]
+    fn all_take_their_part_of_the_rate() {
+        let mut any = all([5, 70].map(|bits| Always(Fate::Intact, 0, bits)));
+        assert_eq!(any.air_bits(Instant::ZERO, 800), 875);
+    }
+}

@@ -151,7 +151,7 @@ mod tests {
         };
         assert_eq!([is_open(5, 100, 4), is_open(13, 100, 5), is_open(14, 100, 4)], [false, false, true]);
         assert_eq!([is_open(20, 2, 2), is_open(21, 3, 1)], [true; 2]);
-        assert!(!is_open(22, 3, 2));
+        assert!(!is_open(22, 4, 2), "half of it");
         assert_eq!([is_open(23, 9, 0), is_open(33, 10, 0)], [false; 2], "too few to tell");
         assert!(is_open(34, 1, 0));
     }

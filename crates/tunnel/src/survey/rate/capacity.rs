@@ -232,10 +232,25 @@ mod tests {
             let measured = Measured::of(&window, Line { overhead: 0 }, &losses, &Pacing::new(20e6)).unwrap();
             assert!((measured.carried - carried).abs() < 1.0 && measured.offered == 20e6, "{measured:?}");
         }
-        assert!(
-            Measured::of(&Window::default(), Line { overhead: 0 }, &Losses::default(), &Pacing::new(20e6))
-                .is_none()
-        );
+        let pacing = Pacing::new(20e6);
+        let mut instant = window;
+        instant.span.received_in = Duration::ZERO;
+        for window in [Window::default(), instant] {
+            assert!(Measured::of(&window, Line { overhead: 0 }, &Losses::default(), &pacing).is_none());
+        }
+    }
+
+    /// Of 1000 datagrams that left the channel loses a fifth, and the bottleneck's queue dropped more.
+    #[test]
+    fn what_a_queue_drops_besides_the_channel_s_losses_was_not_carried() {
+        let totals = |datagrams| Totals { datagrams, bytes: 1250 * datagrams };
+        let time = Duration::from_secs(1);
+        let span = Span { sent: totals(1000), sent_in: time, received: totals(640), received_in: time };
+        let window = Window { span, since: Some(Instant::ZERO), is_busy: true };
+        let mut losses = Losses::default();
+        losses.accept(0.2);
+        let measured = Measured::of(&window, Line { overhead: 0 }, &losses, &Pacing::new(20e6)).unwrap();
+        assert!((measured.carried - 8e6).abs() < 1.0 && measured.overflows, "{measured:?}");
     }
 
     #[test]
@@ -266,5 +281,16 @@ mod tests {
             assert!(capacity.is_known(&Queue::default()), "{measured:?}");
             assert_eq!(capacity.carried(), measured.is_busy.then_some(8e6));
         }
+    }
+
+    #[test]
+    fn it_is_kept_within_bounds() {
+        let mut capacity = Capacity::new(5e6, 1.0);
+        capacity.limit(4e6);
+        capacity.raise(3e6);
+        assert_eq!(capacity.bits(), 4e6);
+        capacity.limit(2e6);
+        capacity.raise(3e6);
+        assert_eq!(capacity.bits(), 3e6);
     }
 }

@@ -147,4 +147,13 @@ mod tests {
         let judged = judge(&samples);
         assert_eq!(judged.iter().skip(1).position(|is_credible| *is_credible), Some(200));
     }
+
+    /// What a channel may lose of what left meanwhile, and in the second before, is no proof; nor is what is early by less than a long queue.
+    #[test]
+    fn what_may_be_lost_proves_nothing() {
+        assert_eq!(judge(&[(100, 0), (45, -90)]), [true, true]);
+        assert_eq!(judge(&[(100, 0), (43, -90)]), [true, false]);
+        assert_eq!(judge(&[(100, 0), (10, -39)]), [true, true]);
+        assert_eq!(judge(&[(100, 0), (10, -40)]), [true, false]);
+    }
 }

@@ -507,4 +507,12 @@ mod tests {
         let told = [Cause::Losses, Cause::Queue].map(|cause| begun(cause).losses_before());
         assert_eq!((told, Experiments::default().losses_before()), ([Some(BEFORE), None], None));
     }
+
+    #[test]
+    fn an_experiment_is_overtaken_by_more_losses_or_if_there_is_none() {
+        assert!(Experiments::default().is_overtaken(0.0) && begun(Cause::Queue).is_overtaken(0.0));
+        let experiments = begun(Cause::Losses);
+        let before = experiments.losses_before().unwrap().losses;
+        assert!(!experiments.is_overtaken(before) && experiments.is_overtaken(before + RISE + 0.01));
+    }
 }

@@ -138,6 +138,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cleared_floor_knows_nothing() {
+        let mut floor = Floor::over(Duration::from_secs(60));
+        floor.observe(Instant::ZERO, 50, MARGIN);
+        floor.clear();
+        assert_eq!((floor.get(), floor.newest(), floor.least_of_newest()), (None, None, None));
+        floor.observe(Instant::ZERO, 900, MARGIN);
+        assert_eq!(floor.get(), Some(900), "the first one, as before");
+    }
+
+    #[test]
     fn what_is_accepted_counts_until_it_is_less() {
         let mut floor = Floor::over(Duration::from_secs(60));
         for value in [0, 0, 0, 503, 500, 501] {

@@ -79,4 +79,16 @@ mod tests {
         let told = [2, 4, 5, 12].map(|lost| gaps.observe(&span(lost), &losses, false));
         assert_eq!(told, [false, false, false, true]);
     }
+
+    #[test]
+    fn a_few_datagrams_tell_nothing() {
+        let totals = |datagrams| Totals { datagrams, bytes: 1000 * datagrams };
+        let span =
+            |sent, received| Span { sent: totals(sent), received: totals(received), ..Span::default() };
+        let mut gaps = Gaps::default();
+        let mut observe = |sent, received| gaps.observe(&span(sent, received), &Losses::default(), false);
+        // Nor do three that arrive count among those that lost nothing.
+        assert_eq!([observe(3, 3), observe(3, 3), observe(3, 3), observe(12, 4)], [false; 4]);
+        assert_eq!([observe(4, 4), observe(4, 4), observe(3, 0), observe(4, 0)], [false, false, false, true]);
+    }
 }

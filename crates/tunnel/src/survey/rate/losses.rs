@@ -146,4 +146,27 @@ mod tests {
         (0..100).for_each(|_| losses.observe(&span(100, 14)));
         assert!((losses.channel() - 0.1).abs() < 1e-9, "it does not creep up");
     }
+
+    #[test]
+    fn what_is_beyond_the_channel_s_losses_may_be_less() {
+        let mut losses = Losses::default();
+        losses.accept(0.25);
+        for (lost, beyond) in [(50, 0.25), (25, 0.0), (0, -0.25)] {
+            assert!((losses.beyond(&span(100, lost)) - beyond).abs() < 1e-9, "{lost}");
+        }
+        assert_eq!(losses.beyond(&span(SAMPLE - 1, 5)), 0.0, "too few to tell");
+    }
+
+    #[test]
+    fn a_little_more_counts_once_it_lasts() {
+        let mut losses = Losses::default();
+        losses.accept(0.1);
+        assert!(!losses.are_some(&span(10_000, 1100)) && losses.are_some(&span(10_000, 1300)));
+        (0..RECENT - 1).for_each(|_| losses.observe(&span(100, 12)));
+        assert!(!losses.last());
+        losses.observe(&span(100, 12));
+        assert!(losses.last());
+        (0..RECENT).for_each(|_| losses.observe(&span(200, 21)));
+        assert!(!losses.last(), "half a percent is no more");
+    }
 }

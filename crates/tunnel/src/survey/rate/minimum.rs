@@ -45,3 +45,30 @@ impl<T: Copy + PartialOrd> Minimum<T> {
         Self::over(self.span)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_holds_for_one_span_to_two() {
+        let mut minimum = Minimum::over(Duration::from_secs(60));
+        let mut observe = |second, value: u32| {
+            minimum.observe(Instant::ZERO + Duration::from_secs(second), value);
+            minimum.get().unwrap()
+        };
+        let smallest = [(0, 5), (30, 3), (59, 4), (60, 9), (61, 7), (119, 8), (120, 6), (180, 10), (240, 12)]
+            .map(|(second, value)| observe(second, value));
+        assert_eq!(smallest, [5, 3, 3, 3, 3, 3, 6, 6, 10]);
+    }
+
+    #[test]
+    fn the_smaller_of_two_spans_counts_and_a_cleared_one_knows_nothing() {
+        let mut minimum = Minimum::over(Duration::from_secs(1));
+        for (second, value) in [(0, 8), (1, 2)] {
+            minimum.observe(Instant::ZERO + Duration::from_secs(second), value);
+        }
+        assert_eq!(minimum.get(), Some(2));
+        assert_eq!(minimum.cleared().get(), None);
+    }
+}

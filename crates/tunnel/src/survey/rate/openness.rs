@@ -174,4 +174,24 @@ mod tests {
             now = again;
         }
     }
+
+    #[test]
+    fn another_train_follows_soon_until_enough_agree() {
+        let (mut openness, passage) = (Openness::default(), passage(65, 160));
+        let mut follows = || openness.on_train(ms(0), &passage, passage.received.bytes * 8, 1e9);
+        assert_eq!([(); AGREE as usize].map(|()| follows()), [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn half_of_a_full_train_tells() {
+        for (datagrams, is_open) in [(LEAST, true), (LEAST - 1, false)] {
+            let totals = Totals { datagrams, bytes: 1500 * datagrams };
+            let half = Passage { sent: totals, received: totals, ..passage(0, 160) };
+            let mut openness = Openness::default();
+            for _ in 0..AGREE {
+                openness.on_train(ms(0), &half, totals.bytes * 8, 1e9);
+            }
+            assert_eq!(openness.is_open(), is_open, "{datagrams}");
+        }
+    }
 }

@@ -254,5 +254,35 @@ mod tests {
             let window = Window { span, since: Some(ms(1000)), is_busy: false };
             assert_eq!(pacing.is_used(&window, Line { overhead: 0 }), is_used, "{bytes}");
         }
+        // At 3 Mbit/s for two seconds.
+        for (bytes, is_used) in [(670_000, false), (680_000, true)] {
+            let sent = Totals { datagrams: 600, bytes };
+            let span = Span { sent, sent_in: Duration::from_secs(2), ..Span::default() };
+            let window = Window { span, since: Some(ms(2000)), is_busy: false };
+            assert_eq!(pacing.is_used(&window, Line { overhead: 0 }), is_used, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_while_the_queue_runs_empty_or_soon_after_is_told_apart() {
+        let mut pacing = Pacing::new(10e6);
+        assert!(![0, 100, 15_000].iter().any(|millis| pacing.is_of_drain(ms(*millis))), "none yet");
+        wanted(&mut pacing, ms(15_000), 20, 200);
+        let told = [14_999, 15_000, 15_599, 15_600].map(|millis| pacing.is_of_drain(ms(millis)));
+        assert_eq!(told, [false, true, true, false]);
+    }
+
+    /// What stands may have been taken for the path's delay, so it would not run empty by a little less.
+    #[test]
+    fn after_a_queue_was_accepted_it_is_drained_deeply() {
+        let mut queue = queue(20);
+        queue.accept(ms(0));
+        let capacity = Capacity::new(10e6, 0.0);
+        let wanted = |millis| {
+            let outlook = Outlook { sent_at: ms(millis - 200), under_way: 2_000_000, is_shared: false };
+            let mut pacing = Pacing::new(10e6);
+            pacing.wanted(ms(millis), outlook, &capacity, &queue, &Experiments::default()) / 10e6
+        };
+        assert!((wanted(15_000) - 0.5).abs() < 1e-6 && wanted(14_000) > 1.0);
     }
 }

@@ -227,4 +227,50 @@ mod tests {
         assert_eq!((queue.standing(), queue.is_long(1e7)), (Duration::ZERO, false));
         assert!(queue.is_above_empty(1e7) && !queue.is_above_empty(1e5));
     }
+
+    #[test]
+    fn no_more_than_what_is_kept_is_empty() {
+        for (waited, is_empty) in [(20, true), (21, false)] {
+            let queue = queue(600, waited);
+            assert_eq!((queue.is_empty(1e7), queue.newest().as_millis()), (is_empty, waited), "{waited}");
+        }
+    }
+
+    #[test]
+    fn a_train_tells_the_round_trip_until_a_report_does() {
+        let mut queue = Queue::default();
+        for millis in [90, 80] {
+            queue.on_train(Duration::from_millis(millis));
+            assert_eq!(queue.present_round_trip().as_millis(), 90);
+        }
+    }
+
+    #[test]
+    fn another_clock_makes_no_queue() {
+        let mut queue = queue(600, 100);
+        assert_eq!((queue.standing().as_millis(), queue.above(250_000_000)), (100, 250_000_000));
+        queue.restart();
+        assert_eq!((queue.standing(), queue.above(250_000_000)), (Duration::ZERO, 0));
+        assert_eq!(queue.round_trip(), Some(Duration::from_millis(600)), "no clock tells that");
+    }
+
+    /// Half of the target below all others may be chance on an empty path.
+    #[test]
+    fn what_is_far_below_all_others_is_early() {
+        for (delay, is_early) in [(-10, false), (-11, true), (0, false), (5, false)] {
+            let mut queue = queue(600, 0);
+            let sample = Sample {
+                sent_at: Instant::ZERO,
+                round_trip: Duration::from_millis(600),
+                delay: delay * 1_000_000,
+                span: None,
+                missed: 0,
+                after: crate::survey::report::Totals::default(),
+                long: Long::default(),
+                silence: Silence::default(),
+            };
+            queue.observe(Instant::ZERO, &sample, 1e7);
+            assert_eq!(queue.is_early(), is_early, "{delay} ms");
+        }
+    }
 }

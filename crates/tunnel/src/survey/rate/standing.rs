@@ -133,4 +133,42 @@ mod tests {
         assert!(!queue.is_accepted());
         assert_eq!(observe(&mut queue, 150), (40, false));
     }
+
+    /// Values of a queue that observed these delays in ms, 10 ms apart at most for the same.
+    fn observed(delays: &[i64]) -> Standing {
+        let mut queue = Standing::default();
+        for delay in delays {
+            queue.observe(Instant::ZERO, delay * MS, Duration::from_millis(10));
+        }
+        queue
+    }
+
+    #[test]
+    fn another_clock_forgets_all() {
+        let mut queue = observed(&[0, 500, 500, 500]);
+        assert_eq!((queue.above(700 * MS), queue.standing().as_millis()), (700 * MS, 500));
+        queue.accept(Instant::ZERO);
+        assert_eq!(queue.above_empty().as_millis(), 500);
+        queue.clear();
+        assert_eq!((queue.above(700 * MS), queue.newest()), (0, Duration::ZERO));
+        queue.observe(Instant::ZERO, 9000 * MS, Duration::from_millis(10));
+        assert_eq!((queue.newest(), queue.above_empty()), (Duration::ZERO, Duration::ZERO));
+    }
+
+    /// The margin is what an empty path's delays vary by.
+    #[test]
+    fn what_was_accepted_holds_within_the_margin() {
+        let mut queue = observed(&[0, 500, 500, 500]);
+        queue.accept(Instant::ZERO);
+        let mut observe = |delay: i64| {
+            for _ in 0..3 {
+                queue.observe(Instant::ZERO, delay * MS, Duration::from_millis(10));
+            }
+            (queue.is_accepted(), queue.above_empty().as_millis())
+        };
+        assert_eq!(
+            [observe(490), observe(489), observe(11), observe(10)],
+            [(true, 490), (false, 489), (false, 11), (false, 0)]
+        );
+    }
 }

@@ -232,4 +232,11 @@ mod tests {
         assert_eq!(poll(10.1e6), Some(Finding::TooSlow { measured: Rate::from_bps(10_100_000) }));
         assert_eq!([poll(20e6), poll(20e6)], [None; 2]);
     }
+
+    #[test]
+    fn one_train_that_finds_more_wants_another_to_confirm_it() {
+        let (mut telling, configured) = (Telling::default(), Rate::from_bps(8_000_000));
+        let asks = [9e6, 11e6, 11e6, 9e6, 11e6].map(|found| telling.on_train(configured, found));
+        assert_eq!(asks, [false, true, false, false, true]);
+    }
 }

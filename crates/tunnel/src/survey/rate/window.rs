@@ -133,4 +133,19 @@ mod tests {
             assert_eq!(windows.take_rate().unwrap().is_busy, is_busy, "{reports:?}");
         }
     }
+
+    #[test]
+    fn what_is_cleared_is_in_no_window() {
+        let mut windows = Windows::default();
+        windows.add(ms(1000), &span(40, 400), true);
+        windows.clear();
+        assert!(windows.take_rate().is_none() && windows.take_losses().is_none());
+    }
+
+    #[test]
+    fn a_rate_is_of_all_bits_in_all_of_the_time() {
+        let totals = Totals { datagrams: 10, bytes: 10_000 };
+        assert_eq!(Line { overhead: 0 }.rate(totals, Duration::from_millis(500)), 160e3);
+        assert!(Line { overhead: 0 }.rate(totals, Duration::ZERO).is_finite());
+    }
 }

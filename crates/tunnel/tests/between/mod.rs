@@ -1,0 +1,363 @@
+//! Two tunnels in virtual time and the lines between them, of which the caller decides what becomes of each datagram. A property test and a
+//! fuzz target drive them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use base::wire::ip::{self, Ecn, Protocol};
+use base::{Duration, Instant, Packet};
+use tunnel::config::{CarrierLimits, Link};
+use tunnel::key::PresharedKey;
+use tunnel::path::{Address, Path};
+use tunnel::random::Random;
+use tunnel::session::Peer;
+use tunnel::{Config, Event, Sent, Tunnel};
+
+/// Two ends, and what is on the way between them.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    ends: [Tunnel; 2],
+    now: Instant,
+    /// Datagrams by when they arrive; those of one time in the order in which they left.
+    on_way: BTreeMap<(Instant, u64), Flight>,
+    /// Datagrams that have left.
+    departed: u64,
+    lines: [Line; 2],
+    /// Packets that have come out of each end, by their numbers.
+    delivered: [Vec<u32>; 2],
+    /// What each end has told.
+    events: [Vec<Event>; 2],
+    /// Bytes that each has sent, headers included.
+    sent: [u64; 2],
+    offered: u32,
+    /// Lives so far.
+    lives: u64,
+    setup: Setup,
+}
+
+/// What both ends are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// The `[link]` table.
+    pub(crate) link: &'static str,
+    pub(crate) has_proxy: bool,
+}
+
+/// One of each protocol that gateways use, and each kind of rate.
+pub(crate) const SETUPS: [Setup; 6] = [
+    Setup { link: "", has_proxy: true },
+    Setup { link: "rate = \"2 Mbit/s\"", has_proxy: true },
+    Setup { link: "rate = \"500 kbit/s\"\nprotocol = \"cotmll\"", has_proxy: false },
+    Setup { link: "protocol = \"slacp\"", has_proxy: false },
+    Setup { link: "rate = \"max\"\nprotocol = \"plain\"", has_proxy: false },
+    Setup { link: "rate = \"max\"", has_proxy: false },
+];
+
+/// What becomes of the datagrams that one end sends.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// One letter for each datagram in turn; the first comes again after the last. None: all pass.
+    pub(crate) fates: Vec<u8>,
+    /// The longest packet that passes; longer ones are dropped.
+    pub(crate) longest: usize,
+    /// Whether the sender hears that a packet is too long.
+    pub(crate) says: bool,
+    pub(crate) delay: Duration,
+}
+
+#[derive(Debug)]
+struct Flight {
+    to: usize,
+    ecn: Ecn,
+    bytes: Vec<u8>,
+}
+
+/// Headers of UDP over IPv4.
+const HEADERS: usize = 28;
+const MTU: usize = 1500;
+/// Datagrams that one end may send without time passing. Ours: more than any window, with fillers and parts.
+const AT_ONCE: u64 = 100_000;
+/// Bytes that wait in front of an end: three queues, of which each holds 4 MiB at most.
+const MOST_WAITING: u64 = 3 * (4 << 20);
+/// Before the number of a packet.
+const IP_HEADER: usize = 20;
+
+impl Line {
+    pub(crate) const CLEAR: Self =
+        Self { fates: Vec::new(), longest: MTU, says: false, delay: Duration::from_millis(20) };
+
+    /// Whether datagram `number` is lost, arrives twice, has a bit inverted, or is marked for congestion; and how much later it arrives.
+    fn fate(&self, number: u64) -> u8 {
+        if self.fates.is_empty() { 0 } else { self.fates[(number % self.fates.len() as u64) as usize] }
+    }
+}
+
+impl Pair {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let ends = [0, 1].map(|at| setup.end(at, at as u64));
+        Self {
+            ends,
+            now: Instant::ZERO,
+            on_way: BTreeMap::new(),
+            departed: 0,
+            lines: [Line::CLEAR, Line::CLEAR],
+            delivered: [Vec::new(), Vec::new()],
+            events: [Vec::new(), Vec::new()],
+            sent: [0; 2],
+            offered: 0,
+            lives: 2,
+            setup,
+        }
+    }
+
+    pub(crate) fn line(&mut self, at: usize) -> &mut Line {
+        &mut self.lines[at]
+    }
+
+    pub(crate) fn end(&self, at: usize) -> &Tunnel {
+        &self.ends[at]
+    }
+
+    /// The numbers of packets that have come out at an end.
+    pub(crate) fn delivered(&self, at: usize) -> &[u32] {
+        &self.delivered[at]
+    }
+
+    pub(crate) fn end_mut(&mut self, at: usize) -> &mut Tunnel {
+        &mut self.ends[at]
+    }
+
+    /// Bytes that an end has sent, headers included.
+    pub(crate) fn sent(&self, at: usize) -> u64 {
+        self.sent[at]
+    }
+
+    /// What an end has told.
+    pub(crate) fn events(&self, at: usize) -> &[Event] {
+        &self.events[at]
+    }
+
+    /// A packet of `len` bytes comes from the LAN of an end; its number.
+    pub(crate) fn offer(&mut self, at: usize, len: usize, dscp: u8, protocol: Protocol) -> u32 {
+        let number = self.offered;
+        self.offered += 1;
+        let packet = packet(number, len, dscp, protocol);
+        self.ends[at].handle_packet(self.now, packet);
+        self.serve(at);
+        number
+    }
+
+    /// One thing that the lines or the hosts do.
+    pub(crate) fn step(&mut self, [action, a, b, c]: [u8; 4]) {
+        let (at, other) = (usize::from(action >> 7), usize::from(a) | usize::from(b) << 8);
+        match action % 8 {
+            0 | 1 => {
+                let protocol = [OTHER, Protocol::UDP, Protocol::TCP][usize::from(c) % 3];
+                for _ in 0..=(c >> 3) {
+                    self.offer(at, other % MTU, [0, 46, 18, 8][usize::from(action >> 4 & 3)], protocol);
+                }
+            }
+            2 => self.pass(Duration::from_millis(other as u64 / 16)),
+            3 => self.pass(Duration::from_millis(u64::from(a))),
+            4 => self.lines[at].fates = [a, b, c].into(),
+            5 => {
+                let line = &mut self.lines[at];
+                line.longest = if a & 1 == 1 { MTU } else { 576 + usize::from(b) * 3 };
+                (line.says, line.delay) = (a & 2 == 2, Duration::from_millis(u64::from(c) * 2));
+            }
+            6 => self.forge(at, &[a, b, c].repeat(1 + usize::from(b))),
+            _ if a < 16 => self.restart(at),
+            _ => self.lines[at].fates = Vec::new(),
+        }
+    }
+
+    /// An end receives these bytes, which nobody sent.
+    pub(crate) fn forge(&mut self, to: usize, bytes: &[u8]) {
+        let from = path(1 - to);
+        let _ = self.ends[to].handle_datagram(self.now, from, Ecn::NotEct, &mut bytes.to_vec());
+        self.serve(to);
+    }
+
+    /// An end loses all that it knows.
+    pub(crate) fn restart(&mut self, at: usize) {
+        self.ends[at] = self.setup.end(at, self.lives);
+        self.lives += 1;
+        self.serve(at);
+    }
+
+    /// Lets time pass, and all that is due meanwhile happen.
+    pub(crate) fn pass(&mut self, span: Duration) {
+        let until = self.now + span;
+        loop {
+            let dues = [0, 1].map(|at| self.ends[at].poll_timeout(self.now));
+            let arrival = self.on_way.first_key_value().map(|((at, _), _)| *at);
+            let next = dues.into_iter().flatten().chain(arrival).min().filter(|next| *next <= until);
+            let Some(next) = next else { break };
+            self.now = self.now.max(next);
+            if arrival.is_some_and(|arrival| arrival <= self.now) {
+                let (_, mut flight) = self.on_way.pop_first().expect("one arrives");
+                let from = path(1 - flight.to);
+                // What is refused is counted.
+                let _ = self.ends[flight.to].handle_datagram(self.now, from, flight.ecn, &mut flight.bytes);
+                self.serve(flight.to);
+            }
+            for at in [0, 1] {
+                if dues[at].is_some_and(|due| due <= self.now) {
+                    self.serve(at);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    /// All that an end can do now, as the drain order has it.
+    fn serve(&mut self, at: usize) {
+        // What it sends may make something due at once, and once only.
+        if !self.drain(at) {
+            let is_done = self.drain(at);
+            let (now, due) = (self.now, self.ends[at].poll_timeout(self.now));
+            assert!(is_done, "{due:?} is due at {now:?} after all was served");
+        }
+    }
+
+    /// Whether nothing is due any more after that.
+    fn drain(&mut self, at: usize) -> bool {
+        let end = &mut self.ends[at];
+        let now = self.now;
+        end.handle_timeout(now);
+        let mut sent = 0;
+        loop {
+            while let Some(delivery) = end.poll_packet(now) {
+                self.delivered[at].extend(number(&delivery.packet));
+            }
+            let Some(transmit) = end.poll_transmit(now, 16, false) else { break };
+            let line = &mut self.lines[at];
+            let datagrams: Vec<_> = transmit.bytes.chunks(transmit.segment).map(<[u8]>::to_vec).collect();
+            assert_eq!(transmit.to.peer, path(1 - at).peer);
+            assert!(datagrams.len() <= 16 && datagrams.len() == transmit.datagrams());
+            let longest = datagrams[0].len() + HEADERS;
+            assert!(longest <= MTU, "a packet of {longest} bytes");
+            if longest > line.longest && line.says {
+                end.on_sent(now, Sent::TooLong);
+            } else {
+                let ecn = transmit.marks.ecn();
+                end.on_sent(now, Sent::Yes);
+                for bytes in datagrams {
+                    self.departed += 1;
+                    self.sent[at] += (bytes.len() + HEADERS) as u64;
+                    let fate = line.fate(self.departed);
+                    if bytes.len() + HEADERS <= line.longest {
+                        carry(
+                            &mut self.on_way,
+                            self.departed,
+                            now + line.delay,
+                            fate,
+                            Flight { to: 1 - at, ecn, bytes },
+                        );
+                    }
+                }
+            }
+            sent += 1;
+            assert!(sent < AT_ONCE, "an end sends without end");
+        }
+        while let Some(event) = end.poll_event() {
+            self.events[at].push(event);
+        }
+        let waiting = end.ingress().waiting();
+        assert!(waiting <= MOST_WAITING || waiting >= u64::from(u32::MAX), "{waiting} bytes wait");
+        end.poll_timeout(now).is_none_or(|due| due > now)
+    }
+
+    /// Whether each end hears the other.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.ends.iter().all(|end| end.session().is_heard(self.now))
+    }
+
+    /// From now on nothing is lost, and after a while a packet from either end comes out at the other.
+    pub(crate) fn recovers(&mut self, within: Duration) {
+        self.lines = [Line::CLEAR, Line::CLEAR];
+        self.pass(Duration::from_secs(40));
+        assert!(self.is_connected(), "they do not hear each other");
+        let numbers = [0, 1].map(|at| self.offer(at, 700, 0, OTHER));
+        self.pass(within);
+        for (at, number) in numbers.into_iter().enumerate() {
+            let waiting = self.ends[at].ingress().waiting();
+            assert!(
+                self.delivered[1 - at].contains(&number),
+                "packet {number} is lost; {waiting} bytes wait"
+            );
+        }
+    }
+}
+
+impl Setup {
+    /// One end, the first of which calls the other.
+    pub(crate) fn end(self, at: usize, life: u64) -> Tunnel {
+        let link = Link::parse("link.toml", self.link).expect("a link");
+        let pep = pep::Config { enabled: self.has_proxy, ..pep::Config::default() };
+        let config =
+            Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier: CarrierLimits::udp(true, MTU) };
+        let peer = Peer { address: (at == 0).then_some(path(1).peer), pinned: false };
+        Tunnel::new(config, PresharedKey::from_bytes([7; 32]), peer, Random::seeded(life))
+    }
+}
+
+/// Neither a datagram that ages nor TCP, which the proxy would take.
+pub(crate) const OTHER: Protocol = Protocol(253);
+
+pub(crate) fn path(at: usize) -> Path {
+    Address::Udp(SocketAddr::from(([192, 0, 2, 1 + at as u8], 51_900))).into()
+}
+
+/// Puts a datagram on its way. Of the bits of its fate, in this order: lost; twice; a bit inverted; marked; the rest: how much later it
+/// arrives, 4 ms each.
+fn carry(
+    on_way: &mut BTreeMap<(Instant, u64), Flight>,
+    number: u64,
+    arrives_at: Instant,
+    fate: u8,
+    mut flight: Flight,
+) {
+    if fate & 1 == 1 {
+        return;
+    }
+    let at = arrives_at + Duration::from_millis(u64::from(fate >> 4) * 4);
+    if fate & 4 == 4 {
+        let len = flight.bytes.len();
+        flight.bytes[number as usize % len] ^= 1 << (number % 8);
+    }
+    if fate & 8 == 8 && flight.ecn != Ecn::NotEct {
+        flight.ecn = Ecn::Ce;
+    }
+    if fate & 2 == 2 {
+        let again = Flight { bytes: flight.bytes.clone(), ..flight };
+        on_way.insert((at + Duration::from_millis(1), number), again);
+    }
+    on_way.insert((at, number), flight);
+}
+
+pub(crate) fn packet(number: u32, len: usize, dscp: u8, protocol: Protocol) -> Packet {
+    let (src, dst) = ([10, 0, 0, number as u8 % 4].into(), [10, 0, 1, 1].into());
+    let len = len.clamp(IP_HEADER + 8, MTU);
+    let mut packet = Packet::with_capacity(len);
+    packet.resize(len);
+    ip::Repr::new(src, dst, protocol, Ecn::Ect0, len - IP_HEADER).with_dscp(dscp).emit(&mut packet);
+    for (at, byte) in packet[IP_HEADER..].iter_mut().enumerate() {
+        *byte = (number as usize + at) as u8;
+    }
+    packet[IP_HEADER..IP_HEADER + 4].copy_from_slice(&number.to_be_bytes());
+    packet
+}
+
+/// The number of one of these packets, which must be whole.
+fn number(packet: &[u8]) -> Option<u32> {
+    let number = u32::from_be_bytes(*packet.get(IP_HEADER..)?.first_chunk()?);
+    let view = ip::View::parse(packet).expect("an IP packet");
+    assert_eq!(view.payload().len(), packet.len() - IP_HEADER);
+    let payload = packet[IP_HEADER..].iter().enumerate().skip(4);
+    assert!(
+        { payload }.all(|(at, byte)| *byte == (number as usize + at) as u8),
+        "packet {number} has changed"
+    );
+    Some(number)
+}

@@ -1,0 +1,162 @@
+//! Whole tunnels, end to end, over lines that lose, repeat, reorder, damage and shorten.
+
+extern crate longhaul_tunnel as tunnel;
+
+mod between;
+
+use base::{Duration, Instant, Rate};
+use between::{OTHER, Pair, SETUPS, Setup, packet, path};
+use proptest::prelude::*;
+use tunnel::{Event, Sent};
+
+fn second(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn pair(link: &'static str) -> Pair {
+    Pair::new(Setup { link, has_proxy: false })
+}
+
+fn counter(pair: &Pair, at: usize, name: &str) -> u64 {
+    let counters = pair.end(at).counters();
+    counters.into_iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no counter {name}")).1
+}
+
+#[test]
+fn what_goes_in_at_one_end_comes_out_at_the_other() {
+    for setup in SETUPS {
+        let mut pair = Pair::new(setup);
+        pair.pass(second(3));
+        assert!(pair.is_connected(), "{setup:?}");
+        let numbers: Vec<_> = (0..20).map(|at| pair.offer(at % 2, 60 + 70 * at, 0, OTHER)).collect();
+        pair.pass(second(3));
+        for end in 0..2 {
+            let mut delivered = pair.delivered(end).to_vec();
+            delivered.sort_unstable();
+            let expected = numbers.iter().copied().filter(|number| *number as usize % 2 != end);
+            assert_eq!(delivered, expected.collect::<Vec<_>>(), "{setup:?}");
+        }
+    }
+}
+
+/// The path carries less than it did while frames that are longer wait to be repeated: they arrive in parts.
+#[test]
+fn frames_that_became_too_long_arrive_in_parts() {
+    for link in ["rate = \"4 Mbit/s\"", "rate = \"4 Mbit/s\"\nprotocol = \"cotmll\""] {
+        let mut pair = pair(link);
+        pair.pass(second(3));
+        pair.line(0).longest = 1000;
+        pair.line(0).says = true;
+        let numbers: Vec<_> = (0..30).map(|_| pair.offer(0, 1400, 0, OTHER)).collect();
+        pair.pass(second(60));
+        let mut delivered = pair.delivered(1).to_vec();
+        delivered.sort_unstable();
+        assert_eq!(delivered, numbers, "{link}");
+        assert!(counter(&pair, 0, "frames-cut") > 0);
+    }
+}
+
+#[test]
+fn who_restarts_is_told_apart_from_who_renews_its_keys() {
+    let mut pair = pair("rate = \"2 Mbit/s\"");
+    pair.pass(second(130));
+    let established = |restarted| Event::Established { peer: path(1).peer, restarted };
+    let sessions = |pair: &Pair, at| {
+        let events = pair.events(at).iter().filter(|event| matches!(event, Event::Established { .. }));
+        events.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(sessions(&pair, 0)[1..], [established(false)], "renewed after two minutes");
+    pair.restart(1);
+    pair.pass(second(10));
+    assert_eq!(sessions(&pair, 0)[2..], [established(true)]);
+    let number = pair.offer(0, 1000, 0, OTHER);
+    pair.pass(second(2));
+    assert!(pair.delivered(1).contains(&number));
+}
+
+#[test]
+fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often() {
+    let setup = Setup { link: "", has_proxy: false };
+    let at = |seconds| Instant::ZERO + second(seconds);
+    for (end, address) in [(0, Some(path(1).peer)), (1, None)] {
+        let mut tunnel = setup.end(end, 0);
+        let mut told = Vec::new();
+        for now in 0..2000 {
+            tunnel.handle_timeout(at(now));
+            assert!(tunnel.poll_timeout(at(now)).is_some_and(|due| due <= at(4 * now + 31)), "{now}");
+            told.extend(core::iter::from_fn(|| tunnel.poll_event()));
+        }
+        let expected =
+            [30, 120, 480, 1920].map(|silence| Event::Unanswered { peer: address, silence: second(silence) });
+        // Whoever calls nobody has nothing to tell.
+        assert_eq!(told, if end == 0 { &expected[..] } else { &[] });
+    }
+    let mut tunnel = setup.end(0, 0);
+    tunnel.handle_timeout(at(29));
+    tunnel.call_at(at(29), path(0).peer);
+    tunnel.handle_timeout(at(58));
+    assert_eq!(tunnel.poll_event(), None, "nobody has been called there for long");
+    tunnel.call_at(at(58), path(0).peer);
+    tunnel.handle_timeout(at(59));
+    assert_eq!(
+        tunnel.poll_event(),
+        Some(Event::Unanswered { peer: Some(path(0).peer), silence: second(30) })
+    );
+}
+
+/// Without a rate the kernel's queue holds what the carrier does not take.
+#[test]
+fn a_carrier_that_is_full_is_waited_for() {
+    let mut pair = pair("rate = \"max\"");
+    pair.pass(second(3));
+    let now = Instant::ZERO + second(3);
+    let tunnel = pair.end_mut(0);
+    assert_eq!((tunnel.rate(), tunnel.wants_packets(), tunnel.is_blocked()), (None, true, false));
+    tunnel.handle_packet(now, packet(0, 1000, 0, OTHER));
+    assert!(!tunnel.wants_packets(), "one waits");
+    let bytes = tunnel.poll_transmit(now, 1, false).expect("it leaves").bytes.to_vec();
+    tunnel.on_sent(now, Sent::Full);
+    assert!(tunnel.is_blocked() && !tunnel.wants_packets());
+    assert!(tunnel.poll_transmit(now, 1, false).is_none());
+    assert!(tunnel.poll_timeout(now).is_some_and(|due| due > now), "nothing is due before there is room");
+    tunnel.on_writable();
+    let mut left = Vec::new();
+    while let Some(transmit) = tunnel.poll_transmit(now, 1, false) {
+        left.push(transmit.bytes.to_vec());
+        tunnel.on_sent(now, Sent::Yes);
+    }
+    assert!(left.contains(&bytes));
+    assert!(tunnel.wants_packets() && !tunnel.is_blocked());
+}
+
+#[test]
+fn a_configured_rate_is_kept_on_the_line_with_all_headers() {
+    let mut pair = pair("rate = \"2 Mbit/s\"");
+    pair.pass(second(3));
+    let mut second_of_traffic = || {
+        let before = pair.sent(0);
+        for _ in 0..200 {
+            pair.offer(0, 1400, 0, OTHER);
+            pair.pass(Duration::from_millis(5));
+        }
+        pair.sent(0) - before
+    };
+    // The first reports are on their way.
+    second_of_traffic();
+    let sent = second_of_traffic();
+    // A second at 2 Mbit/s, and a burst of 10 ms.
+    assert!((240_000..=256_000).contains(&sent), "{sent} bytes");
+    assert_eq!(pair.end(0).rate(), Some(Rate::from_bps(2_000_000)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever happens to datagrams, nothing panics, every deadline passes, and the ends recover.
+    #[test]
+    fn tunnels_recover(setup in 0..SETUPS.len(), steps in proptest::collection::vec(any::<[u8; 4]>(), 0..60)) {
+        let mut pair = Pair::new(SETUPS[setup]);
+        steps.into_iter().for_each(|step| pair.step(step));
+        pair.recovers(second(60));
+    }
+}
