@@ -37,7 +37,7 @@ pub mod window;
 
 use base::{Duration, Instant, Rate};
 
-use super::report::{Sample, Span};
+use super::report::{self, Sample, Span};
 use super::train::Passage;
 use breaker::Breaker;
 use capacity::Capacity;
@@ -74,10 +74,16 @@ pub struct RateController {
     breaker: Breaker,
     openness: Openness,
     telling: Telling,
+    /// When something was told last of what arrives.
+    told_at: Option<Instant>,
 }
 
 /// More than one datagram of so many make a train policed, beyond chance and the channel's losses. Ours.
 const LOST_OF: u64 = 8;
+/// Without an answer for so long at least nothing is tried. Ours.
+const BLIND: Duration = Duration::from_secs(1);
+/// Bits of a long datagram.
+const LONG_BITS: u64 = 12_000;
 /// The lowest rate, bits per second: a datagram of 1000 bytes a second. Ours.
 const LOWEST: f64 = 8_000.0;
 
@@ -102,6 +108,7 @@ impl RateController {
             breaker: Breaker::default(),
             openness: Openness::default(),
             telling: Telling::default(),
+            told_at: None,
         }
     }
 
@@ -127,8 +134,19 @@ impl RateController {
             return None;
         }
         let trickle = breaker::trickle(self.capacity.bits());
-        let rate = if self.breaker.is_open(now) { trickle } else { self.pacing.rate() };
+        let rate = match self.pacing.rate() {
+            _ if self.breaker.is_open(now) => trickle,
+            rate if self.is_blind(now) => rate.min(self.capacity.bits()),
+            rate => rate,
+        };
         Some(Rate::from_bps(rate.max(LOWEST) as u64))
+    }
+
+    /// Whether nothing has been told of what arrives for longer than it should take. Nothing is tried then: what is too much would fill a queue.
+    fn is_blind(&self, now: Instant) -> bool {
+        let interval = report::interval(Some(Rate::from_bps(self.capacity.bits() as u64)));
+        let usual = self.queue.present_round_trip() + interval;
+        self.told_at.is_some_and(|at| now > at + usual.saturating_mul(2).max(BLIND))
     }
 
     /// How fast to send for more than the present moment.
@@ -229,6 +247,7 @@ impl RateController {
 
     /// Takes what the other end says about what we sent, if it can be believed ([`RateController::is_credible`]).
     pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
+        self.told_at = Some(now);
         if let Some(span) = sample.span {
             self.breaker.on_span(now, &span);
         }
@@ -251,7 +270,7 @@ impl RateController {
             }
             _ => self.windows.clear(),
         }
-        if let Some(before) = self.experiments.poll_vain(now) {
+        if let Some(before) = self.experiments.poll_vain(now, self.loss_window()) {
             self.capacity.raise(before.capacity);
         }
         self.watch_queue(now, sample);
@@ -281,10 +300,17 @@ impl RateController {
         self.losses.count_beyond(&span) * LOST_OF > sent.datagrams
     }
 
+    /// How long it takes until so many long datagrams have left at the present rate as tell of losses.
+    fn loss_window(&self) -> Duration {
+        let bits = window::LOSSES.1 * LONG_BITS;
+        Rate::from_bps(self.pacing.rate().max(LOWEST) as u64).time_for(bits)
+    }
+
     /// Takes what a train found; after how much time another one should follow, if it should not wait as usual.
     pub fn on_train(&mut self, now: Instant, passage: &Passage) -> Option<Duration> {
         let found = self.trains.observe(now, passage, self.line, self.losses.channel())?;
         self.queue.on_train(now.saturating_since(passage.sent_at));
+        self.told_at = Some(now);
         if passage.is_padding {
             return self.open(now, found, passage).then_some(Duration::ZERO);
         }

@@ -74,7 +74,7 @@ struct Quiet {
 const QUIET: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 /// Losses that become more by this part of all while less is sent have become so for another reason. Ours: more than chance does.
 const RISE: f64 = 0.1;
-/// An experiment with losses takes so long at most. Ours: forty datagrams, at half of 128 kbit/s.
+/// An experiment with losses takes so long at most, or as long as a window that tells of losses where that is longer. Ours: forty datagrams, at half of 128 kbit/s.
 const LONGEST: Duration = Duration::from_secs(5);
 /// After an experiment began something may be wrong for so long. Ours.
 const DOUBT: Duration = Duration::from_secs(10);
@@ -169,11 +169,11 @@ impl Experiments {
         self.current = Some(Experiment { cause, since: now, before });
     }
 
-    /// Ends an experiment with losses that has found nothing out for too long, as on a line that is blocked again and again: what was so before it.
-    pub fn poll_vain(&mut self, now: Instant) -> Option<Before> {
-        let vain = self
-            .current
-            .filter(|experiment| experiment.cause == Cause::Losses && now >= experiment.since + LONGEST)?;
+    /// Ends an experiment with losses that has found nothing out for too long, as on a line that is blocked again and again: what was so before it. A `window` that tells of losses takes so long.
+    pub fn poll_vain(&mut self, now: Instant, window: Duration) -> Option<Before> {
+        let vain = self.current.filter(|experiment| {
+            experiment.cause == Cause::Losses && now >= experiment.since + LONGEST.max(window)
+        })?;
         self.current = None;
         self.loss_quiet.lengthen(now);
         Some(vain.before)
@@ -373,9 +373,13 @@ mod tests {
     #[test]
     fn an_experiment_with_losses_that_finds_nothing_out_ends() {
         let mut experiments = begun(Cause::Losses);
-        assert_eq!([experiments.poll_vain(ms(5999)), experiments.poll_vain(ms(6000))], [None, Some(BEFORE)]);
+        let mut poll = |at| experiments.poll_vain(ms(at), for_ms(4000));
+        assert_eq!([poll(5999), poll(6000)], [None, Some(BEFORE)]);
+        let mut slow = begun(Cause::Losses);
+        let mut poll = |at| slow.poll_vain(ms(at), for_ms(8000));
+        assert_eq!([poll(8999), poll(9000)], [None, Some(BEFORE)], "as long as a window takes");
         assert!(experiments.cause().is_none() && !experiments.may_try_losses(ms(6000), true, 0.5));
-        assert_eq!(begun(Cause::Queue).poll_vain(ms(60_000)), None);
+        assert_eq!(begun(Cause::Queue).poll_vain(ms(60_000), for_ms(1)), None);
     }
 
     #[test]
