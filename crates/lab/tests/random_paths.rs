@@ -68,7 +68,7 @@ fn all(seeds: Range<u64>) -> Vec<(f64, u64)> {
             if seed >= seeds.end {
                 return carried_by;
             }
-            if seed % 100 == 0 {
+            if seed.is_multiple_of(100) {
                 eprintln!("path {seed} of {}", seeds.end - 1);
             }
             carried_by.push((carried(seed), seed));
