@@ -248,7 +248,10 @@ impl RateController {
             return self.join(now, arrived);
         }
         // A queue that comes and goes ends no experiment, and the rate would fall further and further.
-        if self.experiments.is_long_queue(sample.sent_at, self.queue.settling(self.capacity.bits()))
+        // Only where trains come back: a path that has become slower looks the same.
+        if let Some(begun_at) = self.experiments.long_queue_since()
+            && sample.sent_at >= begun_at + self.queue.settling(self.capacity.bits())
+            && self.trains.passed_since(begun_at).is_some()
             && let Some(carried) = self.capacity.carried()
             && self.trains.bottleneck(now).is_some_and(|found| carried < MINORITY * found)
             && self.is_crowded(now, carried)

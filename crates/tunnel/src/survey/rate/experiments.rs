@@ -130,11 +130,10 @@ impl Experiments {
         experiment.map(|experiment| experiment.before)
     }
 
-    /// Whether one about a long queue goes on, which began well before a stamp of `sent_at` left: a queue takes its time of `settling`.
+    /// When one about a long queue began that goes on.
     #[must_use]
-    pub fn is_long_queue(&self, sent_at: Instant, settling: Duration) -> bool {
-        let begun_at = self.begun_at.unwrap_or(sent_at);
-        self.cause() == Some(Cause::Queue) && sent_at >= begun_at + settling
+    pub fn long_queue_since(&self) -> Option<Instant> {
+        self.begun_at.filter(|_| self.cause() == Some(Cause::Queue))
     }
 
     /// Whether no experiment with losses goes on, or a `share` that is lost says that things have become worse since it began.
