@@ -95,3 +95,9 @@ fn nothing_collapses_and_stays_down() {
     assert!(carried[0].0 >= 0.2, "seed {}: {:.3} of {:?}", carried[0].1, carried[0].0, draw(carried[0].1));
     assert!(median >= 0.8, "{median}");
 }
+
+/// A path that becomes slower, too slow for trains, and looked like one that somebody else had filled.
+#[test]
+fn a_slow_path_that_becomes_slower_is_no_crowd() {
+    assert!(carried(728) >= 0.5);
+}

@@ -25,6 +25,9 @@ const LEAST_TRIED: f64 = 0.5;
 /// If no train has been told of for so long, none will be. Ours.
 const TRAINLESS: Duration = Duration::from_secs(3);
 
+/// Where trains found less, bits per second, none is expected, and that none comes tells nothing: a path that has become slower looks the same. Ours.
+const WITH_TRAINS: f64 = 2e6;
+
 /// A capacity that becomes less than this part of itself is another bottleneck's: what left before tells nothing about it. Ours.
 const OTHER: f64 = 0.5;
 
@@ -95,7 +98,8 @@ impl RateController {
         let is_above = self.is_above_empty();
         let is_suspect = passed.map_or(is_above || since.is_some(), |passed| arrived < CROWDED * passed);
         self.sharing.suspect(now, is_suspect);
-        let is_due = |since| passed.is_some() || (is_above && now >= since + TRAINLESS);
+        let expects_trains = self.trains.latest() >= WITH_TRAINS;
+        let is_due = |since| passed.is_some() || (is_above && expects_trains && now >= since + TRAINLESS);
         is_suspect && since.is_some_and(is_due)
     }
 
