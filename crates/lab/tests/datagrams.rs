@@ -161,10 +161,10 @@ fn nothing_too_old_comes_after_an_outage() {
                     }
                 }
                 let of = &run.links["satellite/down"];
-                // What finds the queue full of the download waits for nothing either.
+                // On a line that stands still it is chance whether they grow too old or find the queue full, some hundreds of the download's with them.
                 let full = of["queue-dropped-for-bytes"];
                 let dropped = of["queue-expired"] + of["endpoint-packets-expired"] + full;
-                assert!(dropped > 3000, "{protocol} {channel} {link}: {dropped}");
+                assert!(dropped > 3400, "{protocol} {channel} {link}: {dropped}");
             }
         }
     }
