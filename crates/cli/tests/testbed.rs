@@ -8,6 +8,7 @@
 
 mod requirements;
 mod testbed {
+    mod asking;
     pub(crate) mod bench;
     pub(crate) mod device;
     pub(crate) mod faulkner;

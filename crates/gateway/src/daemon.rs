@@ -56,7 +56,7 @@ pub struct Gateway {
     traffic: Traffic,
     complaints: Complaints,
     status_at: Instant,
-    /// Where the status is asked for; `None` if its name is taken.
+    /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
 }
 
@@ -131,7 +131,7 @@ impl Gateway {
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         // Before the rights are given up: an answer is believed by whom it comes from.
-        let queries = Queries::open(config.tun.name.as_str()).ok();
+        let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
         if let Some(user) = &config.user {
             privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
         }
@@ -197,8 +197,8 @@ impl Gateway {
                 self.write_status();
                 self.status_at = now + self.status_interval();
             }
-            if let Some(mut queries) = self.queries.take_if(|_| from_queries.read) {
-                queries.answer(now, || self.status());
+            if let Some(mut queries) = self.queries.take_if(|it| from_queries.read || it.is_due(now)) {
+                queries.serve(now, || self.status());
                 self.queries = Some(queries);
             }
             let now = self.clock.now();

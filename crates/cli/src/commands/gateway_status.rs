@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use base::Duration;
-use gateway::daemon::{Status, query};
+use gateway::daemon::Status;
+use gateway::daemon::query::{self, Asked, Place};
 use serde_json::Value;
 
 use super::outcome::{complain, failure, say};
 
 /// Show the status of a running gateway: its peer, the path, and its counters.
 ///
-/// Without a name, all gateways in this network namespace report. Needs root, or the gateway's user.
+/// Without a name, all gateways in this network namespace report. Needs root, or the gateway's user. A gateway whose status cannot be
+/// had is an error: exit code 1, whatever others say.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,29 +32,43 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(running) => running,
         Err(error) => return failure(format_args!("the list of gateways: {error}")),
     };
-    let asked = match &args.device {
-        Some(device) if !running.contains(device) => {
-            let known = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
-            return failure(format_args!("no gateway runs for device {device}; running: {known}"));
-        }
-        Some(device) => vec![device.clone()],
-        None if running.is_empty() => return failure("no gateway runs in this network namespace"),
-        None => running,
+    let places: Vec<Place> = match &args.device {
+        Some(device) => running.iter().filter(|it| it.device() == device).cloned().collect(),
+        None => running.clone(),
     };
-    let mut answers = Vec::new();
-    for device in asked {
-        match query::ask(&device) {
+    if places.is_empty() {
+        return failure(nothing(args.device.as_deref(), &running));
+    }
+    let (mut answers, mut failed) = (Vec::new(), false);
+    for Asked { device, status } in query::ask(&places) {
+        match status {
             Ok(status) => answers.push(status),
             // Others may answer all the same.
-            Err(error) => complain(format_args!("gateway of {device}: {error}")),
+            Err(error) => {
+                failed = true;
+                complain(format_args!("gateway of {device}: {error}"));
+            }
         }
     }
-    let code = if answers.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    if answers.is_empty() && !failed {
+        return failure(nothing(args.device.as_deref(), &[]));
+    }
+    // Where nothing is known, an empty array would say that nothing runs.
     match args.json {
+        true if answers.is_empty() => {}
         true => say!("{:#}", Value::from(answers)),
         false => answers.iter().for_each(show),
     }
-    code
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What there is to say where there is nobody to ask.
+fn nothing(device: Option<&str>, running: &[Place]) -> String {
+    let Some(device) = device else { return "no gateway runs in this network namespace".to_owned() };
+    let mut known: Vec<&str> = running.iter().map(Place::device).collect();
+    known.dedup();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("no gateway runs for device {device}; running: {known}")
 }
 
 /// The most asked-for of it, a line each.

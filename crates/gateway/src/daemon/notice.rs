@@ -42,7 +42,7 @@ pub enum Notice {
     },
     /// The configuration was read again and is wrong; the former one stays.
     NotReloaded(String),
-    /// Somebody else listens where the gateway of this device would be asked for its status.
+    /// The system gives no socket at which the gateway of this device could be asked for its status.
     NotAsked(String),
     /// Somebody wants a session who cannot have one; told now and then only.
     Refused {
@@ -119,10 +119,7 @@ impl fmt::Display for Notice {
             }
             Self::NotReloaded(reason) => write!(f, "{reason}; the previous configuration stays in effect"),
             Self::NotAsked(name) => {
-                write!(
-                    f,
-                    "`longhaul gateway status` cannot show {name}: another process uses the name of its socket"
-                )
+                write!(f, "`longhaul gateway status` cannot show {name}: the system gives no socket for it")
             }
             Self::Refused { from, reason } => {
                 write!(f, "refused {from}: {reason}; both ends need the same key and protocol")

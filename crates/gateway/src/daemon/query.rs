@@ -1,117 +1,137 @@
 //! `longhaul gateway status`: a running gateway answers whoever asks on its machine with its status, as JSON.
 //!
-//! The socket has a name in Linux's abstract namespace, made of the device's: it needs no directory, belongs to the network namespace
-//! that the device is in, and goes with the process. Such names have no permissions, so each side looks at who the other is: a gateway
-//! answers root and its own user. An answer counts if it comes from root or from the user who asks; root, whose system it is, is told
-//! whose answer it has.
+//! The socket has a [name](name) in Linux's abstract namespace: it needs no directory, belongs to the network namespace that the
+//! device is in, and goes with the process. Such names have no permissions, so each side looks at who the other is. A gateway answers
+//! root and its own user; [asking] says whose answers count.
+//!
+//! Anybody may connect, so nobody who does holds a place: a question is a connection and nothing else, and is answered or refused
+//! when it is looked at. The kernel's queue is emptied faster than it is long, so that whoever may ask gets into it.
 
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::Duration;
+mod asking;
+mod name;
 
-use base::Instant;
-use socket2::{Domain, SockAddr, Socket, Type};
+use std::collections::VecDeque;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+
+use base::{Duration, Instant};
 
 use super::Status;
-use crate::config::InterfaceName;
+
+pub use asking::{AskError, Asked, ask};
+pub use name::{Place, running};
 
 /// Where questions come.
 #[derive(Debug)]
 pub(super) struct Queries {
     listener: UnixListener,
-    /// The next question is looked at no sooner, so that askers take no time from packets, however many there are.
-    not_before: Instant,
+    /// Questions are looked at no sooner, so that askers take no time from packets, however many there are.
+    look_at: Instant,
+    /// Answers that did not fit the asker's socket, the oldest first.
+    answering: VecDeque<Answering>,
+}
+
+/// An answer that is on its way.
+#[derive(Debug)]
+struct Answering {
+    asker: UnixStream,
+    user: libc::uid_t,
+    text: Arc<[u8]>,
+    sent: usize,
+    until: Instant,
 }
 
 impl Queries {
-    /// Listens for questions about the gateway of the device `tun`.
+    /// Listens for questions about the gateway of the device `tun`. `number` is one that nobody can foresee, who would take the name
+    /// otherwise.
     ///
     /// # Errors
-    /// Somebody else listens under that name.
-    pub(super) fn open(tun: &str) -> io::Result<Self> {
-        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("{PREFIX}{tun}"))?)?;
+    /// What the kernel says.
+    pub(super) fn open(tun: &str, number: u64) -> io::Result<Self> {
+        let listener = UnixListener::bind_addr(&Place::new(tun, number).address()?)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, not_before: Instant::ZERO })
+        Ok(Self { listener, look_at: Instant::ZERO, answering: VecDeque::new() })
     }
 
     /// What becomes readable with a question, while one may be asked.
     pub(super) fn fd(&self, now: Instant) -> Option<BorrowedFd<'_>> {
-        (self.not_before <= now).then(|| self.listener.as_fd())
+        (self.look_at <= now).then(|| self.listener.as_fd())
     }
 
-    /// When one may be asked again, if not now.
+    /// When [`Queries::serve`] wants to be called though nobody may have asked, or when one may be asked again.
     pub(super) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
-        (self.not_before > now).then_some(self.not_before)
+        (self.look_at > now || !self.answering.is_empty()).then_some(self.look_at)
     }
 
-    /// Answers one question, if there is one and its asker may know. An answer fits the socket's buffer; where it does not, the asker
-    /// gets its beginning, and the gateway goes on.
-    pub(super) fn answer(&mut self, now: Instant, status: impl FnOnce() -> Status) {
-        let mut pause = REFUSED_PAUSE;
-        if let Ok((mut asker, _)) = self.listener.accept()
-            && asker.set_nonblocking(true).is_ok()
-            && matches!(owner(&asker), Some(user) if user == ROOT || user == own_user())
-        {
-            pause = PAUSE;
-            let _ = asker.write_all(format!("{:#}\n", status()).as_bytes());
+    /// Whether answers are on their way that are to go on now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.look_at <= now && !self.answering.is_empty()
+    }
+
+    /// Answers those who have asked and may know, a few at most and all the same, and goes on with earlier answers.
+    pub(super) fn serve(&mut self, now: Instant, status: impl FnOnce() -> Status) {
+        self.answering.retain_mut(|it| now < it.until && it.advance());
+        let (mut asked_by, mut pause) = (Vec::new(), if self.answering.is_empty() { STRANGER_PAUSE } else { PAUSE });
+        for _ in 0..AT_ONCE {
+            match self.listener.accept() {
+                Ok((asker, _)) => {
+                    let user = owner(&asker).filter(|&user| user == ROOT || user == own_user());
+                    asked_by.extend(user.map(|user| (asker, user)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // There is no descriptor left, perhaps: it stays readable.
+                Err(_) => {
+                    pause = PAUSE;
+                    break;
+                }
+            }
         }
-        self.not_before = now + pause;
+        if !asked_by.is_empty() {
+            pause = PAUSE;
+            let text: Arc<[u8]> = format!("{:#}\n", status()).into_bytes().into();
+            for (asker, user) in asked_by {
+                self.answer(now, asker, user, Arc::clone(&text));
+            }
+        }
+        self.look_at = now + pause;
+    }
+
+    fn answer(&mut self, now: Instant, asker: UnixStream, user: libc::uid_t, text: Arc<[u8]>) {
+        if asker.set_nonblocking(true).is_err() {
+            return;
+        }
+        let mut answering = Answering { asker, user, text, sent: 0, until: now + PATIENCE };
+        if !answering.advance() {
+            return;
+        }
+        let of_user = || self.answering.iter().enumerate().filter(|(_, it)| it.user == user);
+        if of_user().count() >= MOST_ANSWERING
+            && let Some((oldest, _)) = of_user().next()
+        {
+            self.answering.remove(oldest);
+        }
+        self.answering.push_back(answering);
     }
 }
 
-/// The devices whose gateways run in this network namespace, by name.
-///
-/// # Errors
-/// The kernel's list cannot be read.
-pub fn running() -> io::Result<Vec<String>> {
-    let all = std::fs::read("/proc/net/unix")?;
-    // Others may have names of any bytes; those of devices are printable.
-    let marked = format!("@{PREFIX}");
-    let names = all.split(|byte| *byte == b'\n').filter_map(|line| {
-        let line = std::str::from_utf8(line).ok()?;
-        let name = line.split_whitespace().nth(7)?.strip_prefix(&marked)?;
-        let is_device = InterfaceName::try_from(name.to_owned()).is_ok()
-            && name.bytes().all(|byte| byte.is_ascii_graphic());
-        is_device.then(|| name.to_owned())
-    });
-    let mut names: Vec<String> = names.collect();
-    // A connection that is being made is listed beside its listener.
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
+impl Answering {
+    /// Sends what the asker's socket takes; whether there is more to send, and somebody to send it to.
+    fn advance(&mut self) -> bool {
+        while self.sent < self.text.len() {
+            match self.asker.write(&self.text[self.sent..]) {
+                Ok(0) => return false,
+                Ok(sent) => self.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+        false
+    }
 }
 
-/// Asks the gateway of the device `tun` for its status. Root takes an answer from everybody: `answered_by_user` tells whose it is, since
-/// a gateway that was started as another user listens as that one.
-///
-/// # Errors
-/// There is none, it does not answer within a second, or it does not answer this user.
-pub fn ask(tun: &str) -> io::Result<Status> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Holds for connecting too: somebody else's listener may have a full queue.
-    socket.set_write_timeout(Some(PATIENCE))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.connect(&SockAddr::unix(format!("\0{PREFIX}{tun}"))?)?;
-    let gateway = UnixStream::from(OwnedFd::from(socket));
-    let answers = owner(&gateway).ok_or_else(|| io::Error::other("who answers is not known"))?;
-    if own_user() != ROOT && answers != ROOT && answers != own_user() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "what answers is another user's"));
-    }
-    let mut answer = Vec::new();
-    gateway.take(LONGEST).read_to_end(&mut answer)?;
-    if answer.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it answers root and its own user only"));
-    }
-    let mut status: Status = serde_json::from_slice(&answer).map_err(io::Error::from)?;
-    if let Some(status) = status.as_object_mut() {
-        status.insert("answered_by_user".to_owned(), answers.into());
-    }
-    Ok(status)
-}
-
-/// The user whose process is at the other end.
+/// The user whose process is at the other end: who connected, or who listens.
 fn owner(stream: &UnixStream) -> Option<libc::uid_t> {
     let mut who = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
@@ -134,73 +154,16 @@ fn own_user() -> libc::uid_t {
 }
 
 const ROOT: libc::uid_t = 0;
-/// Time until the next question, after one that was answered and after one that was not.
-const PAUSE: base::Duration = base::Duration::from_millis(10);
-const REFUSED_PAUSE: base::Duration = base::Duration::from_millis(100);
-/// Before a device's name in that of its gateway's socket.
-const PREFIX: &str = "longhaul-gateway/";
-/// How long an answer may take: a gateway's turns are milliseconds.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Bytes of an answer at most; one has a few thousand.
-const LONGEST: u64 = 1 << 20;
+/// Connections that are looked at in one go: 16,000 a second, for a thirtieth of a processor, empty a queue of 4096
+/// (`net.core.somaxconn`) in a quarter of a second.
+const AT_ONCE: usize = 32;
+/// Time until the next look, after one in which somebody was answered and after any other.
+const PAUSE: Duration = Duration::from_millis(10);
+const STRANGER_PAUSE: Duration = Duration::from_millis(2);
+/// How long an asker may take to read an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Answers to each of the two users that wait for room; the oldest makes room for a further one.
+const MOST_ANSWERING: usize = 8;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_has_an_answer_and_a_name_one_gateway() {
-        let name = format!("test{}", std::process::id());
-        assert_eq!(ask(&name).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-        let mut queries = Queries::open(&name).unwrap();
-        assert_eq!(Queries::open(&name).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-        assert!(running().unwrap().contains(&name));
-        // Nobody asks: nothing is made, and nothing blocks; then there is a pause.
-        queries.answer(Instant::ZERO, || panic!("nobody asked"));
-        let again = Instant::ZERO + REFUSED_PAUSE;
-        assert_eq!(
-            (queries.fd(Instant::ZERO).is_none(), queries.poll_timeout(Instant::ZERO)),
-            (true, Some(again))
-        );
-        assert!(queries.fd(again).is_some() && queries.poll_timeout(again).is_none());
-        let asker = std::thread::spawn({
-            let name = name.clone();
-            move || ask(&name)
-        });
-        let mut answered = false;
-        while !answered {
-            queries.answer(Instant::ZERO, || {
-                answered = true;
-                serde_json::json!({ "pid": 7 })
-            });
-        }
-        let answer = asker.join().unwrap().unwrap();
-        assert_eq!((&answer["pid"], &answer["answered_by_user"]), (&7.into(), &own_user().into()));
-        drop(queries);
-        assert!(!running().unwrap().contains(&name));
-    }
-
-    /// Anybody may listen under any name: such names are no devices, and a listener that takes nobody does not hold an asker up.
-    #[test]
-    fn names_and_listeners_of_others_do_no_harm() {
-        let bytes = [PREFIX.as_bytes(), &[0xff, 0x1b, b'[']].concat();
-        let _odd = UnixListener::bind_addr(&SocketAddr::from_abstract_name(bytes).unwrap()).unwrap();
-        let wrong = format!("{PREFIX}\u{1b}[31mevil{}", std::process::id());
-        let _wrong = UnixListener::bind_addr(&SocketAddr::from_abstract_name(wrong).unwrap()).unwrap();
-        assert!(running().unwrap().iter().all(|name| name.bytes().all(|byte| byte.is_ascii_graphic())));
-        let name = format!("full{}", std::process::id());
-        let queries = Queries::open(&name).unwrap();
-        let mut waiting = Vec::new();
-        let refused = loop {
-            let asker = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
-            asker.set_nonblocking(true).unwrap();
-            match asker.connect(&SockAddr::unix(format!("\0{PREFIX}{name}")).unwrap()) {
-                Ok(()) => waiting.push(asker),
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock, "after {}", waiting.len());
-        assert_eq!(ask(&name).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        drop(queries);
-    }
-}
+mod tests;

@@ -112,6 +112,12 @@ impl AsFd for Watch {
     }
 }
 
+/// Whether there is a device of this name in this network namespace.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    index_of(name).is_ok()
+}
+
 fn index_of(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;
     // SAFETY: the name is a string that ends with a zero byte and outlives the call.

@@ -1,0 +1,149 @@
+use std::io::Read as _;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::SocketAddr;
+
+use serde_json::json;
+
+use super::*;
+
+fn connect(place: &Place) -> UnixStream {
+    UnixStream::connect_addr(&place.address().unwrap()).unwrap()
+}
+
+/// A place of this process alone.
+fn place(device: &str) -> Place {
+    Place::new(device, u64::from(std::process::id()))
+}
+
+fn open(place: &Place) -> Queries {
+    Queries::open(place.device(), u64::from(std::process::id())).unwrap()
+}
+
+#[test]
+fn a_question_has_an_answer_and_a_name_one_gateway() {
+    let place = place("asked0");
+    let told = |places: &[Place]| ask(places).pop().unwrap().status;
+    assert!(matches!(told(&[place.clone()]), Err(AskError::System(_))), "nobody listens");
+    let mut queries = open(&place);
+    let again = Queries::open(place.device(), u64::from(std::process::id()));
+    assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    assert!(running().unwrap().contains(&place));
+    // Nobody asks: nothing is made, and nothing blocks; then there is a pause.
+    queries.serve(Instant::ZERO, || panic!("nobody asked"));
+    let again = Instant::ZERO + STRANGER_PAUSE;
+    assert_eq!((queries.fd(Instant::ZERO).is_none(), queries.poll_timeout(Instant::ZERO)), (true, Some(again)));
+    assert!(queries.fd(again).is_some() && queries.poll_timeout(again).is_none());
+    let asker = std::thread::spawn({
+        let places = [place.clone()];
+        move || ask(&places).pop().unwrap().status
+    });
+    let mut answered = false;
+    while !answered {
+        queries.serve(Instant::ZERO, || {
+            answered = true;
+            json!({ "pid": 7 })
+        });
+    }
+    let answer = asker.join().unwrap().unwrap();
+    assert_eq!((&answer["pid"], &answer["answered_by_user"]), (&7.into(), &own_user().into()));
+    drop(queries);
+    assert!(!running().unwrap().contains(&place));
+}
+
+/// A status that is longer than a socket's buffer arrives whole, also beside askers who do not read theirs; those are given up.
+#[test]
+fn long_answers_go_on_side_by_side_and_not_for_ever() {
+    let place = place("long0");
+    let mut queries = open(&place);
+    let long = "x".repeat(4 << 20);
+    let silent: Vec<UnixStream> = (0..2 * MOST_ANSWERING).map(|_| connect(&place)).collect();
+    queries.serve(Instant::ZERO, || json!({ "long": long }));
+    assert_eq!(queries.answering.len(), MOST_ANSWERING);
+    let asker = std::thread::spawn({
+        let places = [place];
+        move || ask(&places).pop().unwrap().status
+    });
+    let mut now = Instant::ZERO;
+    while !asker.is_finished() {
+        // As the daemon does, but for its waiting; so no asker's time is up before this one has its answer.
+        now += Duration::from_nanos(1);
+        queries.serve(now, || json!({ "long": long }));
+        std::thread::yield_now();
+    }
+    assert_eq!(asker.join().unwrap().unwrap()["long"], long);
+    assert!(queries.is_due(now + PAUSE) && queries.poll_timeout(now + PAUSE) == Some(now + PAUSE));
+    queries.serve(now + PATIENCE, || panic!("nobody asked"));
+    assert!(queries.answering.is_empty() && !queries.is_due(Instant::MAX));
+    drop(silent);
+}
+
+/// Those who may not ask are gone at once and cost no answer; who asks behind thousands of them is answered soon.
+#[test]
+fn a_queue_of_connections_is_emptied() {
+    let place = place("queue0");
+    let mut queries = open(&place);
+    let mut waiting = 0;
+    loop {
+        let asker = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+        asker.set_nonblocking(true).unwrap();
+        if asker.connect(&socket2::SockAddr::unix(format!("\0{}", place.name())).unwrap()).is_err() {
+            break;
+        }
+        waiting += 1;
+    }
+    let (mut now, mut answers) = (Instant::ZERO, 0);
+    let mut last = connect_when_there_is_room(&place, &mut queries, &mut now);
+    while last.read(&mut [0; 1]).is_err() {
+        queries.serve(now, || {
+            answers += 1;
+            json!({})
+        });
+        now = queries.look_at;
+    }
+    let most = Duration::from_nanos(PAUSE.as_nanos() * (2 + waiting / AT_ONCE as u64));
+    assert!(now <= Instant::ZERO + most, "{waiting} waited, {now:?}");
+    assert!(answers <= 2 + waiting / AT_ONCE as u64);
+}
+
+fn connect_when_there_is_room(place: &Place, queries: &mut Queries, now: &mut Instant) -> UnixStream {
+    queries.serve(*now, || json!({}));
+    *now = queries.look_at;
+    let stream = connect(place);
+    stream.set_nonblocking(true).unwrap();
+    stream
+}
+
+/// Anybody may listen under any name: such names are no devices, and a listener that takes nobody holds no asker up for ever.
+#[test]
+fn names_and_listeners_of_others_do_no_harm() {
+    let bytes = [b"longhaul-gateway/".as_slice(), &[0xff, 0x1b, b'[']].concat();
+    let _odd = UnixListener::bind_addr(&SocketAddr::from_abstract_name(bytes).unwrap()).unwrap();
+    let wrong = Place::new("\u{1b}[31mevil", 7);
+    let _wrong = UnixListener::bind_addr(&wrong.address().unwrap()).unwrap();
+    let printable = |place: &Place| place.device().bytes().all(|byte| byte.is_ascii_graphic());
+    assert!(running().unwrap().iter().all(printable));
+    let [silent, full, dripping] = [place("silent0"), place("lo"), place("drips0")];
+    let _silent = UnixListener::bind_addr(&silent.address().unwrap()).unwrap();
+    let _full = open(&full);
+    let mut waiting = Vec::new();
+    while let Some(asker) = {
+        let asker = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+        asker.set_nonblocking(true).unwrap();
+        asker.connect(&socket2::SockAddr::unix(format!("\0{}", full.name())).unwrap()).is_ok().then_some(asker)
+    } {
+        waiting.push(asker);
+    }
+    let drips = UnixListener::bind_addr(&dripping.address().unwrap()).unwrap();
+    let dripper = std::thread::spawn(move || {
+        let (mut asker, _) = drips.accept().unwrap();
+        while asker.write_all(b" ").is_ok() {
+            crate::clock::sleep(Duration::from_millis(100));
+        }
+    });
+    let asked = ask(&[silent, full, dripping]);
+    assert_eq!(asked.len(), 3);
+    for Asked { device, status } in asked {
+        assert!(matches!(status, Err(AskError::Silent)), "{device}: {status:?}");
+    }
+    dripper.join().unwrap();
+}
