@@ -14,6 +14,7 @@ mod testbed {
     pub(crate) mod faulkner;
     pub(crate) mod marks;
     pub(crate) mod name;
+    mod rights;
     pub(crate) mod serial;
     mod splitting;
     pub(crate) mod traffic;

@@ -24,7 +24,7 @@ use tunnel::{Event, Tunnel};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::privileges;
+use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
@@ -90,6 +90,9 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// Rights that it does not need cannot be given up.
+    #[error("rights cannot be given up: {0}")]
+    Rights(io::Error),
     /// The status file cannot be written.
     #[error("status file {}: {error}", file.display())]
     Status {
@@ -103,8 +106,18 @@ pub enum GatewayError {
     System(#[from] io::Error),
 }
 
+impl GatewayError {
+    /// Rights could not be given up, by becoming `user` or otherwise.
+    pub(crate) fn rights(user: Option<&str>, error: io::Error) -> Self {
+        match user {
+            Some(user) => Self::User { user: user.to_owned(), error },
+            None => Self::Rights(error),
+        }
+    }
+}
+
 impl Gateway {
-    /// Opens and configures the devices, and gives the rights up that this took, if the configuration says so.
+    /// Opens and configures the devices, and gives up all rights of this thread but that to configure them again.
     ///
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
@@ -132,9 +145,8 @@ impl Gateway {
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
-        if let Some(user) = &config.user {
-            privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
-        }
+        privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
+            .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
         let gateway = Self {
             clock: Clock::start(),
             named: NamedPeer::of(&config.carrier),

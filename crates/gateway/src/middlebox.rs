@@ -29,7 +29,7 @@ use tunnel::poll_train;
 
 use crate::config::InterfaceName;
 use crate::daemon::GatewayError;
-use crate::privileges;
+use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
@@ -82,7 +82,7 @@ pub struct Middlebox {
 const TURN: usize = 16;
 
 impl Middlebox {
-    /// Makes the devices, and gives the rights up that this took, if the configuration says so.
+    /// Makes the devices, and gives up all rights of this thread.
     ///
     /// # Errors
     /// No right, no TUN driver, or a name that is taken.
@@ -97,9 +97,8 @@ impl Middlebox {
             device().map_err(|error| GatewayError::Tun { name: name.as_str().to_owned(), error })
         };
         let devices = [open(&config.lan)?, open(&config.wan)?];
-        if let Some(user) = &config.user {
-            privileges::drop_to(user).map_err(|error| GatewayError::User { user: user.clone(), error })?;
-        }
+        privileges::give_up(config.user.as_deref(), Kept::Nothing)
+            .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
         let mut rng = Rng::named(random::system().seed(), "proxy");
         let mut proxy = Proxy::new(config.pep.clone(), &mut rng);
         proxy.set_mtu(config.mtu.0.min(u32::from(u16::MAX)) as u16);

@@ -10,8 +10,25 @@ struct User {
     group: libc::gid_t,
 }
 
-/// `CAP_NET_ADMIN`: sets addresses and routes.
-const NET_ADMIN: u32 = 1 << 12;
+/// What is kept of root's rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// `CAP_NET_ADMIN`, to make a TUN device anew, and set its addresses, routes and sizes.
+    NetAdmin,
+    /// Nothing: a device that is open needs no right.
+    Nothing,
+}
+
+impl Kept {
+    /// In the lower half of a set.
+    const fn mask(self) -> u32 {
+        match self {
+            Self::NetAdmin => 1 << 12,
+            Self::Nothing => 0,
+        }
+    }
+}
+
 /// `_LINUX_CAPABILITY_VERSION_3`: 64 capabilities, in two halves.
 static CAPABILITIES: Header = Header { version: 0x2008_0522, pid: 0 };
 
@@ -39,18 +56,19 @@ pub fn confine() -> io::Result<()> {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limits are valid for reading.
     check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) })?;
-    // SAFETY: the option takes integers.
-    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) })
+    forbid_new()
 }
 
-/// Becomes the user `name`, with its group and no others, and keeps of all rights only that to set addresses and routes.
+/// Becomes the user `name`, if one is given, with its group and no others. Keeps of all rights only `kept`, whoever it was before, and
+/// nothing that it executes has any. Rights belong to threads: those that are started later have what is left here.
 ///
 /// # Errors
 /// No such user, or no right to become it.
-pub fn drop_to(name: &str) -> io::Result<()> {
-    let user = look_up(name)?;
+pub fn give_up(name: Option<&str>, kept: Kept) -> io::Result<()> {
+    let user = name.map(look_up).transpose()?;
+    empty_bounding_set()?;
     // SAFETY: it has no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != user.id {
+    if let Some(user) = user.filter(|user| unsafe { libc::geteuid() } != user.id) {
         // SAFETY: the option takes integers.
         check(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1_u64) })?;
         // SAFETY: an empty list is never read.
@@ -60,20 +78,48 @@ pub fn drop_to(name: &str) -> io::Result<()> {
         // SAFETY: it takes integers.
         check(unsafe { libc::setresuid(user.id, user.id, user.id) })?;
     }
-    keep_net_admin()
+    let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong;
+    // SAFETY: the option takes integers.
+    check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, clear, 0_u64, 0_u64, 0_u64) })?;
+    keep(kept)?;
+    forbid_new()
 }
 
-/// Gives up all capabilities but one, as far as there are any.
-fn keep_net_admin() -> io::Result<()> {
+/// What no program that is executed can get, whatever its file says: everything. Who may not change that has few rights already, and
+/// `no_new_privs` says the same.
+fn empty_bounding_set() -> io::Result<()> {
+    for capability in 0.. {
+        // SAFETY: the option takes an integer.
+        match unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability) } {
+            0 => {}
+            // SAFETY: as above.
+            1 => match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability) }) {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(()),
+                result => result?,
+            },
+            // The kernel knows no further ones.
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Gives up all capabilities but one or none, as far as there are any.
+fn keep(kept: Kept) -> io::Result<()> {
     let mut sets = [Capabilities::default(); 2];
     // SAFETY: the header is valid for reading, and the sets have the two halves that its version has.
     let result = unsafe { libc::syscall(libc::SYS_capget, &raw const CAPABILITIES, sets.as_mut_ptr()) };
     check(result as libc::c_int)?;
-    let kept = sets[0].permitted & NET_ADMIN;
+    let kept = sets[0].permitted & kept.mask();
     sets = [Capabilities { effective: kept, permitted: kept, inheritable: 0 }, Capabilities::default()];
     // SAFETY: as above.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const CAPABILITIES, sets.as_ptr()) };
     check(result as libc::c_int)
+}
+
+fn forbid_new() -> io::Result<()> {
+    // SAFETY: the option takes integers.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) })
 }
 
 fn look_up(name: &str) -> io::Result<User> {

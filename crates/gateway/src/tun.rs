@@ -51,13 +51,6 @@ impl Tun {
     pub fn open(name: &str, offloads: bool) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-        let mut request = interface_request(name)?;
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
-        // SAFETY: the request takes a `struct ifreq`.
-        unsafe { ioctl_pointer(&file, libc::TUNSETIFF, &mut request) }?;
-        let mut header_len = VNET_HEADER_LEN as libc::c_int;
-        // SAFETY: the request takes an `int`.
-        unsafe { ioctl_pointer(&file, libc::TUNSETVNETHDRSZ, &mut header_len) }?;
         let tun = Self {
             file,
             name: name.to_owned(),
@@ -65,8 +58,24 @@ impl Tun {
             scratch: Packet::default(),
             unusable: Counter::default(),
         };
-        tun.set_offloads()?;
+        tun.attach()?;
         Ok(tun)
+    }
+
+    /// Creates, or attaches to, the device again after somebody has removed it. That takes `CAP_NET_ADMIN`, but no right to open the
+    /// driver's file anew, which may be root's alone.
+    ///
+    /// # Errors
+    /// It is attached, no such right, or a name that is taken.
+    pub fn attach(&self) -> io::Result<()> {
+        let mut request = interface_request(&self.name)?;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
+        // SAFETY: the request takes a `struct ifreq`.
+        unsafe { ioctl_pointer(&self.file, libc::TUNSETIFF, &mut request) }?;
+        let mut header_len = VNET_HEADER_LEN as libc::c_int;
+        // SAFETY: the request takes an `int`.
+        unsafe { ioctl_pointer(&self.file, libc::TUNSETVNETHDRSZ, &mut header_len) }?;
+        self.set_offloads()
     }
 
     /// The device's name.

@@ -68,7 +68,13 @@ impl Gateway {
         if error.raw_os_error() != Some(libc::EBADFD) {
             return Err(error.into());
         }
-        (self.tun, self.watch) = open(&self.config, self.super_segment)?;
+        let name = self.config.tun.name.as_str();
+        let attach = || {
+            self.tun.attach()?;
+            self.configure_device()?;
+            Watch::new(name)
+        };
+        self.watch = attach().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })?;
         notify(Notice::DeviceRestored(self.config.tun.name.as_str().to_owned()));
         Ok(())
     }

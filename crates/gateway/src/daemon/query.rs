@@ -73,7 +73,8 @@ impl Queries {
     /// Answers those who have asked and may know, a few at most and all the same, and goes on with earlier answers.
     pub(super) fn serve(&mut self, now: Instant, status: impl FnOnce() -> Status) {
         self.answering.retain_mut(|it| now < it.until && it.advance());
-        let (mut asked_by, mut pause) = (Vec::new(), if self.answering.is_empty() { STRANGER_PAUSE } else { PAUSE });
+        let (mut asked_by, mut pause) =
+            (Vec::new(), if self.answering.is_empty() { STRANGER_PAUSE } else { PAUSE });
         for _ in 0..AT_ONCE {
             match self.listener.accept() {
                 Ok((asker, _)) => {

@@ -147,8 +147,11 @@ impl<'a> Listener<'a> {
         if own_user() != ROOT && !is_trusted(user) {
             return Err(AskError::Foreign(user));
         }
-        let answer = read(stream, clock)?
-            .ok_or(if is_trusted(user) { AskError::Silent } else { AskError::SilentUser(user) })?;
+        let answer = read(stream, clock)?.ok_or(if is_trusted(user) {
+            AskError::Silent
+        } else {
+            AskError::SilentUser(user)
+        })?;
         if answer.is_empty() {
             return Err(AskError::Refused);
         }

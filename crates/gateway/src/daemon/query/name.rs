@@ -77,7 +77,9 @@ mod tests {
         let place = Place::new("sat0", 0x1f);
         assert_eq!(place.name(), "longhaul-gateway/sat0/000000000000001f");
         assert_eq!(Place::parse(&place.name()), Some(place));
-        for wrong in ["sat0", "sat0/1f", "sat0/+00000000000001f", "/000000000000001f", "sat0/00000000000000lf"] {
+        for wrong in
+            ["sat0", "sat0/1f", "sat0/+00000000000001f", "/000000000000001f", "sat0/00000000000000lf"]
+        {
             assert_eq!(Place::parse(&format!("{PREFIX}{wrong}")), None, "{wrong}");
         }
         assert_eq!(Place::parse(&format!("{PREFIX}\u{1b}[31m/000000000000001f")), None);

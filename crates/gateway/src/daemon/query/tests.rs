@@ -31,7 +31,10 @@ fn a_question_has_an_answer_and_a_name_one_gateway() {
     // Nobody asks: nothing is made, and nothing blocks; then there is a pause.
     queries.serve(Instant::ZERO, || panic!("nobody asked"));
     let again = Instant::ZERO + STRANGER_PAUSE;
-    assert_eq!((queries.fd(Instant::ZERO).is_none(), queries.poll_timeout(Instant::ZERO)), (true, Some(again)));
+    assert_eq!(
+        (queries.fd(Instant::ZERO).is_none(), queries.poll_timeout(Instant::ZERO)),
+        (true, Some(again))
+    );
     assert!(queries.fd(again).is_some() && queries.poll_timeout(again).is_none());
     let asker = std::thread::spawn({
         let places = [place.clone()];
@@ -129,7 +132,10 @@ fn names_and_listeners_of_others_do_no_harm() {
     while let Some(asker) = {
         let asker = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
         asker.set_nonblocking(true).unwrap();
-        asker.connect(&socket2::SockAddr::unix(format!("\0{}", full.name())).unwrap()).is_ok().then_some(asker)
+        asker
+            .connect(&socket2::SockAddr::unix(format!("\0{}", full.name())).unwrap())
+            .is_ok()
+            .then_some(asker)
     } {
         waiting.push(asker);
     }
