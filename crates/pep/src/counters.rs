@@ -15,6 +15,10 @@ pub struct Counters {
     pub passed_by_rule: u64,
     /// Those that passed as they are because there was no place or no memory.
     pub passed_for_want_of_room: u64,
+    /// Those that passed as they are because their caller had more connections than its share.
+    pub passed_for_share: u64,
+    /// Half-open ones that were given up for callers that had fewer.
+    pub crowded_out: u64,
     /// Connections that ended with a reset or by time-out.
     pub broken: u64,
     /// Bytes relayed from the LAN to the link.
@@ -26,7 +30,7 @@ pub struct Counters {
 impl Counters {
     /// The same by name.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 9] {
+    pub fn named(&self) -> [(&'static str, u64); 11] {
         [
             ("split", self.split),
             ("answered-early", self.answered_early),
@@ -34,6 +38,8 @@ impl Counters {
             ("unanswered", self.unanswered),
             ("passed-by-rule", self.passed_by_rule),
             ("passed-for-want-of-room", self.passed_for_want_of_room),
+            ("passed-for-share", self.passed_for_share),
+            ("crowded-out", self.crowded_out),
             ("broken", self.broken),
             ("bytes-to-link", self.bytes_to_link),
             ("bytes-to-lan", self.bytes_to_lan),

@@ -1,6 +1,7 @@
 //! The proxy: packets in, packets out, and the pairs of connections between.
 
 mod opening;
+mod places;
 mod relaying;
 mod reports;
 mod turns;
@@ -239,7 +240,7 @@ impl Proxy {
                 self.hand_on_keep_alive(now, from, id, &tcp);
             }
             None if kind == Flags::SYN.0 => {
-                if !self.takes_up(remote, local, &tcp) {
+                if !self.takes_up(from, remote, local, &tcp) {
                     self.make_way(from, (local, remote));
                     return Verdict::Pass;
                 }
@@ -247,7 +248,13 @@ impl Proxy {
             }
             None => return Verdict::Pass,
         }
-        let taken = match give(&mut self.hosts[from as usize], now, packet) {
+        let mut result = give(&mut self.hosts[from as usize], now, packet);
+        if matches!(result, Err(tcp::host::Discard::BacklogFull(_)))
+            && self.make_place(now, from, remote.ip())
+        {
+            result = give(&mut self.hosts[from as usize], now, packet);
+        }
+        let taken = match result {
             Err(tcp::host::Discard::NoConnection(_)) => Verdict::Pass,
             Err(tcp::host::Discard::BacklogFull(_) | tcp::host::Discard::NoMemory(_)) => {
                 self.counters.passed_for_want_of_room += 1;
@@ -277,18 +284,12 @@ impl Proxy {
     }
 
     /// Whether the proxy takes up a connection that begins with this SYN.
-    fn takes_up(&mut self, caller: SocketAddr, called: SocketAddr, syn: &wire::View<'_>) -> bool {
+    fn takes_up(&mut self, from: Side, caller: SocketAddr, called: SocketAddr, syn: &wire::View<'_>) -> bool {
         if rules::decide(&self.config.rule, caller, called) == Action::Pass || syn.options().authenticated {
             self.counters.passed_by_rule += 1;
             return false;
         }
-        // The twin needs a place too.
-        let most = self.config.connections as usize;
-        if self.hosts.iter().any(|host| host.live() >= most || !host.has_room()) {
-            self.counters.passed_for_want_of_room += 1;
-            return false;
-        }
-        true
+        self.has_place(from, caller.ip())
     }
 
     /// What comes on one side goes out on the other with the same mark.

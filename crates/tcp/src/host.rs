@@ -1,6 +1,7 @@
 //! A host: one address, its listening ports, and its connections.
 
 mod budget;
+mod callers;
 mod commands;
 mod cookies;
 mod error;
@@ -23,6 +24,7 @@ use crate::config::TcpConfig;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
 use budget::Budget;
+use callers::{Call, Callers};
 pub use cookies::CookieStatistics;
 use cookies::Cookies;
 pub use error::{ConnectError, ConnectionError, Discard, ListenError};
@@ -55,6 +57,8 @@ struct Slot {
     eventful: bool,
     /// It stands in the listener's backlog.
     half_open: bool,
+    /// It was taken up in somebody's stead, and has not ended.
+    call: Option<Call>,
     /// It has ended, and stays for questions.
     ended: bool,
     /// Bytes of memory that it is counted as.
@@ -74,6 +78,7 @@ pub struct Host {
     /// Connections that have ended.
     ended: usize,
     ports: Ports,
+    callers: Callers,
     timers: Timers,
     budget: Budget,
     cookies: Cookies,
@@ -108,6 +113,7 @@ impl Host {
             free: Vec::new(),
             ended: 0,
             ports: Ports::new(Secret::named(secret, "connections")),
+            callers: Callers::default(),
             timers: Timers::default(),
             budget: Budget::unlimited(),
             cookies: Cookies::new(Secret::named(secret, "cookies")),
@@ -228,6 +234,7 @@ impl Host {
                     key,
                     eventful: false,
                     half_open: false,
+                    call: None,
                     ended: false,
                     memory: 0,
                 });
@@ -393,16 +400,27 @@ impl Host {
             entry.eventful = true;
             self.eventful.push_back(slot);
         }
+        let caller = connection.remote().ip();
         if entry.half_open && !connection.is_half_open() {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
+            if let Some(call) = entry.call {
+                self.callers.settle(caller, call);
+            }
         }
-        if !entry.ended && matches!(connection.state(), State::Closed | State::TimeWait) {
+        let ends = !entry.ended && matches!(connection.state(), State::Closed | State::TimeWait);
+        if ends {
             entry.ended = true;
             self.ended += 1;
+            if entry.call.take().is_some() {
+                self.callers.end(caller);
+            }
         }
         entry.memory = self.budget.count(entry.memory, connection);
         self.timers.schedule(slot, connection.next_deadline());
+        if ends {
+            self.note_ended(slot);
+        }
     }
 
     fn remove(&mut self, slot: u32) {
@@ -411,6 +429,11 @@ impl Host {
         if entry.half_open {
             entry.half_open = false;
             self.ports.discharge(connection.local().port());
+        }
+        if let Some(call) = entry.call.take() {
+            let caller = connection.remote().ip();
+            self.callers.settle(caller, call);
+            self.callers.end(caller);
         }
         self.ended -= usize::from(core::mem::take(&mut entry.ended));
         self.budget.give_back(core::mem::take(&mut entry.memory));

@@ -32,6 +32,10 @@ impl Budget {
         self.limit != usize::MAX
     }
 
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
     pub(super) const fn used(&self) -> usize {
         self.used
     }

@@ -56,7 +56,9 @@ impl Host {
         connection.keep_unread();
         connection.hold(payload);
         let slot = self.insert(connection);
-        self.slots[slot as usize].half_open = true;
+        let entry = &mut self.slots[slot as usize];
+        entry.half_open = true;
+        entry.call = Some(self.callers.add(remote.ip(), slot));
         self.touch(slot);
         Ok(())
     }
