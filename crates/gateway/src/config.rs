@@ -132,6 +132,14 @@ pub struct Status {
     pub interval: Duration,
 }
 
+impl Status {
+    /// The directory that the file lies in.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+}
+
 const fn one_second() -> Duration {
     Duration::from_secs(1)
 }

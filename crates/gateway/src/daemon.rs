@@ -163,6 +163,7 @@ impl Gateway {
             config,
         };
         gateway.begin_status()?;
+        privileges::files::restrict(gateway.status_directory()).map_err(GatewayError::Rights)?;
         Ok(gateway)
     }
 

@@ -99,6 +99,7 @@ impl Middlebox {
         let devices = [open(&config.lan)?, open(&config.wan)?];
         privileges::give_up(config.user.as_deref(), Kept::Nothing)
             .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
+        privileges::files::restrict(None).map_err(GatewayError::Rights)?;
         let mut rng = Rng::named(random::system().seed(), "proxy");
         let mut proxy = Proxy::new(config.pep.clone(), &mut rng);
         proxy.set_mtu(config.mtu.0.min(u32::from(u16::MAX)) as u16);

@@ -1,5 +1,7 @@
 //! What the daemon may do once its devices are open: little.
 
+pub mod files;
+
 use std::ffi::CString;
 use std::io;
 

@@ -1,9 +1,12 @@
 //! What a daemon may do once its devices are open, and that this is enough.
 
-use std::fs;
-use std::os::unix::fs::chown;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::process::Child;
+
+use crate::requirements::skipped;
+use gateway::privileges::files::restrict;
 
 use super::bench::{Testbed, directory_of, fresh_name, missing, signal};
 
@@ -66,6 +69,7 @@ fn a_gateway_keeps_one_right_and_needs_no_other() {
         let write = |status: &Path| {
             let status = format!("[status]\nfile = {status:?}\ninterval = \"50 ms\"\n");
             fs::write(&file, format!("{key}{site}{status}")).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
             chown(&file, Some(user), Some(user)).unwrap();
         };
         let [first, second] = ["first", "second"].map(|name| own.0.join(name));
@@ -90,6 +94,42 @@ fn a_gateway_keeps_one_right_and_needs_no_other() {
         assert!(gateway.wait().unwrap().success());
         assert!(!second.exists(), "a gateway that has ended has no status");
     }
+}
+
+/// Root owns most files, but a gateway of root's writes its status and nothing else: whoever leads its path elsewhere leads it nowhere.
+#[test]
+fn a_gateway_writes_in_one_directory() {
+    let test = "a_gateway_writes_in_one_directory";
+    // On a thread of its own, which the restriction ends with.
+    let restricts = std::thread::spawn(|| restrict(None).unwrap()).join().unwrap();
+    if missing(test) || skipped(test, (!restricts).then(|| "the kernel has no Landlock".to_owned())) {
+        return;
+    }
+    let testbed = Testbed::up("writes", &["--protocol", "plain"], &["--delay", "5 ms"].map(str::to_owned));
+    testbed.kill_gateway("gw2");
+    let site = fs::read_to_string(directory_of(testbed.name()).join("gw2.toml")).unwrap();
+    let (site, _) = site.split_once("[status]").unwrap();
+    let own = Owned::new(0);
+    let [file, status, moved, other] = ["site.toml", "status", "moved", "other"].map(|name| own.0.join(name));
+    let text = format!("{site}[status]\nfile = {:?}\ninterval = \"50 ms\"\n", status.join("file"));
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(&other).unwrap();
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let mut gateway = testbed.start("gw2", &[program, "gateway", "--config", file.to_str().unwrap()]);
+    testbed.wait_until("its status is written", 10, || status.join("file").exists());
+    fs::rename(&status, &moved).unwrap();
+    symlink(&other, &status).unwrap();
+    let uptime = || {
+        let asked = testbed.run("gw2", &[program, "gateway", "status", "sat0", "--json"]);
+        let told: serde_json::Value = serde_json::from_slice(&asked.stdout).unwrap_or_default();
+        told[0]["uptime_seconds"].as_f64().unwrap_or(0.0)
+    };
+    let led = uptime();
+    testbed.wait_until("it has tried again", 20, || uptime() > led + 0.5);
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+    signal(gateway.id(), "TERM");
+    assert!(gateway.wait().unwrap().success());
 }
 
 /// The proxy by itself needs no right at all once it has its devices.

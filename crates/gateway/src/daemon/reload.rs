@@ -21,16 +21,24 @@ impl Gateway {
     }
 
     fn take_over(&mut self, now: Instant, config: &Config) {
-        if self.config.status.as_ref().map(|status| &status.file)
-            != config.status.as_ref().map(|status| &status.file)
-        {
-            self.remove_status();
+        if !is_elsewhere(&self.config, config) {
+            if self.config.status.as_ref().map(|status| &status.file)
+                != config.status.as_ref().map(|status| &status.file)
+            {
+                self.remove_status();
+            }
+            self.config.status.clone_from(&config.status);
+            self.status_at = now;
         }
-        self.config.status.clone_from(&config.status);
-        self.status_at = now;
         self.tunnel.reconfigure(now, &config.link);
         self.config.link = self.tunnel.config().link;
     }
+}
+
+/// Whether the new status file lies where the daemon may not write: in another directory than the one that it has had so far.
+fn is_elsewhere(old: &Config, new: &Config) -> bool {
+    let directory = |config: &Config| config.status.as_ref().map(|status| status.directory().to_owned());
+    new.status.is_some() && directory(old) != directory(new)
 }
 
 /// The keys that differ and are only read when the daemon starts. Keys of the session are not shown, so not compared.
@@ -45,6 +53,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         ("protocol", old.link.protocol != new.link.protocol),
         ("overhead", old.link.overhead != new.link.overhead),
         ("[pep]", old.pep != new.pep),
+        ("the directory of [status]", is_elsewhere(old, new)),
         ("clean", old.link.clean != new.link.clean),
         // Whether there is a queue of their own for them is decided at the start.
         ("once-dscp", is_first(old.link.once_dscp, new.link.once_dscp)),
@@ -83,5 +92,15 @@ mod tests {
         assert_eq!(changed("192.0.2.1:1", "192.0.2.1:2"), "[carrier]");
         assert_eq!(changed(":1\"", ":1\"\npeer = \"hub.example.org:1\""), "[carrier]");
         assert_eq!(changed("sat0", "sat1"), "[tun]");
+        let with = |file: &str| {
+            let status =
+                if file.is_empty() { String::new() } else { format!("[status]\nfile = \"{file}\"\n") };
+            Config::parse("site.toml", &format!("{site}{status}")).unwrap()
+        };
+        let moved = |from: &str, to: &str| fixed(&with(from), &with(to)).join(" ");
+        assert_eq!((moved("/run/a/x", "/run/a/y"), moved("/run/a/x", "")), Default::default());
+        for (from, to) in [("/run/a/x", "/run/b/x"), ("", "/run/a/x"), ("x", "/run/a/x")] {
+            assert_eq!(moved(from, to), "the directory of [status]");
+        }
     }
 }
