@@ -6,7 +6,8 @@
 //! - *Half-open* connections are cheap, and few are an honest host's. A caller that has fewer takes the place of the oldest of the one
 //!   that has most (as longest-queue drop does for packets), down to a few that everybody keeps.
 //! - *Established* ones are never given up. A caller may have so many times as many as are free (dynamic thresholds, Choudhury and Hahne
-//!   1998), so there are always some left.
+//!   1998), so one alone leaves some, and one that comes when they are all taken finds
+//!   some as soon as others end theirs.
 
 use core::net::IpAddr;
 
@@ -15,7 +16,8 @@ use tcp::{ConnectionId, State};
 
 use super::{Proxy, Side};
 
-/// A caller may have so many times as many connections as are free: one alone gets 4/5 of all, of two that are greedy each 4/9.
+/// A caller may have so many times as many connections as are free: one alone gets 4/5 of all. Many hosts may be behind its address, so
+/// it is not held to less.
 const SHARE_OF_FREE: usize = 4;
 /// Half-open connections that a caller keeps, whoever comes: of fewer places a 256th. More than a browser has under way to servers that
 /// answer; and whoever wants to fill all 4096 places for good needs as many addresses as a network has.

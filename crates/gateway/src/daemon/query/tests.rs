@@ -103,9 +103,10 @@ fn a_queue_of_connections_is_emptied() {
         });
         now = queries.look_at;
     }
-    let most = Duration::from_nanos(PAUSE.as_nanos() * (2 + waiting / AT_ONCE as u64));
+    // Of time as the daemon counts it: a queue of 4096 in less than two seconds, though all of them are answered.
+    let most = Duration::from_micros(400).saturating_mul(waiting + 100);
     assert!(now <= Instant::ZERO + most, "{waiting} waited, {now:?}");
-    assert!(answers <= 2 + waiting / AT_ONCE as u64);
+    assert!(answers <= 2 + waiting / 16);
 }
 
 fn connect_when_there_is_room(place: &Place, queries: &mut Queries, now: &mut Instant) -> UnixStream {
