@@ -23,7 +23,7 @@ fn open(place: &Place) -> Queries {
 fn a_question_has_an_answer_and_a_name_one_gateway() {
     let place = place("asked0");
     let told = |places: &[Place]| ask(places).pop().unwrap().status;
-    assert!(matches!(told(&[place.clone()]), Err(AskError::System(_))), "nobody listens");
+    assert!(matches!(told(std::slice::from_ref(&place)), Err(AskError::System(_))), "nobody listens");
     let mut queries = open(&place);
     let again = Queries::open(place.device(), u64::from(std::process::id()));
     assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
