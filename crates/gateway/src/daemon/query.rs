@@ -1,6 +1,6 @@
 //! `longhaul gateway status`: a running gateway answers whoever asks on its machine with its status, as JSON.
 //!
-//! The socket has a name (`name`) in Linux's abstract namespace: it needs no directory, belongs to the network namespace that the
+//! The socket has a name in Linux's abstract namespace (`name`): it needs no directory, belongs to the network namespace that the
 //! device is in, and goes with the process. Such names have no permissions, so each side looks at who the other is. A gateway answers
 //! root and its own user; `asking` says whose answers count.
 //!
