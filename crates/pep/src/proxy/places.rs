@@ -6,8 +6,7 @@
 //! - *Half-open* connections are cheap, and few are an honest host's. A caller that has fewer takes the place of the oldest of the one
 //!   that has most (as longest-queue drop does for packets), down to a few that everybody keeps.
 //! - *Established* ones are never given up. A caller may have so many times as many as are free (dynamic thresholds, Choudhury and Hahne
-//!   1998), so one alone leaves some, and one that comes when they are all taken finds
-//!   some as soon as others end theirs.
+//!   1998), so one alone leaves some.
 
 use core::net::IpAddr;
 
