@@ -176,14 +176,20 @@ mod tests {
         for number in 0..40 {
             for at in 0..254 {
                 assert_eq!(parts.handle(Ecn::NotEct, &body(number, at)), None);
-                let held: usize = parts.arriving.iter().flat_map(|frame| frame.parts.iter().flatten()).map(Vec::capacity).sum();
+                let held: usize = parts
+                    .arriving
+                    .iter()
+                    .flat_map(|frame| frame.parts.iter().flatten())
+                    .map(Vec::capacity)
+                    .sum();
                 assert!(held <= KEPT * LONGEST, "{held}");
             }
         }
         assert!(parts.arriving.len() <= KEPT);
         // The longest frame that there is still comes whole.
         let frame = vec![7; LONGEST];
-        let whole: Vec<_> = cut(&frame, 1400).iter().filter_map(|body| parts.handle(Ecn::NotEct, body)).collect();
+        let whole: Vec<_> =
+            cut(&frame, 1400).iter().filter_map(|body| parts.handle(Ecn::NotEct, body)).collect();
         assert_eq!(whole, [(frame, Ecn::NotEct)]);
     }
 

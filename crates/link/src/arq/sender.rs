@@ -420,7 +420,8 @@ impl Sender {
     /// The last frame that the receiver may lack.
     pub(crate) fn newest(&self) -> Option<u64> {
         let next = self.next();
-        let start = next.checked_sub(1).and_then(|last| self.told.run_at(last)).map_or(next, |(start, _)| start);
+        let start =
+            next.checked_sub(1).and_then(|last| self.told.run_at(last)).map_or(next, |(start, _)| start);
         (start > self.base).then(|| start - 1)
     }
 

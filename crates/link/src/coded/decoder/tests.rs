@@ -117,7 +117,11 @@ fn memory_is_bounded() {
     let mut decoder = Decoder::default();
     let long = |start: u64| Sum::new(&[(start + MAX_SPAN - 1, 1), (start, 1)], vec![1; 60_000]).unwrap();
     let taken = (0..MAX_SUMS as u64).filter(|start| decoder.add(long(*start))).count();
-    assert!(taken < MAX_SUMS && decoder.load.bytes <= MAX_BYTES, "{taken} sums, {} bytes", decoder.load.bytes);
+    assert!(
+        taken < MAX_SUMS && decoder.load.bytes <= MAX_BYTES,
+        "{taken} sums, {} bytes",
+        decoder.load.bytes
+    );
     let mut decoder = Decoder::default();
     let short = |start| Sum::new(&[(start + 1_000, 1), (start, 1)], vec![1]);
     assert!((0..10).all(|start| decoder.add(short(start).unwrap())));
@@ -145,7 +149,8 @@ fn solving_all_that_waits_costs_no_more_than_is_said() {
     let mut taken = 0;
     for serial in 0..300 {
         // Each of the same frames: the first that is known solves all, if there are enough.
-        let frames: Vec<(u64, u8)> = (0..256).rev().map(|frame| (frame, coefficient(serial, frame))).collect();
+        let frames: Vec<(u64, u8)> =
+            (0..256).rev().map(|frame| (frame, coefficient(serial, frame))).collect();
         decoder.work().earn(1 << 24);
         taken += usize::from(decoder.add(Sum::new(&frames, vec![1; 30_000]).unwrap()));
     }
@@ -158,7 +163,9 @@ fn solving_all_that_waits_costs_no_more_than_is_said() {
 #[test]
 fn without_credit_nothing_new_is_promised() {
     let mut decoder = Decoder::default();
-    let sum = |serial| Sum::new(&[(2, coefficient(serial, 2)), (0, coefficient(serial, 0))], vec![1; 30_000]).unwrap();
+    let sum = |serial| {
+        Sum::new(&[(2, coefficient(serial, 2)), (0, coefficient(serial, 0))], vec![1; 30_000]).unwrap()
+    };
     assert!(decoder.add(sum(1)));
     let before = decoder.work().spent;
     decoder.work().spend(MOST_SAVED as usize);
