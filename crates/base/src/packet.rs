@@ -52,6 +52,31 @@ impl Packet {
         packet
     }
 
+    /// A packet that holds a copy of `bytes` and may be kept for long: its buffer is a small one, or less than twice as long as they are.
+    #[must_use]
+    pub fn kept(bytes: &[u8]) -> Self {
+        if Self::kept_size(bytes.len()) == bytes.len() {
+            return Self { bytes: bytes.to_vec(), expires: None };
+        }
+        Self::from_slice(bytes)
+    }
+
+    /// Bytes that the buffer of a [kept](Packet::kept) packet of `len` bytes takes.
+    #[must_use]
+    pub fn kept_size(len: usize) -> usize {
+        if len > SMALL && len <= LARGE / 2 { len } else { class_size(len) }
+    }
+
+    /// The packet in a buffer that is at most a quarter longer than it, or a small one: for where many long buffers wait.
+    #[must_use]
+    pub fn fitted(self) -> Self {
+        let (len, capacity) = (self.len(), self.capacity());
+        if capacity <= LONGEST_SMALL || capacity - len <= len / 4 {
+            return self;
+        }
+        Self { bytes: self.bytes.to_vec(), expires: self.expires }
+    }
+
     /// Appends `bytes`.
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
@@ -146,7 +171,9 @@ impl fmt::Debug for Packet {
 const SMALL: usize = 1664;
 /// Bytes of a large buffer: a 64 KiB super-segment and its metadata.
 const LARGE: usize = 66 * 1024;
-/// Small buffers that a thread keeps: 6.5 MiB.
+/// Bytes of a small buffer that has grown once.
+const LONGEST_SMALL: usize = 2 * SMALL;
+/// Small buffers that a thread keeps: 6.5 MiB, or 13 MiB if all have grown.
 const SMALL_KEPT: usize = 4096;
 /// Large buffers that a thread keeps: 8.3 MiB.
 const LARGE_KEPT: usize = 128;
@@ -174,8 +201,10 @@ impl Pool {
 
     fn give(&mut self, mut bytes: Vec<u8>) {
         let (list, kept) = match bytes.capacity() {
-            0..LARGE => (&mut self.small, SMALL_KEPT),
-            _ => (&mut self.large, LARGE_KEPT),
+            0..=LONGEST_SMALL => (&mut self.small, SMALL_KEPT),
+            LARGE.. => (&mut self.large, LARGE_KEPT),
+            // One that is long for a small packet would take the memory of many.
+            _ => return,
         };
         if list.len() < kept {
             bytes.clear();
@@ -209,6 +238,32 @@ mod tests {
         assert!(large.capacity() >= 60_000);
         drop(large);
         assert!(Packet::with_capacity(60_000).capacity() >= 60_000);
+    }
+
+    #[test]
+    fn what_is_kept_takes_less_than_twice_its_bytes_or_a_small_buffer() {
+        for len in [1, SMALL, SMALL + 1, 9000, LARGE / 2, LARGE / 2 + 1, 65_000] {
+            let bytes = vec![7; len];
+            let packet = Packet::kept(&bytes);
+            assert_eq!(*packet, *bytes);
+            assert!(packet.capacity() <= SMALL.max(2 * len), "{} for {len}", packet.capacity());
+            drop(packet);
+            assert_eq!(Packet::with_capacity(1).capacity(), SMALL, "a long buffer serves no short packet");
+        }
+    }
+
+    #[test]
+    fn a_packet_is_fitted_with_its_bytes_and_its_expiry() {
+        for (len, longest) in [(100, SMALL), (1800, 2250), (40_000, 50_000), (60_000, LARGE)] {
+            let mut packet = Packet::with_capacity(len);
+            packet.resize(len);
+            packet[len - 1] = 7;
+            packet.set_expiry(Some(Instant::ZERO));
+            let before = packet.clone();
+            let fitted = packet.fitted();
+            assert!(fitted.capacity() <= longest, "{} for {len}", fitted.capacity());
+            assert_eq!((&fitted, fitted.expires()), (&before, Some(Instant::ZERO)));
+        }
     }
 
     #[test]

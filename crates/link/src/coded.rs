@@ -56,10 +56,11 @@ mod decoder;
 mod kept;
 mod law;
 mod symbol;
+mod work;
 
 pub use config::Config;
 
-use class::Class;
+use class::{Class, Memory};
 
 /// One end of a link with coded ARQ.
 #[derive(Debug)]
@@ -145,6 +146,25 @@ impl Coded {
         // Those that have had their half leave the others even what these would only repeat.
         let others = || (0..CLASSES).rev().find(|place| demands[*place] > Demand::Nothing);
         fresh.or_else(others).unwrap_or(place(Treatment::Reliable, false))
+    }
+
+    /// Classes share one memory: the one that takes the next frame is told what the others have of it, and whoever has most copies drops some
+    /// where they are too many.
+    fn share_memory(&mut self, place: usize) {
+        let (mut others, mut copies, mut most) = (Memory::default(), 0, (0, 0));
+        for (at, class) in self.classes.iter().enumerate() {
+            let memory = class.memory();
+            copies += memory.copies;
+            most = most.max((memory.copies, at));
+            if at != place {
+                others.held += memory.held;
+                others.sums += memory.sums;
+            }
+        }
+        if copies > kept::MAX_BYTES {
+            self.classes[most.1].drop_copies(copies - kept::MAX_BYTES);
+        }
+        self.classes[place].set_elsewhere(others);
     }
 
     /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.
@@ -248,6 +268,7 @@ impl Endpoint for Coded {
             self.malformed += 1;
             return Err(Discard::Malformed);
         };
+        self.share_memory(place);
         let result = self.classes[place].handle_frame(now, frame);
         self.heard_at[place] = Some(now);
         self.share_losses(now);

@@ -1,5 +1,9 @@
 //! Which packets belong together, and how they are marked, as far as their headers tell.
 
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
 /// A number that all packets of a flow have in common, in both directions: it is made of the addresses and, where there are
 /// such, the ports, or the parameter index of ESP (RFC 4303, 2.1).
 ///
@@ -9,16 +13,28 @@
 /// Two flows share a number once in 2^64; peers need not agree about it.
 #[must_use]
 pub fn hash(packet: &[u8]) -> u64 {
-    let packet = without_metadata(packet);
-    let ends = match packet.first().map(|first| first >> 4) {
-        Some(4) => Ends::of_ipv4(packet),
-        Some(6) => Ends::of_ipv6(packet),
-        _ => None,
-    };
-    let Some(Ends { addresses, ports: [from, to] }) = ends else { return mixed(0) };
+    let Some(Ends { addresses, ports: [from, to] }) = Ends::of(packet) else { return mixed(0) };
     let (src, dst) = addresses.split_at(addresses.len() / 2);
     // A sum knows no direction.
     mixed(end(src, from).wrapping_add(end(dst, to)))
+}
+
+/// As [`hash`], for tables where strangers must not choose who meets whom: without the key nobody can compute with it (SipHash-1-3, Aumasson
+/// and Bernstein 2012).
+#[must_use]
+pub fn keyed_hash(packet: &[u8], [low, high]: [u64; 2]) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(low, high);
+    if let Some(Ends { addresses, ports: [from, to] }) = Ends::of(packet) {
+        let (src, dst) = addresses.split_at(addresses.len() / 2);
+        // The lesser end first, whichever way the packet goes.
+        let mut ends = [(src, from), (dst, to)];
+        ends.sort_unstable();
+        for (address, port) in ends {
+            hasher.write(address);
+            hasher.write(&port.to_be_bytes());
+        }
+    }
+    hasher.finish()
 }
 
 /// Whether this is a single IP packet that its sender does not repeat: one of UDP, UDP-Lite, ICMP or `ICMPv6`, or a fragment of one.
@@ -85,6 +101,16 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
+    /// Those of a packet or a super-segment; `None` of what is no IP packet.
+    fn of(packet: &'a [u8]) -> Option<Self> {
+        let packet = without_metadata(packet);
+        match packet.first().map(|first| first >> 4) {
+            Some(4) => Self::of_ipv4(packet),
+            Some(6) => Self::of_ipv6(packet),
+            _ => None,
+        }
+    }
+
     fn of_ipv4(packet: &'a [u8]) -> Option<Self> {
         let addresses = packet.get(12..20)?;
         let header_len = usize::from(packet[0] & 0x0f) * 4;
@@ -185,9 +211,21 @@ mod tests {
         back[20..22].copy_from_slice(&there[22..24]);
         back[22..24].copy_from_slice(&there[20..22]);
         assert_eq!(hash(&there), hash(&back));
+        assert_eq!(keyed_hash(&there, [1, 2]), keyed_hash(&back, [1, 2]));
         // But ports belong to their addresses.
         back[20..24].copy_from_slice(&there[20..24]);
         assert_ne!(hash(&there), hash(&back));
+        assert_ne!(keyed_hash(&there, [1, 2]), keyed_hash(&back, [1, 2]));
+    }
+
+    #[test]
+    fn a_key_is_all_that_tells_how_flows_spread() {
+        let flows: Vec<Vec<u8>> = (0..8000).map(|port| ipv4(1, port, 0, 17)).collect();
+        let of = |key| flows.iter().map(|flow| keyed_hash(flow, key)).collect::<BTreeSet<_>>();
+        assert_eq!((of([1, 2]).len(), of([1, 2])), (8000, of([1, 2])));
+        assert!(of([1, 2]).is_disjoint(&of([1, 3])) && of([1, 2]).is_disjoint(&of([0, 2])));
+        let low = of([1, 2]).iter().filter(|hash| *hash % 8 == 3).count();
+        assert!((850..1150).contains(&low), "{low}");
     }
 
     /// Only the first fragment has ports.

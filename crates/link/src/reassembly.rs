@@ -4,7 +4,7 @@ use base::Packet;
 
 use crate::MAX_PACKET;
 
-/// One packet in the making.
+/// One packet in the making: whatever comes, one buffer of [`MAX_PACKET`] bytes of memory at most, and each byte is copied twice at most.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     partial: Option<Packet>,

@@ -10,6 +10,9 @@
 //! | 1 | parts of the frame |
 //!
 //! Behind them are the frame's bytes. A frame of which a part is lost is lost.
+//!
+//! **Bounds**, whatever the peer sends: 32 frames of the longest length and as many notes about 255 parts each, 2.4 MB of memory. A frame that
+//! would be longer is dropped. A part costs a look at each of the frames and at its parts.
 
 use std::collections::VecDeque;
 
@@ -20,6 +23,8 @@ use link::Marks;
 const HEADER_LEN: usize = 4;
 /// Frames that wait for parts; the oldest goes. Ours: more than parts are overtaken by.
 const KEPT: usize = 32;
+/// Bytes of a frame that was cut at most: those of the longest datagram.
+const LONGEST: usize = 65_535;
 /// Numbers by which parts of one time differ at most. Numbers come round, so what is left of a frame that is farther away is dropped,
 /// or it would be taken for part of a later frame. Ours: far more than are on the way at once.
 const REACH: u16 = 4096;
@@ -40,6 +45,8 @@ pub(crate) struct Parts {
 struct Arriving {
     number: u16,
     parts: Vec<Option<Vec<u8>>>,
+    /// Bytes in them.
+    bytes: usize,
     ecn: Ecn,
 }
 
@@ -93,11 +100,16 @@ impl Parts {
             if self.arriving.len() == KEPT {
                 self.arriving.pop_front();
             }
-            self.arriving.push_back(Arriving { number, parts: vec![None; count], ecn });
+            self.arriving.push_back(Arriving { number, parts: vec![None; count], bytes: 0, ecn });
             self.arriving.len() - 1
         });
         let frame = &mut self.arriving[place];
-        frame.parts[at] = Some(chunk.to_vec());
+        let before = frame.parts[at].replace(chunk.to_vec());
+        frame.bytes = frame.bytes + chunk.len() - before.map_or(0, |chunk| chunk.len());
+        if frame.bytes > LONGEST {
+            self.arriving.remove(place);
+            return None;
+        }
         if ecn == Ecn::Ce {
             frame.ecn = ecn;
         }
@@ -151,6 +163,34 @@ mod tests {
                 prop_assert!(parts.arriving.len() <= KEPT);
             }
         }
+    }
+
+    /// Goal: parts without end take no more memory than the longest frames that may wait.
+    #[test]
+    fn parts_of_no_frame_take_bounded_memory() {
+        let mut parts = Parts::default();
+        let body = |number: u16, at: u8| {
+            let [low, high] = number.to_le_bytes();
+            [&[low, high, at, 255][..], &[7; 60_000]].concat()
+        };
+        for number in 0..40 {
+            for at in 0..254 {
+                assert_eq!(parts.handle(Ecn::NotEct, &body(number, at)), None);
+                let held: usize = parts
+                    .arriving
+                    .iter()
+                    .flat_map(|frame| frame.parts.iter().flatten())
+                    .map(Vec::capacity)
+                    .sum();
+                assert!(held <= KEPT * LONGEST, "{held}");
+            }
+        }
+        assert!(parts.arriving.len() <= KEPT);
+        // The longest frame that there is still comes whole.
+        let frame = vec![7; LONGEST];
+        let whole: Vec<_> =
+            cut(&frame, 1400).iter().filter_map(|body| parts.handle(Ecn::NotEct, body)).collect();
+        assert_eq!(whole, [(frame, Ecn::NotEct)]);
     }
 
     #[test]

@@ -72,6 +72,10 @@ impl Gaps {
         };
         let late = now.saturating_since(at).min(MEMORY);
         self.furthest[0] = self.furthest[0].max(late);
+        if self.gaps.len() > MOST_PARTS && first < serial && serial + 1 < end {
+            // Whoever sends every other one of a long gap late has it counted as lost.
+            return false;
+        }
         let was_counted = place < self.counted;
         self.gaps.remove(place);
         self.counted -= usize::from(was_counted);
@@ -97,6 +101,9 @@ const MEMORY: Duration = Duration::from_secs(1);
 
 /// Gaps that are remembered. Ours: a tenth overtaken by 20 ms is 170 of them at 1 Gbit/s.
 const MOST: usize = 1024;
+
+/// Gaps, with those that late frames have split in two. Ours.
+const MOST_PARTS: usize = 2 * MOST;
 
 #[cfg(test)]
 mod tests {
@@ -133,6 +140,19 @@ mod tests {
             assert_eq!(gaps.poll_lost(now).is_some(), second > 1, "{second}");
             gaps.poll_lost(at(second * 10_001 + 500));
         }
+    }
+
+    /// A peer may leave out as many serials as it likes and send every other one of them late.
+    #[test]
+    fn a_gap_that_is_split_again_and_again_takes_bounded_memory() {
+        let mut gaps = Gaps::new();
+        gaps.push(at(1), 1, 1_000_000);
+        (1..500_000).for_each(|number| _ = gaps.on_late(at(2), 2 * number));
+        assert!(gaps.gaps.len() <= MOST_PARTS + 1, "{}", gaps.gaps.len());
+        // What is at an end of a part still counts as late, so that the parts go away.
+        let parts = gaps.gaps.len();
+        assert!(!gaps.on_late(at(2), 1));
+        assert_eq!(gaps.gaps.len(), parts - 1);
     }
 
     #[test]

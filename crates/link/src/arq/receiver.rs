@@ -1,4 +1,9 @@
 //! What arrived, what of it may go up, and what to tell the sender.
+//!
+//! **Bounds**, whatever the peer sends: frames beyond a gap and all that is noted about them take [`HELD_LIMIT`] bytes of memory at most, with
+//! what other windows of the same endpoint hold. A frame that would take more is refused as if it had been lost, so its sender
+//! repeats it; the first one that is missing always has room, so the window moves on. A frame costs a search among the runs that have come,
+//! and each byte that is delivered is copied once: no step goes over the window.
 
 use std::collections::VecDeque;
 
@@ -25,8 +30,10 @@ pub(crate) struct Receiver {
     received: Spans,
     /// The frames from `next` to the last that was received.
     slots: VecDeque<Slot>,
-    /// Bytes of payload in them.
+    /// Bytes that their payloads and the notes about them take.
     held_bytes: usize,
+    /// Bytes that other windows of the same endpoint take.
+    elsewhere: usize,
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
     /// The newest serial.
@@ -57,6 +64,8 @@ struct Slot {
     held: Option<Held>,
     /// Frames from here to the first of a packet that waits for the one which ends here; 0 if none does.
     successor: u32,
+    /// At either end of a stretch of frames of one packet that have come: frames to its other end.
+    reach: u32,
 }
 
 /// A frame beyond a gap.
@@ -66,12 +75,22 @@ struct Held {
     payload: Option<Packet>,
     first: bool,
     last: bool,
+    /// It has begun to wait for its time.
+    is_timed: bool,
     back: u32,
 }
 
-/// Bytes beyond a gap that are held at most: what 1 Gbit/s carries in 2 s. Frames of ordinary length never take so much; a window of
-/// jumbo frames would.
-const HELD_LIMIT: usize = 256 << 20;
+/// Bytes of memory that frames beyond gaps take at most, in all windows of an endpoint: what 1 Gbit/s carries in 2 s. The widest window of
+/// frames of ordinary length takes nine tenths of it; one of jumbo frames would take more.
+pub(crate) const HELD_LIMIT: usize = 256 << 20;
+
+/// Bytes that are noted about a frame besides its slot: its run, and when its time is up.
+const NOTES: usize = 48;
+
+const SLOT: usize = size_of::<Slot>();
+
+/// Waits that are noted at most before those that are over are looked for.
+const MOST_RELEASES: usize = 2 * MAX_WINDOW as usize;
 
 impl Receiver {
     pub(crate) fn new(order: Order) -> Self {
@@ -81,6 +100,7 @@ impl Receiver {
             received: Spans::default(),
             slots: VecDeque::new(),
             held_bytes: 0,
+            elsewhere: 0,
             reassembly: Reassembly::default(),
             heard: 0,
             loss: 0,
@@ -99,6 +119,22 @@ impl Receiver {
     /// A datagram waits no longer than this for an earlier packet of its flow from now on; without end if it is not told.
     pub(crate) fn set_hold(&mut self, most: Option<Duration>) {
         self.hold = most;
+    }
+
+    /// Bytes of memory that the window takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.held_bytes + self.slots.capacity() * SLOT
+    }
+
+    /// Other windows of the same endpoint take so many bytes.
+    pub(crate) fn set_elsewhere(&mut self, bytes: usize) {
+        self.elsewhere = bytes;
+    }
+
+    /// Whether there is memory for a payload of `len` bytes so far beyond the first that is missing.
+    pub(crate) fn has_memory_for(&self, len: usize, offset: u64) -> bool {
+        let slots = slots_for(offset as usize).max(self.slots.capacity());
+        self.elsewhere + self.held_bytes + slots * SLOT + Packet::kept_size(len) + NOTES <= HELD_LIMIT
     }
 
     #[cfg(test)]
@@ -181,15 +217,14 @@ impl Receiver {
             self.duplicates += 1;
             return Err(Discard::Duplicate(frame.sequence.into()));
         };
-        let is_too_much = offset > 0 && self.held_bytes + frame.payload.len() > HELD_LIMIT;
-        if is_too_much {
+        if offset >= MAX_WINDOW.into() || offset > 0 && !self.has_memory_for(frame.payload.len(), offset) {
             return Err(Discard::OutsideWindow(frame.sequence.into()));
         }
         self.take(frame, offset, ready)
     }
 
     /// Takes a frame that follows from others, as [`Receiver::handle`] does; not even memory is in its way, since the sender may already have
-    /// heard that it was [seen](Receiver::see).
+    /// heard that it was [seen](Receiver::see). Whoever takes sums in asks for that memory before.
     pub(crate) fn handle_solved(&mut self, frame: &Part<'_>, ready: &mut Ready) -> Result<(), Discard> {
         let offset = ahead(self.next, frame.sequence).ok_or(Discard::Duplicate(frame.sequence.into()))?;
         self.take(frame, offset, ready)
@@ -212,18 +247,42 @@ impl Receiver {
             return Err(Discard::Duplicate(frame.sequence.into()));
         }
         if self.slots.len() <= at {
+            self.slots.reserve_exact(slots_for(at) - self.slots.len());
             self.slots.resize_with(at + 1, Slot::default);
         }
-        self.held_bytes += frame.payload.len();
-        let payload = Some(Packet::from_slice(frame.payload));
-        self.slots[at].held = Some(Held { payload, first: frame.first, last: frame.last, back: frame.back });
+        let payload = Packet::kept(frame.payload);
+        self.held_bytes += payload.capacity() + NOTES;
+        let Part { first, last, back, .. } = *frame;
+        self.slots[at].held = Some(Held { payload: Some(payload), first, last, is_timed: false, back });
         self.received.insert(sequence, sequence + 1, |_, _| ());
         if at == 0 {
             self.advance(0, ready);
         } else if self.order != Order::Link {
-            self.deliver_around(sequence, ready);
+            let start = self.join(at);
+            self.deliver(self.next + start as u64, false, ready);
         }
         Ok(())
+    }
+
+    /// Joins the frame at a place with those of its packet that have come before and behind it; where they start.
+    ///
+    /// Only the two ends of a stretch know of each other, so that it takes as long however many are between.
+    fn join(&mut self, at: usize) -> usize {
+        let held = |place: usize| self.slots.get(place).and_then(|slot| slot.held.as_ref());
+        let Some(this) = held(at) else { return at };
+        let (mut start, mut end) = (at, at);
+        if !this.first
+            && let Some(before) = at.checked_sub(1)
+            && held(before).is_some_and(|held| !held.last)
+        {
+            start = before - self.slots[before].reach as usize;
+        }
+        if !this.last && held(at + 1).is_some_and(|held| !held.first) {
+            end = at + 1 + self.slots[at + 1].reach as usize;
+        }
+        let reach = (end - start) as u32;
+        (self.slots[start].reach, self.slots[end].reach) = (reach, reach);
+        start
     }
 
     /// Takes note that no frame before `floor` will be sent again: those that are missing are given up, and nothing waits for
@@ -248,7 +307,7 @@ impl Receiver {
 
     /// Moves on over the frames that have been received, and over all before `floor`.
     fn advance(&mut self, floor: u64, ready: &mut Ready) {
-        while let Some(Slot { held, successor }) =
+        while let Some(Slot { held, successor, .. }) =
             self.slots.pop_front_if(|slot| slot.held.is_some() || self.next < floor)
         {
             let sequence = self.next;
@@ -256,12 +315,12 @@ impl Receiver {
             let Some(held) = held else {
                 self.reassembly.abort();
                 if successor > 0 {
-                    self.deliver_around(sequence + u64::from(successor), ready);
+                    self.deliver_from(sequence + u64::from(successor), ready);
                 }
                 continue;
             };
             if let Some(payload) = held.payload {
-                self.held_bytes -= payload.len();
+                self.held_bytes -= payload.capacity() + NOTES;
                 let complete = if held.first && held.last {
                     self.reassembly.abort();
                     Some(payload)
@@ -271,27 +330,30 @@ impl Receiver {
                 if let Some(packet) = complete {
                     ready.push(packet);
                 }
+            } else {
+                // What was delivered already is no part of what was begun.
+                self.reassembly.abort();
             }
             if successor > 0 {
-                self.deliver_around(sequence + u64::from(successor), ready);
+                self.deliver_from(sequence + u64::from(successor), ready);
             }
         }
         self.received.forget_before(self.next);
     }
 
-    /// Delivers the packet that a frame beyond the gap belongs to, if all of it is there and its turn has come, and those
+    /// Delivers the packet that starts with a frame beyond the gap, if all of it is there and its turn has come, and those
     /// that waited for it.
     ///
     /// Its frames stay received: they are not news when they come again.
-    fn deliver_around(&mut self, sequence: u64, ready: &mut Ready) {
+    fn deliver_from(&mut self, sequence: u64, ready: &mut Ready) {
         self.deliver(sequence, false, ready);
     }
 
-    /// As [`Receiver::deliver_around`]; the first packet whether or not its turn has come if `is_released`.
+    /// As [`Receiver::deliver_from`]; the first packet whether or not its turn has come if `is_released`.
     fn deliver(&mut self, sequence: u64, mut is_released: bool, ready: &mut Ready) {
         let mut following = Some(sequence);
         while let Some(sequence) = following
-            && let Some((first, last)) = self.packet_around(sequence)
+            && let Some((first, last)) = self.packet_from(sequence)
         {
             if !core::mem::take(&mut is_released) && !self.is_its_turn(first) {
                 return self.hold_back(first);
@@ -300,7 +362,7 @@ impl Receiver {
             for slot in self.slots.range_mut(first..=last) {
                 let Some(held) = &mut slot.held else { continue };
                 let Some(payload) = held.payload.take() else { continue };
-                self.held_bytes -= payload.len();
+                self.held_bytes -= payload.capacity() + NOTES;
                 if held.first && held.last {
                     ready.push(payload);
                 } else if let Some(packet) = whole.push(held.first, held.last, &payload) {
@@ -309,22 +371,19 @@ impl Receiver {
             }
             whole.abort();
             self.misplaced += whole.incomplete();
-            let successor = u64::from(self.slots[last].successor);
+            // Nobody need come this way again: what waits for others says so anew.
+            let successor = u64::from(core::mem::take(&mut self.slots[last].successor));
             following = (successor > 0).then_some(self.next + last as u64 + successor);
         }
     }
 
-    /// The places of the first and the last frame of the packet around a frame beyond the gap, if all between are there.
-    fn packet_around(&self, sequence: u64) -> Option<(usize, usize)> {
-        let at = usize::try_from(sequence.checked_sub(self.next)?).ok()?;
-        let is_there = |place: &usize| self.slots.get(*place).is_some_and(|slot| slot.held.is_some());
-        let held = |place: &usize| self.slots[*place].held.as_ref();
-        let last = (at..self.slots.len())
-            .take_while(is_there)
-            .find(|place| held(place).is_some_and(|held| held.last))?;
-        let first =
-            (0..=at).rev().take_while(is_there).find(|place| held(place).is_some_and(|held| held.first))?;
-        Some((first, last))
+    /// The places of the first and the last frame of the packet that starts with a frame beyond the gap, if all of it is there.
+    fn packet_from(&self, sequence: u64) -> Option<(usize, usize)> {
+        let first = usize::try_from(sequence.checked_sub(self.next)?).ok()?;
+        let slot = self.slots.get(first)?;
+        let last = first + slot.reach as usize;
+        let ends_here = self.slots.get(last)?.held.as_ref()?.last;
+        (slot.held.as_ref()?.first && ends_here).then_some((first, last))
     }
 
     /// Whether the packet that starts at a place may go up. If not, it waits for the packet before it in its flow.
@@ -343,8 +402,12 @@ impl Receiver {
 
     /// The packet at a place has to wait, but not for ever if it is a datagram.
     fn hold_back(&mut self, first: usize) {
-        let payload = self.slots[first].held.as_ref().and_then(|held| held.payload.as_deref());
-        if self.hold.is_some() && payload.is_some_and(flow::is_datagram) {
+        let Some(held) = &mut self.slots[first].held else { return };
+        if self.hold.is_some()
+            && !held.is_timed
+            && held.payload.as_deref().is_some_and(|payload| flow::is_datagram(payload))
+        {
+            held.is_timed = true;
             self.held_back.push(self.next + first as u64);
         }
     }
@@ -353,6 +416,11 @@ impl Receiver {
     pub(crate) fn release(&mut self, now: Instant, ready: &mut Ready) {
         let Some(hold) = self.hold else { return };
         self.releases.extend(self.held_back.drain(..).map(|sequence| (now + hold, sequence)));
+        if self.releases.len() > MOST_RELEASES {
+            let mut releases = core::mem::take(&mut self.releases);
+            releases.retain(|(_, sequence)| self.is_held(*sequence));
+            self.releases = releases;
+        }
         while let Some(&(until, sequence)) = self.releases.front() {
             let waits = self.is_held(sequence);
             if waits && until > now {
@@ -433,6 +501,11 @@ impl Receiver {
     pub(crate) const fn incomplete(&self) -> u64 {
         self.reassembly.incomplete() + self.misplaced
     }
+}
+
+/// How many slots are made for a frame so far beyond the first that is missing.
+fn slots_for(offset: usize) -> usize {
+    (offset + 1).next_power_of_two()
 }
 
 /// Frames that are lost one after another, on average: with so many or more, something blocks the line. Ours: where every other frame is lost, it is two.

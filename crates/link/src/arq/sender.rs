@@ -1,6 +1,10 @@
 //! What was sent, what of it is unacknowledged, and what goes next: COTMLL's rules 1 to 3 over a large window.
 //!
 //! Packets are kept whole until their last frame has left the window; a frame is a range of one of them.
+//!
+//! **Bounds**, whatever the peer reports: what is noted about frames grows with those in the window and not with how often they are sent. A
+//! report costs a search for each run that it lists, and a step for each frame that it settles or takes for lost. Besides, it may look at
+//! frames that it neither settles nor loses: [`LOOKS_PER_REPORT`] of them on average.
 
 use core::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -74,6 +78,11 @@ pub(crate) struct Sender {
     expiring: BinaryHeap<Reverse<(Instant, u64)>>,
     expired: u64,
     tells_floor: bool,
+    /// Frames that reports may look at in vain until further ones come.
+    looks: u64,
+    /// Frames that were looked at in vain.
+    #[cfg(test)]
+    looked: u64,
 }
 
 /// A frame in the window.
@@ -140,6 +149,9 @@ impl Sender {
             expiring: BinaryHeap::new(),
             expired: 0,
             tells_floor: false,
+            looks: MOST_LOOKS,
+            #[cfg(test)]
+            looked: 0,
         }
     }
 
@@ -305,11 +317,7 @@ impl Sender {
     /// The latest sending of the unacknowledged frame that was sent least recently.
     pub(crate) fn oldest(&mut self) -> Option<(u64, u64)> {
         while let Some(&(serial, sequence)) = self.by_age.front() {
-            let is_current = sequence >= self.base && {
-                let frame = self.frame(sequence);
-                !frame.is_received && frame.serial == serial && !self.flagged.contains(&sequence)
-            };
-            if is_current {
+            if self.is_latest(serial, sequence) {
                 return Some((serial, sequence));
             }
             self.by_age.pop_front();
@@ -374,7 +382,26 @@ impl Sender {
         (frame.before, frame.serial) = (frame.serial, serial);
         frame.sendings = frame.sendings.saturating_add(1);
         self.by_age.push_back((serial, sequence));
+        if self.by_age.len() > 4 * self.frames.len() + LEAST_NOTED {
+            self.forget_old_sendings();
+        }
         before
+    }
+
+    /// Keeps of the sendings by age only those that are the latest of their frames: a frame at the front may stay there for long while others
+    /// are sent again and again.
+    fn forget_old_sendings(&mut self) {
+        let mut by_age = core::mem::take(&mut self.by_age);
+        by_age.retain(|(serial, sequence)| self.is_latest(*serial, *sequence));
+        self.by_age = by_age;
+    }
+
+    /// Whether a sending is the latest of a frame that is unacknowledged and waits for no other.
+    fn is_latest(&self, serial: u64, sequence: u64) -> bool {
+        sequence >= self.base && {
+            let frame = self.frame(sequence);
+            !frame.is_received && frame.serial == serial && !self.flagged.contains(&sequence)
+        }
     }
 
     fn payload(&self, frame: &Frame) -> &[u8] {
@@ -392,8 +419,10 @@ impl Sender {
 
     /// The last frame that the receiver may lack.
     pub(crate) fn newest(&self) -> Option<u64> {
-        let back = self.frames.iter().rev().position(|frame| !frame.is_received)?;
-        Some(self.next() - 1 - back as u64)
+        let next = self.next();
+        let start =
+            next.checked_sub(1).and_then(|last| self.told.run_at(last)).map_or(next, |(start, _)| start);
+        (start > self.base).then(|| start - 1)
     }
 
     /// The marks of a frame in the window.
@@ -523,6 +552,15 @@ impl Sender {
         unsure
     }
 }
+
+/// Frames that a report may look at in vain, on average. Ours: an honest one that lists its runs looks at what was lost lately.
+pub(crate) const LOOKS_PER_REPORT: u64 = 256;
+
+/// Looks that are saved up at most: a wide window after an outage, some times.
+const MOST_LOOKS: u64 = 4 * MAX_WINDOW as u64;
+
+/// Sendings that are noted although frames were sent again since.
+const LEAST_NOTED: usize = 1024;
 
 /// In place of a frame's serial: it is not to be judged yet.
 const DEFERRED: u64 = u64::MAX;

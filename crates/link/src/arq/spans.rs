@@ -20,6 +20,13 @@ impl Spans {
         (number < end).then_some((start, end))
     }
 
+    /// The first stretch from `start` on, before `end`, that is not in the set.
+    pub(crate) fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let from = self.run_at(start).map_or(start, |(_, stop)| stop);
+        let to = self.ends.range(from..).next().map_or(end, |(&first, _)| first.min(end));
+        (from < to).then_some((from, to))
+    }
+
     /// Adds `start..end`; `on_new` sees each stretch of it that was not there.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) {
         if start >= end {
@@ -103,6 +110,13 @@ mod tests {
                 prop_assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0), "{:?}", runs);
                 let members: BTreeSet<u64> = runs.iter().flat_map(|(from, to)| *from..*to).collect();
                 prop_assert_eq!(&members, &set);
+                let first = (start..start + len).find(|number| !set.contains(number));
+                let gap = spans.first_gap(start, start + len);
+                prop_assert_eq!(gap.map(|(from, _)| from), first);
+                if let Some((from, to)) = gap {
+                    prop_assert!((from..to).all(|number| !set.contains(&number)));
+                    prop_assert!(to == start + len || set.contains(&to));
+                }
                 for number in 0..141 {
                     prop_assert_eq!(spans.run_at(number).is_some(), set.contains(&number));
                 }

@@ -14,11 +14,12 @@ use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
 use super::again::Again;
-use super::coverage::{Coverage, coefficient};
+use super::coverage::{Coverage, MAX_SUMMED, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
 use super::law::{self, Reach, Repairs, Wanted};
 use super::symbol;
+use super::work::STEP;
 use super::{Config, Kind};
 
 /// One end of a class. Whatever it sends may be of use to the same class at the other end alone.
@@ -45,6 +46,15 @@ pub(super) struct Class {
     /// When what is under way goes once more.
     again: Again,
     counters: Counters,
+}
+
+/// Bytes of memory that what a peer sends takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memory {
+    /// Frames beyond a gap, and sums that may become such.
+    pub(super) held: usize,
+    pub(super) sums: usize,
+    pub(super) copies: usize,
 }
 
 #[derive(Debug, Default)]
@@ -199,7 +209,7 @@ impl Class {
     fn coverage(&self, end: u64) -> Option<Coverage> {
         let Core { line, longest, sender, .. } = &self.core;
         let space = line.frame_limit().saturating_sub(TRAILER_LEN + longest + symbol::MAX_FIELDS);
-        let coverage = Coverage::choose(end, MOST_SUMMED, space, |it| sender.part(it).is_some());
+        let coverage = Coverage::choose(end, MAX_SUMMED, space, |it| sender.part(it).is_some());
         coverage.filter(|coverage| coverage.count() > 1)
     }
 
@@ -253,12 +263,21 @@ impl Class {
         let mut bytes = frame.payload;
         let coverage = Coverage::parse(end, &mut bytes).ok_or_else(|| self.core.refuse())?;
         self.core.news.on_frame(now);
+        if !self.has_room_for_sum(end, bytes.len()) {
+            self.counters.refused += 1;
+            return Err(Discard::OutsideWindow(end));
+        }
+        self.decoder.work().spend(coverage.count() as usize * STEP);
         let (mut symbol, mut unknown) = (bytes.to_vec(), Vec::new());
         for sequence in coverage.frames() {
             let coefficient = coefficient(frame.serial.into(), sequence);
             if !self.core.receiver.has(sequence) {
                 unknown.push((sequence, coefficient));
             } else if let Some(part) = self.kept.part(sequence) {
+                if symbol::len(&part) > symbol.len() {
+                    return Err(self.core.refuse());
+                }
+                self.decoder.work().spend(symbol::len(&part));
                 symbol::add(&mut symbol, coefficient, &part);
             } else {
                 self.counters.late += 1;
@@ -269,12 +288,32 @@ impl Class {
             self.counters.needless += 1;
             return Err(Discard::Duplicate(end));
         };
-        if !self.decoder.add(sum) {
-            self.counters.refused += 1;
-            return Err(Discard::OutsideWindow(end));
-        }
+        let is_taken = self.decoder.add(sum);
         self.take_news();
-        Ok(())
+        if is_taken { Ok(()) } else { Err(Discard::OutsideWindow(end)) }
+    }
+
+    /// Whether there is credit for a sum up to `end`, and memory for the frame that comes of it.
+    fn has_room_for_sum(&mut self, end: u64, len: usize) -> bool {
+        let Core { receiver, .. } = &self.core;
+        self.decoder.work().is_paid() && receiver.has_memory_for(len, end - receiver.progress().next)
+    }
+
+    /// Bytes of memory that frames beyond a gap, sums and copies take.
+    pub(super) fn memory(&self) -> Memory {
+        let (held, sums) = (self.core.receiver.memory(), self.decoder.memory());
+        Memory { held: held + self.decoder.reserved(), sums, copies: self.kept.memory() }
+    }
+
+    /// What other classes take.
+    pub(super) fn set_elsewhere(&mut self, Memory { held, sums, .. }: Memory) {
+        self.core.receiver.set_elsewhere(held + self.decoder.reserved());
+        self.decoder.set_elsewhere(sums);
+    }
+
+    /// Drops the oldest copies until so many bytes are free.
+    pub(super) fn drop_copies(&mut self, bytes: usize) {
+        self.kept.shrink(self.kept.memory().saturating_sub(bytes));
     }
 
     /// Takes a frame as it is.
@@ -351,6 +390,7 @@ impl Endpoint for Class {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
+        self.decoder.work().earn(frame.len());
         let frame = self.core.parse(frame)?;
         let is_odd = frame.class == FrameClass::Unreliable
             || frame.extras.place.is_some()
@@ -463,7 +503,7 @@ impl Endpoint for Class {
     fn reset(&mut self) {
         self.core.reset();
         self.repairs.reset();
-        self.decoder = Decoder::default();
+        self.decoder.reset();
         self.kept.clear();
         self.keeps_until = 0;
         (self.loses_much, self.again) = (false, Again::default());
@@ -490,7 +530,7 @@ impl Endpoint for Class {
             ("frames-solved", c.solved),
             ("sums-needless", c.needless),
             ("sums-late", c.late),
-            ("sums-refused", c.refused),
+            ("sums-refused", c.refused + self.decoder.given_up()),
         ]);
         counters
     }
@@ -505,6 +545,3 @@ const LITTLE: u8 = 32;
 
 /// What goes once more takes the line so long at most each time. Ours.
 const MOST_AGAIN: Duration = Duration::from_millis(25);
-
-/// Frames in a sum of ours at most. Ours: each costs both ends an addition of a frame.
-const MOST_SUMMED: u64 = 256;

@@ -17,8 +17,11 @@ use crate::arq::frame::{push_varint, read_varint};
 use crate::arq::sequence::on_air;
 use crate::flow;
 
-/// Frames in a sum at most, whoever sends it.
-pub(super) const MAX_SPAN: u64 = 4096;
+/// Frames in a sum at most. Ours: each costs both ends an addition of a frame.
+pub(super) const MAX_SUMMED: u64 = 256;
+
+/// Frames from the first in a sum to the last at most, both included.
+pub(super) const MAX_SPAN: u64 = MAX_SUMMED + MAX_BITMAP as u64 * 8;
 
 /// The frames in a sum, the last first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ impl Coverage {
         space: usize,
         is_lacking: impl Fn(u64) -> bool,
     ) -> Option<Self> {
-        let most = most.min(MAX_SPAN);
+        let most = most.min(MAX_SUMMED);
         let before = |count: u64| end.checked_sub(count);
         let mut run = 1;
         while run < most && before(run).is_some_and(&is_lacking) {
@@ -75,12 +78,12 @@ impl Coverage {
         *bytes = rest;
         let run = u64::from(read_varint(bytes)?);
         let (bitmap, sum) = bytes.split_at_checked(len.into())?;
-        let span = run + u64::from(len) * 8;
-        if run == 0 || run > MAX_SPAN || usize::from(len) > MAX_BITMAP || span > MAX_SPAN + 7 {
+        if run == 0 || run > MAX_SUMMED || usize::from(len) > MAX_BITMAP {
             return None;
         }
         *bytes = sum;
-        Some(Self { end, run, bitmap: bitmap.to_vec() })
+        let coverage = Self { end, run, bitmap: bitmap.to_vec() };
+        (coverage.count() <= MAX_SUMMED).then_some(coverage)
     }
 
     /// The frames, the last first.
@@ -155,7 +158,7 @@ mod tests {
             if let Some(coverage) = Coverage::parse(end, &mut bytes.as_slice()) {
                 let frames: BTreeSet<u64> = coverage.frames().collect();
                 prop_assert!(frames.len() as u64 <= coverage.count());
-                prop_assert!(frames.iter().all(|frame| end - frame < MAX_SPAN + 7));
+                prop_assert!(frames.len() as u64 <= MAX_SUMMED && frames.iter().all(|frame| end - frame < MAX_SPAN));
             }
         }
     }
@@ -163,12 +166,14 @@ mod tests {
     #[test]
     fn what_no_sender_writes_is_refused() {
         let parse = |mut bytes: &[u8]| Coverage::parse(9999, &mut bytes).is_some();
-        assert!(parse(&[0, 1]) && parse(&[1, 0x80, 0x1f, 1]));
-        for bytes in [&[][..], &[0], &[0, 0], &[1, 1], &[0, 0x81, 0x20], &[128, 1]] {
-            assert!(!parse(&[bytes, &[0; 0]].concat()), "{bytes:?}");
+        assert!(parse(&[0, 1]) && parse(&[0, 0x80, 2]) && parse(&[1, 0xff, 1, 1]));
+        for bytes in [&[][..], &[0], &[0, 0], &[1, 1], &[128, 1]] {
+            assert!(!parse(bytes), "{bytes:?}");
         }
         assert!(!parse(&[&[128, 1][..], &[0; 200]].concat()));
-        assert!(!parse(&[&[2, 0x80, 0x20][..], &[0; 200]].concat()), "too far");
+        for too_many in [&[0, 0x81, 2][..], &[1, 0xff, 1, 3], &[1, 0x80, 2, 1]] {
+            assert!(!parse(too_many), "{too_many:?}");
+        }
     }
 
     #[test]

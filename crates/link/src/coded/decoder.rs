@@ -10,9 +10,15 @@
 //!
 //! Work is done when it can be: a frame that comes is taken out of the sums that have it, a sum that comes is reduced by those before
 //! it. Nothing is ever solved from its start.
+//!
+//! **Bounds**, whatever the peer sends. Sums take [`MAX_BYTES`] of memory at most, in all classes of an endpoint together, counted as
+//! allocated. What they cost is paid for by what is received (`work`), and solving all that wait costs no more than [`MAX_DEBT`]. A sum
+//! that would exceed any of it is given up before it is seen, so the sender does not count on it. A sum is as long as the longest frame
+//! in it; one that a frame of its own is longer than is no sender's, and dropped.
 
 use std::collections::BTreeMap;
 
+use base::Packet;
 use base::code::gf256;
 
 use crate::arq::frame::Part;
@@ -20,15 +26,37 @@ use crate::arq::sequence::on_air;
 
 use super::coverage::MAX_SPAN;
 use super::symbol;
+use super::work::{STEP, Work};
 
 /// Sums that wait for more.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     /// By their pivots.
     sums: BTreeMap<u64, Sum>,
-    /// Bytes of them.
-    bytes: usize,
+    load: Load,
+    /// Bytes that the sums of other classes take.
+    elsewhere: usize,
+    work: Work,
     news: News,
+    /// Sums for which there was no room, and those that no sender makes.
+    given_up: u64,
+}
+
+/// What sums take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    /// Of memory.
+    bytes: usize,
+    /// Bytes that are computed at most to solve them.
+    debt: u64,
+}
+
+/// What is left of a sum without the pivots of others.
+enum Reduced {
+    Sum(Sum),
+    Nothing,
+    /// It has cost more than was paid for.
+    GivenUp,
 }
 
 /// An equation: the frames up to `end`, each times its coefficient, add up to `symbol`.
@@ -38,6 +66,8 @@ pub(super) struct Sum {
     /// The last frame's first.
     coefficients: Vec<u8>,
     symbol: Vec<u8>,
+    /// Coefficients that are not zero, once it has a place.
+    unknown: u32,
 }
 
 /// What came of what was taken in.
@@ -52,21 +82,51 @@ pub(super) struct News {
 /// Sums that wait at most.
 pub(super) const MAX_SUMS: usize = 4096;
 
-/// Bytes that they take at most: as many full frames of an Ethernet, with as many coefficients each.
-const MAX_BYTES: usize = MAX_SUMS * (1500 + MAX_SPAN as usize);
+/// Bytes of memory that sums take at most, in all classes together: as many full frames of an Ethernet, with as many coefficients each.
+pub(super) const MAX_BYTES: usize = MAX_SUMS * (1500 + 4096);
+
+/// Bytes that are computed at most once what solves all sums has come. Ours: four times as many as 256 sums of as many full frames can take,
+/// and enough for frames of 6000 bytes.
+pub(super) const MAX_DEBT: u64 = 4 * 256 * 256 * 1500;
+
+/// Bytes of notes about a sum.
+const NOTES: usize = 128;
 
 impl Decoder {
     pub(super) fn is_empty(&self) -> bool {
         self.sums.is_empty()
     }
 
-    /// Takes a sum in; false if there is no room for it.
+    /// Bytes of memory that sums take.
+    pub(super) const fn memory(&self) -> usize {
+        self.load.bytes
+    }
+
+    /// Bytes of memory that the frames may take that come of them.
+    pub(super) fn reserved(&self) -> usize {
+        2 * self.load.bytes + self.sums.len() * Packet::kept_size(1)
+    }
+
+    /// Sums of other classes take so many bytes.
+    pub(super) fn set_elsewhere(&mut self, bytes: usize) {
+        self.elsewhere = bytes;
+    }
+
+    /// What pays for the sums.
+    pub(super) const fn work(&mut self) -> &mut Work {
+        &mut self.work
+    }
+
+    /// Sums that were given up.
+    pub(super) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Takes a sum in; false if it is given up, since there is no room for it.
     pub(super) fn add(&mut self, sum: Sum) -> bool {
-        if self.sums.len() >= MAX_SUMS || self.bytes + sum.bytes() > MAX_BYTES {
-            return false;
-        }
+        let given_up = self.given_up;
         self.settle(vec![sum]);
-        true
+        self.given_up == given_up
     }
 
     /// A frame has come: it is taken out of all sums.
@@ -75,12 +135,24 @@ impl Decoder {
         self.settle(unsettled);
     }
 
+    /// Forgets all sums; what was spent stays spent.
+    pub(super) fn reset(&mut self) {
+        let Self { work, given_up, .. } = core::mem::take(self);
+        (self.work, self.given_up) = (work, given_up);
+    }
+
+    fn has_room_for(&self, load: Load) -> bool {
+        self.sums.len() < MAX_SUMS
+            && self.elsewhere + self.load.bytes + load.bytes <= MAX_BYTES
+            && self.load.debt + load.debt <= MAX_DEBT
+    }
+
     /// Nothing before `next` is missing, or it is given up: sums that end there are of no use any more.
     pub(super) fn forget_before(&mut self, next: u64) {
         while let Some(entry) = self.sums.first_entry()
             && *entry.key() < next
         {
-            self.bytes -= entry.remove().bytes();
+            self.load.remove(entry.remove().load());
         }
     }
 
@@ -92,14 +164,28 @@ impl Decoder {
     /// Finds a place for sums that have none, and takes the frames that are solved on the way out of all others.
     fn settle(&mut self, mut unsettled: Vec<Sum>) {
         while let Some(sum) = unsettled.pop() {
-            let Some(sum) = self.reduce(sum) else { continue };
+            let mut sum = match self.reduce(sum) {
+                Reduced::Sum(sum) => sum,
+                Reduced::Nothing => continue,
+                Reduced::GivenUp => {
+                    self.given_up += 1;
+                    continue;
+                }
+            };
             let sequence = sum.end;
-            self.news.seen.push(sequence);
             if sum.coefficients.len() > 1 {
-                self.bytes += sum.bytes();
-                self.sums.insert(sequence, sum);
+                sum.count();
+                // Nothing depends on it yet: its former pivot, if it had one, has come.
+                if self.has_room_for(sum.load()) {
+                    self.news.seen.push(sequence);
+                    self.load.add(sum.load());
+                    self.sums.insert(sequence, sum);
+                } else {
+                    self.given_up += 1;
+                }
                 continue;
             }
+            self.news.seen.push(sequence);
             let symbol = sum.solved();
             if let Some(part) = symbol::read(on_air(sequence), &symbol) {
                 unsettled.extend(self.take_out(&part, sequence));
@@ -108,32 +194,64 @@ impl Decoder {
         }
     }
 
-    /// Takes the pivots of other sums off a sum's end, until there is a frame that none ends with, or that is solved; `None` if
-    /// nothing is left.
-    fn reduce(&self, mut sum: Sum) -> Option<Sum> {
+    /// Takes the pivots of other sums off a sum's end, until there is a frame that none ends with, or that is solved.
+    fn reduce(&mut self, mut sum: Sum) -> Reduced {
         while sum.trim() {
             let other = self.sums.get(&sum.end).filter(|_| sum.coefficients.len() > 1);
-            let Some(other) = other else { return Some(sum) };
+            let Some(other) = other else { return Reduced::Sum(sum) };
+            if !self.work.is_paid() {
+                return Reduced::GivenUp;
+            }
+            self.work.spend(other.coefficients.len() + other.symbol.len());
             sum.subtract(other);
         }
-        None
+        Reduced::Nothing
     }
 
     /// Takes a frame out of all sums. Those that ended with it have no place any more; those with nothing left but their pivots have none
-    /// either.
+    /// either, and are solved.
     fn take_out(&mut self, part: &Part<'_>, sequence: u64) -> Vec<Sum> {
-        let Self { sums, bytes, .. } = self;
-        let mut loose = Vec::new();
-        for (pivot, sum) in sums.range_mut(sequence..sequence + MAX_SPAN + 8) {
-            let before = sum.bytes();
-            if sum.take_out(part, sequence) && (*pivot == sequence || sum.coefficients.len() == 1) {
-                loose.push(*pivot);
-                *bytes -= before;
+        let Self { sums, load, work, given_up, .. } = self;
+        let (len, mut out) = (symbol::len(part), Vec::new());
+        for (pivot, sum) in sums.range_mut(sequence..sequence + MAX_SPAN) {
+            if !sum.has(sequence) {
+                continue;
+            }
+            let before = sum.load();
+            let is_sound = len <= sum.symbol.len();
+            if is_sound {
+                work.spend(len);
+                sum.take_out(part, sequence);
+            }
+            load.remove(before);
+            if !is_sound || *pivot == sequence || sum.coefficients.len() == 1 {
+                out.push((*pivot, is_sound));
             } else {
-                *bytes = *bytes + sum.bytes() - before;
+                load.add(sum.load());
             }
         }
-        loose.into_iter().filter_map(|pivot| sums.remove(&pivot)).collect()
+        let mut loose = Vec::new();
+        for (pivot, is_sound) in out {
+            let sum = sums.remove(&pivot);
+            if is_sound {
+                loose.extend(sum);
+            } else {
+                *given_up += 1;
+            }
+        }
+        loose
+    }
+}
+
+impl Load {
+    const fn add(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.debt += other.debt;
+    }
+
+    const fn remove(&mut self, other: Self) {
+        self.bytes -= other.bytes;
+        self.debt -= other.debt;
     }
 }
 
@@ -145,11 +263,24 @@ impl Sum {
         for (sequence, coefficient) in frames {
             coefficients[(end - sequence) as usize] = *coefficient;
         }
-        Some(Self { end, coefficients, symbol })
+        Some(Self { end, coefficients, symbol, unknown: 0 })
     }
 
-    fn bytes(&self) -> usize {
-        self.coefficients.len() + self.symbol.len()
+    fn load(&self) -> Load {
+        Load {
+            bytes: self.coefficients.capacity() + self.symbol.capacity() + NOTES,
+            debt: u64::from(self.unknown) * (STEP + self.symbol.len()) as u64,
+        }
+    }
+
+    /// Counts what is unknown in it.
+    fn count(&mut self) {
+        self.unknown = self.coefficients.iter().map(|it| u32::from(*it != 0)).sum();
+    }
+
+    /// Whether a frame is in it, up to its end.
+    fn has(&self, sequence: u64) -> bool {
+        self.coefficients.get((self.end - sequence) as usize).is_some_and(|it| *it != 0)
     }
 
     /// Removes the zeros around its coefficients; whether there are others.
@@ -171,23 +302,23 @@ impl Sum {
             [(&mut self.coefficients, &other.coefficients), (&mut self.symbol, &other.symbol)]
         {
             if mine.len() < theirs.len() {
+                mine.reserve_exact(theirs.len() - mine.len());
                 mine.resize(theirs.len(), 0);
             }
             gf256::add_multiple(mine, factor, theirs);
         }
     }
 
-    /// Takes a frame out, if it is in; whether it was.
-    fn take_out(&mut self, part: &Part<'_>, sequence: u64) -> bool {
+    /// Takes a frame out that is in it.
+    fn take_out(&mut self, part: &Part<'_>, sequence: u64) {
         let place = (self.end - sequence) as usize;
-        let Some(coefficient) = self.coefficients.get_mut(place).filter(|it| **it != 0) else { return false };
-        let factor = core::mem::take(coefficient);
+        let factor = core::mem::take(&mut self.coefficients[place]);
         symbol::add(&mut self.symbol, factor, part);
+        self.unknown -= 1;
         if place > 0 {
             // The pivot stays, and with it the end.
             self.trim();
         }
-        true
     }
 
     /// The symbol of its only frame.

@@ -23,8 +23,8 @@ struct Copy {
     payload: Packet,
 }
 
-/// Bytes that are kept at most: half a second of 1 Gbit/s, and frames so short that there is as much to note about each.
-const MAX_BYTES: usize = 64 << 20;
+/// Bytes of memory that copies take at most, in all classes together: half a second of 1 Gbit/s.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 
 /// Bytes of notes about a frame.
 const NOTES: usize = 128;
@@ -32,18 +32,28 @@ const NOTES: usize = 128;
 impl Kept {
     /// Keeps a copy of a frame.
     pub(super) fn keep(&mut self, sequence: u64, part: &Part<'_>) {
-        let payload = Packet::from_slice(part.payload);
+        let payload = Packet::kept(part.payload);
         let copy = Copy { first: part.first, last: part.last, back: part.back, payload };
         self.bytes += copy.bytes();
         match self.frames.insert(sequence, copy) {
             Some(before) => self.bytes -= before.bytes(),
             None => self.order.push_back(sequence),
         }
-        while self.bytes > MAX_BYTES
+        self.shrink(MAX_BYTES);
+    }
+
+    /// Drops the oldest copies until the others take `bytes` at most.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        while self.bytes > bytes
             && let Some(oldest) = self.order.pop_front()
         {
             self.bytes -= self.frames.remove(&oldest).map_or(0, |copy| copy.bytes());
         }
+    }
+
+    /// Bytes of memory that the copies take.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
     }
 
     /// A frame that is kept.

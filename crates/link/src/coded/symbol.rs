@@ -26,6 +26,25 @@ pub(super) fn add(sum: &mut Vec<u8>, coefficient: u8, part: &Part<'_>) {
     gf256::add_multiple(rest, coefficient, part.payload);
 }
 
+/// Bytes of a frame's symbol.
+pub(super) const fn len(part: &Part<'_>) -> usize {
+    let back = match part.first {
+        true => varint_len(part.back),
+        false => 0,
+    };
+    3 + back + part.payload.len()
+}
+
+/// Bytes of a number of up to 28 bits.
+const fn varint_len(number: u32) -> usize {
+    match number {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        0x4000..0x20_0000 => 3,
+        _ => 4,
+    }
+}
+
 fn fields(part: &Part<'_>) -> Vec<u8> {
     let mut fields = Vec::with_capacity(MAX_FIELDS);
     fields.push(u8::from(part.first) << 1 | u8::from(part.last));
@@ -64,6 +83,7 @@ mod tests {
             let mut symbol = Vec::new();
             add(&mut symbol, 1, &part);
             prop_assert!(symbol.len() <= payload.len() + MAX_FIELDS);
+            prop_assert_eq!(symbol.len(), len(&part));
             symbol.resize(symbol.len() + padding, 0);
             prop_assert_eq!(read(7, &symbol), Some(part));
         }

@@ -74,9 +74,9 @@ impl Partial {
         self.known >> index & 1 == 1
     }
 
-    /// Bytes of fragments.
-    pub(super) const fn len(&self) -> usize {
-        self.bytes.len()
+    /// Bytes of memory that the fragments take.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes.capacity() + self.numbers.capacity()
     }
 
     /// Adds a fragment that is news; false if it is none of this block's.

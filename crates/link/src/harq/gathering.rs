@@ -19,10 +19,14 @@ fn is_too_long(fragment: &[u8], data: usize) -> bool {
 }
 
 /// Blocks that may be sent again, from the first that is missing on.
+///
+/// **Bounds**, whatever the peer sends: they take [`HELD_LIMIT`] bytes of memory, notes included. Of more the last blocks go, which are sent
+/// again; the first that is missing stays, so the window moves on. A fragment costs a search among them; a block that is whole takes as many
+/// multiples of each byte that came as it has fragments of data missing, 63 at most.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     blocks: BTreeMap<u64, Sent>,
-    /// Bytes of fragments in them.
+    /// Bytes of memory that they take.
     bytes: usize,
     evicted: u64,
 }
@@ -47,14 +51,17 @@ impl Window {
         if is_too_long(fragment, data) {
             return Err(Discard::Malformed);
         }
-        let sent = self.blocks.entry(number).or_insert_with(|| Sent { serial, partial: Partial::default() });
+        let sent = self.blocks.entry(number).or_insert_with(|| {
+            self.bytes += NOTES;
+            Sent { serial, partial: Partial::default() }
+        });
         if sent.serial != serial {
             let is_earlier = sequence::ahead(sent.serial.into(), serial).is_none();
             if !combine && is_earlier {
                 return Err(Discard::Late(serial.into()));
             }
             if !combine {
-                self.bytes -= sent.partial.len();
+                self.bytes -= sent.partial.memory();
                 sent.partial = Partial::default();
             }
             sent.serial = if is_earlier { sent.serial } else { serial };
@@ -62,14 +69,15 @@ impl Window {
         if sent.partial.knows(index) {
             return Err(Discard::Duplicate(number));
         }
+        let before = sent.partial.memory();
         if !sent.partial.add(index, fragment) {
             return Err(Discard::Malformed);
         }
-        self.bytes += fragment.len();
-        let held = sent.partial.len();
+        let held = sent.partial.memory();
+        self.bytes = self.bytes + held - before;
         if let Some(block) = sent.partial.take(data) {
             self.blocks.remove(&number);
-            self.bytes -= held;
+            self.bytes -= held + NOTES;
             return Ok(Some(block));
         }
         self.evict();
@@ -81,7 +89,7 @@ impl Window {
         while self.bytes > HELD_LIMIT
             && let Some((_, sent)) = self.blocks.pop_last()
         {
-            self.bytes -= sent.partial.len();
+            self.bytes -= sent.partial.memory() + NOTES;
             self.evicted += 1;
         }
     }
@@ -91,7 +99,7 @@ impl Window {
         while let Some(entry) = self.blocks.first_entry()
             && *entry.key() < number
         {
-            self.bytes -= entry.remove().partial.len();
+            self.bytes -= entry.remove().partial.memory() + NOTES;
         }
     }
 
@@ -111,11 +119,14 @@ impl Window {
     }
 }
 
-/// Bytes of fragments that wait at most. Ours: a quarter of the blocks of 1 Gbit/s over 600 ms are missing at the rate of loss that the
-/// code is made for, and take 19 MB.
+/// Bytes of memory that fragments that wait take at most. Ours: a quarter of the blocks of 1 Gbit/s over 600 ms are missing at the rate of loss
+/// that the code is made for, which are 19 MB, in buffers that may be twice as long.
 const HELD_LIMIT: usize = 64 << 20;
 
-/// The latest blocks that are sent once.
+/// Bytes of notes about a block.
+const NOTES: usize = 128;
+
+/// The latest blocks that are sent once: [`KEPT`] of them, of the longest packet each, and so 4.4 MB of memory at most.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     /// By their numbers modulo [`KEPT`].

@@ -48,7 +48,7 @@ pub(super) const fn after(number: u32) -> u32 {
     (number + 1) & 0x00ff_ffff
 }
 
-/// Puts fragments together again. One packet at a time, since senders do not interleave.
+/// Puts fragments together again. One packet at a time, since senders do not interleave: so that a peer takes one buffer of memory at most.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     reassembly: Reassembly,

@@ -10,7 +10,7 @@
 //!
 //! Deviations:
 //! - The clock, as above, unless `pause-when-blocked = false`.
-//! - A flow is the same in both directions ([`flow::hash`]), so that it has one place in all of this crate.
+//! - A flow is the same in both directions ([`flow::keyed_hash`]), so that it has one place in all of this crate.
 //! - Besides packets, the memory that they take is limited (`memory`); Linux has that too.
 //! - Overflow takes up to half of the fattest flow's bytes, 64 packets at most, as in Linux; the RFC leaves open how many.
 
@@ -42,7 +42,7 @@ pub struct FqCodel {
     /// Bytes that the packets' buffers take, which may be many more than these have.
     memory: u64,
     /// Tells where flows are found, so that no sender can know whom to get in the way of.
-    salt: u64,
+    key: [u64; 2],
     clock: Stopwatch,
     counters: Counters,
 }
@@ -78,6 +78,7 @@ impl FqCodel {
     /// The empty queue called `name` on a site.
     #[must_use]
     pub fn new(config: Config, site: &Site<'_>, name: &str) -> Self {
+        let mut rng = site.rng(name);
         Self {
             law: law(&config, site),
             config,
@@ -87,14 +88,14 @@ impl FqCodel {
             packets: 0,
             bytes: 0,
             memory: 0,
-            salt: site.rng(name).bits(),
+            key: [rng.bits(), rng.bits()],
             clock: Stopwatch::default(),
             counters: Counters::default(),
         }
     }
 
     fn place_of(&self, packet: &[u8]) -> u16 {
-        (flow::mixed(flow::hash(packet) ^ self.salt) % FLOWS as u64) as u16
+        (flow::keyed_hash(packet, self.key) % FLOWS as u64) as u16
     }
 
     /// The limit that what waits exceeds, if it does.

@@ -126,19 +126,27 @@ impl Closed {
 }
 
 /// The receiver's side: what is known of the latest blocks.
+///
+/// **Bounds**, whatever the peer sends: blocks take [`MAX_BYTES`] of memory; of more the oldest go, and what they would have recovered is
+/// lost. Solving a block takes as many multiples of each byte that came as it has frames missing, 127 at most; and while it does, as many
+/// frames of the longest that came, 8.4 MB.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// In the order in which they were first heard of.
     blocks: VecDeque<Block>,
+    /// Bytes of memory that they take.
+    bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Block {
     number: u16,
     /// How many frames it protects, which its redundancy says.
     sources: Option<u8>,
     /// The symbols that have come, those of redundancy among them, by their numbers.
     known: Vec<(u8, Vec<u8>)>,
+    /// Bytes of memory that they take.
+    bytes: usize,
     /// All its frames are known.
     is_complete: bool,
 }
@@ -146,12 +154,19 @@ struct Block {
 /// Blocks that the receiver keeps. Ours: a sender has one open and few whose redundancy is on its way.
 const KEPT: usize = 16;
 
+/// Bytes of memory that they take at most. Ours: three blocks of as many frames as there may be, of 64 KB, and more than ever wait on a line with
+/// shorter ones.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Bytes of notes about a symbol.
+const NOTES: usize = 32;
+
 impl Blocks {
     /// Takes a frame that was sent again; symbols that this makes known go to `recovered`.
     pub(super) fn handle_source(&mut self, place: Place, part: &Part<'_>, recovered: &mut Vec<Vec<u8>>) {
         let mut symbol = Vec::with_capacity(SYMBOL_FIELDS + part.payload.len());
         push_symbol(part, &mut symbol);
-        self.block(place.block).add(place.index, symbol, recovered);
+        self.add(place, symbol, recovered);
     }
 
     /// Takes a frame of redundancy for `sources` frames; false if there is none like it.
@@ -166,28 +181,44 @@ impl Blocks {
         if sources == 0 || place.index < sources || symbol.len() < SYMBOL_FIELDS {
             return false;
         }
-        let block = self.block(place.block);
+        let at = self.place_of(place.block);
+        let block = &mut self.blocks[at];
         if block.sources.is_some_and(|told| told != sources) {
             return false;
         }
         block.sources = Some(sources);
-        block.add(place.index, symbol.to_vec(), recovered);
+        self.add(place, symbol.to_vec(), recovered);
         true
     }
 
-    fn block(&mut self, number: u16) -> &mut Block {
-        let at = self.blocks.iter().position(|block| block.number == number).unwrap_or_else(|| {
+    fn add(&mut self, place: Place, symbol: Vec<u8>, recovered: &mut Vec<Vec<u8>>) {
+        let at = self.place_of(place.block);
+        let block = &mut self.blocks[at];
+        let before = block.bytes;
+        block.add(place.index, symbol, recovered);
+        self.bytes = self.bytes + block.bytes - before;
+        while self.bytes > MAX_BYTES {
+            self.drop_oldest();
+        }
+    }
+
+    /// Where the block stands, which begins now if nothing is known of it.
+    fn place_of(&mut self, number: u16) -> usize {
+        self.blocks.iter().position(|block| block.number == number).unwrap_or_else(|| {
             if self.blocks.len() == KEPT {
-                self.blocks.pop_front();
+                self.drop_oldest();
             }
-            self.blocks.push_back(Block { number, sources: None, known: Vec::new(), is_complete: false });
+            self.blocks.push_back(Block { number, ..Block::default() });
             self.blocks.len() - 1
-        });
-        &mut self.blocks[at]
+        })
+    }
+
+    fn drop_oldest(&mut self) {
+        self.bytes -= self.blocks.pop_front().map_or(0, |block| block.bytes);
     }
 
     pub(super) fn reset(&mut self) {
-        self.blocks.clear();
+        *self = Self::default();
     }
 }
 
@@ -196,12 +227,14 @@ impl Block {
         if self.is_complete || self.known.iter().any(|(known, _)| *known == index) {
             return;
         }
+        self.bytes += symbol.capacity() + NOTES;
         self.known.push((index, symbol));
         let Some(sources) = self.sources.map(usize::from) else { return };
         if self.known.len() < sources {
             return;
         }
         self.is_complete = true;
+        self.bytes = 0;
         self.known.truncate(sources);
         let (numbers, symbols): (Vec<u8>, Vec<Vec<u8>>) =
             core::mem::take(&mut self.known).into_iter().unzip();

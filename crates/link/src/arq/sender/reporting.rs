@@ -1,6 +1,6 @@
 //! What reports tell a sender: which frames have come, which came late, and which are taken for lost.
 
-use super::Sender;
+use super::{LOOKS_PER_REPORT, MOST_LOOKS, Sender};
 use crate::arq::frame::Report;
 use crate::arq::sequence::{SPACE, beyond};
 
@@ -71,6 +71,7 @@ impl Sender {
             return if SPACE - count <= self.window { Taken::Old } else { Taken::Invalid };
         }
         let Some(stretch) = Self::stretch(report, next, self.next()) else { return Taken::Invalid };
+        self.looks = (self.looks + LOOKS_PER_REPORT).min(MOST_LOOKS);
         self.note_settled(self.base, next, heard);
         self.slide(next);
         self.loss = report.loss;
@@ -93,17 +94,19 @@ impl Sender {
         if !self.notes_late {
             return;
         }
-        for sequence in start.max(self.base)..end {
-            let frame = self.frame(sequence);
-            if frame.is_received {
-                continue;
+        let mut at = start.max(self.base);
+        // What was settled before is passed over in one step, since each report may say it again.
+        while let Some((from, to)) = self.told.first_gap(at, end) {
+            for sequence in from..to {
+                let frame = self.frame(sequence);
+                let serial = if frame.serial <= heard { frame.serial } else { frame.before };
+                let is_needless = frame.repaired > heard;
+                if serial < self.heard {
+                    let is_false_alarm = is_needless || self.flagged.contains(&sequence);
+                    self.late.push(Late { sequence, serial, is_needless, is_false_alarm });
+                }
             }
-            let serial = if frame.serial <= heard { frame.serial } else { frame.before };
-            let is_needless = frame.repaired > heard;
-            if serial < self.heard {
-                let is_false_alarm = is_needless || self.flagged.contains(&sequence);
-                self.late.push(Late { sequence, serial, is_needless, is_false_alarm });
-            }
+            at = to;
         }
     }
 
@@ -169,14 +172,24 @@ impl Sender {
         }
     }
 
-    /// The same for the frames of the report alone, whatever was sent before them.
+    /// The same for the frames of the report alone, whatever was sent before them. Who reports again and again what loses nothing runs out of
+    /// looks; then further reports will do.
     fn flag_all(&mut self, told: Told, until: u64) {
-        for sequence in told.start.max(self.base)..told.runs_end {
-            let frame = self.frame(sequence);
-            let is_lost = !frame.is_received && frame.serial <= until;
-            if is_lost && !self.flagged.contains(&sequence) {
-                self.take_for_lost(sequence);
+        let mut at = told.start.max(self.base);
+        while let Some((from, to)) = self.told.first_gap(at, told.runs_end) {
+            for sequence in from..to {
+                if self.frame(sequence).serial <= until && !self.flagged.contains(&sequence) {
+                    self.take_for_lost(sequence);
+                    continue;
+                }
+                let Some(looks) = self.looks.checked_sub(1) else { return };
+                self.looks = looks;
+                #[cfg(test)]
+                {
+                    self.looked += 1;
+                }
             }
+            at = to;
         }
     }
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::coded::coverage::coefficient;
+use crate::coded::work::MOST_SAVED;
 
 /// The frame `sequence`, of a length that differs from frame to frame.
 fn payload(sequence: u64) -> Vec<u8> {
@@ -61,11 +62,13 @@ impl Known {
     }
 
     fn check(&self) {
-        let bytes: usize = self.decoder.sums.values().map(Sum::bytes).sum();
-        assert_eq!(self.decoder.bytes, bytes);
+        let mut load = Load::default();
+        self.decoder.sums.values().for_each(|sum| load.add(sum.load()));
+        assert_eq!(self.decoder.load, load);
         for (pivot, sum) in &self.decoder.sums {
             assert_eq!(*pivot, sum.end);
             assert!(sum.coefficients.len() > 1 && sum.coefficients[0] != 0);
+            assert_eq!(sum.unknown as usize, sum.coefficients.iter().filter(|it| **it != 0).count());
             assert!(self.seen.contains(pivot) && !self.known.contains(pivot));
         }
     }
@@ -114,10 +117,68 @@ fn memory_is_bounded() {
     let mut decoder = Decoder::default();
     let long = |start: u64| Sum::new(&[(start + MAX_SPAN - 1, 1), (start, 1)], vec![1; 60_000]).unwrap();
     let taken = (0..MAX_SUMS as u64).filter(|start| decoder.add(long(*start))).count();
-    assert!(taken < MAX_SUMS && decoder.bytes <= MAX_BYTES, "{taken} sums, {} bytes", decoder.bytes);
+    assert!(
+        taken < MAX_SUMS && decoder.load.bytes <= MAX_BYTES,
+        "{taken} sums, {} bytes",
+        decoder.load.bytes
+    );
     let mut decoder = Decoder::default();
     let short = |start| Sum::new(&[(start + 1_000, 1), (start, 1)], vec![1]);
     assert!((0..10).all(|start| decoder.add(short(start).unwrap())));
+    decoder.set_elsewhere(MAX_BYTES);
+    assert!(!decoder.add(short(10).unwrap()), "other classes have taken all");
+}
+
+/// A frame that a sum cannot have been made of, since it is longer, makes no sum grow.
+#[test]
+fn a_frame_that_is_longer_than_its_sums_drops_them() {
+    let mut decoder = Decoder::default();
+    for start in 1..=500 {
+        assert!(decoder.add(Sum::new(&[(1000 + start, 1), (1000, 1), (start, 1)], vec![1; 20]).unwrap()));
+    }
+    let before = decoder.memory();
+    decoder.on_known(&part(1000, &[7; 60_000]), 1000);
+    assert!(decoder.memory() < before && decoder.is_empty(), "{} bytes", decoder.memory());
+    assert_eq!((decoder.given_up(), decoder.load), (500, Load::default()));
+}
+
+/// What will have to be computed at once is bounded: sums are refused before it is too much.
+#[test]
+fn solving_all_that_waits_costs_no_more_than_is_said() {
+    let mut decoder = Decoder::default();
+    let mut taken = 0;
+    for serial in 0..300 {
+        // Each of the same frames: the first that is known solves all, if there are enough.
+        let frames: Vec<(u64, u8)> =
+            (0..256).rev().map(|frame| (frame, coefficient(serial, frame))).collect();
+        decoder.work().earn(1 << 24);
+        taken += usize::from(decoder.add(Sum::new(&frames, vec![1; 30_000]).unwrap()));
+    }
+    assert!((20..200).contains(&taken), "{taken}");
+    let debt: u64 = decoder.sums.values().map(|sum| sum.load().debt).sum();
+    assert!(debt <= MAX_DEBT && debt > MAX_DEBT / 2, "{debt}");
+}
+
+/// Who has no credit left has sums given up, and what is known is still taken out of those that are there.
+#[test]
+fn without_credit_nothing_new_is_promised() {
+    let mut decoder = Decoder::default();
+    let sum = |serial| {
+        Sum::new(&[(2, coefficient(serial, 2)), (0, coefficient(serial, 0))], vec![1; 30_000]).unwrap()
+    };
+    assert!(decoder.add(sum(1)));
+    let before = decoder.work().spent;
+    decoder.work().spend(MOST_SAVED as usize);
+    assert!(!decoder.work().is_paid() && !decoder.add(sum(2)));
+    assert_eq!(decoder.work().spent, before + MOST_SAVED as u64 + STEP as u64, "nothing was computed");
+    assert_eq!((decoder.take_news().seen, decoder.given_up()), (vec![2], 1));
+    decoder.on_known(&part(0, &payload(0)), 0);
+    assert_eq!(decoder.take_news().solved.len(), 1, "what was promised is kept");
+    // What comes pays for further ones.
+    decoder.add(sum(3));
+    decoder.work().earn(1 << 10);
+    assert!(decoder.add(sum(4)), "what is left of it is solved");
+    assert!(!decoder.take_news().solved.is_empty());
 }
 
 proptest! {
