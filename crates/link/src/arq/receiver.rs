@@ -403,10 +403,7 @@ impl Receiver {
     /// The packet at a place has to wait, but not for ever if it is a datagram.
     fn hold_back(&mut self, first: usize) {
         let Some(held) = &mut self.slots[first].held else { return };
-        if self.hold.is_some()
-            && !held.is_timed
-            && held.payload.as_deref().is_some_and(|payload| flow::is_datagram(payload))
-        {
+        if self.hold.is_some() && !held.is_timed && held.payload.as_deref().is_some_and(flow::is_datagram) {
             held.is_timed = true;
             self.held_back.push(self.next + first as u64);
         }

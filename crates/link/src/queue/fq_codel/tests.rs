@@ -312,7 +312,7 @@ fn the_key_moves_flows() {
     assert!(moved > 95, "{moved}");
 }
 
-/// A UDP packet to 2::2 from 2001:db8:: and these last words of an address.
+/// A UDP packet to `2::2` from `2001:db8::` and these last words of an address.
 fn ipv6(words: [u32; 2]) -> Packet {
     let mut packet = vec![0; 60];
     (packet[0], packet[6]) = (0x60, 17);
