@@ -248,7 +248,10 @@ mod tests {
             assert_eq!(*packet, *bytes);
             assert!(packet.capacity() <= SMALL.max(2 * len), "{} for {len}", packet.capacity());
             drop(packet);
-            assert_eq!(Packet::with_capacity(1).capacity(), SMALL, "a long buffer serves no short packet");
+            assert!(
+                Packet::with_capacity(1).capacity() <= LONGEST_SMALL,
+                "a long buffer serves no short packet"
+            );
         }
     }
 

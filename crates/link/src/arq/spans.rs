@@ -22,6 +22,9 @@ impl Spans {
 
     /// The first stretch from `start` on, before `end`, that is not in the set.
     pub(crate) fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if self.ends.is_empty() {
+            return (start < end).then_some((start, end));
+        }
         let from = self.run_at(start).map_or(start, |(_, stop)| stop);
         let to = self.ends.range(from..).next().map_or(end, |(&first, _)| first.min(end));
         (from < to).then_some((from, to))
