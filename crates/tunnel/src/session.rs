@@ -224,8 +224,14 @@ impl Session {
     ) -> Result<Option<Arrival>, Rejection> {
         match Datagram::parse(bytes)? {
             Datagram::Sealed { receiver, counter } => {
-                let opened = self.keys.open(bytes, receiver, counter)?;
-                self.handle_sealed(now, from, bytes, opened)
+                let opened = self.keys.open(bytes, receiver, counter);
+                if opened.as_ref().is_err_and(|rejection| *rejection == Rejection::Replayed)
+                    && self.paths.counts_copies(now, from)
+                    && self.keys.is_copy(bytes, receiver, counter)
+                {
+                    self.paths.on_copy(now, from);
+                }
+                self.handle_sealed(now, from, bytes, opened?)
             }
             Datagram::Handshake { head, message, sealed, seal } => {
                 if self.paths.exclude(from) {
@@ -289,6 +295,10 @@ impl Session {
             && let Some(cookie) = self.admission.cookies.offer(now, from)
         {
             self.control_to(from, Kind::PathChallenge, &cookie);
+            if let Some(here) = self.paths.current() {
+                let cookie = self.admission.cookies.issue(now, here);
+                self.control_to(here, Kind::PathChallenge, &cookie);
+            }
         }
         arrival
     }
@@ -308,7 +318,7 @@ impl Session {
             }
             (Kind::PathResponse, Ok(cookie)) if !late => {
                 if let Some(issued) = self.admission.cookies.issued(now, from, &cookie) {
-                    self.paths.on_answer(from, issued);
+                    self.paths.on_answer(now, from, issued);
                 }
             }
             (Kind::PathResponse, Ok(_)) => {}

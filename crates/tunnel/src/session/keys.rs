@@ -109,6 +109,12 @@ impl Keyring {
         Ok(Opened { payload, late, skipped: skipped.filter(|_| !late).unwrap_or(0), confirmed: None })
     }
 
+    /// Whether a datagram that was refused as a replay is a copy of one that came lately.
+    pub(super) fn is_copy(&self, bytes: &mut [u8], receiver: u32, counter: u64) -> bool {
+        let transport = self.transports().find(|transport| transport.local == receiver);
+        transport.is_some_and(|transport| transport.is_copy(bytes, counter))
+    }
+
     /// Begins a handshake: our index, and the Noise message to send.
     pub(super) fn initiate(&mut self, random: &mut Random, has_cookie: bool) -> (u32, [u8; NOISE_LEN]) {
         let local = self.fresh_index(random);

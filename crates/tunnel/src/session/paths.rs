@@ -1,13 +1,15 @@
 //! Paths: where the peer is, and how it comes to be elsewhere.
 //!
 //! Whoever is on the path can capture a datagram and be the first to deliver it, from an address of his own. So a
-//! datagram from elsewhere moves nothing: it is answered with a cookie, as in QUIC (RFC 9000, section 9). Data follows
-//! once the cookie is shown from there, unless the peer was heard on its old path in between: then it has not moved.
+//! datagram from elsewhere moves nothing: it is answered with a cookie, as in QUIC (RFC 9000, section 9), and so is the old path (section
+//! 9.3.3). Data follows once the cookie is shown from elsewhere, unless the peer was heard on its old path in between: then it has not
+//! moved. He who passes cookies on can have it moved all the same, for as long as nothing comes from the old path. So the path of the
+//! last handshake is preferred: as soon as anything comes from there, even a copy of what he delivered first, data goes there again, and
+//! for a minute moves only once that path is silent. A peer that has been elsewhere for a minute is at home there.
 //!
-//! Deviations: nothing is kept about challenges under way, the cookie says all; the old path is not challenged
-//! too, since it counts by itself while anything comes from it.
+//! Deviation: nothing is kept about challenges under way, the cookie says all.
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use crate::path::{Address, Path};
 
@@ -26,13 +28,37 @@ pub(super) struct Paths {
     peer: Peer,
     /// Where it has shown that it receives.
     proved: Option<Path>,
-    /// When a datagram newer than all others came from there.
+    /// When it was heard there last, by a datagram newer than all others, an answer to a challenge, or a copy.
     heard: Instant,
+    /// How long its last answer to a challenge took.
+    answer_time: Duration,
+    /// Where it is preferred: where the last handshake was, or where it has been for long since.
+    home: Option<Path>,
+    /// When it left that, if it is not there.
+    left: Instant,
+    /// When something came from elsewhere last.
+    rivalled: Option<Instant>,
+    /// Until when moves are doubted, since one was wrong.
+    doubted_until: Instant,
 }
+
+/// How long the path before is preferred, and moves are doubted after a wrong one.
+const MEMORY: Duration = Duration::from_secs(60);
+/// Silence on the present path after which a doubted move is believed, at least.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Paths {
     pub(super) const fn new(peer: Peer) -> Self {
-        Self { peer, proved: None, heard: Instant::ZERO }
+        Self {
+            peer,
+            proved: None,
+            heard: Instant::ZERO,
+            answer_time: Duration::ZERO,
+            home: None,
+            left: Instant::ZERO,
+            rivalled: None,
+            doubted_until: Instant::ZERO,
+        }
     }
 
     /// Where handshakes are begun.
@@ -63,24 +89,81 @@ impl Paths {
         self.peer.pinned && self.peer.address != Some(from.peer)
     }
 
-    /// A datagram newer than all others came from `from`. Whether the peer may have moved there.
+    /// A datagram newer than all others came from `from`. Whether the peer may have moved there, so that both places are to be
+    /// challenged.
     pub(super) fn on_newest(&mut self, now: Instant, from: Path) -> bool {
-        let here = self.current().is_some_and(|path| path.covers(from));
-        if here {
+        if self.is_here(from) {
             self.heard = now;
+            return false;
         }
-        !here && !self.exclude(from)
+        if self.exclude(from) || self.returns(now, from) {
+            return false;
+        }
+        self.rivalled = Some(now);
+        true
+    }
+
+    /// Whether it matters that something which arrived before comes from `from` now.
+    pub(super) fn counts_copies(&self, now: Instant, from: Path) -> bool {
+        self.rivalled.is_some_and(|at| now < at + MEMORY)
+            && (self.is_here(from) || self.was_at_home(now, from))
+    }
+
+    /// A copy of an authentic datagram came from `from`, after the first one.
+    pub(super) fn on_copy(&mut self, now: Instant, from: Path) {
+        if self.is_here(from) {
+            self.heard = now;
+        } else {
+            self.returns(now, from);
+        }
     }
 
     /// A cookie that was issued at `issued` for `from` was shown from there, by a datagram newer than all others.
-    pub(super) fn on_answer(&mut self, from: Path, issued: u64) {
-        if issued > self.heard.as_nanos() && !self.exclude(from) {
-            self.prove(from);
+    pub(super) fn on_answer(&mut self, now: Instant, from: Path, issued: u64) {
+        if self.is_here(from) {
+            self.heard = now;
+            self.answer_time = Duration::from_nanos(now.as_nanos().saturating_sub(issued));
+        } else if !self.exclude(from)
+            && !self.returns(now, from)
+            && issued > self.heard.as_nanos()
+            && (now >= self.doubted_until || now > self.heard + self.patience())
+        {
+            let is_home = self.home.is_some() && self.home == self.proved;
+            if is_home || now >= self.left + MEMORY {
+                self.home = self.current();
+                self.left = now;
+            }
+            self.proved = Some(from);
+            self.heard = now;
         }
     }
 
-    /// The peer receives at `path`.
+    /// The peer receives at `path`, by a handshake that shows it.
     pub(super) const fn prove(&mut self, path: Path) {
         self.proved = Some(path);
+        self.home = Some(path);
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE.max(self.answer_time * 3)
+    }
+
+    fn is_here(&self, from: Path) -> bool {
+        self.current().is_some_and(|path| path.covers(from))
+    }
+
+    fn was_at_home(&self, now: Instant, from: Path) -> bool {
+        now < self.left + MEMORY && self.home.is_some_and(|home| home.covers(from)) && !self.is_here(from)
+    }
+
+    /// If the peer is heard where it is preferred, it is there again.
+    fn returns(&mut self, now: Instant, from: Path) -> bool {
+        let returns = self.was_at_home(now, from);
+        if returns {
+            self.prove(from);
+            self.heard = now;
+            self.doubted_until = now + MEMORY;
+        }
+        returns
     }
 }

@@ -28,10 +28,15 @@ impl ReplayWindow {
         if counter >= self.next {
             return true;
         }
-        if self.next - counter > WINDOW {
+        if !self.reaches(counter) {
             return false;
         }
         self.ring[Self::word(counter)] & Self::bit(counter) == 0
+    }
+
+    /// Whether it can be told if `counter` has arrived.
+    pub(crate) const fn reaches(&self, counter: u64) -> bool {
+        self.next.saturating_sub(counter) <= WINDOW
     }
 
     /// Remembers an authenticated `counter`, which is below `u64::MAX`; how many below it were skipped if it is the highest so far.

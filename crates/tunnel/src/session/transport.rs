@@ -90,11 +90,22 @@ impl Transport {
         if !self.window.is_new(counter) {
             return Err(Refused::Replayed);
         }
-        let (header, sealed) = datagram.split_at_mut(CLEAR_LEN);
-        let aad = Aad::from(&*header);
-        self.open.open_in_place(nonce(counter), aad, sealed).map_err(|_| Refused::Forged)?;
+        self.decrypt(datagram, counter)?;
         let skipped = self.window.mark(counter);
         Ok((CLEAR_LEN..datagram.len() - TAG_LEN, skipped))
+    }
+}
+
+impl Transport {
+    /// Whether a datagram is authentic and its counter in the window. It is opened in place.
+    pub(super) fn is_copy(&self, datagram: &mut [u8], counter: u64) -> bool {
+        self.window.reaches(counter) && self.decrypt(datagram, counter).is_ok()
+    }
+
+    fn decrypt(&self, datagram: &mut [u8], counter: u64) -> Result<(), Refused> {
+        let (header, sealed) = datagram.split_at_mut(CLEAR_LEN);
+        let aad = Aad::from(&*header);
+        self.open.open_in_place(nonce(counter), aad, sealed).map(|_| ()).map_err(|_| Refused::Forged)
     }
 }
 
