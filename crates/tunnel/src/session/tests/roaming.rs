@@ -184,6 +184,14 @@ fn the_old_path_is_preferred_as_soon_as_it_carries_again() {
     assert_eq!(pair.called.path(), Some(addr(CALLER)));
 }
 
+/// Once it has been misled, it waits for a second of silence: a path that carries little is not given up again and again.
+#[test]
+fn a_path_that_carries_little_is_given_up_once() {
+    let mut pair = Pair::established();
+    let astray = redirected(&mut pair, 60, u64::MAX, |now| now % 800 < 40);
+    assert!(astray <= 60, "{astray} of 3000");
+}
+
 /// A peer that has really moved is followed at once, whatever comes late from where it was.
 #[test]
 fn late_datagrams_from_the_old_path_do_not_bring_it_back() {
