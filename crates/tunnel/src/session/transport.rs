@@ -94,9 +94,7 @@ impl Transport {
         let skipped = self.window.mark(counter);
         Ok((CLEAR_LEN..datagram.len() - TAG_LEN, skipped))
     }
-}
 
-impl Transport {
     /// Whether a datagram is authentic and its counter in the window. It is opened in place.
     pub(super) fn is_copy(&self, datagram: &mut [u8], counter: u64) -> bool {
         self.window.reaches(counter) && self.decrypt(datagram, counter).is_ok()
