@@ -8,6 +8,7 @@
 pub mod code;
 pub mod config;
 pub mod content;
+pub mod deadlines;
 pub mod packet;
 pub mod prefix;
 pub mod random;
@@ -17,6 +18,7 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
+pub use deadlines::Deadlines;
 pub use packet::Packet;
 pub use prefix::Prefix;
 pub use random::Rng;

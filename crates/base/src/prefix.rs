@@ -33,6 +33,12 @@ impl Prefix {
         }
     }
 
+    /// Whether some address lies in both networks.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.contains(other.masked()) || other.contains(self.masked())
+    }
+
     /// Whether `address` lies in the network.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {

@@ -5,7 +5,6 @@
 //! were sent, so the only ordered structure is one deadline per node. Events happen in the order (time,
 //! sequence): a run is a function of its scenario and seed, and its trace hash proves it.
 
-mod deadlines;
 mod trace;
 
 use core::cell::RefCell;
@@ -16,7 +15,7 @@ use std::rc::Rc;
 use base::{Instant, Packet};
 use rustc_hash::FxHashMap;
 
-pub(crate) use deadlines::Deadlines;
+pub(crate) use base::Deadlines;
 pub use trace::TraceHash;
 
 /// A node's place in the engine.

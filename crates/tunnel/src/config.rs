@@ -9,6 +9,7 @@ use ::link::LineLimits;
 use base::{Duration, Rate};
 
 use crate::session::{OVERHEAD, Timing};
+use crate::survey::Survey;
 use crate::survey::rate::Aim;
 
 pub use complaint::{Complaint, Place};
@@ -28,6 +29,8 @@ pub struct Config {
     pub cuts_trains: bool,
     /// What carries its datagrams.
     pub carrier: CarrierLimits,
+    /// Between keep-alives while nothing else passes.
+    pub keep_alive: Duration,
 }
 
 /// What a carrier of datagrams takes. Lengths are in bytes.
@@ -81,11 +84,18 @@ impl Config {
         LineLimits::new(limit, rate).with_overhead(around)
     }
 
+    /// The line as the endpoint sees it before anything was found out about it.
+    #[must_use]
+    pub fn first_line(&self) -> LineLimits {
+        self.line(self.carrier.frame_limit(), Survey::of(self).rate_controller.capacity())
+    }
+
     /// How the session behaves in time: keep-alives leave room on a slow link.
     #[must_use]
     pub fn timing(&self) -> Timing {
         let bits = self.carrier.packet_limit as u64 * 8;
-        Timing::for_frames_of(self.link.rate.fixed().map_or(Duration::ZERO, |rate| rate.time_for(bits)))
+        let frame_time = self.link.rate.fixed().map_or(Duration::ZERO, |rate| rate.time_for(bits));
+        Timing::for_frames_of(frame_time, self.keep_alive)
     }
 }
 

@@ -43,6 +43,12 @@ impl Kind {
         Self::TrainAnswer,
     ];
 
+    /// Whether it holds packets of the LAN, or what repairs them.
+    #[must_use]
+    pub const fn is_traffic(self) -> bool {
+        matches!(self, Self::Frame | Self::Part)
+    }
+
     /// The kind with this byte, if there is one.
     #[must_use]
     pub fn of(byte: u8) -> Option<Self> {

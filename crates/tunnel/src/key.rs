@@ -1,4 +1,7 @@
-//! The pre-shared key of two gateways: 32 random bytes, written as base64.
+//! Keys as people write them: 32 bytes in base64, as WireGuard's are.
+//!
+//! A gateway is who holds its [`PrivateKey`]; others know it by the [`PublicKey`] that follows from it. A [`PresharedKey`] of two gateways
+//! keeps what they say secret even from somebody who can compute private keys from public ones.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,19 +9,35 @@ use core::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use snow::params::DHChoice;
+use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::random::Random;
 
-/// A secret that both gateways of a link know, wiped from memory when it is dropped. `Debug` does not show it;
-/// [`PresharedKey::to_base64`] does.
+/// A gateway's secret half of its identity, for X25519 (RFC 7748). It is wiped from memory when it is dropped, and `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String", extend("pattern" = "^\\s*[0-9A-Za-z+/]{43}=\\s*$"))]
+#[schemars(with = "String", extend("pattern" = KEY))]
+pub struct PrivateKey([u8; KEY_LEN]);
+
+/// The half of a gateway's identity that others know.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
+#[schemars(with = "String", extend("pattern" = KEY, "examples" = [EXAMPLE]))]
+pub struct PublicKey([u8; KEY_LEN]);
+
+/// A secret that two gateways share besides their identities, wiped from memory when it is dropped. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String", extend("pattern" = KEY))]
 pub struct PresharedKey([u8; KEY_LEN]);
 
 /// Bytes of a key.
 pub const KEY_LEN: usize = 32;
+
+/// Base64 of 32 bytes.
+const KEY: &str = r"^\s*[0-9A-Za-z+/]{43}=\s*$";
+/// RFC 7748, 6.1: Alice's public key.
+const EXAMPLE: &str = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
 
 /// A text that is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,16 +50,48 @@ pub enum NotAKey {
         "not a key: {0} bytes instead of 32; allowed are 32 bytes in base64, as `longhaul keygen` prints"
     )]
     Length(usize),
+    /// A public key with which every exchange has the same, public, result.
+    #[error("not a key: it is one of the few that give no secret; allowed are those that `longhaul pubkey` prints")]
+    Degenerate,
 }
 
-impl PresharedKey {
+impl PrivateKey {
     /// A fresh key.
     #[must_use]
     pub fn generate(random: &mut Random) -> Self {
         Self(random.draw())
     }
 
-    /// A key of these bytes.
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+
+    /// The other half.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        let mut exchange =
+            DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the resolver has X25519");
+        exchange.set(&self.0);
+        PublicKey(exchange.pubkey().try_into().expect("X25519 has public keys of 32 bytes"))
+    }
+
+    /// The text form.
+    #[must_use]
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(STANDARD.encode(self.0))
+    }
+}
+
+impl PublicKey {
+    /// The key of these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
         Self(bytes)
@@ -57,6 +108,50 @@ impl PresharedKey {
     pub fn to_base64(&self) -> String {
         STANDARD.encode(self.0)
     }
+
+    /// Whether exchanges with it give the same result, whatever the private key: RFC 7748, 6.1.
+    fn is_degenerate(self) -> bool {
+        let mut exchange =
+            DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the resolver has X25519");
+        exchange.set(&[1; KEY_LEN]);
+        let mut shared = [0; KEY_LEN];
+        exchange.dh(&self.0, &mut shared).is_err() || shared == [0; KEY_LEN]
+    }
+}
+
+impl PresharedKey {
+    /// What stands for a key where two gateways have agreed on none.
+    pub const NONE: Self = Self([0; KEY_LEN]);
+
+    /// A fresh key.
+    #[must_use]
+    pub fn generate(random: &mut Random) -> Self {
+        Self(random.draw())
+    }
+
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+
+    /// The text form.
+    #[must_use]
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(STANDARD.encode(self.0))
+    }
+}
+
+impl Drop for PrivateKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
 }
 
 impl Drop for PresharedKey {
@@ -65,11 +160,48 @@ impl Drop for PresharedKey {
     }
 }
 
+fn parse(text: &str) -> Result<Zeroizing<[u8; KEY_LEN]>, NotAKey> {
+    let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?);
+    bytes[..].try_into().map(Zeroizing::new).map_err(|_| NotAKey::Length(bytes.len()))
+}
+
+impl FromStr for PrivateKey {
+    type Err = NotAKey;
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        parse(text).map(|bytes| Self(*bytes))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = NotAKey;
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        let key = Self(*parse(text)?);
+        if key.is_degenerate() { Err(NotAKey::Degenerate) } else { Ok(key) }
+    }
+}
+
 impl FromStr for PresharedKey {
     type Err = NotAKey;
     fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?);
-        bytes[..].try_into().map(Self).map_err(|_| NotAKey::Length(bytes.len()))
+        parse(text).map(|bytes| Self(*bytes))
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(secret)")
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_base64())
     }
 }
 
@@ -79,10 +211,32 @@ impl fmt::Debug for PresharedKey {
     }
 }
 
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The complaint must not repeat a nearly right secret.
+fn deserialize<'de, D: Deserializer<'de>, K: FromStr<Err = NotAKey>>(deserializer: D) -> Result<K, D::Error> {
+    Zeroizing::new(String::deserialize(deserializer)?).parse().map_err(de::Error::custom)
+}
+
+impl<'de> Deserialize<'de> for PrivateKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PublicKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer)
+    }
+}
+
 impl<'de> Deserialize<'de> for PresharedKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The complaint must not repeat a nearly right secret.
-        Zeroizing::new(String::deserialize(deserializer)?).parse().map_err(de::Error::custom)
+        deserialize(deserializer)
     }
 }
 
@@ -91,17 +245,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_round_trips_and_stays_secret() {
+    fn secrets_round_trip_and_stay_secret() {
         let mut random = Random::seeded(1);
-        let key = PresharedKey::generate(&mut random);
-        assert_eq!(key.to_base64().parse(), Ok(key.clone()));
-        assert_ne!(key, PresharedKey::generate(&mut random));
-        assert_eq!(format!("{key:?}"), "PresharedKey(secret)");
+        let private = PrivateKey::generate(&mut random);
+        assert_eq!(private.to_base64().parse(), Ok(private.clone()));
+        assert_ne!(private, PrivateKey::generate(&mut random));
+        assert_eq!(format!("{private:?}"), "PrivateKey(secret)");
+        let shared = PresharedKey::generate(&mut random);
+        assert_eq!(shared.to_base64().parse(), Ok(shared.clone()));
+        assert_eq!(format!("{shared:?}"), "PresharedKey(secret)");
+    }
+
+    /// RFC 7748, 6.1.
+    #[test]
+    fn the_public_half_follows_from_the_private_one() {
+        let private: PrivateKey = "dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo=".parse().unwrap();
+        let public = private.public();
+        assert_eq!(public.to_string(), EXAMPLE);
+        assert_eq!(EXAMPLE.parse(), Ok(public));
+        assert_eq!(format!("{public:?}"), format!("PublicKey({EXAMPLE})"));
     }
 
     #[test]
     fn a_wrong_key_says_why() {
         assert_eq!("c2hvcnQ=".parse::<PresharedKey>(), Err(NotAKey::Length(5)));
-        assert_eq!("!".parse::<PresharedKey>(), Err(NotAKey::Encoding));
+        assert_eq!("!".parse::<PrivateKey>(), Err(NotAKey::Encoding));
+        // Zero and one, the best-known points of small order.
+        for low in ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="] {
+            assert_eq!(low.parse::<PublicKey>(), Err(NotAKey::Degenerate));
+        }
     }
 }

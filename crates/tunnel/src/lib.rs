@@ -1,8 +1,9 @@
-//! A gateway without its devices: one end of a tunnel between two gateways, sans-I/O.
+//! A gateway without its devices: its ends of tunnels to other gateways, sans-I/O.
 //!
-//! [`Tunnel`] joins the protocol machines: [`session`], [`survey`] (rate, delay and packet size of the path), [`pacer`], the
-//! [`ingress`] queues with the split-connection proxy, and a link endpoint. The daemon gives it packets of a TUN device and datagrams of
-//! a socket, the lab those of nodes in virtual time; both run the same one.
+//! [`Tunnel`] is one end of a connection with one peer. It joins the protocol machines: [`session`], [`survey`] (rate, delay and packet size
+//! of the path), [`pacer`], the [`ingress`] queues with the split-connection proxy, and a link endpoint. [`Hub`] is all tunnels of a
+//! gateway: one, or thousands. The daemon gives it packets of a TUN device and datagrams of a socket, the lab those of nodes in virtual
+//! time; both run the same one.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ pub mod config;
 mod congestion;
 pub mod control;
 pub mod counters;
+pub mod hub;
 pub mod ingress;
 pub mod key;
 pub mod pacer;
@@ -25,5 +27,6 @@ pub mod survey;
 mod tunnel;
 
 pub use config::Config;
+pub use hub::{Hub, Membership, PeerId};
 pub use splitting::{Delivery, poll_train};
 pub use tunnel::{Event, Sent, Transmit, Tunnel};

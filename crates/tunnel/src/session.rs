@@ -6,22 +6,26 @@
 //! [`Session::poll_timeout`] again.
 //!
 //! The shape is WireGuard's (Donenfeld 2017, sections 5 and 6): the initiator uses new keys at once, the
-//! responder only when the first datagram under them has arrived. Three parts share the work: `admission` (who may
-//! shake hands, and at what cost), `keys` (handshakes, transports, renewal, expiry) and `paths` (where the peer is).
+//! responder only when the first datagram under them has arrived. Three parts share the work: `reception` (who may
+//! shake hands, and at what cost, for all sessions of a gateway), `keys` (handshakes, transports, renewal, expiry) and `paths` (where the
+//! peer is).
 //!
-//! Deviations: one pre-shared key and no static identities; a *life* number in each handshake datagram tells a peer
-//! that has restarted from one that renews its keys; cookies instead of time stamps rank initiations, and are asked for
-//! always instead of under load; another address is used once it is proved.
+//! Deviations: a *life* number in each handshake tells a peer that has restarted from one that renews its keys; cookies instead of time
+//! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved.
 
-mod admission;
+mod activity;
 mod allowance;
 mod cookies;
 mod handshake;
+mod indices;
 mod keys;
 mod paths;
+mod reception;
 mod rejection;
 mod replay;
+mod seal;
 mod seen;
+mod strangers;
 mod timing;
 mod transport;
 mod wire;
@@ -29,24 +33,33 @@ mod wire;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use crate::control::Kind;
 use crate::counters::Counter;
-use crate::key::PresharedKey;
+use crate::key::PublicKey;
 use crate::path::{Address, Path};
 use crate::random::Random;
-use admission::{Admission, Seal, Verdict};
-use cookies::{COOKIE_LEN, Cookie};
-use handshake::NOISE_LEN;
+use activity::Activity;
+use allowance::Allowance;
+use cookies::{COOKIE_LEN, Cookie, Cookies};
+use handshake::{Greeting, RESPONSE_LEN, Terms};
 use keys::{Keyring, Opened};
 use paths::Paths;
-use wire::{Datagram, Head, Message, SEAL_LEN};
+use seal::Seal;
+use strangers::Buckets;
+use transport::Transport;
+use wire::{Datagram, Message};
 
+pub use handshake::Ends;
+pub use indices::Indices;
+pub(crate) use indices::MOST_PEERS;
 pub use paths::Peer;
+pub use reception::{Call, Received, Reception, Reply};
 pub use rejection::Rejection;
-pub use timing::Timing;
+pub use timing::{Idle, KEEP_ALIVE, Timing};
 pub use wire::{HEADER_LEN, OVERHEAD, TAG_LEN};
+pub(crate) use wire::{initiates, receiver};
 
 /// What happened to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,19 +89,27 @@ pub struct Arrival {
 /// One side of a session.
 #[derive(Debug)]
 pub struct Session {
-    head: Head,
+    terms: Terms,
+    /// On handshakes that the peer answers.
     seal: Seal,
     timing: Timing,
     random: Random,
-    admission: Admission,
     keys: Keyring,
     paths: Paths,
+    /// Prove where the peer is.
+    cookies: Cookies,
+    challenges: Buckets,
+    /// Answers to the peer's initiations.
+    answers: Allowance,
+    /// The rank of the peer's last initiation that was answered.
+    answered: (u64, u64),
     /// The last cookie that the peer gave us; zeros before the first.
     cookie: Cookie,
     /// Initiations so far.
     number: u64,
     last_heard: Instant,
     last_sent: Instant,
+    activity: Activity,
     /// When the next initiation may leave.
     initiate_at: Instant,
     outbox: VecDeque<(Path, Vec<u8>)>,
@@ -103,33 +124,55 @@ pub struct Session {
 const NO_COOKIE: Cookie = [0; COOKIE_LEN];
 /// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
+/// Answers to one peer: it shakes hands every two minutes, and more often only while the link loses what it sends.
+const ANSWERS: Allowance = Allowance::new(20, Duration::from_millis(100));
+/// Challenges to one address that claims to be the peer's; and for how many addresses there are allowances.
+const CHALLENGES: (Allowance, usize) = (Allowance::new(4, Duration::from_millis(250)), 16);
 
 impl Session {
-    /// A side without keys yet. A peer with an address makes it the initiator; `agreement` names what both ends must
-    /// agree on.
+    /// A side without keys yet. A `peer` with an address makes it the initiator; `agreement` names what both ends must agree on. Indices are
+    /// those of the peer with the number that comes with them.
     #[must_use]
-    pub fn new(key: PresharedKey, peer: Peer, agreement: &str, timing: Timing, mut random: Random) -> Self {
+    pub fn new(
+        ends: Ends,
+        peer: Peer,
+        agreement: &str,
+        timing: Timing,
+        indices: (Indices, u32),
+        mut random: Random,
+    ) -> Self {
+        let (challenges, sources) = CHALLENGES;
         Self {
-            head: Head {
+            terms: Terms {
                 life: u64::from_le_bytes(random.draw()),
                 agreement: base::random::fnv1a(agreement.as_bytes()),
             },
-            seal: Seal::new(&key),
+            seal: Seal::of(&ends.peer),
             timing,
-            admission: Admission::new(&mut random),
-            keys: Keyring::new(key),
+            keys: Keyring::new(ends, indices),
             paths: Paths::new(peer),
+            cookies: Cookies::new(&mut random),
+            challenges: Buckets::new(challenges, sources, &mut random),
             random,
+            answers: ANSWERS,
+            answered: (0, 0),
             cookie: NO_COOKIE,
             number: 0,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
+            activity: Activity::default(),
             initiate_at: Instant::ZERO,
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             established: Counter::default(),
             late: Counter::default(),
         }
+    }
+
+    /// Who the peer is.
+    #[must_use]
+    pub const fn peer_key(&self) -> PublicKey {
+        self.keys.ends().peer
     }
 
     /// Waits otherwise from now on.
@@ -180,7 +223,8 @@ impl Session {
     /// Whether the peer was heard lately, so that data is worth sending.
     #[must_use]
     pub fn is_heard(&self, now: Instant) -> bool {
-        self.is_established() && now < self.last_heard + self.timing.give_up
+        let Timing { give_up, idle, .. } = self.timing;
+        self.is_established() && now < self.activity.due(self.last_heard, give_up, idle.give_up)
     }
 
     /// Makes the bytes of `buffer` from `start` a datagram that holds a frame: [`HEADER_LEN`] bytes of any value,
@@ -199,6 +243,9 @@ impl Session {
     pub fn seal_as(&mut self, now: Instant, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
         self.keys.seal(kind, buffer, start);
         self.last_sent = now;
+        if kind.is_traffic() {
+            self.activity.on_traffic(now);
+        }
     }
 
     /// Queues a control datagram for the peer; [`Session::poll_transmit`] gives it. False without a session, or
@@ -233,16 +280,58 @@ impl Session {
                 }
                 self.handle_sealed(now, from, bytes, opened?)
             }
-            Datagram::Handshake { head, message, sealed, seal } => {
+            Datagram::Handshake { message: Message::Initiation { .. }, .. } => Err(Rejection::UnknownType),
+            Datagram::Handshake { message, sealed, seal } => {
                 if self.paths.exclude(from) {
                     return Err(Rejection::Elsewhere);
                 }
                 if !self.seal.is_on(sealed, seal) {
                     return Err(Rejection::ForgedHandshake);
                 }
-                self.handle_handshake(now, from, head, message, seal).map(|()| None)
+                self.handle_handshake(now, from, message).map(|()| None)
             }
         }
+    }
+
+    /// Whether the peer may have one more answer, which counts.
+    pub fn allows_answer(&mut self, now: Instant) -> bool {
+        self.answers.take(now)
+    }
+
+    /// Whether an initiation ranks above all that were answered. One that does not may be old, and is to be challenged again.
+    #[must_use]
+    pub fn is_newest(&self, call: &Call) -> bool {
+        call.rank() > self.answered
+    }
+
+    /// Answers an initiation by the peer.
+    ///
+    /// # Errors
+    /// [`Rejection`] says why it is not answered, or why no session will follow.
+    pub fn answer(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
+        let from = call.from;
+        if self.paths.exclude(from) {
+            return Err(Rejection::Elsewhere);
+        }
+        let Terms { life, agreement } = call.request.greeting.terms;
+        let agreed = agreement == self.terms.agreement;
+        if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
+            return Ok(());
+        }
+        self.answered = call.rank();
+        let local = self.keys.fresh_index(reply.random);
+        let answer = call.request.answer(&self.keys.ends().preshared, self.terms);
+        let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
+        let message =
+            Message::Response { sender: local, receiver: call.sender, cookie: &reply.cookie, noise: &noise };
+        let datagram = message.write(reply.seal);
+        self.send(from, datagram);
+        // One that disagrees gets an answer too, which tells whoever runs it.
+        if !agreed {
+            return Err(Rejection::Disagreement);
+        }
+        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), life, from);
+        Ok(())
     }
 
     /// Lets what is due by `now` happen.
@@ -251,7 +340,7 @@ impl Session {
             self.events.push_back(Event::Lost);
         }
         if self.initiation_due().is_some_and(|due| due <= now) {
-            self.initiate(now);
+            self.initiate(now, 0);
         }
         if self.keepalive_due().is_some_and(|due| due <= now) {
             self.send_keepalive(now);
@@ -292,11 +381,12 @@ impl Session {
         if late {
             self.late.increment();
         } else if self.paths.on_newest(now, from)
-            && let Some(cookie) = self.admission.cookies.offer(now, from)
+            && self.challenges.of(&Path { local: None, ..from }.to_bytes()).take(now)
         {
+            let cookie = self.cookies.issue(now, from, None);
             self.control_to(from, Kind::PathChallenge, &cookie);
             if let Some(here) = self.paths.current() {
-                let cookie = self.admission.cookies.issue(now, here);
+                let cookie = self.cookies.issue(now, here, None);
                 self.control_to(here, Kind::PathChallenge, &cookie);
             }
         }
@@ -317,81 +407,62 @@ impl Session {
                 self.control_to(from, Kind::PathResponse, body);
             }
             (Kind::PathResponse, Ok(cookie)) if !late => {
-                if let Some(issued) = self.admission.cookies.issued(now, from, &cookie) {
-                    self.paths.on_answer(now, from, issued);
+                if let Some(issued) = self.cookies.issued(now, from, &cookie) {
+                    self.paths.on_answer(now, from, issued.at);
                 }
             }
             (Kind::PathResponse, Ok(_)) => {}
             (Kind::PathChallenge | Kind::PathResponse, Err(_)) => return Err(Rejection::UnknownControl),
             (kind, _) => {
+                if kind.is_traffic() && !body.is_empty() {
+                    self.activity.on_traffic(now);
+                }
                 return Ok(Some(Arrival { kind, payload: payload.start + 1..payload.end, late, skipped }));
             }
         }
         Ok(None)
     }
 
-    /// Takes a handshake datagram by a holder of the key.
-    fn handle_handshake(
-        &mut self,
-        now: Instant,
-        from: Path,
-        head: Head,
-        message: Message<'_>,
-        seal: &[u8; SEAL_LEN],
-    ) -> Result<(), Rejection> {
-        if head.life == self.head.life {
-            return Err(Rejection::Reflected);
-        }
-        let agreed = head.agreement == self.head.agreement;
+    /// Takes what answers an initiation of ours.
+    fn handle_handshake(&mut self, now: Instant, from: Path, message: Message<'_>) -> Result<(), Rejection> {
         match message {
-            Message::Initiation { sender, number, cookie, noise } => {
-                // One that disagrees gets no more than a challenge, which tells whoever runs it.
-                let cookie = if agreed { cookie } else { &NO_COOKIE };
-                match self.admission.admit(now, from, seal, cookie, number)? {
-                    Verdict::Challenge(cookie) => {
-                        self.send_handshake(from, Message::Challenge { receiver: sender, cookie: &cookie });
-                    }
-                    Verdict::Answer => self.answer(now, from, head.life, sender, noise)?,
-                }
-            }
             Message::Response { receiver, .. } | Message::Challenge { receiver, .. }
                 if !self.keys.awaits(receiver) =>
             {
-                return Err(Rejection::UnknownSession);
+                Err(Rejection::UnknownSession)
             }
-            _ if !agreed => {}
             Message::Response { sender, receiver, cookie, noise } => {
-                let restarted = self.keys.finish(now, receiver, sender, noise, head.life)?;
-                self.cookie = *cookie;
-                // What reached the configured address was answered, wherever the answer comes from.
-                self.on_established(now, self.paths.configured().unwrap_or(from), restarted);
-                // The responder waits for a first datagram before it uses the keys.
-                self.send_keepalive(now);
+                self.finish(now, from, (sender, receiver), cookie, noise)
             }
             Message::Challenge { receiver, cookie } => {
-                self.keys.forget(receiver);
-                self.cookie = *cookie;
-                self.initiate(now);
+                if let Some(follows) = self.keys.challenge(receiver)? {
+                    self.cookie = *cookie;
+                    self.initiate(now, follows);
+                }
+                Ok(())
             }
+            Message::Initiation { .. } => Err(Rejection::UnknownType),
         }
-        if agreed { Ok(()) } else { Err(Rejection::Disagreement) }
     }
 
-    fn answer(
+    fn finish(
         &mut self,
         now: Instant,
         from: Path,
-        life: u64,
-        sender: u32,
-        noise: &[u8; NOISE_LEN],
+        (sender, receiver): (u32, u32),
+        cookie: &Cookie,
+        noise: &[u8; RESPONSE_LEN],
     ) -> Result<(), Rejection> {
-        if self.keys.prefer_ours(noise) {
-            return Ok(());
+        let (keys, Terms { life, agreement }) = self.keys.finish(receiver, noise)?;
+        if agreement != self.terms.agreement {
+            return Err(Rejection::Disagreement);
         }
-        let (local, answer) = self.keys.answer(now, &mut self.random, from, life, sender, noise)?;
-        let cookie = self.admission.cookies.issue(now, from);
-        let message = Message::Response { sender: local, receiver: sender, cookie: &cookie, noise: &answer };
-        self.send_handshake(from, message);
+        let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
+        self.cookie = *cookie;
+        // What reached the configured address was answered, wherever the answer comes from.
+        self.on_established(now, self.paths.configured().unwrap_or(from), restarted);
+        // The responder waits for a first datagram before it uses the keys.
+        self.send_keepalive(now);
         Ok(())
     }
 
@@ -402,36 +473,45 @@ impl Session {
         self.events.push_back(Event::Established { restarted });
     }
 
-    fn initiate(&mut self, now: Instant) {
+    /// Begins a handshake, after so many challenges in a row.
+    fn initiate(&mut self, now: Instant, follows: u8) {
         let Some(to) = self.paths.configured() else { return };
-        let (sender, noise) = self.keys.initiate(&mut self.random, self.cookie != NO_COOKIE);
         self.number += 1;
+        let greeting = Greeting { terms: self.terms, number: self.number };
+        let has_cookie = self.cookie != NO_COOKIE;
+        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, has_cookie, follows);
         self.initiate_at = now + self.timing.retry;
-        let cookie = self.cookie;
-        self.send_handshake(
-            to,
-            Message::Initiation { sender, number: self.number, cookie: &cookie, noise: &noise },
-        );
+        let message = Message::Initiation { sender, cookie: &self.cookie, noise: &noise };
+        let datagram = message.write(&self.seal);
+        self.send(to, datagram);
     }
 
     /// When the next initiation is due, if this side begins handshakes.
     fn initiation_due(&self) -> Option<Instant> {
         self.paths.configured()?;
+        let Timing { silence, renew_after, idle, .. } = self.timing;
         let reason = self.keys.current().map_or(Instant::ZERO, |current| {
-            let silence = self.last_heard + self.timing.silence;
-            if current.initiated { silence.min(current.since + self.timing.renew_after) } else { silence }
+            let silent = self.activity.due(self.last_heard, silence, idle.silence);
+            let old = current.since + renew_after;
+            let old = if self.activity.is_at(old) { old } else { current.since + idle.renew_after };
+            if current.initiated { silent.min(old) } else { silent }
         });
         Some(reason.max(self.initiate_at))
     }
 
     fn keepalive_due(&self) -> Option<Instant> {
-        self.keys.current().map(|_| self.last_sent + self.timing.keepalive)
+        let Timing { keepalive, idle, .. } = self.timing;
+        self.keys.current().map(|_| {
+            let soon = self.last_sent + keepalive;
+            if self.activity.is_at(soon) { soon } else { self.last_sent + idle.keepalive }
+        })
     }
 
     fn send_keepalive(&mut self, now: Instant) {
         let Some(to) = self.path() else { return };
         let mut datagram = vec![0; HEADER_LEN];
-        self.seal(now, &mut datagram, 0);
+        self.keys.seal(Kind::Frame, &mut datagram, 0);
+        self.last_sent = now;
         self.send(to, datagram);
     }
 
@@ -444,11 +524,6 @@ impl Session {
         let mut datagram = [&[0; HEADER_LEN], body].concat();
         self.keys.seal(kind, &mut datagram, 0);
         self.send(to, datagram)
-    }
-
-    fn send_handshake(&mut self, to: Path, message: Message<'_>) {
-        let datagram = message.write(self.head, &self.seal);
-        self.send(to, datagram);
     }
 
     /// Whether there was room. It is full only while nobody drains it, and the session's own messages are sent again.

@@ -153,7 +153,9 @@ mod tests {
     fn splitting() -> (Splitting, Box<Proxy>) {
         let link = Link::parse("site.toml", "protocol = \"plain\"").unwrap();
         let carrier = CarrierLimits::udp(true, 1500);
-        let config = Config { link, pep: pep::Config::default(), mtu: 1400, cuts_trains: true, carrier };
+        let keep_alive = crate::session::KEEP_ALIVE;
+        let config =
+            Config { link, pep: pep::Config::default(), mtu: 1400, cuts_trains: true, carrier, keep_alive };
         let mut proxy = proxy(&config, &mut Rng::named(1, "proxy")).unwrap();
         (Splitting::new(&config, None, Some(&mut proxy)), proxy)
     }

@@ -20,12 +20,11 @@ use crate::config::Config;
 use crate::congestion::Congestion;
 use crate::counters::{Counter, Reasons};
 use crate::ingress::Ingress;
-use crate::key::PresharedKey;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
 use crate::path::{Address, Path};
 use crate::random::Random;
-use crate::session::{OVERHEAD, Peer, Session};
+use crate::session::{Ends, Indices, OVERHEAD, Peer, Session};
 use crate::splitting::{self, Delivery, Splitting};
 use crate::survey::Survey;
 use crate::survey::rate::Finding;
@@ -139,11 +138,9 @@ struct Traffic {
 impl Tunnel {
     /// One end with an endpoint of the configured protocol. A `peer` with an address makes it the one that calls.
     #[must_use]
-    pub fn new(config: Config, key: PresharedKey, peer: Peer, random: Random) -> Self {
-        let rate = Survey::of(&config).rate_controller.capacity();
-        let line = config.line(config.carrier.frame_limit(), rate);
-        let endpoint = config.link.protocol.build(&line);
-        Self::with_endpoint(config, endpoint, key, peer, random)
+    pub fn new(config: Config, ends: Ends, peer: Peer, indices: (Indices, u32), random: Random) -> Self {
+        let endpoint = config.link.protocol.build(&config.first_line());
+        Self::with_endpoint(config, endpoint, ends, peer, indices, random)
     }
 
     /// One end with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the
@@ -152,8 +149,9 @@ impl Tunnel {
     pub fn with_endpoint(
         config: Config,
         endpoint: Box<dyn Endpoint>,
-        key: PresharedKey,
+        ends: Ends,
         peer: Peer,
+        indices: (Indices, u32),
         mut random: Random,
     ) -> Self {
         let mut rng = Rng::named(random.seed(), "tunnel");
@@ -170,7 +168,7 @@ impl Tunnel {
         let mut ingress = Ingress::new(entry);
         ingress.proxy = splitting::proxy(&config, &mut rng);
         let mut tunnel = Self {
-            session: Session::new(key, peer, &link.protocol.agreement(), config.timing(), random),
+            session: Session::new(ends, peer, &link.protocol.agreement(), config.timing(), indices, random),
             splitting: Splitting::new(&config, rate, ingress.proxy.as_deref_mut()),
             rng,
             endpoint,
@@ -340,6 +338,12 @@ impl Tunnel {
                 self.tell(Event::Unanswered { peer, silence });
             }
         }
+    }
+
+    /// Bytes of the line that what was offered last occupies.
+    pub(crate) fn offered_on_line(&self) -> usize {
+        let datagrams = self.offered().map(|offered| offered.bytes.chunks(offered.segment));
+        datagrams.into_iter().flatten().map(|datagram| self.on_line(datagram.len())).sum()
     }
 
     fn tell(&mut self, event: Event) {

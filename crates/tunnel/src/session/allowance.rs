@@ -16,12 +16,21 @@ impl Allowance {
         Self { burst, interval, full_at: Instant::ZERO }
     }
 
+    /// Whether one more is allowed now.
+    pub(super) fn has(&self, now: Instant) -> bool {
+        self.full_at.max(now) + self.interval <= now + self.interval * self.burst
+    }
+
+    /// Whether half of it or more is taken.
+    pub(super) fn is_scarce(&self, now: Instant) -> bool {
+        self.full_at.saturating_since(now) >= self.interval * (self.burst / 2)
+    }
+
     /// Whether one more is allowed now; if so, it counts.
     pub(super) fn take(&mut self, now: Instant) -> bool {
-        let full_at = self.full_at.max(now) + self.interval;
-        let allowed = full_at <= now + self.interval * self.burst;
+        let allowed = self.has(now);
         if allowed {
-            self.full_at = full_at;
+            self.full_at = self.full_at.max(now) + self.interval;
         }
         allowed
     }

@@ -1,12 +1,14 @@
-//! The handshake: Noise `NNpsk0` over X25519 (Noise Protocol Framework, revision 34, section 9).
+//! The handshake: Noise `IKpsk2` over X25519 (Noise Protocol Framework, revision 34, sections 7.5 and 9), as WireGuard has it.
 //!
-//! One round trip gives two fresh keys; only holders of the pre-shared key can take part.
+//! One round trip gives two fresh keys and tells each side who the other is. The initiator knows whom it calls; who calls is encrypted for
+//! whoever is called. What both ends must agree on goes inside too, so nothing in clear is the same in two handshakes of one gateway.
 //!
-//! Deviations: the keys of Noise's `Split()` are used with AES-256-GCM in our own datagrams, because data
-//! datagrams are sealed in place and in batches. What is ours is wiped from memory; what `snow` keeps while a
-//! handshake is under way is not, since it has no means for that.
+//! Deviations: payloads (a [`Greeting`] and a [`Welcome`]) instead of WireGuard's time stamp; the keys of Noise's `Split()` are used with
+//! AES-256-GCM in our own datagrams, because data datagrams are sealed in place and in batches. What is ours is wiped from memory; what
+//! `snow` keeps while a handshake is under way is not, since it has no means for that.
 
 use core::fmt;
+use std::sync::Arc;
 
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver};
@@ -14,21 +16,89 @@ use snow::types::{Cipher, Dh, Hash};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroize as _;
 
-use crate::key::PresharedKey;
+use crate::key::{KEY_LEN, PresharedKey, PrivateKey, PublicKey};
 use crate::random::Random;
 
-const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-const PROLOGUE: &[u8] = b"longhaul session 3";
+const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
+const PROLOGUE: &[u8] = b"longhaul session 4";
+/// Where the pattern mixes the pre-shared key in.
+const PSK_PLACE: u8 = 2;
 
+const TAG_LEN: usize = 16;
 /// Bytes of an ephemeral public key at the start of a Noise message.
-pub(super) const EPHEMERAL_LEN: usize = 32;
-/// Ephemeral key and the tag of an empty payload.
-pub(super) const NOISE_LEN: usize = EPHEMERAL_LEN + 16;
+pub(super) const EPHEMERAL_LEN: usize = KEY_LEN;
+/// Ephemeral key, encrypted static key, encrypted greeting.
+pub(super) const INITIATION_LEN: usize = EPHEMERAL_LEN + KEY_LEN + TAG_LEN + Greeting::LEN + TAG_LEN;
+/// Ephemeral key, encrypted welcome.
+pub(super) const RESPONSE_LEN: usize = EPHEMERAL_LEN + Welcome::LEN + TAG_LEN;
+
+/// Who the two ends of a session are.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    /// This end.
+    pub own: Arc<PrivateKey>,
+    /// The other end.
+    pub peer: PublicKey,
+    /// What they share besides; [`PresharedKey::NONE`] if nothing.
+    pub preshared: PresharedKey,
+}
+
+/// What an initiation says, encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Greeting {
+    pub(super) terms: Terms,
+    /// Initiations of this life so far.
+    pub(super) number: u64,
+}
+
+/// What the answer says, encrypted.
+pub(super) type Welcome = Terms;
+
+/// What each end says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// Random, drawn when the session begins: another number is another life, without the link's old state.
+    pub(super) life: u64,
+    /// A hash of what both ends must agree on, the link protocol among it.
+    pub(super) agreement: u64,
+}
+
+impl Terms {
+    const LEN: usize = 16;
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        (u128::from(self.agreement) << 64 | u128::from(self.life)).to_le_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Self { life: both as u64, agreement: (both >> 64) as u64 }
+    }
+}
+
+impl Greeting {
+    const LEN: usize = Terms::LEN + 8;
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..Terms::LEN].copy_from_slice(&self.terms.to_bytes());
+        bytes[Terms::LEN..].copy_from_slice(&self.number.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        let (terms, number) = bytes.split_at(Terms::LEN);
+        Self {
+            terms: Terms::from_bytes(terms.try_into().expect("it was cut there")),
+            number: u64::from_le_bytes(number.try_into().expect("the rest is a number")),
+        }
+    }
+}
 
 /// The two keys of a session, from one side's point of view.
 pub(super) struct Keys {
-    pub(super) seal: [u8; 32],
-    pub(super) open: [u8; 32],
+    pub(super) seal: [u8; KEY_LEN],
+    pub(super) open: [u8; KEY_LEN],
 }
 
 impl Drop for Keys {
@@ -38,9 +108,15 @@ impl Drop for Keys {
     }
 }
 
-/// A Noise message that no holder of the key made for us.
+/// A Noise message that was not made for us, or not by whom it claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unauthentic;
+
+impl From<snow::Error> for Unauthentic {
+    fn from(_: snow::Error) -> Self {
+        Self
+    }
+}
 
 /// An initiation that was sent and not yet answered.
 pub(super) struct Initiation {
@@ -51,30 +127,41 @@ pub(super) struct Initiation {
     pub(super) ephemeral: [u8; EPHEMERAL_LEN],
     /// Whether it showed a cookie, so that an answer is to be expected.
     pub(super) has_cookie: bool,
+    /// How many challenges in a row it follows, each of which the one before got; [`Initiation::CHALLENGED`] once it got one itself.
+    pub(super) follows: u8,
 }
 
 impl Initiation {
+    /// It was challenged, and whatever else challenges it is not heard.
+    pub(super) const CHALLENGED: u8 = u8::MAX;
+
     /// Starts a handshake; the Noise message to send.
     pub(super) fn new(
-        key: &PresharedKey,
+        ends: &Ends,
         random: &mut Random,
         local: u32,
-        has_cookie: bool,
-    ) -> (Self, [u8; NOISE_LEN]) {
-        let noise = builder(key, random).build_initiator();
+        greeting: Greeting,
+    ) -> (Self, [u8; INITIATION_LEN]) {
+        let noise = builder(&ends.own, random)
+            .remote_public_key(ends.peer.as_bytes())
+            .and_then(|builder| builder.psk(PSK_PLACE, ends.preshared.as_bytes()))
+            .and_then(Builder::build_initiator);
         let mut noise = noise.expect("the pattern and its parameters are constants");
-        let mut message = [0; NOISE_LEN];
-        let len = noise.write_message(&[], &mut message).expect("the buffer fits the message");
-        debug_assert_eq!(len, NOISE_LEN);
+        let mut message = [0; INITIATION_LEN];
+        // A degenerate public key is no key: `PublicKey` refuses it, and Noise does not mind.
+        let len =
+            noise.write_message(&greeting.to_bytes(), &mut message).expect("the buffer fits the message");
+        debug_assert_eq!(len, INITIATION_LEN);
         let ephemeral = *message.first_chunk().expect("the message starts with it");
-        (Self { noise, local, ephemeral, has_cookie }, message)
+        (Self { noise, local, ephemeral, has_cookie: false, follows: 0 }, message)
     }
 
     /// Completes the handshake with the peer's answer.
-    pub(super) fn finish(&mut self, message: &[u8; NOISE_LEN]) -> Result<Keys, Unauthentic> {
-        self.noise.read_message(message, &mut []).map_err(|_| Unauthentic)?;
+    pub(super) fn finish(&mut self, message: &[u8; RESPONSE_LEN]) -> Result<(Keys, Welcome), Unauthentic> {
+        let mut welcome = [0; Welcome::LEN];
+        self.noise.read_message(message, &mut welcome)?;
         let (seal, open) = self.noise.dangerously_get_raw_split();
-        Ok(Keys { seal, open })
+        Ok((Keys { seal, open }, Welcome::from_bytes(welcome)))
     }
 }
 
@@ -84,27 +171,61 @@ impl fmt::Debug for Initiation {
     }
 }
 
-/// Answers an initiation: the session's keys and the Noise message to send.
-pub(super) fn answer(
-    key: &PresharedKey,
-    random: &mut Random,
-    message: &[u8; NOISE_LEN],
-) -> Result<(Keys, [u8; NOISE_LEN]), Unauthentic> {
-    let noise = builder(key, random).build_responder();
-    let mut noise = noise.expect("the pattern and its parameters are constants");
-    noise.read_message(message, &mut []).map_err(|_| Unauthentic)?;
-    let mut answer = [0; NOISE_LEN];
-    // Fails for a degenerate ephemeral key, which no honest peer sends.
-    noise.write_message(&[], &mut answer).map_err(|_| Unauthentic)?;
-    let (open, seal) = noise.dangerously_get_raw_split();
-    Ok((Keys { seal, open }, answer))
+/// An initiation for us, of which the static key is proved; the pre-shared one is not yet.
+pub(super) struct Request {
+    noise: Box<HandshakeState>,
+    /// Who calls.
+    pub(super) key: PublicKey,
+    pub(super) greeting: Greeting,
+    pub(super) ephemeral: [u8; EPHEMERAL_LEN],
 }
 
-fn builder<'a>(key: &'a PresharedKey, random: &mut Random) -> Builder<'a> {
+impl Request {
+    /// Reads an initiation: two operations on the curve, and two for our own keys.
+    pub(super) fn read(
+        own: &PrivateKey,
+        random: &mut Random,
+        message: &[u8; INITIATION_LEN],
+    ) -> Result<Self, Unauthentic> {
+        let noise = builder(own, random).build_responder();
+        let mut noise = noise.expect("the pattern and its parameters are constants");
+        let mut greeting = [0; Greeting::LEN];
+        noise.read_message(message, &mut greeting)?;
+        let key = noise.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(Unauthentic)?;
+        Ok(Self {
+            noise: Box::new(noise),
+            key: PublicKey::from_bytes(key),
+            greeting: Greeting::from_bytes(greeting),
+            ephemeral: *message.first_chunk().expect("the message starts with it"),
+        })
+    }
+
+    /// Answers it: the session's keys and the Noise message to send.
+    pub(super) fn answer(
+        mut self,
+        preshared: &PresharedKey,
+        welcome: Welcome,
+    ) -> Result<(Keys, [u8; RESPONSE_LEN]), Unauthentic> {
+        self.noise.set_psk(PSK_PLACE.into(), preshared.as_bytes())?;
+        let mut answer = [0; RESPONSE_LEN];
+        // Fails for a degenerate ephemeral key, which no honest peer sends.
+        self.noise.write_message(&welcome.to_bytes(), &mut answer)?;
+        let (open, seal) = self.noise.dangerously_get_raw_split();
+        Ok((Keys { seal, open }, answer))
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+fn builder<'a>(own: &'a PrivateKey, random: &mut Random) -> Builder<'a> {
     let resolver = FallbackResolver::new(Box::new(Drawn(random.draw())), Box::new(DefaultResolver));
     Builder::with_resolver(PATTERN.parse().expect("the pattern is a constant"), Box::new(resolver))
         .prologue(PROLOGUE)
-        .and_then(|builder| builder.psk(0, key.as_bytes()))
+        .and_then(|builder| builder.local_private_key(own.as_bytes()))
         .expect("each is set once")
 }
 

@@ -6,17 +6,19 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::Rejection;
-use super::handshake::{self, Initiation, NOISE_LEN};
+use super::handshake::{EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Welcome};
+use super::indices::Indices;
 use super::transport::Transport;
 use crate::control::Kind;
-use crate::key::PresharedKey;
 use crate::path::Path;
 use crate::random::Random;
 
 /// All keys that one side of a session has.
 #[derive(Debug)]
 pub(super) struct Keyring {
-    key: PresharedKey,
+    ends: Ends,
+    /// Where our indices come from, and the number of this peer among all.
+    indices: (Indices, u32),
     current: Option<Transport>,
     /// Opens what was under way when the keys changed.
     previous: Option<Transport>,
@@ -53,11 +55,15 @@ pub(super) struct Opened {
 
 /// Unanswered initiations and unconfirmed answers kept at once.
 const KEPT: usize = 16;
+/// Challenges that are followed at once, one after the other: somebody on the path may have asked for the first ones from elsewhere, in our
+/// name. After that the next initiation waits for its time.
+const MOST_CHALLENGES: u8 = 4;
 
 impl Keyring {
-    pub(super) const fn new(key: PresharedKey) -> Self {
+    pub(super) const fn new(ends: Ends, indices: (Indices, u32)) -> Self {
         Self {
-            key,
+            ends,
+            indices,
             current: None,
             previous: None,
             unconfirmed: VecDeque::new(),
@@ -115,10 +121,22 @@ impl Keyring {
         transport.is_some_and(|transport| transport.is_copy(bytes, counter))
     }
 
-    /// Begins a handshake: our index, and the Noise message to send.
-    pub(super) fn initiate(&mut self, random: &mut Random, has_cookie: bool) -> (u32, [u8; NOISE_LEN]) {
+    /// Who the two ends are.
+    pub(super) const fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
+    /// Begins a handshake, which shows a cookie or none, after so many challenges in a row: our index, and the Noise message to send.
+    pub(super) fn initiate(
+        &mut self,
+        random: &mut Random,
+        greeting: Greeting,
+        has_cookie: bool,
+        follows: u8,
+    ) -> (u32, [u8; INITIATION_LEN]) {
         let local = self.fresh_index(random);
-        let (initiation, noise) = Initiation::new(&self.key, random, local, has_cookie);
+        let (mut initiation, noise) = Initiation::new(&self.ends, random, local, greeting);
+        (initiation.has_cookie, initiation.follows) = (has_cookie, follows);
         if self.initiations.len() == KEPT {
             self.initiations.pop_front();
         }
@@ -131,9 +149,16 @@ impl Keyring {
         self.initiations.iter().any(|initiation| initiation.local == local)
     }
 
-    /// Gives the initiation with our index `local` up.
-    pub(super) fn forget(&mut self, local: u32) {
-        self.initiations.retain(|initiation| initiation.local != local);
+    /// The initiation with our index `local` was challenged: how many challenges in a row it is, if the next initiation is to follow at once.
+    /// Its answer still counts: whoever knows the peer can make a challenge.
+    pub(super) fn challenge(&mut self, local: u32) -> Result<Option<u8>, Rejection> {
+        let initiation = self.initiations.iter_mut().find(|initiation| initiation.local == local);
+        let initiation = initiation.ok_or(Rejection::UnknownSession)?;
+        match core::mem::replace(&mut initiation.follows, Initiation::CHALLENGED) {
+            Initiation::CHALLENGED => Err(Rejection::Replayed),
+            follows if follows < MOST_CHALLENGES => Ok(Some(follows + 1)),
+            _ => Ok(None),
+        }
     }
 
     /// Gives all our unanswered initiations up.
@@ -151,50 +176,31 @@ impl Keyring {
 
     /// Whether an initiation loses against our own: both sides may begin at once, then the larger ephemeral key wins
     /// and the other side answers it. One that shows no cookie wins nothing, since it will get no answer.
-    pub(super) fn prefer_ours(&self, noise: &[u8; NOISE_LEN]) -> bool {
-        self.initiations
-            .back()
-            .is_some_and(|own| own.has_cookie && own.ephemeral[..] > noise[..own.ephemeral.len()])
+    pub(super) fn prefer_ours(&self, theirs: &[u8; EPHEMERAL_LEN]) -> bool {
+        self.initiations.back().is_some_and(|own| own.has_cookie && own.ephemeral > *theirs)
     }
 
-    /// Answers an initiation: our index, and the Noise message to send.
-    pub(super) fn answer(
-        &mut self,
-        now: Instant,
-        random: &mut Random,
-        path: Path,
-        life: u64,
-        remote: u32,
-        noise: &[u8; NOISE_LEN],
-    ) -> Result<(u32, [u8; NOISE_LEN]), Rejection> {
-        let local = self.fresh_index(random);
-        let (keys, answer) =
-            handshake::answer(&self.key, random, noise).map_err(|_| Rejection::ForgedHandshake)?;
+    /// Keeps what an initiation has been answered with, until a datagram comes under it.
+    pub(super) fn await_first(&mut self, transport: Transport, life: u64, path: Path) {
         if self.unconfirmed.len() == KEPT {
             self.unconfirmed.pop_front();
         }
-        let transport = Transport::new(&keys, local, remote, now, false);
         self.unconfirmed.push_back(Unconfirmed { transport, life, path });
-        Ok((local, answer))
     }
 
-    /// Completes our initiation `local` with the peer's answer; whether the peer has restarted.
+    /// Reads the peer's answer to our initiation `local`.
     pub(super) fn finish(
         &mut self,
-        now: Instant,
         local: u32,
-        remote: u32,
-        noise: &[u8; NOISE_LEN],
-        life: u64,
-    ) -> Result<bool, Rejection> {
+        noise: &[u8; RESPONSE_LEN],
+    ) -> Result<(Keys, Welcome), Rejection> {
         let pending = self.initiations.iter_mut().find(|initiation| initiation.local == local);
         let pending = pending.ok_or(Rejection::UnknownSession)?;
-        let keys = pending.finish(noise).map_err(|_| Rejection::ForgedHandshake)?;
-        Ok(self.establish(Transport::new(&keys, local, remote, now, true), life))
+        pending.finish(noise).map_err(|_| Rejection::ForgedHandshake)
     }
 
     /// Uses `transport` from now on; whether the peer has restarted since the one before.
-    fn establish(&mut self, transport: Transport, life: u64) -> bool {
+    pub(super) fn establish(&mut self, transport: Transport, life: u64) -> bool {
         let restarted = self.peer_life.replace(life).is_some_and(|known| known != life);
         self.initiations.clear();
         let old = self.current.replace(transport);
@@ -226,10 +232,11 @@ impl Keyring {
         self.current.iter().chain(&self.previous).chain(unconfirmed)
     }
 
-    /// A random index that nothing of ours has.
-    fn fresh_index(&self, random: &mut Random) -> u32 {
+    /// An index that nothing of ours has.
+    pub(super) fn fresh_index(&self, random: &mut Random) -> u32 {
         loop {
-            let index = u32::from_le_bytes(random.draw());
+            let (indices, peer) = self.indices;
+            let index = indices.index(peer, u32::from_le_bytes(random.draw()));
             if !self.awaits(index) && !self.transports().any(|transport| transport.local == index) {
                 return index;
             }

@@ -2,6 +2,7 @@
 
 use super::transport::Refused;
 use super::wire::Unreadable;
+use crate::key::PublicKey;
 
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,12 +19,12 @@ pub enum Rejection {
     /// Not made by a holder of the key.
     #[error("forged")]
     Forged,
-    /// A handshake by somebody who holds another key, or none.
-    #[error("handshake under another key")]
+    /// A handshake for somebody else, or by somebody who has not the keys that it takes.
+    #[error("handshake that does not fit the keys")]
     ForgedHandshake,
-    /// Our own handshake, sent back to us.
-    #[error("reflected")]
-    Reflected,
+    /// A handshake by a gateway that is no peer of ours.
+    #[error("no peer has the public key {0}")]
+    UnknownPeer(PublicKey),
     /// A handshake from elsewhere than where the peer is pinned to.
     #[error("not from the pinned peer")]
     Elsewhere,
@@ -36,7 +37,7 @@ pub enum Rejection {
     /// Authentic, but of a kind that this version does not know.
     #[error("unknown type of control datagram")]
     UnknownControl,
-    /// The peer holds the key but speaks another link protocol.
+    /// The peer is who it should be but speaks another link protocol.
     #[error("peer runs another link protocol")]
     Disagreement,
 }
@@ -51,7 +52,7 @@ impl Rejection {
             Self::UnknownSession => "dropped_unknown_session",
             Self::Forged => "dropped_forged",
             Self::ForgedHandshake => "dropped_forged_handshake",
-            Self::Reflected => "dropped_reflected",
+            Self::UnknownPeer(_) => "dropped_unknown_peer",
             Self::Elsewhere => "dropped_elsewhere",
             Self::Replayed => "dropped_replayed",
             Self::TooManyHandshakes => "dropped_too_many_handshakes",

@@ -14,7 +14,7 @@ pub(super) struct Seen {
 
 /// Bits of a generation.
 const BITS: usize = 1 << 19;
-/// Datagrams of a generation: as many as renewals of keys in three months.
+/// Datagrams of a generation: as many as renewals of keys in three months, or of a thousand peers in two hours.
 const GENERATION: usize = 1 << 16;
 
 impl Default for Seen {

@@ -3,12 +3,15 @@
 mod attacks;
 mod roaming;
 
+use core::ops::{Deref, DerefMut};
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use base::Duration;
 
 use super::*;
+use crate::key::{PresharedKey, PrivateKey};
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
@@ -23,10 +26,58 @@ const CALLED: u16 = 2;
 /// Who is none of the two.
 const ELSEWHERE: u16 = 666;
 
+/// A gateway with one peer: its reception, and its session.
+#[derive(Debug)]
+struct Side {
+    reception: Reception,
+    session: Session,
+}
+
+impl Deref for Side {
+    type Target = Session;
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl DerefMut for Side {
+    fn deref_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+impl Side {
+    fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: Path,
+        bytes: &mut [u8],
+    ) -> Result<Option<Arrival>, Rejection> {
+        if bytes.first() != Some(&1) {
+            return self.session.handle_datagram(now, from, bytes);
+        }
+        let Self { reception, session } = self;
+        let allows = |number| (number == NUMBER).then(|| session.allows_answer(now));
+        let challenge = match reception.handle_initiation(now, from, bytes, allows)? {
+            Received::Challenged(challenge) => challenge,
+            Received::Call(call) if call.key() != session.peer_key() => {
+                return Err(Rejection::UnknownPeer(call.key()));
+            }
+            Received::Call(call) if !session.is_newest(&call) => reception.challenge_again(now, &call)?,
+            Received::Call(call) => {
+                let reply = reception.reply(now, from, NUMBER);
+                return session.answer(now, call, reply).map(|()| None);
+            }
+        };
+        session.send(from, challenge);
+        Ok(None)
+    }
+}
+
 /// A caller and a called side, and the datagrams between them.
 struct Pair {
-    caller: Session,
-    called: Session,
+    caller: Side,
+    called: Side,
 }
 
 impl Pair {
@@ -63,7 +114,7 @@ impl Pair {
 
     /// An initiation of the caller's that shows a cookie, so that the called side will answer it.
     fn initiation(&mut self, now: Instant) -> Vec<u8> {
-        self.caller.initiate(now);
+        self.caller.initiate(now, 0);
         if self.caller.cookie == NO_COOKIE {
             let first = sent(&mut self.caller);
             give(&mut self.called, now, CALLER, &first).unwrap();
@@ -86,28 +137,46 @@ fn sent(session: &mut Session) -> Vec<u8> {
     session.poll_transmit().expect("there is something to send").1
 }
 
-fn give(session: &mut Session, now: Instant, from: u16, bytes: &[u8]) -> Result<Option<Arrival>, Rejection> {
+fn give(session: &mut Side, now: Instant, from: u16, bytes: &[u8]) -> Result<Option<Arrival>, Rejection> {
     session.handle_datagram(now, addr(from), &mut bytes.to_vec())
 }
 
-fn key() -> PresharedKey {
-    PresharedKey::from_bytes([7; 32])
+/// The private key of the gateway at this port.
+fn key(port: u16) -> PrivateKey {
+    PrivateKey::from_bytes([port as u8; 32])
 }
 
-/// A session whose random numbers no other one of the test has, and that are the same in each run.
-fn session(key: PresharedKey, peer: Option<u16>, agreement: &str) -> Session {
+/// Where a peer is called, if it is.
+fn place(calls: Option<u16>) -> Peer {
+    Peer { address: calls.map(|port| addr(port).peer), pinned: false }
+}
+
+/// Of the one peer.
+const NUMBER: u32 = 5;
+
+/// A side whose random numbers no other one of the test has, and that are the same in each run.
+fn side(own: PrivateKey, peer: PublicKey, place: Peer, agreement: &str) -> Side {
     thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
     SEED.set(SEED.get() + 1);
-    let peer = Peer { address: peer.map(|port| addr(port).peer), pinned: false };
-    Session::new(key, peer, agreement, Timing::default(), Random::seeded(SEED.get()))
+    let mut random = Random::seeded(SEED.get());
+    let own = Arc::new(own);
+    let indices = (Indices::new(&mut random), NUMBER);
+    let reception = Reception::new(Arc::clone(&own), Random::seeded(SEED.get() + 1_000_000));
+    let ends = Ends { own, peer, preshared: PresharedKey::from_bytes([7; 32]) };
+    Side { reception, session: Session::new(ends, place, agreement, Timing::default(), indices, random) }
 }
 
-fn caller() -> Session {
-    session(key(), Some(CALLED), "link")
+fn caller() -> Side {
+    side(key(CALLER), key(CALLED).public(), place(Some(CALLED)), "link")
 }
 
-fn called() -> Session {
-    session(key(), None, "link")
+/// The called side; as a caller too if it `calls`.
+fn called_who(calls: Option<u16>, agreement: &str) -> Side {
+    side(key(CALLED), key(CALLER).public(), place(calls), agreement)
+}
+
+fn called() -> Side {
+    called_who(None, "link")
 }
 
 fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
@@ -117,7 +186,7 @@ fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
     datagram
 }
 
-fn opened(session: &mut Session, now: Instant, datagram: &[u8]) -> Result<(Vec<u8>, bool), Rejection> {
+fn opened(session: &mut Side, now: Instant, datagram: &[u8]) -> Result<(Vec<u8>, bool), Rejection> {
     let mut datagram = datagram.to_vec();
     let arrival = session.handle_datagram(now, addr(CALLER), &mut datagram)?.expect("data");
     Ok((datagram[arrival.payload].to_vec(), arrival.late))
@@ -196,37 +265,78 @@ fn overtaken_datagrams_are_late_but_authentic() {
     assert_eq!(pair.called.late.get(), 1);
 }
 
+/// About every two minutes where something passes, and half as often where nothing does.
 #[test]
 fn new_keys_alone_are_no_restart() {
-    let mut pair = Pair::established();
-    let (mut now, mut handshakes) = (0, pair.caller.established.get());
-    for _ in 0..3 {
-        for _ in 0..125 {
-            now += 1000;
-            pair.exchange(at(now));
+    for (is_idle, period) in [(false, 125), (true, 245)] {
+        let mut pair = Pair::established();
+        let (mut now, mut handshakes) = (0, pair.caller.established.get());
+        for _ in 0..3 {
+            for second in 0..period {
+                now += 1000;
+                if !is_idle {
+                    let datagram = sealed(&mut pair.caller, at(now), b"traffic");
+                    let _ = give(&mut pair.called, at(now), CALLER, &datagram);
+                }
+                pair.exchange(at(now));
+                let due = if is_idle { 220 } else { 100 };
+                assert!(second >= due || pair.caller.established.get() == handshakes, "too soon: {second} s");
+            }
+            assert_eq!(pair.caller.established.get(), handshakes + 1);
+            handshakes += 1;
         }
-        assert_eq!(pair.caller.established.get(), handshakes + 1, "renewed about every two minutes");
-        handshakes += 1;
+        let events = std::iter::from_fn(|| pair.called.poll_event()).collect::<Vec<_>>();
+        assert_eq!(events, [Event::Established { restarted: false }; 3]);
     }
-    let events = std::iter::from_fn(|| pair.called.poll_event()).collect::<Vec<_>>();
-    assert_eq!(events, [Event::Established { restarted: false }; 3]);
+}
+
+/// Initiations that the caller sends in `seconds`, beginning with `from`, while nothing comes back.
+fn initiations(pair: &mut Pair, from: u64, seconds: u64) -> Vec<u64> {
+    let mut at_seconds = Vec::new();
+    for second in from..from + seconds {
+        pair.caller.handle_timeout(at(second * 1000));
+        while let Some((_, datagram)) = pair.caller.poll_transmit() {
+            if datagram[0] == 1 {
+                at_seconds.push(second);
+            }
+        }
+    }
+    at_seconds
 }
 
 #[test]
 fn silence_makes_the_caller_try_again_for_ever() {
     let mut pair = Pair::established();
-    let (mut now, mut initiations) = (0, 0);
-    for _ in 0..20 {
-        now += 1000;
-        pair.caller.handle_timeout(at(now));
-        while let Some((_, datagram)) = pair.caller.poll_transmit() {
-            initiations += u32::from(datagram[0] == 1);
-        }
-    }
-    assert!((17..=18).contains(&initiations), "from the third second on, one a second: {initiations}");
-    pair.exchange(at(now + 1000));
+    sealed(&mut pair.caller, at(0), b"to no avail");
+    assert_eq!(initiations(&mut pair, 0, 21), (3..21).collect::<Vec<_>>(), "one a second");
+    pair.exchange(at(21_000));
     pair.caller.events.clear();
-    assert!(pair.caller.initiation_due().unwrap() > at(now + 2000), "the peer is back");
+    assert!(pair.caller.initiation_due().unwrap() > at(23_000), "the peer is back");
+}
+
+/// Where nothing passes, two keep-alives may be lost before the peer is taken for gone.
+#[test]
+fn an_idle_side_is_patient() {
+    let mut pair = Pair::established();
+    assert_eq!(initiations(&mut pair, 0, 26), [23, 24, 25]);
+}
+
+/// An idle side speaks every ten seconds, and every second for a while after something has passed.
+#[test]
+fn keep_alives_are_as_frequent_as_there_is_reason() {
+    let mut pair = Pair::established();
+    let mut spoken = |millis: u64, pair: &mut Pair| {
+        pair.called.handle_timeout(at(millis));
+        std::iter::from_fn(|| pair.called.poll_transmit()).count()
+    };
+    let idle: usize = (1..=100).map(|second| spoken(second * 1000, &mut pair)).sum();
+    assert_eq!(idle, 10);
+    let datagram = sealed(&mut pair.caller, at(100_500), b"x");
+    opened(&mut pair.called, at(100_500), &datagram).unwrap();
+    let busy: usize = (101..=110).map(|second| spoken(second * 1000, &mut pair)).sum();
+    assert_eq!(busy, 10);
+    let idle: usize = (111..=210).map(|second| spoken(second * 1000, &mut pair)).sum();
+    assert!((9..=11).contains(&idle), "{idle}");
 }
 
 #[test]
@@ -252,20 +362,30 @@ fn a_round_trip_of_many_seconds_still_gives_a_session() {
 #[test]
 fn a_peer_that_fell_silent_is_worth_no_data_until_it_is_heard() {
     let mut pair = Pair::established();
-    assert!(pair.called.is_heard(at(29_999)) && !pair.called.is_heard(at(30_000)));
+    assert!(pair.called.is_heard(at(42_999)) && !pair.called.is_heard(at(43_000)), "nothing has passed so far");
+    for millis in (0..10_000).step_by(100) {
+        sealed(&mut pair.called, at(millis), b"to no avail");
+    }
+    let last = at(9_900);
+    assert!(pair.called.is_heard(last), "what has begun has its time");
+    for millis in (10_000..30_000).step_by(100) {
+        assert!(pair.called.is_heard(at(millis)));
+        sealed(&mut pair.called, at(millis), b"to no avail");
+    }
+    assert!(!pair.called.is_heard(at(30_000)));
     assert!(pair.called.is_established(), "the link's state stays");
-    pair.called.handle_timeout(at(40_000));
+    pair.called.handle_timeout(at(50_000));
     assert!(pair.called.poll_transmit().is_some(), "a keep-alive says that we live");
-    let datagram = sealed(&mut pair.caller, at(50_000), b"back");
-    assert_eq!(opened(&mut pair.called, at(50_000), &datagram), Ok((b"back".to_vec(), false)));
-    assert!(pair.called.is_heard(at(50_001)));
+    let datagram = sealed(&mut pair.caller, at(60_000), b"back");
+    assert_eq!(opened(&mut pair.called, at(60_000), &datagram), Ok((b"back".to_vec(), false)));
+    assert!(pair.called.is_heard(at(60_001)));
 }
 
 #[test]
 fn keep_alives_do_not_fill_a_slow_link() {
-    let slow = Timing::for_frames_of(Duration::from_millis(1250));
+    let slow = Timing::for_frames_of(Duration::from_millis(1250), KEEP_ALIVE);
     assert_eq!((slow.keepalive, slow.silence), (Duration::from_millis(2500), Duration::from_millis(7_500)));
-    assert_eq!(Timing::for_frames_of(Duration::from_millis(3)), Timing::default());
+    assert_eq!(Timing::for_frames_of(Duration::from_millis(3), KEEP_ALIVE), Timing::default());
 }
 
 #[test]
@@ -291,7 +411,7 @@ fn a_caller_that_restarts_is_a_new_life() {
 fn both_may_call_at_once() {
     for _ in 0..8 {
         let mut pair = Pair::new();
-        pair.called = session(key(), Some(CALLER), "link");
+        pair.called = called_who(Some(CALLER), "link");
         for second in 0..4 {
             pair.exchange(at(second * 1000));
         }
@@ -315,28 +435,52 @@ fn an_idle_side_keeps_the_session_alive() {
 #[test]
 fn another_key_gets_no_session() {
     let mut pair = Pair::new();
-    pair.called = session(PresharedKey::from_bytes([8; 32]), None, "link");
+    pair.called = side(key(ELSEWHERE), key(CALLER).public(), place(None), "link");
     pair.caller.handle_timeout(at(0));
     let (to, initiation) = pair.caller.poll_transmit().unwrap();
     assert_eq!(to, addr(CALLED));
     let result = give(&mut pair.called, at(0), CALLER, &initiation);
     assert_eq!(result, Err(Rejection::ForgedHandshake));
-    assert_eq!(pair.called.poll_transmit(), None, "no answer to strangers");
+    assert_eq!(pair.called.poll_transmit(), None, "no answer to who calls somebody else");
+}
+
+/// Who knows whom he calls is told to prove his address, and no more.
+#[test]
+fn a_stranger_gets_no_session() {
+    let mut pair = Pair::new();
+    let stranger = key(ELSEWHERE);
+    pair.caller = side(stranger.clone(), key(CALLED).public(), place(Some(CALLED)), "link");
+    let initiation = pair.initiation(at(0));
+    let result = give(&mut pair.called, at(0), CALLER, &initiation);
+    assert_eq!(result, Err(Rejection::UnknownPeer(stranger.public())));
+    assert_eq!(pair.called.poll_transmit(), None);
+}
+
+#[test]
+fn another_preshared_key_gets_no_session() {
+    let mut pair = Pair::new();
+    let own = Arc::new(key(CALLED));
+    let ends = Ends { own, peer: key(CALLER).public(), preshared: PresharedKey::NONE };
+    let indices = (Indices::new(&mut Random::seeded(1)), NUMBER);
+    pair.called.session =
+        Session::new(ends, place(None), "link", Timing::default(), indices, Random::seeded(2));
+    let answer = pair.answer(at(0));
+    assert_eq!(give(&mut pair.caller, at(0), CALLED, &answer), Err(Rejection::ForgedHandshake));
+    assert!(!pair.caller.is_established());
 }
 
 #[test]
 fn another_link_protocol_gets_no_session() {
     let mut pair = Pair::new();
-    pair.called = session(key(), None, "other link");
-    pair.caller.handle_timeout(at(0));
-    let initiation = sent(&mut pair.caller);
+    pair.called = called_who(None, "other link");
+    let initiation = pair.initiation(at(0));
     let result = give(&mut pair.called, at(0), CALLER, &initiation);
     assert_eq!(result, Err(Rejection::Disagreement));
     let answer = sent(&mut pair.called);
     let result = give(&mut pair.caller, at(0), CALLED, &answer);
     assert_eq!(result, Err(Rejection::Disagreement), "both sides know");
     pair.exchange(at(1000));
-    assert!(!pair.caller.is_established());
+    assert!(!pair.caller.is_established() && !pair.called.is_established());
 }
 
 /// The first handshake of two lives takes two round trips, every further one a single one: answers bring new cookies.
@@ -345,7 +489,7 @@ fn a_fresh_handshake_takes_one_round_trip() {
     let mut pair = Pair::established();
     for second in [120, 240, 360, 480] {
         let answer = pair.answer(at(second * 1000));
-        assert_eq!((answer[0], answer.len()), (2, 148));
+        assert_eq!((answer[0], answer.len()), (2, 152));
         give(&mut pair.caller, at(second * 1000), CALLED, &answer).unwrap();
         pair.exchange(at(second * 1000));
     }
@@ -409,9 +553,9 @@ fn keys_in_use_outlast_two_handshakes_without_data() {
 fn an_initiation_with_a_cookie_wins_over_one_without() {
     for _ in 0..8 {
         let mut pair = Pair::new();
-        pair.called = session(key(), Some(CALLER), "link");
+        pair.called = called_who(Some(CALLER), "link");
         let theirs = pair.initiation(at(0));
-        pair.called.initiate(at(0));
+        pair.called.initiate(at(0), 0);
         assert_eq!(sent(&mut pair.called)[0], 1);
         give(&mut pair.called, at(0), CALLER, &theirs).unwrap();
         assert_eq!(sent(&mut pair.called)[0], 2);
@@ -461,7 +605,7 @@ fn unconfirmed_keys_expire() {
 fn a_called_side_that_restarts_is_called_again_soon() {
     let mut pair = Pair::established();
     pair.called = called();
-    for now in (100..=3000).step_by(100) {
+    for now in (100..=3100).step_by(100) {
         let datagram = sealed(&mut pair.caller, at(now), b"to a former life");
         let result = give(&mut pair.called, at(now), CALLER, &datagram);
         assert!(result == Err(Rejection::UnknownSession) || pair.called.is_established());

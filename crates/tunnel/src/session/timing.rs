@@ -18,7 +18,34 @@ pub struct Timing {
     pub renew_after: Duration,
     /// Age at which keys are no longer used at all.
     pub expire_after: Duration,
+    /// What differs while nothing but keep-alives passes.
+    pub idle: Idle,
 }
+
+/// How a session behaves that carries nothing. A hub with ten thousand such has little to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// As for an active session, as are all here.
+    pub keepalive: Duration,
+    /// Two keep-alives may be lost, and one more be late.
+    pub silence: Duration,
+    /// Two more.
+    pub give_up: Duration,
+    /// Soon enough that the keys do not expire.
+    pub renew_after: Duration,
+}
+
+impl Idle {
+    const fn every(keepalive: Duration) -> Self {
+        let tolerance = Duration::from_secs(3);
+        let silence = Duration::from_nanos(keepalive.as_nanos() * 2 + tolerance.as_nanos());
+        let give_up = Duration::from_nanos(keepalive.as_nanos() * 4 + tolerance.as_nanos());
+        Self { keepalive, silence, give_up, renew_after: Duration::from_secs(240) }
+    }
+}
+
+/// Between the keep-alives of an idle session: less than address translators remember (half a minute, some of them).
+pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 impl Default for Timing {
     fn default() -> Self {
@@ -29,16 +56,19 @@ impl Default for Timing {
             give_up: Duration::from_secs(30),
             renew_after: Duration::from_secs(120),
             expire_after: Duration::from_secs(300),
+            idle: Idle::every(KEEP_ALIVE),
         }
     }
 }
 
 impl Timing {
-    /// For a link on which one frame takes `frame_time`: keep-alives are not to fill it.
+    /// For a link on which one frame takes `frame_time`: keep-alives are not to fill it. One that carries nothing has a keep-alive after each
+    /// `idle`.
     #[must_use]
-    pub fn for_frames_of(frame_time: Duration) -> Self {
+    pub fn for_frames_of(frame_time: Duration, idle: Duration) -> Self {
         let default = Self::default();
         let keepalive = default.keepalive.max(frame_time * 2);
-        Self { keepalive, silence: default.silence.max(keepalive * 3), ..default }
+        let silence = default.silence.max(keepalive * 3);
+        Self { keepalive, silence, idle: Idle::every(idle.max(keepalive)), ..default }
     }
 }

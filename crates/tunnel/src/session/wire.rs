@@ -2,19 +2,19 @@
 //!
 //! | byte 0 | datagram | after it |
 //! |---|---|---|
-//! | 1 | initiation | head, sender index (4), number (8), cookie (40), Noise message (48), seal (32) |
-//! | 2 | response | head, sender index (4), receiver index (4), cookie (40), Noise message (48), seal (32) |
-//! | 3 | challenge | head, receiver index (4), cookie (40), seal (32) |
-//! | 4 | sealed | 3 zero bytes, receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
+//! | 1 | initiation | sender index (4), cookie (44), Noise message (120), seal (32) |
+//! | 2 | response | sender index (4), receiver index (4), cookie (44), Noise message (64), seal (32) |
+//! | 3 | challenge | receiver index (4), cookie (44), seal (32) |
+//! | 4 | sealed | receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
 //!
-//! The head is 3 zero bytes, the sender's life (8) and what it wants to agree on (8). Numbers are little-endian, as in
-//! WireGuard, whose layout this follows. A seal covers all that is before it. The first 16 bytes of a sealed
-//! datagram are authenticated with the rest. What [kind](Kind) it is, is encrypted: whoever sees datagrams cannot drop those that keep a
-//! session or a measurement alive and let the others pass.
+//! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
+//! it. The first 16 bytes of a sealed datagram are authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted:
+//! whoever sees datagrams cannot drop those that keep a session or a measurement alive and let the others pass. Nothing in clear is the
+//! same in two sessions.
 
-use super::admission::Seal;
 use super::cookies::Cookie;
-use super::handshake::NOISE_LEN;
+use super::handshake::{INITIATION_LEN, RESPONSE_LEN};
+use super::seal::Seal;
 
 /// Bytes of a sealed datagram that are not encrypted.
 pub(super) const CLEAR_LEN: usize = 16;
@@ -32,28 +32,19 @@ const SEALED: u8 = 4;
 /// Bytes of a handshake datagram's seal.
 pub(super) const SEAL_LEN: usize = 32;
 
-/// What each handshake datagram says about its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Random, drawn when the daemon starts: another number is another life, without the link's old state.
-    pub(super) life: u64,
-    /// A hash of what both ends must agree on, the link protocol among it.
-    pub(super) agreement: u64,
-}
-
 /// A handshake datagram's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
-    Initiation { sender: u32, number: u64, cookie: &'a Cookie, noise: &'a [u8; NOISE_LEN] },
-    Response { sender: u32, receiver: u32, cookie: &'a Cookie, noise: &'a [u8; NOISE_LEN] },
+    Initiation { sender: u32, cookie: &'a Cookie, noise: &'a [u8; INITIATION_LEN] },
+    Response { sender: u32, receiver: u32, cookie: &'a Cookie, noise: &'a [u8; RESPONSE_LEN] },
     Challenge { receiver: u32, cookie: &'a Cookie },
 }
 
 /// A datagram, told apart by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Datagram<'a> {
-    /// `seal` is on `sealed`, if a holder of the key made it.
-    Handshake { head: Head, message: Message<'a>, sealed: &'a [u8], seal: &'a [u8; SEAL_LEN] },
+    /// `seal` is on `sealed`, if somebody made it who knows the responder.
+    Handshake { message: Message<'a>, sealed: &'a [u8], seal: &'a [u8; SEAL_LEN] },
     /// Encrypted, under the keys of a session.
     Sealed { receiver: u32, counter: u64 },
 }
@@ -72,12 +63,12 @@ impl<'a> Datagram<'a> {
         match kind {
             INITIATION | RESPONSE | CHALLENGE => {
                 let (sealed, seal) = bytes.split_last_chunk().ok_or(Unreadable::Truncated)?;
-                let (head, message) = read_handshake(kind, &mut reader)?;
+                let message = read_handshake(kind, &mut reader)?;
                 // What is left is the seal, which must be where it was taken from.
                 reader.take::<SEAL_LEN>()?;
                 let whole = reader.0.is_empty();
                 if whole {
-                    Ok(Self::Handshake { head, message, sealed, seal })
+                    Ok(Self::Handshake { message, sealed, seal })
                 } else {
                     Err(Unreadable::Unknown)
                 }
@@ -89,12 +80,26 @@ impl<'a> Datagram<'a> {
     }
 }
 
-fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<(Head, Message<'a>), Unreadable> {
-    let head = Head { life: reader.u64()?, agreement: reader.u64()? };
-    let message = match kind {
+/// Whether a datagram wants to be an initiation.
+pub(crate) fn initiates(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&INITIATION)
+}
+
+/// The index of the session that any other datagram is for, if it is long enough to have one.
+pub(crate) fn receiver(datagram: &[u8]) -> Option<u32> {
+    let at = match *datagram.first()? {
+        // Behind its sender's.
+        RESPONSE => 8,
+        CHALLENGE | SEALED => 4,
+        _ => return None,
+    };
+    datagram.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Message<'a>, Unreadable> {
+    Ok(match kind {
         INITIATION => Message::Initiation {
             sender: reader.u32()?,
-            number: reader.u64()?,
             cookie: reader.take()?,
             noise: reader.take()?,
         },
@@ -105,8 +110,7 @@ fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<(Head, Messag
             noise: reader.take()?,
         },
         _ => Message::Challenge { receiver: reader.u32()?, cookie: reader.take()? },
-    };
-    Ok((head, message))
+    })
 }
 
 /// Takes fields from the front of a datagram.
@@ -130,8 +134,8 @@ impl<'a> Reader<'a> {
 
 impl Message<'_> {
     /// The datagram, sealed.
-    pub(super) fn write(self, head: Head, seal: &Seal) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(160);
+    pub(super) fn write(self, seal: &Seal) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(4 + 4 + 44 + INITIATION_LEN + SEAL_LEN);
         let mut put = |field: &[u8]| bytes.extend_from_slice(field);
         let kind = match self {
             Self::Initiation { .. } => INITIATION,
@@ -139,12 +143,9 @@ impl Message<'_> {
             Self::Challenge { .. } => CHALLENGE,
         };
         put(&[kind, 0, 0, 0]);
-        put(&head.life.to_le_bytes());
-        put(&head.agreement.to_le_bytes());
         match self {
-            Self::Initiation { sender, number, cookie, noise } => {
+            Self::Initiation { sender, cookie, noise } => {
                 put(&sender.to_le_bytes());
-                put(&number.to_le_bytes());
                 put(cookie);
                 put(noise);
             }
@@ -176,26 +177,24 @@ pub(super) fn sealed_header(receiver: u32, counter: u64) -> [u8; CLEAR_LEN] {
 mod tests {
     use super::super::cookies::COOKIE_LEN;
     use super::*;
-    use crate::key::PresharedKey;
+    use crate::key::PublicKey;
     use proptest::prelude::*;
 
     #[test]
     fn what_is_written_is_read() {
-        let seal = Seal::new(&PresharedKey::from_bytes([1; 32]));
-        let head = Head { life: 3, agreement: 4 };
-        let (cookie, noise) = (&[5; COOKIE_LEN], &[6; NOISE_LEN]);
+        let seal = Seal::of(&PublicKey::from_bytes([1; 32]));
+        let cookie = &[5; COOKIE_LEN];
         for message in [
-            Message::Initiation { sender: 7, number: 8, cookie, noise },
-            Message::Response { sender: 7, receiver: 9, cookie, noise },
+            Message::Initiation { sender: 7, cookie, noise: &[6; INITIATION_LEN] },
+            Message::Response { sender: 7, receiver: 9, cookie, noise: &[6; RESPONSE_LEN] },
             Message::Challenge { receiver: 9, cookie },
         ] {
-            let bytes = message.write(head, &seal);
-            let Ok(Datagram::Handshake { head: got, message: read, sealed, seal: tag }) =
-                Datagram::parse(&bytes)
-            else {
+            let bytes = message.write(&seal);
+            let Ok(Datagram::Handshake { message: read, sealed, seal: tag }) = Datagram::parse(&bytes) else {
                 panic!("{message:?}");
             };
-            assert_eq!((got, read, seal.is_on(sealed, tag)), (head, message, true));
+            assert_eq!((read, seal.is_on(sealed, tag)), (message, true));
+            assert!(!Seal::of(&PublicKey::from_bytes([2; 32])).is_on(sealed, tag));
             for len in 0..bytes.len() {
                 assert_eq!(
                     Datagram::parse(&bytes[..len]),

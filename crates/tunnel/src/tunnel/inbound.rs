@@ -8,7 +8,7 @@ use pep::Side;
 use super::{Event, Tunnel};
 use crate::control::Kind;
 use crate::path::Path;
-use crate::session::{self, Arrival, Rejection};
+use crate::session::{self, Arrival, Call, Rejection, Reply};
 use crate::splitting::{Delivery, poll_train};
 
 impl Tunnel {
@@ -35,6 +35,21 @@ impl Tunnel {
             Err(rejection) => Err(rejection),
         };
         taken.inspect_err(|rejection| self.rejected.increment(rejection.counter()))
+    }
+
+    /// Answers an initiation by the peer.
+    ///
+    /// # Errors
+    /// [`Rejection`] says why it was dropped; it is counted.
+    pub fn handle_call(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
+        self.traffic.datagrams_received.increment();
+        let answered = self.session.answer(now, call, reply);
+        answered.inspect_err(|rejection| self.rejected.increment(rejection.counter()))
+    }
+
+    /// Whether the peer may have one more answer to an initiation, which counts.
+    pub fn allows_answer(&mut self, now: Instant) -> bool {
+        self.session.allows_answer(now)
     }
 
     fn handle_arrival(

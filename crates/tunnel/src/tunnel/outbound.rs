@@ -65,11 +65,19 @@ impl Tunnel {
     /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
     /// a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before the next call.
     pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
+        self.offer(now, limit, more);
+        self.offered()
+    }
+
+    /// Decides what is to leave now, as [`Tunnel::poll_transmit`] does; whether there is anything.
+    pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool) -> bool {
         self.follow_path(now);
-        if self.is_blocked {
-            return None;
-        }
-        self.offered = self.choose(now, limit, more);
+        self.offered = if self.is_blocked { Offered::Nothing } else { self.choose(now, limit, more) };
+        self.offered != Offered::Nothing
+    }
+
+    /// What was decided to leave.
+    pub(crate) fn offered(&self) -> Option<Transmit<'_>> {
         match self.offered {
             Offered::Nothing => None,
             Offered::Control => self.control.as_ref().map(|(to, datagram)| Transmit {

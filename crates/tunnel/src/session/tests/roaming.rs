@@ -5,9 +5,9 @@ use super::*;
 /// A new place of the caller's.
 const NEW_PLACE: u16 = 3;
 
-fn pinned() -> Session {
-    let peer = Peer { address: Some(addr(CALLED).peer), pinned: true };
-    Session::new(key(), peer, "link", Timing::default(), Random::seeded(99))
+fn pinned() -> Side {
+    let place = Peer { address: Some(addr(CALLED).peer), pinned: true };
+    side(key(CALLER), key(CALLED).public(), place, "link")
 }
 
 /// Carries what both have to send, the caller being at `port`, until there is nothing.
@@ -214,6 +214,18 @@ fn a_raced_first_datagram_moves_nothing() {
     assert_eq!(pair.called.path(), Some(addr(CALLER)));
 }
 
+/// What becomes of a handshake that the called side begins from `port`, once it has proved that address.
+fn calls_from(caller: &mut Side, called: &mut Side, port: u16) -> Result<Option<Arrival>, Rejection> {
+    called.outbox.clear();
+    called.initiate(at(20), 0);
+    caller.outbox.clear();
+    give(caller, at(20), port, &sent(called)).unwrap();
+    let (to, challenge) = caller.poll_transmit().unwrap();
+    assert_eq!((to, challenge[0]), (addr(port), 3));
+    give(called, at(20), CALLER, &challenge).unwrap();
+    give(caller, at(20), port, &sent(called))
+}
+
 #[test]
 fn a_pinned_peer_is_nowhere_else() {
     let mut pair = Pair { caller: pinned(), called: called() };
@@ -222,11 +234,10 @@ fn a_pinned_peer_is_nowhere_else() {
     let datagram = sealed(&mut pair.called, at(10), b"captured");
     assert!(give(&mut pair.caller, at(10), ELSEWHERE, &datagram).unwrap().is_some(), "it is authentic");
     assert_eq!((pair.caller.path(), pair.caller.poll_transmit()), (Some(addr(CALLED)), None));
-    let mut stranger = session(key(), Some(CALLER), "link");
+    let mut stranger = called_who(Some(CALLER), "link");
     stranger.handle_timeout(at(20));
-    let initiation = sent(&mut stranger);
-    assert_eq!(give(&mut pair.caller, at(20), ELSEWHERE, &initiation), Err(Rejection::Elsewhere));
-    assert_eq!(give(&mut pair.caller, at(20), CALLED, &initiation), Ok(None));
+    assert_eq!(calls_from(&mut pair.caller, &mut stranger, ELSEWHERE), Err(Rejection::Elsewhere));
+    assert_eq!(calls_from(&mut pair.caller, &mut stranger, CALLED), Ok(None));
 }
 
 /// A wildcard has many addresses: answers come from the one that the peer knows.
@@ -275,7 +286,8 @@ fn exchange_at(pair: &mut Pair, now: Instant, port: u16) {
 
 #[test]
 fn a_caller_without_an_address_begins_once_it_has_one() {
-    let mut pair = Pair { caller: called(), called: called() };
+    let caller = side(key(CALLER), key(CALLED).public(), place(None), "link");
+    let mut pair = Pair { caller, called: called() };
     pair.exchange(at(0));
     assert_eq!((pair.caller.called(), pair.caller.poll_timeout()), (None, None));
     pair.caller.call_at(addr(CALLED).peer);
@@ -291,14 +303,14 @@ fn a_silent_peer_is_called_at_its_new_address_and_a_handshake_completes_there() 
         pair.exchange(at(0));
         // It has moved, and had to start again.
         pair.called = called();
-        for millis in (1000..=40_000).step_by(1000) {
+        for millis in (1000..=50_000).step_by(1000) {
             exchange_at(&mut pair, at(millis), NEW_PLACE);
         }
-        assert!(!pair.caller.is_heard(at(40_000)), "nobody calls it there");
+        assert!(!pair.caller.is_heard(at(50_000)), "nobody calls it there");
         let handshakes = pair.caller.established.get();
         pair.caller.call_at(addr(NEW_PLACE).peer);
-        exchange_at(&mut pair, at(40_001), NEW_PLACE);
-        assert!(pair.caller.is_heard(at(40_001)), "called at once");
+        exchange_at(&mut pair, at(50_001), NEW_PLACE);
+        assert!(pair.caller.is_heard(at(50_001)), "called at once");
         assert_eq!(pair.caller.established.get(), handshakes + 1);
         assert_eq!(pair.caller.path(), Some(addr(NEW_PLACE)));
     }
@@ -342,9 +354,8 @@ fn a_pinned_peer_is_where_it_is_called() {
     pair.caller.call_at(addr(NEW_PLACE).peer);
     assert_eq!((pair.caller.path(), pair.caller.poll_event()), (Some(addr(NEW_PLACE)), Some(Event::Lost)));
     assert_eq!(give(&mut pair.caller, at(2), CALLED, &datagram), Err(Rejection::UnknownSession));
-    let mut stranger = session(key(), Some(CALLER), "link");
+    let mut stranger = called_who(Some(CALLER), "link");
     stranger.handle_timeout(at(20));
-    let initiation = sent(&mut stranger);
-    assert_eq!(give(&mut pair.caller, at(20), CALLED, &initiation), Err(Rejection::Elsewhere));
-    assert_eq!(give(&mut pair.caller, at(20), NEW_PLACE, &initiation), Ok(None));
+    assert_eq!(calls_from(&mut pair.caller, &mut stranger, CALLED), Err(Rejection::Elsewhere));
+    assert_eq!(calls_from(&mut pair.caller, &mut stranger, NEW_PLACE), Ok(None));
 }

@@ -1,13 +1,13 @@
-//! One deadline per node, or per application of a host, in a tournament tree: setting one costs a comparison per
+//! One deadline each for many numbered things, in a tournament tree: setting one costs a comparison per
 //! level, finding the first nothing.
 //!
 //! Ties go to the deadline that was set first.
 
-use base::Instant;
+use crate::Instant;
 
-/// The deadlines of nodes that are numbered from zero.
+/// The deadlines of things ("nodes") that are numbered from zero.
 #[derive(Debug)]
-pub(crate) struct Deadlines {
+pub struct Deadlines {
     /// The earlier deadline of each match, from the root at 1; the second half are the nodes' own.
     matches: Vec<Deadline>,
     nodes: usize,
@@ -25,8 +25,16 @@ const DUE_SHIFT: u32 = 64;
 /// Bits of a node's number: four million nodes, and 4e12 deadlines before the count runs over.
 const NODE_BITS: u32 = 22;
 
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Deadlines {
-    pub(crate) fn new() -> Self {
+    /// Of no nodes.
+    #[must_use]
+    pub fn new() -> Self {
         Self { matches: vec![NEVER; 2], nodes: 0, room: 1, sequence: 0 }
     }
 
@@ -34,7 +42,7 @@ impl Deadlines {
     ///
     /// # Panics
     /// With more nodes than their numbers have room for.
-    pub(crate) fn add(&mut self, deadline: Option<Instant>) {
+    pub fn add(&mut self, deadline: Option<Instant>) {
         if self.nodes == self.room {
             self.grow();
         }
@@ -45,14 +53,15 @@ impl Deadlines {
     }
 
     /// The earliest deadline and whose it is.
-    pub(crate) fn first(&self) -> Option<(Instant, u32)> {
+    #[must_use]
+    pub fn first(&self) -> Option<(Instant, u32)> {
         let first = self.matches[1];
         let node = first as u32 & ((1 << NODE_BITS) - 1);
         (first != NEVER).then_some((Instant::from_nanos((first >> DUE_SHIFT) as u64), node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
-    pub(crate) fn set(&mut self, id: u32, deadline: Option<Instant>) {
+    pub fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX).as_nanos();
         let mut at = self.room + id as usize;
         if (self.matches[at] >> DUE_SHIFT) as u64 == due {

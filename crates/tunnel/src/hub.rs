@@ -1,0 +1,364 @@
+//! All tunnels of a gateway: which one a packet or a datagram belongs to, who may begin one, and which sends next.
+//!
+//! Packets go by their destination, and come out only if their source is the peer's too ([`prefixes`]). Datagrams go by the index of their
+//! session, which tells the peer ([`Indices`]). Initiations, which have none, go to the [`Reception`]. Of those tunnels that have something
+//! to send, [`share`] says whose turn it is.
+//!
+//! Drain order: after packets and datagrams have gone in, take [`Hub::poll_packet`] until there are none; send what
+//! [`Hub::poll_transmit`] gives and say what became of it, until there is nothing; take [`Hub::poll_event`]; read [`Hub::poll_timeout`]
+//! again. As with a tunnel, nothing breaks if a caller looks later.
+
+mod inbound;
+mod outbound;
+mod prefixes;
+mod roster;
+mod share;
+mod status;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use base::{Deadlines, Instant, Prefix, Rate};
+use link::Endpoint;
+
+use crate::config::Config;
+use crate::counters::{Counter, Reasons};
+use crate::key::{PresharedKey, PrivateKey, PublicKey};
+use crate::path::Path;
+use crate::random::Random;
+use crate::session::{Ends, Indices, MOST_PEERS, Peer, Reception};
+use crate::tunnel::{Event, Tunnel};
+use prefixes::Prefixes;
+use roster::Roster;
+use share::Share;
+
+/// Which of a hub's peers. A number is used again when its peer has been removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(u32);
+
+/// A peer, and what it may do.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// Who it is.
+    pub key: PublicKey,
+    /// What it shares with this gateway besides.
+    pub preshared: PresharedKey,
+    /// Where it is.
+    pub place: Peer,
+    /// Which destinations are behind it, and so which sources packets from there may have.
+    pub allowed: Vec<Prefix>,
+    /// Its part of what all send together, relative to those of the others; at least 1.
+    pub weight: u32,
+    /// How its tunnel works.
+    pub config: Config,
+}
+
+/// Why somebody cannot become a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// It is a peer already.
+    #[error("this public key is a peer's already")]
+    Known(PeerId),
+    /// It is this gateway.
+    #[error("this public key is the gateway's own")]
+    Own,
+    /// A prefix that it asks for is, in whole or in part, another one's.
+    #[error("{0} overlaps {2}, which is another peer's")]
+    Overlap(Prefix, PeerId, Prefix),
+    /// There are as many as can be told apart.
+    #[error("there are too many peers")]
+    Full,
+}
+
+/// All tunnels of a gateway.
+#[derive(Debug)]
+pub struct Hub {
+    own: Arc<PrivateKey>,
+    public: PublicKey,
+    reception: Reception,
+    indices: Indices,
+    randoms: Randoms,
+    /// By number.
+    members: Vec<Option<Member>>,
+    /// Numbers that are free again.
+    vacant: Vec<u32>,
+    by_key: HashMap<PublicKey, PeerId>,
+    prefixes: Prefixes,
+    deadlines: Deadlines,
+    /// Whose deadlines are to be read again.
+    stale: Roster,
+    /// Who may have packets for the LAN.
+    delivering: Roster,
+    /// Who may have something to tell.
+    telling: Roster,
+    share: Share,
+    /// Challenges to whoever wants a session.
+    challenges: VecDeque<(Path, Vec<u8>)>,
+    offered: Option<Offered>,
+    /// Whose datagrams the carrier's full buffer refused.
+    blocked: Option<PeerId>,
+    /// The index that came last, and the number of its peer.
+    latest: (u32, u32),
+    rejected: Reasons,
+    traffic: Traffic,
+}
+
+/// Somebody with a tunnel.
+#[derive(Debug)]
+struct Member {
+    tunnel: Tunnel,
+    weight: u32,
+}
+
+/// Where the random numbers of each part come from.
+struct Randoms(Box<dyn FnMut() -> Random + Send>);
+
+impl core::fmt::Debug for Randoms {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Randoms")
+    }
+}
+
+/// What the caller holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offered {
+    Challenge,
+    Of(PeerId),
+}
+
+/// What did not pass.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+struct Traffic {
+    /// From the LAN, for an address that is behind no peer.
+    packets_without_peer: Counter,
+    /// From a peer, with a source address that is not behind it.
+    packets_from_elsewhere: Counter,
+    challenges_sent: Counter,
+}
+
+/// Challenges that wait, at most: they are sent again to whoever asks again.
+const MOST_CHALLENGES: usize = 256;
+
+impl Hub {
+    /// The gateway with the key `own`, without peers yet. All that it sends together is at most `rate`, if there is one, headers included.
+    /// Each call of `randoms` gives a source of random numbers of its own.
+    #[must_use]
+    pub fn new(
+        own: PrivateKey,
+        rate: Option<Rate>,
+        mut randoms: impl FnMut() -> Random + Send + 'static,
+    ) -> Self {
+        let own = Arc::new(own);
+        Self {
+            public: own.public(),
+            reception: Reception::new(Arc::clone(&own), randoms()),
+            own,
+            indices: Indices::new(&mut randoms()),
+            randoms: Randoms(Box::new(randoms)),
+            members: Vec::new(),
+            vacant: Vec::new(),
+            by_key: HashMap::new(),
+            prefixes: Prefixes::default(),
+            deadlines: Deadlines::new(),
+            stale: Roster::default(),
+            delivering: Roster::default(),
+            telling: Roster::default(),
+            share: Share::new(rate),
+            challenges: VecDeque::new(),
+            offered: None,
+            blocked: None,
+            latest: (0, u32::MAX),
+            rejected: Reasons::default(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// Takes somebody in.
+    ///
+    /// # Errors
+    /// [`Unfit`] says why not; nothing has changed then.
+    pub fn add(&mut self, membership: Membership) -> Result<PeerId, Unfit> {
+        let line = membership.config.first_line();
+        let endpoint = membership.config.link.protocol.build(&line);
+        self.add_with_endpoint(membership, endpoint)
+    }
+
+    /// The same, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the carrier
+    /// ([`frame_limit`](crate::config::CarrierLimits::frame_limit)), and the peer must have one like it.
+    ///
+    /// # Errors
+    /// As [`Hub::add`].
+    pub fn add_with_endpoint(
+        &mut self,
+        membership: Membership,
+        endpoint: Box<dyn Endpoint>,
+    ) -> Result<PeerId, Unfit> {
+        let Membership { key, preshared, place, allowed, weight, config } = membership;
+        if key == self.public {
+            return Err(Unfit::Own);
+        }
+        if let Some(known) = self.by_key.get(&key) {
+            return Err(Unfit::Known(*known));
+        }
+        let number = self.vacant.last().copied().unwrap_or(self.members.len() as u32);
+        if number as usize >= MOST_PEERS {
+            return Err(Unfit::Full);
+        }
+        let id = PeerId(number);
+        self.prefixes.set(id, &allowed)?;
+        let ends = Ends { own: Arc::clone(&self.own), peer: key, preshared };
+        let (indices, random) = ((self.indices, number), (self.randoms.0)());
+        let tunnel = Tunnel::with_endpoint(config, endpoint, ends, place, indices, random);
+        let member = Member { tunnel, weight: weight.max(1) };
+        if self.vacant.pop().is_some() {
+            self.members[number as usize] = Some(member);
+        } else {
+            self.members.push(Some(member));
+            self.deadlines.add(None);
+            self.share.add();
+        }
+        self.by_key.insert(key, id);
+        self.touch(id);
+        Ok(id)
+    }
+
+    /// Takes somebody out: its session ends here and now, and its datagrams are nobody's.
+    pub fn remove(&mut self, id: PeerId) {
+        let Some(member) = self.members.get_mut(id.at()).and_then(Option::take) else { return };
+        self.by_key.remove(&member.tunnel.session().peer_key());
+        self.prefixes.remove(id);
+        self.deadlines.set(id.0, None);
+        self.share.rest(id);
+        self.offered.take_if(|offered| *offered == Offered::Of(id));
+        self.blocked.take_if(|blocked| *blocked == id);
+        self.vacant.push(id.0);
+    }
+
+    /// Gives a peer other networks.
+    ///
+    /// # Errors
+    /// If they overlap those of others; nothing has changed then.
+    pub fn set_allowed(&mut self, id: PeerId, allowed: &[Prefix]) -> Result<(), Unfit> {
+        self.prefixes.set(id, allowed)
+    }
+
+    /// Gives a peer another part of what all send together.
+    pub fn set_weight(&mut self, id: PeerId, weight: u32) {
+        if let Some(Some(member)) = self.members.get_mut(id.at()) {
+            member.weight = weight.max(1);
+        }
+    }
+
+    /// Limits what all send together otherwise.
+    pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        self.share.set_rate(now, rate);
+    }
+
+    /// This gateway's public key.
+    #[must_use]
+    pub const fn public_key(&self) -> PublicKey {
+        self.public
+    }
+
+    /// All peers, by their numbers.
+    pub fn peers(&self) -> impl Iterator<Item = (PeerId, &Tunnel)> {
+        let numbered = (0..).map(PeerId).zip(&self.members);
+        numbered.filter_map(|(id, member)| Some((id, &member.as_ref()?.tunnel)))
+    }
+
+    /// How many peers there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The tunnel to a peer.
+    #[must_use]
+    pub fn tunnel(&self, id: PeerId) -> Option<&Tunnel> {
+        self.members.get(id.at())?.as_ref().map(|member| &member.tunnel)
+    }
+
+    /// The tunnel to a peer, to tell it something. What follows from that is looked after.
+    pub fn tunnel_mut(&mut self, id: PeerId) -> Option<&mut Tunnel> {
+        self.tunnel(id)?;
+        self.touch(id);
+        self.members[id.at()].as_mut().map(|member| &mut member.tunnel)
+    }
+
+    /// The peer with this key, if it is one.
+    #[must_use]
+    pub fn find(&self, key: &PublicKey) -> Option<PeerId> {
+        self.by_key.get(key).copied()
+    }
+
+    /// What a tunnel has to tell.
+    pub fn poll_event(&mut self) -> Option<(PeerId, Event)> {
+        while let Some(number) = self.telling.first() {
+            let member = self.members[number as usize].as_mut();
+            if let Some(event) = member.and_then(|member| member.tunnel.poll_event()) {
+                return Some((PeerId(number), event));
+            }
+            self.telling.pop();
+        }
+        None
+    }
+
+    /// Lets happen what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.read_deadlines(now);
+        while let Some((due, number)) = self.deadlines.first()
+            && due <= now
+        {
+            self.deadlines.set(number, None);
+            let Some(member) = &mut self.members[number as usize] else { continue };
+            member.tunnel.handle_timeout(now);
+            self.touch(PeerId(number));
+        }
+    }
+
+    /// When something is due, if nothing comes in before. Both [`Hub::handle_timeout`] and [`Hub::poll_transmit`] are to be called then.
+    #[must_use]
+    pub fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
+        self.read_deadlines(now);
+        let due = self.deadlines.first().map(|(due, _)| due);
+        let turn = if self.is_blocked() { None } else { self.share.poll_timeout() };
+        [due, turn].into_iter().flatten().min()
+    }
+
+    fn read_deadlines(&mut self, now: Instant) {
+        while let Some(number) = self.stale.pop() {
+            if let Some(member) = &self.members[number as usize] {
+                self.deadlines.set(number, member.tunnel.poll_timeout(now));
+            }
+        }
+    }
+
+    /// Has all looked at that may have changed in a tunnel.
+    fn touch(&mut self, id: PeerId) {
+        self.stale.push(id.0);
+        self.delivering.push(id.0);
+        self.telling.push(id.0);
+        self.share.wake(id);
+    }
+}
+
+impl PeerId {
+    const fn at(self) -> usize {
+        self.0 as usize
+    }
+
+    /// A number that no two peers share.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What comes in: datagrams from the carrier, packets from the LAN; and what goes out to the LAN.
+
+use base::wire::ip::{self, Ecn};
+use base::{Instant, Packet};
+
+use super::{Hub, MOST_CHALLENGES, PeerId};
+use crate::path::Path;
+use crate::session::{Received, Rejection, initiates, receiver};
+use crate::splitting::Delivery;
+
+impl Hub {
+    /// Takes a packet from the LAN, perhaps a super-segment behind its metadata; whether its tunnel sends as fast as it can, so that it is
+    /// best cut up at once.
+    pub fn handle_packet(&mut self, now: Instant, packet: Packet) -> bool {
+        let destination = ip::View::parse(link::flow::without_metadata(&packet)).ok().map(|view| view.dst());
+        let Some(id) = destination.and_then(|address| self.prefixes.owner(address)) else {
+            self.traffic.packets_without_peer.increment();
+            return false;
+        };
+        self.touch(id);
+        let Some(member) = &mut self.members[id.at()] else { return false };
+        member.tunnel.handle_packet(now, packet);
+        member.tunnel.rate().is_none()
+    }
+
+    /// Whether packets from the LAN are wanted. With one peer what its tunnel has no room for may wait in the kernel; with more, those of
+    /// others must not.
+    #[must_use]
+    pub fn wants_packets(&self) -> bool {
+        let mut tunnels = self.members.iter().flatten().map(|member| &member.tunnel);
+        match (tunnels.next(), tunnels.next()) {
+            (Some(only), None) => only.wants_packets(),
+            _ => true,
+        }
+    }
+
+    /// Takes a datagram that came from `from`, with the ECN field of its header. It is opened in place.
+    ///
+    /// # Errors
+    /// [`Rejection`] says why it was dropped; it is counted.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: Path,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) -> Result<(), Rejection> {
+        if initiates(datagram) {
+            let taken = self.handle_initiation(now, from, datagram);
+            return taken.inspect_err(|rejection| self.rejected.increment(rejection.counter()));
+        }
+        let id = receiver(datagram).map(|index| PeerId(self.peer_of(index)));
+        let member = id.and_then(|id| self.members.get_mut(id.at())).and_then(Option::as_mut);
+        let (Some(id), Some(member)) = (id, member) else {
+            let rejection = if id.is_some() { Rejection::UnknownSession } else { Rejection::UnknownType };
+            self.rejected.increment(rejection.counter());
+            return Err(rejection);
+        };
+        let taken = member.tunnel.handle_datagram(now, from, ecn, datagram);
+        self.touch(id);
+        taken
+    }
+
+    /// The number of the peer that an index is of. Datagrams of one session often come in a row.
+    fn peer_of(&mut self, index: u32) -> u32 {
+        if self.latest.0 != index || self.latest.1 == u32::MAX {
+            self.latest = (index, self.indices.peer(index));
+        }
+        self.latest.1
+    }
+
+    fn handle_initiation(&mut self, now: Instant, from: Path, datagram: &[u8]) -> Result<(), Rejection> {
+        let Self { reception, members, by_key, .. } = self;
+        let allows = |number: u32| {
+            members.get_mut(number as usize)?.as_mut().map(|member| member.tunnel.allows_answer(now))
+        };
+        let challenge = match reception.handle_initiation(now, from, datagram, allows)? {
+            Received::Challenged(challenge) => challenge,
+            Received::Call(call) => {
+                let known = by_key.get(&call.key()).copied();
+                let id = known.ok_or(Rejection::UnknownPeer(call.key()))?;
+                let member = members[id.at()].as_mut().expect("whoever has a key has a tunnel");
+                if member.tunnel.session().is_newest(&call) {
+                    let reply = reception.reply(now, from, id.0);
+                    let answered = member.tunnel.handle_call(now, call, reply);
+                    self.touch(id);
+                    return answered;
+                }
+                reception.challenge_again(now, &call)?
+            }
+        };
+        if self.challenges.len() < MOST_CHALLENGES {
+            self.challenges.push_back((from, challenge));
+        }
+        Ok(())
+    }
+
+    /// A packet for the LAN. One whose source is not behind the peer that it comes from is dropped and counted.
+    pub fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
+        while let Some(number) = self.delivering.first() {
+            let member = self.members[number as usize].as_mut();
+            let Some(delivery) = member.and_then(|member| member.tunnel.poll_packet(now)) else {
+                self.delivering.pop();
+                continue;
+            };
+            let source = ip::View::parse(link::flow::without_metadata(&delivery.packet)).ok().map(|view| view.src());
+            if source.and_then(|address| self.prefixes.owner(address)) == Some(PeerId(number)) {
+                return Some(delivery);
+            }
+            self.traffic.packets_from_elsewhere.increment();
+        }
+        None
+    }
+}

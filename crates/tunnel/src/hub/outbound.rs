@@ -1,0 +1,98 @@
+//! What leaves next, of all tunnels.
+
+use base::Instant;
+use link::Marks;
+
+use super::{Hub, Offered, PeerId};
+use crate::tunnel::{Sent, Transmit};
+
+impl Hub {
+    /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
+    /// a batch that is not full may wait for them. Say with [`Hub::on_sent`] what became of it before the next call.
+    pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
+        self.offered = self.choose(now, limit, more);
+        match self.offered? {
+            Offered::Challenge => self.challenges.front().map(|(to, datagram)| Transmit {
+                to: *to,
+                marks: Marks::default(),
+                bytes: datagram,
+                segment: datagram.len(),
+            }),
+            Offered::Of(id) => self.members[id.at()].as_ref()?.tunnel.offered(),
+        }
+    }
+
+    fn choose(&mut self, now: Instant, limit: usize, more: bool) -> Option<Offered> {
+        if self.is_blocked() {
+            return None;
+        }
+        if !self.challenges.is_empty() {
+            return Some(Offered::Challenge);
+        }
+        // Each has its turn once at most; one that waits for more of its own keeps it.
+        let mut waiting = Vec::new();
+        let chosen = loop {
+            let Some((id, at_once)) = self.share.next(now, DATAGRAM_LEN) else { break None };
+            let member = self.members[id.at()].as_mut();
+            if member.is_some_and(|member| member.tunnel.offer(now, limit.min(at_once), more)) {
+                break Some(Offered::Of(id));
+            }
+            // Its deadline may be another now.
+            self.stale.push(id.0);
+            self.telling.push(id.0);
+            self.share.rest(id);
+            if more {
+                waiting.push(id);
+            }
+        };
+        waiting.into_iter().for_each(|id| self.share.wake(id));
+        chosen
+    }
+
+    /// What became of the datagrams that [`Hub::poll_transmit`] gave last.
+    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
+        match self.offered.take() {
+            None => {}
+            Some(Offered::Challenge) => {
+                // Whoever was to hear it asks again.
+                if let Some((_, datagram)) = self.challenges.pop_front() {
+                    self.share.on_sent_for_all(now, datagram.len());
+                    self.traffic.challenges_sent.increment();
+                }
+            }
+            Some(Offered::Of(id)) => self.on_tunnel_sent(now, id, sent),
+        }
+    }
+
+    fn on_tunnel_sent(&mut self, now: Instant, id: PeerId, sent: Sent) {
+        let Some(member) = self.members[id.at()].as_mut() else { return };
+        let bytes = member.tunnel.offered_on_line();
+        member.tunnel.on_sent(now, sent);
+        if member.tunnel.is_blocked() {
+            self.blocked = Some(id);
+        } else {
+            self.share.on_sent(now, id, member.weight, bytes);
+        }
+        self.stale.push(id.0);
+        self.telling.push(id.0);
+    }
+
+    /// Whether the carrier's buffer was full.
+    #[must_use]
+    pub const fn is_blocked(&self) -> bool {
+        self.blocked.is_some()
+    }
+
+    /// The carrier takes more again.
+    pub fn on_writable(&mut self) {
+        if let Some(id) = self.blocked.take()
+            && let Some(Some(member)) = self.members.get_mut(id.at())
+        {
+            member.tunnel.on_writable();
+            self.touch(id);
+        }
+    }
+}
+
+/// Bytes of a datagram, for how many make a turn.
+const DATAGRAM_LEN: usize = 1500;
