@@ -1,7 +1,7 @@
 //! Networks: an address and how much of it they share.
 
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use std::borrow::Cow;
 
@@ -18,6 +18,12 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// All addresses, of IPv4 and of IPv6.
+    pub const EVERYTHING: [Self; 2] = [
+        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), len: 0 },
+        Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), len: 0 },
+    ];
+
     /// The network's address: all bits behind the prefix are zero.
     #[must_use]
     pub fn masked(self) -> IpAddr {
@@ -33,16 +39,17 @@ impl Prefix {
         }
     }
 
-    /// Whether some address lies in both networks.
-    #[must_use]
-    pub fn overlaps(self, other: Self) -> bool {
-        self.contains(other.masked()) || other.contains(self.masked())
-    }
-
     /// Whether `address` lies in the network.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && Self { address, ..self }.masked() == self.masked()
+    }
+
+    /// Whether any address lies in both networks: then one of them holds the other.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        let (wide, narrow) = if self.len <= other.len { (self, other) } else { (other, self) };
+        wide.contains(narrow.address)
     }
 }
 
@@ -109,5 +116,22 @@ mod tests {
         assert!(holds("fd00:1::/32", "fd00:1:2::3") && !holds("fd00:1::/32", "fd00:2::"));
         assert!(holds("10.0.0.1/32", "10.0.0.1") && !holds("10.0.0.1/32", "10.0.0.2"));
         assert_eq!("10.0.0.1/8".parse::<Prefix>().unwrap().to_string(), "10.0.0.1/8");
+    }
+
+    #[test]
+    fn networks_overlap_if_one_holds_the_other() {
+        let of = |text: &str| text.parse::<Prefix>().unwrap();
+        let overlap = |a: &str, b: &str| {
+            let both = of(a).overlaps(of(b));
+            assert_eq!(both, of(b).overlaps(of(a)), "{a} {b}");
+            both
+        };
+        assert!(overlap("10.1.0.0/16", "10.1.2.0/24") && overlap("10.1.2.3/16", "10.1.9.9/16"));
+        assert!(!overlap("10.1.0.0/16", "10.2.0.0/16") && !overlap("10.1.2.0/24", "10.1.3.0/24"));
+        assert!(overlap("fd00::/8", "fd77::1/128") && !overlap("fd00::/9", "fd80::/9"));
+        assert!(!overlap("0.0.0.0/0", "::/0"), "of different families");
+        for text in ["0.0.0.0/32", "255.255.255.255/1", "::1/128", "ffff::/16"] {
+            assert_eq!(Prefix::EVERYTHING.into_iter().filter(|all| all.overlaps(of(text))).count(), 1, "{text}");
+        }
     }
 }

@@ -285,7 +285,13 @@ impl Session {
                 if self.paths.exclude(from) {
                     return Err(Rejection::Elsewhere);
                 }
-                if !self.seal.is_on(sealed, seal) {
+                let answered: &[u8] = match message {
+                    Message::Challenge { receiver, .. } => {
+                        self.keys.seal_of(receiver).ok_or(Rejection::UnknownSession)?
+                    }
+                    _ => &[],
+                };
+                if !self.seal.is_on(sealed, answered, seal) {
                     return Err(Rejection::ForgedHandshake);
                 }
                 self.handle_handshake(now, from, message).map(|()| None)
@@ -324,7 +330,7 @@ impl Session {
         let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
         let message =
             Message::Response { sender: local, receiver: call.sender, cookie: &reply.cookie, noise: &noise };
-        let datagram = message.write(reply.seal);
+        let datagram = message.write(reply.seal, &[]);
         self.send(from, datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
         if !agreed {
@@ -426,9 +432,7 @@ impl Session {
     /// Takes what answers an initiation of ours.
     fn handle_handshake(&mut self, now: Instant, from: Path, message: Message<'_>) -> Result<(), Rejection> {
         match message {
-            Message::Response { receiver, .. } | Message::Challenge { receiver, .. }
-                if !self.keys.awaits(receiver) =>
-            {
+            Message::Response { receiver, .. } if !self.keys.awaits(receiver) => {
                 Err(Rejection::UnknownSession)
             }
             Message::Response { sender, receiver, cookie, noise } => {
@@ -482,7 +486,8 @@ impl Session {
         let (sender, noise) = self.keys.initiate(&mut self.random, greeting, has_cookie, follows);
         self.initiate_at = now + self.timing.retry;
         let message = Message::Initiation { sender, cookie: &self.cookie, noise: &noise };
-        let datagram = message.write(&self.seal);
+        let datagram = message.write(&self.seal, &[]);
+        self.keys.on_sealed(sender, &datagram);
         self.send(to, datagram);
     }
 

@@ -16,6 +16,7 @@ use snow::types::{Cipher, Dh, Hash};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroize as _;
 
+use super::wire::SEAL_LEN;
 use crate::key::{KEY_LEN, PresharedKey, PrivateKey, PublicKey};
 use crate::random::Random;
 
@@ -125,6 +126,8 @@ pub(super) struct Initiation {
     pub(super) local: u32,
     /// Our ephemeral public key.
     pub(super) ephemeral: [u8; EPHEMERAL_LEN],
+    /// The seal of the datagram that it left in.
+    pub(super) seal: [u8; SEAL_LEN],
     /// Whether it showed a cookie, so that an answer is to be expected.
     pub(super) has_cookie: bool,
     /// How many challenges in a row it follows, each of which the one before got; [`Initiation::CHALLENGED`] once it got one itself.
@@ -153,7 +156,7 @@ impl Initiation {
             noise.write_message(&greeting.to_bytes(), &mut message).expect("the buffer fits the message");
         debug_assert_eq!(len, INITIATION_LEN);
         let ephemeral = *message.first_chunk().expect("the message starts with it");
-        (Self { noise, local, ephemeral, has_cookie: false, follows: 0 }, message)
+        (Self { noise, local, ephemeral, seal: [0; SEAL_LEN], has_cookie: false, follows: 0 }, message)
     }
 
     /// Completes the handshake with the peer's answer.

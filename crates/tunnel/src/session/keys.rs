@@ -9,6 +9,7 @@ use super::Rejection;
 use super::handshake::{EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Welcome};
 use super::indices::Indices;
 use super::transport::Transport;
+use super::wire::SEAL_LEN;
 use crate::control::Kind;
 use crate::path::Path;
 use crate::random::Random;
@@ -147,6 +148,20 @@ impl Keyring {
     /// Whether the initiation with our index `local` has no answer yet.
     pub(super) fn awaits(&self, local: u32) -> bool {
         self.initiations.iter().any(|initiation| initiation.local == local)
+    }
+
+    /// The initiation with our index `local` left with this seal.
+    pub(super) fn on_sealed(&mut self, local: u32, datagram: &[u8]) {
+        let initiation = self.initiations.iter_mut().find(|initiation| initiation.local == local);
+        if let (Some(initiation), Some(seal)) = (initiation, datagram.last_chunk()) {
+            initiation.seal = *seal;
+        }
+    }
+
+    /// The seal of the initiation with our index `local`, if it has no answer yet.
+    pub(super) fn seal_of(&self, local: u32) -> Option<&[u8; SEAL_LEN]> {
+        let initiation = self.initiations.iter().find(|initiation| initiation.local == local);
+        initiation.map(|initiation| &initiation.seal)
     }
 
     /// The initiation with our index `local` was challenged: how many challenges in a row it is, if the next initiation is to follow at once.

@@ -114,7 +114,7 @@ impl Reception {
         else {
             return Err(Rejection::UnknownType);
         };
-        if !self.seal.is_on(sealed, seal) {
+        if !self.seal.is_on(sealed, &[], seal) {
             return Err(Rejection::ForgedHandshake);
         }
         let is_new = self.seen.insert(seal);
@@ -178,7 +178,7 @@ impl Reception {
         }
         self.remember(from, seal);
         let cookie = self.cookies.issue(now, from, None);
-        Ok(Message::Challenge { receiver, cookie: &cookie }.write(&self.seal))
+        Ok(Message::Challenge { receiver, cookie: &cookie }.write(&self.seal, seal))
     }
 
     fn remember(&mut self, from: Path, seal: &[u8; SEAL_LEN]) {

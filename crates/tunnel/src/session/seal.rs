@@ -25,15 +25,16 @@ impl Seal {
         Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
     }
 
-    /// Appends the seal to a datagram that is complete but for it.
-    pub(super) fn append(&self, datagram: &mut Vec<u8>) {
-        let tag = hmac::sign(&self.0, datagram);
+    /// Appends the seal to a datagram that is complete but for it. What it answers, if it is to answer nothing else, is under the seal too:
+    /// the seal of that.
+    pub(super) fn append(&self, datagram: &mut Vec<u8>, answered: &[u8]) {
+        let tag = hmac::sign(&self.0, &[datagram, answered].concat());
         datagram.extend_from_slice(tag.as_ref());
     }
 
-    /// Whether somebody who knows the public key sealed `bytes`.
-    pub(super) fn is_on(&self, bytes: &[u8], seal: &[u8; SEAL_LEN]) -> bool {
-        hmac::verify(&self.0, bytes, seal).is_ok()
+    /// Whether somebody who knows the public key sealed `bytes`, to answer what has the seal `answered`.
+    pub(super) fn is_on(&self, bytes: &[u8], answered: &[u8], seal: &[u8; SEAL_LEN]) -> bool {
+        hmac::verify(&self.0, &[bytes, answered].concat(), seal).is_ok()
     }
 }
 

@@ -325,7 +325,7 @@ fn an_idle_side_is_patient() {
 #[test]
 fn keep_alives_are_as_frequent_as_there_is_reason() {
     let mut pair = Pair::established();
-    let mut spoken = |millis: u64, pair: &mut Pair| {
+    let spoken = |millis: u64, pair: &mut Pair| {
         pair.called.handle_timeout(at(millis));
         std::iter::from_fn(|| pair.called.poll_transmit()).count()
     };

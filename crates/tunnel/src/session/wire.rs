@@ -8,7 +8,7 @@
 //! | 4 | sealed | receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
 //!
 //! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
-//! it. The first 16 bytes of a sealed datagram are authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted:
+//! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted:
 //! whoever sees datagrams cannot drop those that keep a session or a measurement alive and let the others pass. Nothing in clear is the
 //! same in two sessions.
 
@@ -133,8 +133,8 @@ impl<'a> Reader<'a> {
 }
 
 impl Message<'_> {
-    /// The datagram, sealed.
-    pub(super) fn write(self, seal: &Seal) -> Vec<u8> {
+    /// The datagram, sealed; a challenge as an answer to the initiation with the seal `answered`.
+    pub(super) fn write(self, seal: &Seal, answered: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4 + 4 + 44 + INITIATION_LEN + SEAL_LEN);
         let mut put = |field: &[u8]| bytes.extend_from_slice(field);
         let kind = match self {
@@ -160,7 +160,7 @@ impl Message<'_> {
                 put(cookie);
             }
         }
-        seal.append(&mut bytes);
+        seal.append(&mut bytes, answered);
         bytes
     }
 }
@@ -189,12 +189,13 @@ mod tests {
             Message::Response { sender: 7, receiver: 9, cookie, noise: &[6; RESPONSE_LEN] },
             Message::Challenge { receiver: 9, cookie },
         ] {
-            let bytes = message.write(&seal);
+            let bytes = message.write(&seal, b"answered");
             let Ok(Datagram::Handshake { message: read, sealed, seal: tag }) = Datagram::parse(&bytes) else {
                 panic!("{message:?}");
             };
-            assert_eq!((read, seal.is_on(sealed, tag)), (message, true));
-            assert!(!Seal::of(&PublicKey::from_bytes([2; 32])).is_on(sealed, tag));
+            assert_eq!((read, seal.is_on(sealed, b"answered", tag)), (message, true));
+            assert!(!seal.is_on(sealed, b"another", tag));
+            assert!(!Seal::of(&PublicKey::from_bytes([2; 32])).is_on(sealed, b"answered", tag));
             for len in 0..bytes.len() {
                 assert_eq!(
                     Datagram::parse(&bytes[..len]),

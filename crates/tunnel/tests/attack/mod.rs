@@ -3,12 +3,15 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use base::{Duration, Instant};
-use tunnel::key::PresharedKey;
+use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::{Address, Path};
 use tunnel::random::Random;
-use tunnel::session::{HEADER_LEN, Peer, Rejection, Session, Timing};
+use tunnel::session::{
+    Ends, HEADER_LEN, Indices, Peer, Received, Reception, Rejection, Session, Timing,
+};
 
 /// The two ends, and everybody on the path.
 #[derive(Debug)]
@@ -28,7 +31,10 @@ pub(crate) struct World {
 /// One end. Its clock begins when it does.
 #[derive(Debug)]
 struct Side {
+    reception: Reception,
     session: Session,
+    /// Challenges that it has to send.
+    challenges: VecDeque<(Path, Vec<u8>)>,
     started: Instant,
     /// What this life took, and where from.
     taken: HashSet<(Vec<u8>, u16)>,
@@ -44,6 +50,8 @@ struct Flight {
 /// The first byte of an initiation, and of what one without a cookie brings.
 const INITIATION: u8 = 1;
 const CHALLENGE: u8 = 3;
+/// Of the one peer.
+const NUMBER: u32 = 3;
 /// Neither end's port: those are 0 and 1.
 const ELSEWHERE: u16 = 9;
 /// Time between two looks at an undisturbed wire.
@@ -56,9 +64,40 @@ fn path(port: u16) -> Path {
 impl Side {
     fn new(at: usize, both: bool, seed: u64, started: Instant) -> Self {
         let address = (at == 0 || both).then(|| path(1 - at as u16).peer);
-        let (key, peer) = (PresharedKey::from_bytes([7; 32]), Peer { address, pinned: false });
-        let session = Session::new(key, peer, "link", Timing::default(), Random::seeded(seed));
-        Self { session, started, taken: HashSet::new() }
+        let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
+        let own = Arc::new(own);
+        let mut random = Random::seeded(seed);
+        let reception = Reception::new(Arc::clone(&own), Random::seeded(seed + (1 << 32)));
+        let indices = (Indices::new(&mut random), NUMBER);
+        let ends = Ends { own, peer: peer.public(), preshared: PresharedKey::from_bytes([7; 32]) };
+        let place = Peer { address, pinned: false };
+        let session = Session::new(ends, place, "link", Timing::default(), indices, random);
+        Self { reception, session, challenges: VecDeque::new(), started, taken: HashSet::new() }
+    }
+
+    fn handle_datagram(&mut self, now: Instant, from: Path, bytes: &mut [u8]) -> Result<(), Rejection> {
+        let Self { reception, session, challenges, .. } = self;
+        if bytes.first() != Some(&INITIATION) {
+            return session.handle_datagram(now, from, bytes).map(|_| ());
+        }
+        let allows = |number| (number == NUMBER).then(|| session.allows_answer(now));
+        let challenge = match reception.handle_initiation(now, from, bytes, allows)? {
+            Received::Challenged(challenge) => challenge,
+            Received::Call(call) if call.key() != session.peer_key() => {
+                return Err(Rejection::UnknownPeer(call.key()));
+            }
+            Received::Call(call) if !session.is_newest(&call) => reception.challenge_again(now, &call)?,
+            Received::Call(call) => {
+                let reply = reception.reply(now, from, NUMBER);
+                return session.answer(now, call, reply);
+            }
+        };
+        challenges.push_back((from, challenge));
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self) -> Option<(Path, Vec<u8>)> {
+        self.challenges.pop_front().or_else(|| self.session.poll_transmit())
     }
 }
 
@@ -90,7 +129,8 @@ impl World {
     /// The attacker has gone: a session forms, and carries.
     pub(crate) fn recovers(&mut self) {
         self.wire.clear();
-        for _ in 0..200 {
+        // An idle end notices after 23 s that the other has restarted.
+        for _ in 0..600 {
             self.advance(TICK);
             while !self.wire.is_empty() {
                 self.pass();
@@ -140,7 +180,7 @@ impl World {
     fn collect(&mut self, at: usize) -> Vec<u8> {
         let mut kinds = Vec::new();
         while self.sides[at].session.poll_event().is_some() {}
-        while let Some((to, bytes)) = self.sides[at].session.poll_transmit() {
+        while let Some((to, bytes)) = self.sides[at].poll_transmit() {
             let flight = Flight { to: 1 - at, bytes };
             if to.peer == path(1 - at as u16).peer {
                 self.wire.push_back(flight.clone());
@@ -160,7 +200,7 @@ impl World {
         let side = &mut self.sides[flight.to];
         let state = |session: &Session| (session.path(), session.established.get(), session.late.get());
         let before = state(&side.session);
-        let result = side.session.handle_datagram(now, path(port), &mut flight.bytes.clone()).map(|_| ());
+        let result = side.handle_datagram(now, path(port), &mut flight.bytes.clone());
         let sent = self.collect(flight.to);
         let side = &mut self.sides[flight.to];
         if result.is_err() || !side.taken.insert((flight.bytes.clone(), port)) {

@@ -1,22 +1,22 @@
-//! Two tunnels in virtual time and the lines between them, of which the caller decides what becomes of each datagram. A property test and a
+//! Two gateways in virtual time and the lines between them, of which the caller decides what becomes of each datagram. A property test and a
 //! fuzz target drive them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Prefix};
 use tunnel::config::{CarrierLimits, Link};
-use tunnel::key::PresharedKey;
+use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::{Address, Path};
 use tunnel::random::Random;
-use tunnel::session::Peer;
-use tunnel::{Config, Event, Sent, Tunnel};
+use tunnel::session::{KEEP_ALIVE, Peer};
+use tunnel::{Config, Event, Hub, Membership, Sent, Tunnel};
 
 /// Two ends, and what is on the way between them.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    ends: [Tunnel; 2],
+    ends: [Hub; 2],
     now: Instant,
     /// Datagrams by when they arrive; those of one time in the order in which they left.
     on_way: BTreeMap<(Instant, u64), Flight>,
@@ -114,8 +114,9 @@ impl Pair {
         &mut self.lines[at]
     }
 
+    /// The tunnel at an end.
     pub(crate) fn end(&self, at: usize) -> &Tunnel {
-        &self.ends[at]
+        only(&self.ends[at])
     }
 
     /// The numbers of packets that have come out at an end.
@@ -123,7 +124,7 @@ impl Pair {
         &self.delivered[at]
     }
 
-    pub(crate) fn end_mut(&mut self, at: usize) -> &mut Tunnel {
+    pub(crate) fn hub(&mut self, at: usize) -> &mut Hub {
         &mut self.ends[at]
     }
 
@@ -260,17 +261,17 @@ impl Pair {
             sent += 1;
             assert!(sent < AT_ONCE, "an end sends without end");
         }
-        while let Some(event) = end.poll_event() {
+        while let Some((_, event)) = end.poll_event() {
             self.events[at].push(event);
         }
-        let waiting = end.ingress().waiting();
+        let waiting = only(end).ingress().waiting();
         assert!(waiting <= MOST_WAITING || waiting >= u64::from(u32::MAX), "{waiting} bytes wait");
         end.poll_timeout(now).is_none_or(|due| due > now)
     }
 
     /// Whether each end hears the other.
     pub(crate) fn is_connected(&self) -> bool {
-        self.ends.iter().all(|end| end.session().is_heard(self.now))
+        self.ends.iter().all(|end| only(end).session().is_heard(self.now))
     }
 
     /// From now on nothing is lost, and after a while a packet from either end comes out at the other.
@@ -281,7 +282,7 @@ impl Pair {
         let numbers = [0, 1].map(|at| self.offer(at, 700, 0, OTHER));
         self.pass(within);
         for (at, number) in numbers.into_iter().enumerate() {
-            let waiting = self.ends[at].ingress().waiting();
+            let waiting = self.end(at).ingress().waiting();
             assert!(
                 self.delivered[1 - at].contains(&number),
                 "packet {number} is lost; {waiting} bytes wait"
@@ -292,14 +293,35 @@ impl Pair {
 
 impl Setup {
     /// One end, the first of which calls the other.
-    pub(crate) fn end(self, at: usize, life: u64) -> Tunnel {
+    pub(crate) fn end(self, at: usize, life: u64) -> Hub {
+        let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
+        let mut seed = life << 32;
+        let mut hub = Hub::new(own, None, move || {
+            seed += 1;
+            Random::seeded(seed)
+        });
+        let membership = Membership {
+            key: peer.public(),
+            preshared: PresharedKey::NONE,
+            place: Peer { address: (at == 0).then_some(path(1).peer), pinned: false },
+            allowed: Prefix::EVERYTHING.to_vec(),
+            weight: 1,
+            config: self.config(),
+        };
+        hub.add(membership).expect("it is the first");
+        hub
+    }
+
+    fn config(self) -> Config {
         let link = Link::parse("link.toml", self.link).expect("a link");
         let pep = pep::Config { enabled: self.has_proxy, ..pep::Config::default() };
-        let config =
-            Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier: CarrierLimits::udp(true, MTU) };
-        let peer = Peer { address: (at == 0).then_some(path(1).peer), pinned: false };
-        Tunnel::new(config, PresharedKey::from_bytes([7; 32]), peer, Random::seeded(life))
+        let carrier = CarrierLimits::udp(true, MTU);
+        Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier, keep_alive: KEEP_ALIVE }
     }
+}
+
+fn only(hub: &Hub) -> &Tunnel {
+    hub.peers().next().expect("it has a peer").1
 }
 
 /// Neither a datagram that ages nor TCP, which the proxy would take.
