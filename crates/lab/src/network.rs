@@ -124,7 +124,7 @@ impl Network {
                         Some(end) => Element::Gateway(Box::new(Gateway::new(
                             router,
                             end.address,
-                            end.tunnel,
+                            end.hub,
                             end.port,
                         ))),
                         None => Element::Router(router),

@@ -2,12 +2,12 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use base::Rng;
-use tunnel::Tunnel;
-use tunnel::key::PresharedKey;
+use base::{Prefix, Rng};
+use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::Address;
 use tunnel::random::Random;
 use tunnel::session::Peer;
+use tunnel::{Hub, Membership};
 
 use crate::engine::Port;
 use crate::node::{Router, UDP_PORT};
@@ -27,7 +27,7 @@ pub(super) struct Gateways<'a> {
 /// What is to be put in the place of a router.
 pub(super) struct TunnelEnd {
     pub(super) address: IpAddr,
-    pub(super) tunnel: Tunnel,
+    pub(super) hub: Hub,
     /// The port that routes name for the tunnel.
     pub(super) port: Port,
 }
@@ -66,13 +66,20 @@ impl<'a> Gateways<'a> {
             let at = tunnel.ends.iter().position(|end| end == name)?;
             let mut rng = Rng::named(seed, &format!("tunnel {tunnel_name}/{name}"));
             let called = Address::Udp(SocketAddr::new(addresses[1], UDP_PORT));
-            let peer = Peer { address: (at == 0).then_some(called), pinned: false };
-            let config = tunnel.config(self.scenario.network);
-            let key = PresharedKey::from_bytes([0; 32]);
-            let tunnel = Tunnel::new(config, key, peer, Random::seeded(rng.bits()));
+            let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
+            let mut hub = Hub::new(own, None, move || Random::seeded(rng.bits()));
+            let membership = Membership {
+                key: peer.public(),
+                preshared: PresharedKey::NONE,
+                place: Peer { address: (at == 0).then_some(called), pinned: false },
+                allowed: Prefix::EVERYTHING.to_vec(),
+                weight: 1,
+                config: tunnel.config(self.scenario.network),
+            };
+            hub.add(membership).expect("the first peer overlaps nobody's networks");
             // It comes behind the links.
             let degree = self.topology.degree(self.topology.number(name)?);
-            Some(TunnelEnd { address: addresses[at], tunnel, port: Port(degree as u16 - 1) })
+            Some(TunnelEnd { address: addresses[at], hub, port: Port(degree as u16 - 1) })
         };
         tunnels.into_iter().find_map(of)
     }

@@ -10,7 +10,7 @@ use base::wire::{icmp, ip, udp};
 use base::{Instant, Packet};
 use link::Marks;
 use tunnel::path::{Address, Path};
-use tunnel::{Sent, Transmit, Tunnel};
+use tunnel::{Hub, Sent, Transmit, Tunnel};
 
 use super::{Router, named};
 use crate::engine::{Context, Input, Node, Port};
@@ -24,7 +24,7 @@ pub const UDP_PORT: u16 = 51_900;
 pub struct Gateway {
     router: Router,
     address: IpAddr,
-    tunnel: Tunnel,
+    hub: Hub,
     /// The port that routes name for what enters the tunnel.
     into_tunnel: Port,
     /// The longest packet that the path carries, as far as routers said.
@@ -47,13 +47,13 @@ struct Counters {
 }
 
 impl Gateway {
-    /// A router at `address` that hands what it routes to port `into_tunnel` to `tunnel`.
+    /// A router at `address` that hands what it routes to port `into_tunnel` to `hub`, which has one peer.
     #[must_use]
-    pub fn new(router: Router, address: IpAddr, tunnel: Tunnel, into_tunnel: Port) -> Self {
+    pub fn new(router: Router, address: IpAddr, hub: Hub, into_tunnel: Port) -> Self {
         Self {
             router,
             address,
-            tunnel,
+            hub,
             into_tunnel,
             path_mtu: usize::MAX,
             // A session is begun at once.
@@ -65,8 +65,8 @@ impl Gateway {
 
     /// The tunnel's end.
     #[must_use]
-    pub const fn tunnel(&self) -> &Tunnel {
-        &self.tunnel
+    pub fn tunnel(&self) -> &Tunnel {
+        self.hub.peers().next().expect("a gateway of the lab has a peer").1
     }
 
     /// Keeps what the tunnel finds out from now on.
@@ -89,7 +89,7 @@ impl Gateway {
             ("packets-discarded", discarded),
             ("datagrams-longer-than-path", refused),
         ];
-        let counters = self.tunnel.counters().into_iter();
+        let counters = self.tunnel().counters().into_iter().chain(self.hub.counters());
         let tunnel = counters.map(|(name, count)| (format!("tunnel-{name}"), count));
         self.router.report().into_iter().chain(named("", &own)).chain(tunnel).collect()
     }
@@ -99,10 +99,10 @@ impl Gateway {
         let Some(port) = self.router.route(&mut packet) else { return };
         if port != self.into_tunnel {
             cx.send(port, packet);
-        } else if packet.len() > self.tunnel.config().mtu as usize {
+        } else if packet.len() > self.tunnel().config().mtu as usize {
             self.counters.too_long += 1;
         } else {
-            self.tunnel.handle_packet(cx.now(), packet);
+            self.hub.handle_packet(cx.now(), packet);
         }
     }
 
@@ -126,7 +126,7 @@ impl Gateway {
         let from = Path { peer: Address::Udp(peer), local: Some(self.address) };
         let start = header_len + udp::HEADER_LEN;
         // What is refused is counted in the tunnel.
-        let _ = self.tunnel.handle_datagram(now, from, ecn, &mut packet[start..]);
+        let _ = self.hub.handle_datagram(now, from, ecn, &mut packet[start..]);
         Some(())
     }
 
@@ -145,27 +145,28 @@ impl Gateway {
     fn pump(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         loop {
-            while let Some(delivery) = self.tunnel.poll_packet(now) {
+            while let Some(delivery) = self.hub.poll_packet(now) {
                 debug_assert!(delivery.train.is_none(), "packets in the lab are not cut up");
                 self.forward(cx, delivery.packet);
             }
-            let Some(transmit) = self.tunnel.poll_transmit(now, 1, false) else { break };
+            let Some(transmit) = self.hub.poll_transmit(now, 1, false) else { break };
             let (sent, packet) = packet_of(&transmit, &self.router, self.address, self.path_mtu);
             self.counters.refused += u64::from(sent == Sent::TooLong);
-            self.tunnel.on_sent(now, sent);
+            self.hub.on_sent(now, sent);
             if let Some((port, packet)) = packet {
                 cx.send(port, packet);
             }
         }
         if let Some(trace) = &mut self.trace {
-            while let Some(event) = self.tunnel.poll_event() {
+            while let Some((_, event)) = self.hub.poll_event() {
                 trace.events.push((now, event));
             }
-            trace.note(now, &self.tunnel);
+            let Some((_, tunnel)) = self.hub.peers().next() else { return };
+            trace.note(now, tunnel);
         } else {
-            while self.tunnel.poll_event().is_some() {}
+            while self.hub.poll_event().is_some() {}
         }
-        self.due = self.tunnel.poll_timeout(now);
+        self.due = self.hub.poll_timeout(now);
     }
 }
 
@@ -203,7 +204,7 @@ fn udp_packet(from: SocketAddr, to: SocketAddr, marks: Marks, payload: &[u8]) ->
 impl Node for Gateway {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         let now = cx.now();
-        self.tunnel.handle_timeout(now);
+        self.hub.handle_timeout(now);
         if let Input::Arrival(_, packet) = input {
             let is_own = ip::View::parse(&packet).is_ok_and(|view| view.dst() == self.address);
             if is_own { self.receive(now, packet) } else { self.forward(cx, packet) }

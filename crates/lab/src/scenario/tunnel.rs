@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tunnel::config::{CarrierLimits, Config, Link, LinkPlaces, Mtu};
+use tunnel::session::KEEP_ALIVE;
 
 use super::check::{Nonsense, nonsense};
 use super::topology::Topology;
@@ -35,7 +36,8 @@ impl Tunnel {
     #[must_use]
     pub fn config(&self, network: Network) -> Config {
         let carrier = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
-        Config { link: self.link, pep: self.pep.clone(), mtu: self.mtu.0, cuts_trains: false, carrier }
+        let (link, pep, keep_alive) = (self.link, self.pep.clone(), KEEP_ALIVE);
+        Config { link, pep, mtu: self.mtu.0, cuts_trains: false, carrier, keep_alive }
     }
 
     /// The most application bytes per byte on the line below, where a packet of `len` bytes carries `payload`. With proxies a packet may
