@@ -6,13 +6,11 @@
 //! [tun]
 //! name = "sat0"
 //! addresses = ["10.77.0.1/30", "fd77::1/64"]
-//! routes = ["10.78.0.0/16"]       # optional: networks behind the peer
+//! routes = ["10.78.0.0/16"]       # optional: networks behind the peers
 //! mtu = 1400                      # optional
 //!
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
-//! peer = "hub.example.org:51900"  # optional, an address or a name: the end without it waits
-//! pin-peer = true                 # optional: the peer is nowhere else
 //! mtu = 1500                      # optional: largest IP packet of the carrier
 //!
 //! [carrier.serial]                # instead of UDP: frames of EFL on a serial line
@@ -33,8 +31,23 @@
 //! overhead = 0                    # bytes that each packet of the carrier occupies on the line besides its own
 //! clean = false                   # the carrier loses nothing: plain may carry super-segments
 //!
-//! [session]
-//! key-file = "site.key"           # or key = "…", as `longhaul keygen` prints it
+//! [identity]
+//! private-key-file = "site.key"   # or private-key = "…", as `longhaul keygen` prints it
+//!
+//! [share]                         # optional
+//! rate = "200 Mbit/s"             # all peers together are sent no more than this
+//!
+//! [[peer]]                        # none, one or many; others are in files of their own, peers.d/NAME.toml
+//! name = "hub"                    # optional for a single peer
+//! public-key = "…"                # as `longhaul pubkey` prints it at the other end
+//! preshared-key-file = "hub.psk"  # optional; or preshared-key = "…"
+//! allowed = ["10.78.0.0/16"]      # what goes to the peer, and may come from it; a single peer: everything
+//! endpoint = "hub.example.org:51900"  # optional, an address or a name: the end without it waits
+//! pin-endpoint = true             # optional: the peer is nowhere else
+//! weight = 1                      # its part of what is shared
+//! keep-alive = "25 s"             # while nothing else is said
+//! link.rate = "2 Mbit/s"          # optional: keys of [link] that differ for this peer
+//! pep.enabled = false             # optional: keys of [pep]
 //!
 //! [pep]                           # optional; `docs/pep.md` has all keys
 //! enabled = true                  # splits TCP connections
@@ -46,22 +59,32 @@
 
 mod carrier;
 mod destination;
+mod former;
+mod identity;
 mod interface;
+mod overlay;
+mod peer;
+mod peers;
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
-use base::{Duration, Prefix};
+use base::units::above_zero;
+use base::{Duration, Prefix, Rate};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use tunnel::config::{Complaint, Link, LinkPlaces, LinkRate, Mtu, Place};
-use tunnel::key::PresharedKey;
-use zeroize::Zeroizing;
+use serde::{Deserialize, Deserializer, de};
+use tunnel::config::{Complaint, Link, LinkPlaces, Mtu, Place};
+use tunnel::key::PublicKey;
 
 pub use carrier::{Carrier, Serial, Udp};
 pub use destination::{Destination, HostName};
+pub use identity::Identity;
 pub use interface::InterfaceName;
+pub use peer::{Peer, PeerName};
+pub use peers::DIRECTORY as PEER_DIRECTORY;
+
+use overlay::Tables;
+use peers::{Draft, Source};
 
 /// A gateway's configuration.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -72,13 +95,19 @@ pub struct Config {
     pub user: Option<String>,
     /// The TUN device: the network interface through which applications' packets enter and leave the link.
     pub tun: Tun,
-    /// How frames reach the peer: in UDP datagrams, or over a serial line.
+    /// How frames reach peers: in UDP datagrams, or over a serial line.
     pub carrier: Carrier,
-    /// The link to the peer: protocol, rate and queue.
+    /// The link to each peer: protocol, rate and queue.
     #[serde(default)]
     pub link: Link,
-    /// The key that this gateway and its peer share.
-    pub session: SessionKey,
+    /// Who this gateway is.
+    pub identity: Identity,
+    /// What all peers share.
+    #[serde(default)]
+    pub share: Share,
+    /// The gateways that this one talks to. Files `peers.d/NAME.toml` beside this one are read too, a peer each.
+    #[serde(default, rename = "peer")]
+    pub peers: Vec<Peer>,
     /// The split-connection proxy (PEP), which terminates TCP connections at both ends of the link.
     #[serde(default)]
     pub pep: pep::Config,
@@ -99,7 +128,7 @@ pub struct Tun {
     /// The device's IP addresses with prefix lengths, as in "10.77.0.1/30". Default: none; set them yourself.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Networks behind the peer. The daemon sets routes to them through the device; they disappear with it on exit.
+    /// Networks behind the peers. The daemon sets routes to them through the device; they disappear with it on exit.
     #[serde(default)]
     pub routes: Vec<Prefix>,
     /// Largest IP packet of the device, in bytes, 576 to 65535. Default: 1400.
@@ -107,18 +136,22 @@ pub struct Tun {
     pub mtu: Mtu<1400>,
 }
 
-/// The pre-shared key: either `key-file` or `key`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// What all peers share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
-pub struct SessionKey {
-    /// File that holds the key; a relative path starts at the configuration's directory.
-    #[serde(default)]
-    #[schemars(extend("examples" = ["site.key"]))]
-    key_file: Option<PathBuf>,
-    /// The key itself, as `longhaul keygen` prints it.
-    #[serde(default)]
-    key: Option<PresharedKey>,
+pub struct Share {
+    /// Rate of the carrier that all peers share, above zero: together they are sent no more. Default: no such limit.
+    #[serde(default, deserialize_with = "some_rate")]
+    #[schemars(transform = above_zero)]
+    pub rate: Option<Rate>,
+}
+
+fn some_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    let rate = Rate::deserialize(deserializer)?;
+    if rate.as_bps() == 0 {
+        return Err(de::Error::custom("a rate of zero; allowed are rates above 0, or no rate"));
+    }
+    Ok(Some(rate))
 }
 
 /// The status file.
@@ -145,44 +178,68 @@ const fn one_second() -> Duration {
 }
 
 impl Config {
-    /// What the tunnel is told.
+    /// What the tunnel to a peer is told.
     #[must_use]
-    pub fn tunnel(&self) -> tunnel::Config {
-        let Self { link, pep, tun, carrier, .. } = self;
-        let carrier = carrier.limits();
-        tunnel::Config { link: *link, pep: pep.clone(), mtu: tun.mtu.0, cuts_trains: true, carrier }
+    pub fn tunnel(&self, peer: &Peer) -> tunnel::Config {
+        let (mtu, carrier) = (self.tun.mtu.0, self.carrier.limits());
+        tunnel::Config { link: peer.link, pep: peer.pep.clone(), mtu, cuts_trains: true, carrier }
     }
 
-    /// Reads `text`, the content of `file`.
+    /// Reads `text`, the content of `file`, without files of peers beside it.
     ///
     /// # Errors
     /// What is wrong, where, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let mut config: Self = base::config::parse(file, text)?;
-        let places: Places = base::config::parse(file, text)?;
-        if let Carrier::Serial(serial) = &config.carrier
-            && config.link.rate.fixed().is_none()
-        {
-            config.link.rate = LinkRate::Fixed(serial.line_rate());
-        }
-        config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
-        match (&config.session.key_file, &config.session.key) {
-            (Some(_), Some(_)) => Err(ConfigError::about(
-                file,
-                "[session] has both key-file and key; allowed is only one of them",
-            )),
-            (None, None) => Err(ConfigError::about(
-                file,
-                "[session] has no key; allowed are key-file = \"FILE\" or key = \"…\", as `longhaul keygen` prints",
-            )),
-            _ => Ok(config),
-        }
+        Self::assemble(&Source::new(Path::new(file), text), &[])
     }
 
-    /// What no value can know by itself.
+    /// Reads the file at `path` and those of peers beside it.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or what [`Config::parse`] says.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        Self::read_with(path, None)
+    }
+
+    /// The same, as if there were another file of a peer: its path and its content.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn read_with(path: &Path, peer: Option<(&Path, &str)>) -> Result<Self, ConfigError> {
+        let site = Source::read(path)?;
+        let files = site.peer_files()?;
+        let mut peers = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
+        peers.extend(peer.map(|(path, text)| Source::new(path, text)));
+        let mut config = Self::assemble(&site, &peers)?;
+        config.file = Some(path.to_owned());
+        Ok(config)
+    }
+
+    fn assemble(site: &Source, files: &[Source]) -> Result<Self, ConfigError> {
+        let Source { path, file, text } = site;
+        former::check(file, text)?;
+        let mut config: Self = base::config::parse(file, text)?;
+        let places: Places = base::config::parse(file, text)?;
+        let tables: Tables = base::config::parse(file, text)?;
+        if let Some(complaint) = config.identity.complaint() {
+            return Err(ConfigError::about(file, complaint));
+        }
+        config.identity.beside(path);
+        config.carrier.complete(&mut config.link);
+        config.check(&places).map_err(|complaint| complaint.in_file(file, text))?;
+        let mut drafts = Draft::of_site(site)?;
+        drafts.extend(files.iter().map(Draft::of_file).collect::<Result<Vec<_>, _>>()?);
+        if drafts.is_empty() && matches!(config.carrier, Carrier::Serial(_)) {
+            let message = "no peer, but a serial line has one other end; allowed is one [[peer]]";
+            return Err(ConfigError::about(file, message));
+        }
+        config.peers = peers::resolve(&config, &tables, &drafts)?;
+        Ok(config)
+    }
+
+    /// What no value can know by itself, without the peers.
     fn check(&self, places: &Places) -> Result<(), Complaint> {
-        self.link.check(&places.link)?;
-        self.link.check_rate(&places.link)?;
+        self.check_link(&self.link, &places.link)?;
         let mtu = self.tun.mtu.0;
         let prefixes = self.tun.addresses.iter().chain(&self.tun.routes);
         let prefix_places = places.tun.addresses.iter().chain(&places.tun.routes);
@@ -190,52 +247,58 @@ impl Config {
         if mtu < IPV6_MTU
             && let Some((_, place)) = prefixes.find(|(prefix, _)| prefix.address.is_ipv6())
         {
-            let message = format!(
-                "IPv6 needs an MTU of at least {IPV6_MTU}, but [tun] has mtu = {mtu}; allowed are IPv4 addresses only, or a larger mtu"
-            );
-            return Err(Complaint::at(Some(place), message));
+            return Err(Complaint::at(Some(place), too_narrow_for_ipv6(mtu)));
         }
+        Ok(())
+    }
+
+    /// What no value of a `[link]` can know by itself.
+    fn check_link(&self, link: &Link, places: &LinkPlaces) -> Result<(), Complaint> {
+        link.check(places)?;
+        link.check_rate(places)?;
         match &self.carrier {
-            Carrier::Udp(Udp { listen, peer: Some(Destination::Address(peer)), .. })
-                if peer.is_ipv4() != listen.is_ipv4() =>
-            {
-                let message = format!(
-                    "the peer cannot be reached from {listen}; allowed is the same address family for both"
-                );
-                Err(Complaint::at(places.carrier.udp.peer.as_ref(), message))
-            }
-            Carrier::Udp(Udp { peer: None, pin_peer: true, .. }) => {
-                let message = "pin-peer needs a peer; allowed is pin-peer = false, or a peer".to_owned();
-                Err(Complaint::at(places.carrier.udp.pin_peer.as_ref(), message))
-            }
-            Carrier::Serial(serial)
-                if self.link.rate.fixed().is_some_and(|rate| rate > serial.line_rate()) =>
-            {
+            Carrier::Serial(serial) if link.rate.fixed().is_some_and(|rate| rate > serial.line_rate()) => {
                 let (baud, limit) = (serial.baud, serial.line_rate());
                 let message = format!(
                     "a line with {baud:?} baud carries less; allowed are rates up to {limit}, or no rate"
                 );
-                Err(Complaint::at(places.link.rate.as_ref(), message))
+                Err(Complaint::at(places.rate.as_ref(), message))
             }
             _ => Ok(()),
         }
     }
 
-    /// Reads the file at `path`.
+    /// Refuses a peer with the public key of this gateway, whose private key the configuration itself may not have.
     ///
     /// # Errors
-    /// It cannot be read, or what [`Config::parse`] says.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
-        let mut config = Self::parse(&file, &text)?;
-        config.file = Some(path.to_owned());
-        // A relative key file lies beside the configuration that names it.
-        if let (Some(key), Some(parent)) = (&mut config.session.key_file, path.parent()) {
-            *key = parent.join(&*key);
+    /// Where that peer is.
+    pub fn check_identity(&self, own: PublicKey) -> Result<(), ConfigError> {
+        match self.peers.iter().find(|peer| peer.public_key == own) {
+            None => Ok(()),
+            Some(peer) => Err(peer.about_key(format!(
+                "peer \"{}\" has the public key of this gateway itself; allowed is what `longhaul pubkey` prints at the \
+                 other end",
+                peer.name()
+            ))),
         }
-        Ok(config)
     }
+
+    /// The files with secrets to which others than their owner and group have any rights, each once.
+    #[must_use]
+    pub fn exposed(&self) -> Vec<&Path> {
+        let identity = self.file.as_deref().and_then(|file| self.identity.exposed(file));
+        let mut files: Vec<_> =
+            identity.into_iter().chain(self.peers.iter().filter_map(Peer::exposed)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+}
+
+fn too_narrow_for_ipv6(mtu: u32) -> String {
+    format!(
+        "IPv6 needs an MTU of at least {IPV6_MTU}, but [tun] has mtu = {mtu}; allowed are IPv4 addresses only, or a larger mtu"
+    )
 }
 
 /// RFC 8200, section 5.
@@ -246,7 +309,6 @@ const IPV6_MTU: u32 = 1280;
 #[serde(default)]
 struct Places {
     tun: TunPlaces,
-    carrier: CarrierPlaces,
     link: LinkPlaces,
 }
 
@@ -255,50 +317,6 @@ struct Places {
 struct TunPlaces {
     addresses: Vec<Place>,
     routes: Vec<Place>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CarrierPlaces {
-    udp: UdpPlaces,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-struct UdpPlaces {
-    peer: Option<Place>,
-    pin_peer: Option<Place>,
-}
-
-impl SessionKey {
-    /// A key in place.
-    #[must_use]
-    pub const fn inline(key: PresharedKey) -> Self {
-        Self { key_file: None, key: Some(key) }
-    }
-
-    /// The file that holds the key, `config` being that of the configuration, if others than its owner and group have
-    /// any rights to it.
-    #[must_use]
-    pub fn exposed<'a>(&'a self, config: &'a Path) -> Option<&'a Path> {
-        let file = self.key_file.as_deref().unwrap_or(config);
-        let metadata = std::fs::metadata(file).ok()?;
-        (metadata.mode() & 0o007 != 0).then_some(file)
-    }
-
-    /// The key itself.
-    ///
-    /// # Errors
-    /// Its file cannot be read or holds no key.
-    pub fn load(&self) -> Result<PresharedKey, ConfigError> {
-        if let Some(key) = &self.key {
-            return Ok(key.clone());
-        }
-        let path = self.key_file.as_deref().unwrap_or(Path::new(""));
-        let about = |error: &dyn std::fmt::Display| ConfigError::about(&path.display().to_string(), error);
-        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|error| about(&error))?);
-        text.trim().parse().map_err(|error| about(&error))
-    }
 }
 
 #[cfg(test)]

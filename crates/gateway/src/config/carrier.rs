@@ -1,4 +1,4 @@
-//! How frames reach the peer: the `[carrier]` table.
+//! How frames reach peers: the `[carrier]` table.
 
 use core::fmt;
 use std::net::SocketAddr;
@@ -10,13 +10,9 @@ use link::limit::Limit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use tunnel::config::{CarrierLimits, Mtu};
-use tunnel::path::Address;
-use tunnel::session::Peer;
+use tunnel::config::{CarrierLimits, Link, LinkRate, Mtu};
 
-use super::{Destination, HostName};
-
-/// How frames reach the peer.
+/// How frames reach peers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "Carriers")]
 pub enum Carrier {
@@ -49,33 +45,12 @@ impl TryFrom<Carriers> for Carrier {
 }
 
 impl Carrier {
-    /// Where the peer is, for who begins handshakes. On a serial line both sides do. The address of a name is not known yet.
-    #[must_use]
-    pub fn peer(&self) -> Peer {
-        match self {
-            Self::Udp(udp) => {
-                let address = udp.peer.as_ref().and_then(Destination::address);
-                Peer { address: address.map(Address::Udp), pinned: udp.pin_peer }
-            }
-            Self::Serial(_) => Peer { address: Some(Address::Serial), pinned: true },
-        }
-    }
-
-    /// The peer's name, if it is known by one.
-    #[must_use]
-    pub const fn peer_name(&self) -> Option<&HostName> {
-        match self {
-            Self::Udp(Udp { peer: Some(Destination::Name(name)), .. }) => Some(name),
-            Self::Udp(_) | Self::Serial(_) => None,
-        }
-    }
-
-    /// Whom this end calls, as configured; `None` waits to be called.
-    #[must_use]
-    pub fn called(&self) -> Option<String> {
-        match self {
-            Self::Udp(udp) => udp.peer.as_ref().map(ToString::to_string),
-            Self::Serial(_) => Some(Address::Serial.to_string()),
+    /// Gives a link what follows from the carrier: on a serial line, the line's rate.
+    pub(super) fn complete(&self, link: &mut Link) {
+        if let Self::Serial(serial) = self
+            && link.rate.fixed().is_none()
+        {
+            link.rate = LinkRate::Fixed(serial.line_rate());
         }
     }
 
@@ -110,14 +85,7 @@ pub struct Udp {
     /// Local address and port to listen on.
     #[schemars(extend("pattern" = SOCKET, "examples" = ["192.0.2.1:51900"]))]
     pub listen: SocketAddr,
-    /// Address and port of the peer. The end with `peer` set initiates the session; an end without it waits and learns the
-    /// peer's address from the handshake.
-    #[serde(default)]
-    pub peer: Option<Destination>,
-    /// Accept the peer at this address only: it cannot move to another one, and other addresses get no answer.
-    #[serde(default)]
-    pub pin_peer: bool,
-    /// Largest IP packet that the path to the peer carries, in bytes, 576 to 65535.
+    /// Largest IP packet that a path to a peer carries, in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1500>,
 }
@@ -134,7 +102,7 @@ pub struct Serial {
     /// Speed in baud. A byte takes ten bits on the line, with start and stop bit.
     pub baud: Limit<50, 4_000_000, 115_200>,
     /// Key with which the EFL framing encrypts frames, below the session. Set it at both ends or at neither; it does not
-    /// replace `[session]`.
+    /// replace the identities above it.
     #[serde(default)]
     pub efl_key: Option<efl::Key>,
 }

@@ -6,7 +6,11 @@ use link::cotmll::ToldBlock;
 use serde::Serialize;
 
 use super::*;
+use tunnel::config::LinkRate;
 use tunnel::path::Address;
+
+mod peers;
+mod secrets;
 
 const SITE: &str = r#"
 [tun]
@@ -17,9 +21,13 @@ listen = "192.0.2.1:51900"
 [link]
 protocol = "plain"
 rate = "1 Mbit/s"
-[session]
-key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+[identity]
+private-key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 "#;
+
+/// RFC 7748, 6.1: public keys of Alice and Bob.
+const PUBLIC: &str = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
+const OTHER: &str = "3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08=";
 
 fn complaint(change: impl Fn(&str) -> String) -> String {
     Config::parse("site.toml", &change(SITE)).unwrap_err().to_string()
@@ -31,7 +39,8 @@ fn a_site_is_read() {
     assert_eq!((config.tun.mtu.0, config.carrier.limits().packet_limit), (1400, 1500));
     assert_eq!(config.carrier.limits().frame_limit(), 1500 - 28 - 33);
     assert_eq!(config.tun.addresses[1].len, 64);
-    assert!(config.session.load().is_ok());
+    assert!(config.identity.load().is_ok());
+    assert!(config.peers.is_empty() && config.share.rate.is_none(), "peers may come later");
 }
 
 #[test]
@@ -52,31 +61,32 @@ fn a_complaint_names_file_line_key_value_and_what_is_allowed() {
             "{ harq = { data = 11 } }",
             "site.toml:8: protocol = { harq = { data = 11 } }: data = 11 of fragments = 10; allowed are",
         ),
-        ("[session]", "mut = 3\n[session]", "site.toml:10: mut = 3: unknown key `mut`, expected one of"),
-        ("AAAA=", "AA==", "site.toml:11: key"),
+        ("[identity]", "mut = 3\n[identity]", "site.toml:10: mut = 3: unknown key `mut`, expected one of"),
+        ("AAAA=", "AA==", "site.toml:11: private-key"),
         (
-            "[session]",
-            "once-dscp = [46, 64]\n[session]",
+            "[identity]",
+            "once-dscp = [46, 64]\n[identity]",
             "site.toml:10: once-dscp = [46, 64]: 64 is not a DSCP; allowed are 0 to 63",
         ),
     ] {
         let got = complaint(|site| site.replacen(from, to, 1));
         assert!(got.starts_with(want), "{got}");
     }
-    let both = complaint(|site| format!("{site}key-file = \"k\"\n"));
+    let both = complaint(|site| format!("{site}private-key-file = \"k\"\n"));
     assert!(both.contains("allowed is only one of them"), "{both}");
-    let none =
-        complaint(|site| site.lines().filter(|line| !line.starts_with("key")).collect::<Vec<_>>().join("\n"));
+    let none = complaint(|site| {
+        site.lines().filter(|line| !line.starts_with("private")).collect::<Vec<_>>().join("\n")
+    });
     assert!(none.contains("longhaul keygen"), "{none}");
 }
 
 #[test]
 fn values_that_contradict_each_other_are_complained_about_in_their_place() {
     let cotmll = |site: &str| site.replace("\"plain\"", "\"cotmll\"");
-    let fillers = complaint(|site| cotmll(site).replace("[session]", "fillers = 0\n[session]"));
+    let fillers = complaint(|site| cotmll(site).replace("[identity]", "fillers = 0\n[identity]"));
     assert!(fillers.starts_with("site.toml:10: fillers = 0: 0 fillers, but cotmll needs them"), "{fillers}");
     assert!(fillers.ends_with("allowed are 1 or more"), "{fillers}");
-    let plain = SITE.replace("[session]", "fillers = 0\n[session]");
+    let plain = SITE.replace("[identity]", "fillers = 0\n[identity]");
     assert!(Config::parse("site.toml", &plain).is_ok());
     let mtu = complaint(|site| site.replace("[carrier.udp]", "mtu = 1279\n[carrier.udp]"));
     assert!(mtu.starts_with("site.toml:4: addresses = ["), "{mtu}");
@@ -86,42 +96,24 @@ fn values_that_contradict_each_other_are_complained_about_in_their_place() {
         site.replace("[carrier.udp]", "mtu = 576\nroutes = [\"10.0.0.0/8\", \"fd78::/64\"]\n[carrier.udp]")
     });
     assert!(route.starts_with("site.toml:6: routes = ["), "{route}");
-    let family = complaint(|site| site.replace("[link]", "peer = \"[fd00::1]:1\"\n[link]"));
-    assert!(family.starts_with("site.toml:7: peer = \"[fd00::1]:1\": the peer cannot"), "{family}");
-}
-
-#[test]
-fn a_peer_has_an_address_or_a_name() {
-    let site = |peer: &str| SITE.replace("[link]", &format!("peer = \"{peer}\"\npin-peer = true\n[link]"));
-    let carrier = |peer: &str| Config::parse("site.toml", &site(peer)).unwrap().carrier;
-    let literal = carrier("198.51.100.7:51900");
-    assert_eq!(literal.peer().address, Some(Address::Udp(([198, 51, 100, 7], 51900).into())));
-    assert_eq!((literal.peer_name(), literal.called().as_deref()), (None, Some("198.51.100.7:51900")));
-    let named = carrier("hub.example.org:7000");
-    assert_eq!((named.peer().address, named.peer().pinned), (None, true), "no address is known yet");
-    assert_eq!(named.peer_name().map(HostName::name), Some("hub.example.org"));
-    assert_eq!(named.called().as_deref(), Some("hub.example.org:7000"));
-    let none = Config::parse("site.toml", SITE).unwrap().carrier;
-    assert_eq!((none.peer_name(), none.called()), (None, None));
-    assert_eq!(
-        complaint(|_| site("hub.example.org")),
-        "site.toml:7: peer = \"hub.example.org\": \"hub.example.org\" is not an address of a peer; allowed is an IP address or a host name, with a port, \
-         such as 192.0.2.1:7000 or hub.example.org:7000"
-    );
 }
 
 #[test]
 fn a_serial_line_is_read() {
     let site = |serial: &str| {
         let table = format!("[carrier.serial]\n{serial}");
-        SITE.replace("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\n", &table)
+        let site = SITE.replace("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\n", &table);
+        format!("{site}[[peer]]\npublic-key = \"{PUBLIC}\"\n")
     };
     let device = "device = \"/dev/ttyUSB0\"\n";
     let slower = site(&format!("{device}baud = 2400\n")).replace("rate = \"1 Mbit/s\"\n", "");
     let config = Config::parse("site.toml", &slower).unwrap();
     assert_eq!(config.link.rate, LinkRate::Fixed(Rate::from_bps(1920)));
     assert_eq!((config.carrier.limits().frame_limit(), config.carrier.limits().header_len), (511 - 33, 5));
-    assert_eq!(config.carrier.peer().address, Some(Address::Serial));
+    let place = config.peers[0].place(&config.carrier);
+    assert_eq!((place.address, place.pinned), (Some(Address::Serial), true));
+    assert_eq!(config.peers[0].called(&config.carrier).as_deref(), Some("the serial line"));
+    assert_eq!(config.peers[0].link.rate, config.link.rate);
     for (serial, want) in [
         ("baud = 9600\n".to_owned(), "missing key `device`"),
         (device.to_owned(), "missing key `baud`"),
@@ -203,7 +195,6 @@ fn docs_gateway_is_complete() {
         "routes",
         "mtu",
         "listen",
-        "peer",
         "device",
         "baud",
         "efl-key",
@@ -218,8 +209,16 @@ fn docs_gateway_is_complete() {
         "fillers",
         "overhead",
         "clean",
-        "key-file",
-        "key",
+        "private-key-file",
+        "private-key",
+        "public-key",
+        "preshared-key-file",
+        "preshared-key",
+        "allowed",
+        "endpoint",
+        "pin-endpoint",
+        "weight",
+        "keep-alive",
         "file",
         "interval",
     ] {
@@ -238,11 +237,4 @@ fn queues_that_need_a_rate_say_so() {
         let error = complaint(|site| site.replace("protocol = \"plain\"\nrate = \"1 Mbit/s\"", &text));
         assert!(error.contains("rate = \"max\""), "{error}");
     }
-}
-
-#[test]
-fn nobody_is_pinned_who_is_not_known() {
-    let error = Config::parse("site.toml", &SITE.replace("[link]", "pin-peer = true\n[link]")).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains("pin-peer needs a peer; allowed is pin-peer = false, or a peer"), "{text}");
 }
