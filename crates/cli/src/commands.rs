@@ -20,11 +20,16 @@ mod interruption;
 mod keygen;
 mod man;
 mod outcome;
+mod peer;
+mod peer_add;
+mod peer_files;
 mod proxy;
+mod pubkey;
 mod reproduce;
 mod run;
 mod schema;
 mod scheme;
+mod secret;
 mod studies;
 mod suite;
 mod sweep;
@@ -58,6 +63,8 @@ enum Command {
     Gateway(gateway::Arguments),
     Proxy(proxy::Arguments),
     Keygen(keygen::Arguments),
+    Pubkey(pubkey::Arguments),
+    Peer(peer::Arguments),
     Emulate(Box<emulate::Arguments>),
     Schema(schema::Arguments),
     Testbed(testbed::Arguments),
@@ -77,6 +84,8 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Gateway(arguments) => gateway::execute(arguments),
         Command::Proxy(arguments) => proxy::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),
+        Command::Pubkey(arguments) => pubkey::execute(arguments),
+        Command::Peer(arguments) => peer::execute(arguments),
         Command::Emulate(arguments) => emulate::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Testbed(arguments) => testbed::execute(arguments),

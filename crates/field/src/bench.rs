@@ -22,7 +22,7 @@ use crate::testbed::processes::{Process, end_all};
 use gateway::clock::{Clock, sleep};
 use gateway::daemon::read_status;
 use gateway::signals::Signals;
-use tunnel::key::PresharedKey;
+use tunnel::key::PrivateKey;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -254,21 +254,24 @@ impl Site {
     }
 
     fn start_gateways(&mut self, tables: &str) -> Result<(), TestbedError> {
-        let (program, key) =
-            (this_program()?, PresharedKey::generate(&mut gateway::random::system()).to_base64());
+        let (program, mut random) = (this_program()?, gateway::random::system());
+        let keys = [(); 2].map(|()| PrivateKey::generate(&mut random));
         let mut statuses = Vec::new();
         for side in 0..2 {
             let config = self.directory.join(format!("{side}.toml"));
             let status = self.directory.join(format!("{side}.status"));
-            let peer = if side == 0 { format!("peer = \"{}:51900\"", WIRE[1]) } else { String::new() };
+            let endpoint =
+                if side == 0 { format!("endpoint = \"{}:51900\"\n", WIRE[1]) } else { String::new() };
             let text = format!(
                 "[tun]\nname = \"sat0\"\naddresses = [\"{}/30\"]\nmtu = {TUNNEL_MTU}\n\
-                 [carrier.udp]\nlisten = \"{}:51900\"\n{peer}\n\
-                 {tables}[session]\nkey = \"{key}\"\n\
+                 [carrier.udp]\nlisten = \"{}:51900\"\n\
+                 {tables}[identity]\nprivate-key = \"{key}\"\n\
+                 [[peer]]\npublic-key = \"{public_key}\"\n{endpoint}\
                  [status]\nfile = {status:?}\ninterval = \"200 ms\"\n",
                 TUNNEL[side],
                 WIRE[side],
-                key = key.as_str(),
+                key = *keys[side].to_base64(),
+                public_key = keys[1 - side].public(),
             );
             fs::write(&config, text)?;
             let arguments = ["gateway", "--config", &config.display().to_string()].map(str::to_owned);

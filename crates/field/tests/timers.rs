@@ -21,6 +21,7 @@ use gateway::signals::Signals;
 use link::LineLimits;
 use longhaul_field as field;
 use repeater::Repeater;
+use tunnel::key::PrivateKey;
 
 /// Datagrams that cross.
 const COUNT: u8 = 30;
@@ -34,14 +35,21 @@ impl Drop for Site {
     }
 }
 
+/// Who the gateway at an end is.
+fn key(end: usize) -> PrivateKey {
+    PrivateKey::from_bytes([end as u8 + 1; 32])
+}
+
 /// Runs a gateway at one end of the line, until that is gone.
 fn start(site: &Site, modem: &NullModem, end: usize) -> JoinHandle<std::io::Result<GatewayError>> {
     let text = format!(
         "[tun]\nname = \"sat0\"\naddresses = [\"10.77.31.{}/30\"]\nmtu = 600\n\
          [carrier.serial]\ndevice = {:?}\nbaud = 1000000\n[link]\nprotocol = \"plain\"\ndatagram-age = \"none\"\n\
-         [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n",
+         [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\n",
         end + 1,
         modem.device(end),
+        *key(end).to_base64(),
+        key(1 - end).public(),
     );
     let config = Config::parse("site.toml", &text).unwrap();
     let run = move || {

@@ -1,13 +1,15 @@
 //! `longhaul gateway`: the daemon.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use base::config::ConfigError;
 use gateway::config::Config;
 use gateway::daemon::{Gateway, GatewayError};
 use gateway::privileges;
 use gateway::signals::Signals;
 use gateway::supervisor;
+use tunnel::config::Link;
 
 use super::gateway_status;
 use super::outcome::{complain, failure, misconfigured, say};
@@ -20,7 +22,7 @@ use super::outcome::{complain, failure, misconfigured, say};
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
-  longhaul keygen --out /etc/longhaul/site.key
+  longhaul keygen --out /etc/longhaul/site.key    # prints the public key
   longhaul gateway --config /etc/longhaul/site.toml
   longhaul gateway status
 
@@ -28,16 +30,18 @@ site.toml:
   [tun]
   name = \"sat0\"
   addresses = [\"10.77.0.1/30\"]
-  routes = [\"10.78.0.0/16\"]     # networks behind the peer
+  routes = [\"10.78.0.0/16\"]     # networks behind the peers
   [carrier.udp]
   listen = \"192.0.2.1:51900\"
-  peer = \"198.51.100.7:51900\"   # the other site leaves this out and waits
   # or: [carrier.serial] with device = \"/dev/ttyUSB0\" and baud = 115200
   [link]                        # the whole table is optional
   protocol = \"coded\"            # or \"cotmll\", \"slacp\", \"plain\"
   rate = \"auto\"                 # or \"1 Mbit/s\", with all headers
-  [session]
-  key-file = \"site.key\"")]
+  [identity]
+  private-key-file = \"site.key\"
+  [[peer]]                      # or a file of its own, peers.d/NAME.toml
+  public-key = \"…\"            # as keygen printed it at the other site
+  endpoint = \"198.51.100.7:51900\"    # that site leaves it out and waits")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     question: Option<Question>,
@@ -63,21 +67,15 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         return gateway_status::execute(args);
     }
     let Some(file) = &args.config else { unreachable!("clap requires it where nothing is asked") };
-    let config = match Config::read(file).and_then(|config| config.session.load().map(|_| config)) {
+    let config = match read(file) {
         Ok(config) => config,
         Err(error) => return misconfigured(error),
     };
-    if let Some(file) = config.session.exposed(file) {
+    for file in config.exposed() {
         let file = file.display();
         complain(format_args!("{file}: users other than its owner may have read the key; chmod o= {file}"));
     }
-    if let Some(edge) = config
-        .link
-        .round_trip
-        .and_then(|time| config.link.edge(&config.carrier.limits(), config.link.rate.fixed(), time))
-    {
-        complain(edge);
-    }
+    warn_of_edges(&config);
     if args.check {
         return ExitCode::SUCCESS;
     }
@@ -85,6 +83,32 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(GatewayError::Config(error)) => misconfigured(error),
         Err(error) => failure(error),
+    }
+}
+
+/// Reads the configuration, and every key that it names.
+fn read(file: &Path) -> Result<Config, ConfigError> {
+    let config = Config::read(file)?;
+    config.check_identity(config.identity.load()?.public())?;
+    config.peers.iter().try_for_each(|peer| peer.load_preshared().map(drop))?;
+    Ok(config)
+}
+
+/// Tells where a window limits a link: once for all peers, and for each where it is otherwise.
+fn warn_of_edges(config: &Config) {
+    let edge = |link: &Link| {
+        link.round_trip.and_then(|time| link.edge(&config.carrier.limits(), link.rate.fixed(), time))
+    };
+    let usual = edge(&config.link).map(|edge| edge.to_string());
+    if let Some(usual) = &usual {
+        complain(usual);
+    }
+    for peer in &config.peers {
+        if let Some(own) =
+            edge(&peer.link).map(|edge| edge.to_string()).filter(|own| usual.as_ref() != Some(own))
+        {
+            complain(format_args!("peer {}: {own}", peer.name()));
+        }
     }
 }
 

@@ -1,19 +1,22 @@
-//! `longhaul keygen`: a key for a pair of gateways.
+//! `longhaul keygen`: a gateway's private key, or a secret that two gateways share.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tunnel::key::PresharedKey;
+use serde_json::{Map, Value, json};
+use tunnel::key::{PresharedKey, PrivateKey};
 
 use super::outcome::{failure, say};
+use super::secret;
 
-/// Make a key for two gateways to share: 32 random bytes in base64.
+/// Make a private key for a gateway: 32 random bytes in base64.
+///
+/// With --out the public key, which the other end needs, is printed; `longhaul pubkey` prints it again at any time.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  longhaul keygen --out site.key      # then copy it to the other site")]
+#[command(after_help = "\
+Examples:
+  longhaul keygen --out site.key      # prints the public key
+  longhaul keygen --preshared --out hub.psk")]
 pub(crate) struct Arguments {
     /// Write the key to this new file, readable by its owner only, instead of to standard output.
     #[arg(long, value_name = "FILE")]
@@ -21,38 +24,37 @@ pub(crate) struct Arguments {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+    /// Make a secret for two gateways to share besides their private keys.
+    #[arg(long)]
+    preshared: bool,
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    let key = PresharedKey::generate(&mut gateway::random::system()).to_base64();
-    if args.out.is_none()
-        && let Err(error) = make_output_private()
-    {
-        return failure(format_args!(
-            "standard output is a file that others may read: {error}; --out FILE makes one that they may not"
-        ));
+    let mut random = gateway::random::system();
+    let (kind, key, public) = if args.preshared {
+        ("preshared_key", PresharedKey::generate(&mut random).to_base64(), None)
+    } else {
+        let key = PrivateKey::generate(&mut random);
+        ("private_key", key.to_base64(), Some(key.public()))
+    };
+    let mut told: Map<String, Value> =
+        public.map(|public| ("public_key".to_owned(), json!(public))).into_iter().collect();
+    let Some(path) = &args.out else {
+        told.insert(kind.to_owned(), json!(*key));
+        let text = if args.json { Value::from(told).to_string() } else { key.to_string() };
+        return match secret::print(&format!("{text}\n")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure(error),
+        };
+    };
+    if let Err(error) = secret::write_new(path, 0o600, &format!("{}\n", *key)) {
+        return failure(format_args!("{}: {error}", path.display()));
     }
-    if let Some(path) = &args.out {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        if let Err(error) = file.and_then(|mut file| writeln!(file, "{key}")) {
-            return failure(format_args!("{}: {error}", path.display()));
-        }
-    }
-    match (&args.out, args.json) {
-        (None, false) => say!("{key}"),
-        (None, true) => say!("{}", serde_json::json!({ "key": key })),
-        (Some(_), false) => {}
-        (Some(path), true) => say!("{}", serde_json::json!({ "file": path })),
+    told.insert("file".to_owned(), json!(path));
+    match (args.json, public) {
+        (true, _) => say!("{}", Value::from(told)),
+        (false, Some(public)) => say!("{public}"),
+        (false, None) => {}
     }
     ExitCode::SUCCESS
-}
-
-/// Shells make files that everybody may read. Whoever redirects a key to one wants that no more than we do.
-fn make_output_private() -> io::Result<()> {
-    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let metadata = output.metadata()?;
-    if metadata.is_file() && metadata.mode() & 0o077 != 0 {
-        output.set_permissions(Permissions::from_mode(0o600))?;
-    }
-    Ok(())
 }

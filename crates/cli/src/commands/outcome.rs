@@ -38,6 +38,11 @@ pub(crate) fn show(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Whether something could not be written to standard output.
+pub(crate) fn has_failed() -> bool {
+    UNWRITTEN.get().is_some()
+}
+
 fn write(text: fmt::Arguments<'_>) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_fmt(text)?;

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use base::config::schema::of;
 use clap::{Args, ValueEnum};
+use gateway::config::{Config, Peer};
 
 use super::outcome::say;
 
@@ -14,7 +16,8 @@ use super::outcome::say;
 #[command(after_help = "Examples:
   longhaul schema scenario > scenario.json
   longhaul schema study > study.json
-  longhaul schema gateway > gateway.json")]
+  longhaul schema gateway > gateway.json
+  longhaul schema gateway-peer > gateway-peer.json")]
 pub(crate) struct Arguments {
     /// The kind of file.
     kind: Kind,
@@ -28,15 +31,16 @@ enum Kind {
     Study,
     /// What `longhaul gateway` reads.
     Gateway,
+    /// A file of a peer, in the directory peers.d beside a gateway's.
+    GatewayPeer,
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let schema = match arguments.kind {
         Kind::Scenario => lab::scenario::schema(),
         Kind::Study => lab::study::schema(),
-        Kind::Gateway => {
-            base::config::schema::of::<gateway::config::Config>("The configuration of a gateway of Longhaul")
-        }
+        Kind::Gateway => of::<Config>("The configuration of a gateway of Longhaul"),
+        Kind::GatewayPeer => of::<Peer>("A peer of a gateway of Longhaul"),
     };
     let text = serde_json::to_string_pretty(&schema).expect("a schema has only names, numbers and lists");
     say!("{text}");

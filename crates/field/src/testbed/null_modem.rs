@@ -129,7 +129,8 @@ mod tests {
         let device = modem.device(end).display();
         let text = format!(
             "[tun]\nname = \"sat0\"\n[carrier.serial]\ndevice = \"{device}\"\nbaud = 1000000\n{key}\n\
-             [link]\nprotocol = \"plain\"\n[session]\nkey-file = \"k\"\n"
+             [link]\nprotocol = \"plain\"\n[identity]\nprivate-key-file = \"k\"\n\
+             [[peer]]\npublic-key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\n"
         );
         let config = Config::parse("site.toml", &text).unwrap();
         let config::Carrier::Serial(serial) = &config.carrier else { panic!("a serial line") };

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::namespaces::{Room, ip};
 use super::{Options, TestbedError};
 use tunnel::config::LinkRate;
-use tunnel::key::PresharedKey;
+use tunnel::key::PrivateKey;
 use tunnel::session::OVERHEAD;
 
 /// The gateways' and the emulator's UDP port.
@@ -137,10 +137,12 @@ pub(super) fn write_configurations(
     link: &Link,
     directory: &Path,
 ) -> Result<(), TestbedError> {
-    let key = PresharedKey::generate(&mut gateway::random::system()).to_base64();
+    let mut random = gateway::random::system();
+    let keys = [(); 2].map(|()| PrivateKey::generate(&mut random));
     for (room, host, net, rate) in [(Room::Gateway1, 1, 10, link.up), (Room::Gateway2, 2, 20, link.down)] {
         // The terminal calls the hub.
-        let peer = if host == 1 { format!("peer = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
+        let endpoint =
+            if host == 1 { format!("endpoint = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
         let link = tunnel::config::Link { rate, ..link.config };
         let no_pep = pep::Config { enabled: false, ..pep::Config::default() };
         let site = Site { link, pep: options.pep.as_ref().unwrap_or(&no_pep) };
@@ -149,11 +151,13 @@ pub(super) fn write_configurations(
         let text = format!(
             "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
              routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
-             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {carrier_mtu}\n{peer}\n\
-             {site}\n[session]\nkey = \"{key}\"\n\n\
+             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {carrier_mtu}\n\n\
+             {site}\n[identity]\nprivate-key = \"{key}\"\n\n\
+             [[peer]]\npublic-key = \"{public_key}\"\n{endpoint}\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,
-            key = key.as_str(),
+            key = *keys[host - 1].to_base64(),
+            public_key = keys[2 - host].public(),
             mtu = options.mtu,
             carrier_mtu = options.carrier_mtu,
         );
