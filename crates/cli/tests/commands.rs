@@ -305,14 +305,16 @@ fn a_key_is_readable_by_its_owner_only() {
     shared(&redirected);
     let status = Command::new(env!("CARGO_BIN_EXE_longhaul")).arg("keygen").stdout(file).status().unwrap();
     assert!(status.success());
-    assert!(longhaul(&["keygen", "--out", &named]).status.success());
+    let printed = longhaul(&["keygen", "--out", &named]);
+    assert!(printed.status.success());
+    assert_eq!(printed.stdout, longhaul(&["pubkey", &named]).stdout, "the public key, to be passed on");
     assert_eq!((mode(&redirected), mode(&named)), (0o600, 0o600));
     assert_eq!(longhaul(&["keygen", "--out", &named]).status.code(), Some(1), "no key is overwritten");
 
     let site = scratch.path("site.toml");
     let text =
         "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"127.0.0.1:1\"\n[link]\nprotocol = \"plain\"\n";
-    std::fs::write(&site, format!("{text}[session]\nkey-file = \"redirected.key\"\n")).unwrap();
+    std::fs::write(&site, format!("{text}[identity]\nprivate-key-file = \"redirected.key\"\n")).unwrap();
     let check = || longhaul(&["gateway", "--check", "--config", &site]);
     assert_eq!(text_of(&check()), "");
     shared(&redirected);

@@ -247,7 +247,7 @@ fn a_missing_key_blames_its_table_and_no_comment() {
         .unwrap();
     let output = longhaul(&["gateway", "--check", "--config", &site]);
     let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told.replace(&site, "site.toml"), "longhaul: site.toml: missing key `session`\n");
+    assert_eq!(told.replace(&site, "site.toml"), "longhaul: site.toml: missing key `identity`\n");
 }
 
 #[test]

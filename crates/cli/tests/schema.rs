@@ -10,7 +10,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const KINDS: [&str; 3] = ["scenario", "study", "gateway"];
+const KINDS: [&str; 4] = ["scenario", "study", "gateway", "gateway-peer"];
 
 /// What `longhaul schema` prints.
 fn printed(kind: &str) -> String {
@@ -97,7 +97,7 @@ fn every_file_names_its_schema_and_fits() {
 /// Blocks of the pages that the parsers take for whole files.
 #[test]
 fn what_the_pages_show_fits() {
-    let [scenario, study, gateway] = KINDS.map(Schema::of);
+    let [scenario, study, gateway] = ["scenario", "study", "gateway"].map(Schema::of);
     let mut pages = files(&Path::new(ROOT).join("docs"), "md");
     pages.push(Path::new(ROOT).join("README.md"));
     let mut seen = [0; 3];
@@ -149,16 +149,25 @@ name = "sat0"
 addresses = ["10.77.0.1/30", "fd77::1/64"]
 [carrier.udp]
 listen = "192.0.2.1:51900"
-peer = "hub.example.org:51900"
 [link]
 protocol = "plain"
 rate = "1 Mbit/s"
 once-dscp = [46]
-[session]
-key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+[identity]
+private-key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 [pep]
 connections = 100
 link.congestion = "bbr"
+[[peer]]
+public-key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+endpoint = "hub.example.org:51900"
+allowed = ["10.78.0.0/16"]
+"#;
+
+const PEER: &str = r#"
+public-key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+weight = 2
+link = { rate = "2 Mbit/s" }
 "#;
 
 /// What is changed, into what, and the key that schema and parser complain about.
@@ -249,10 +258,10 @@ const WRONG_GATEWAYS: &[Wrong] = &[
     ("\"10.77.0.1/30\"", "\"10.77.0.1\"", "addresses"),
     ("[carrier.udp]", "mtu = 575\n[carrier.udp]", "mtu"),
     ("\"192.0.2.1:51900\"", "\"here\"", "listen"),
-    ("hub.example.org:51900", "hub.example.org", "peer"),
+    ("hub.example.org:51900", "hub.example.org", "endpoint"),
     ("carrier.udp", "carrier.pigeon", "pigeon"),
     ("[link]", "[carrier.serial]\ndevice = \"x\"\nbaud = 50\n[link]", "carrier"),
-    ("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\npeer = \"hub.example.org:51900\"\n", "", "carrier"),
+    ("[carrier.udp]\nlisten = \"192.0.2.1:51900\"\n", "", "carrier"),
     ("\"1 Mbit/s\"", "\"1 Mbps\"", "rate"),
     ("\"1 Mbit/s\"", "\"0 bit/s\"", "rate"),
     ("\"1 Mbit/s\"", "\"fast\"", "rate"),
@@ -260,15 +269,33 @@ const WRONG_GATEWAYS: &[Wrong] = &[
     ("\"plain\"", "{ cotmll = { sessions = 4 } }", "sessions"),
     ("\"plain\"", "{ plain = { buffer = 0 } }", "buffer"),
     ("[46]", "[46, 64]", "once-dscp"),
-    ("[session]", "mut = 3\n[session]", "mut"),
-    ("[session]", "overhead = 257\n[session]", "overhead"),
-    ("[session]", "fillers = -1\n[session]", "fillers"),
-    ("AAAA=", "AA==", "key"),
-    ("[pep]", "key-file = \"k\"\n[pep]", "session"),
+    ("[identity]", "mut = 3\n[identity]", "mut"),
+    ("[identity]", "overhead = 257\n[identity]", "overhead"),
+    ("[identity]", "fillers = -1\n[identity]", "fillers"),
+    ("AAAA=", "AA==", "private-key"),
+    ("[pep]", "private-key-file = \"k\"\n[pep]", "identity"),
+    ("[pep]", "[share]\nrate = \"0 bit/s\"\n[pep]", "rate"),
+    ("Tmo=", "Tm==", "public-key"),
+    ("allowed = [", "allowed = [\"10.0.0.0\", ", "allowed"),
+    ("allowed", "alowed", "alowed"),
+    ("public-key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\n", "", "public-key"),
     ("connections = 100", "connections = 0", "connections"),
     ("connections = 100", "ack = \"remote\"", "ack"),
     ("\"bbr\"", "\"bbr9\"", "congestion"),
     ("[pep]", "[status]\ninterval = \"1 s\"\n[pep]", "file"),
+];
+
+const WRONG_PEERS: &[Wrong] = &[
+    ("weight = 2", "weight = 0", "weight"),
+    ("weight = 2", "weight = 1001", "weight"),
+    ("weight = 2", "name = \"a b\"", "name"),
+    ("weight = 2", "name = \".a\"", "name"),
+    ("weight = 2", "pep.connections = 0", "connections"),
+    ("weight = 2", "pin-endpoint = 1", "pin-endpoint"),
+    ("weight = 2", "preshared-key = \"AAAA\"", "preshared-key"),
+    ("2 Mbit/s", "2 Mbps", "rate"),
+    ("rate", "rat", "rat"),
+    ("public-key", "publickey", "publickey"),
 ];
 
 /// The schema's complaint has the key as the end of a place or between quotes, the parser's anywhere.
@@ -295,10 +322,17 @@ fn parse_gateway(text: &str) -> Result<(), String> {
     gateway::config::Config::parse("g.toml", text).map(|_| ()).map_err(|error| error.to_string())
 }
 
+fn parse_peer(text: &str) -> Result<(), String> {
+    base::config::parse::<gateway::config::Peer>("p.toml", text)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
 #[test]
 fn what_the_parser_refuses_the_schema_refuses_with_the_same_key() {
     check_wrong(&Schema::of("scenario"), SCENARIO, WRONG_SCENARIOS, parse_scenario);
     check_wrong(&Schema::of("gateway"), GATEWAY, WRONG_GATEWAYS, parse_gateway);
+    check_wrong(&Schema::of("gateway-peer"), PEER, WRONG_PEERS, parse_peer);
 }
 
 /// Keys of earlier versions are refused too.
@@ -343,7 +377,8 @@ fn what_the_parser_takes_the_schema_takes() {
         ("\"plain\"", "{ cotmll-thesis = { sessions = 4 } }"),
         ("hub.example.org:51900", "192.0.2.7:51900"),
         ("192.0.2.1:51900", "[::]:51900"),
-        ("key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"", "key-file = \"site.key\""),
+        ("private-key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"", "private-key-file = \"site.key\""),
+        ("allowed", "link.protocol.coded.window = 9\nkeep-alive = \"10 min\"\nname = \"a.b\"\nallowed"),
         ("[pep]", "[[pep.rule]]\naction = \"pass\"\nports = [22, \"5000-5010\"]\n[pep]"),
     ] {
         let document = GATEWAY.replacen(from, to, 1);
@@ -354,14 +389,15 @@ fn what_the_parser_takes_the_schema_takes() {
 /// Documents that are built of nothing but a schema's defaults, examples and names fit it, and are read.
 #[test]
 fn what_a_schema_proposes_is_read() {
-    let (scenario, gateway) = (Schema::of("scenario"), Schema::of("gateway"));
+    let [scenario, gateway, peer] = ["scenario", "gateway", "gateway-peer"].map(Schema::of);
     for (schema, least, parse) in [
         (
             &scenario,
             500,
             (|text| toml::from_str::<lab::scenario::Scenario>(text).map(|_| ())) as fn(&str) -> _,
         ),
-        (&gateway, 200, |text| toml::from_str::<gateway::config::Config>(text).map(|_| ())),
+        (&gateway, 400, |text| toml::from_str::<gateway::config::Config>(text).map(|_| ())),
+        (&peer, 200, |text| toml::from_str::<gateway::config::Peer>(text).map(|_| ())),
     ] {
         let documents = samples::of(&schema.text);
         assert!(documents.len() >= least, "{}", documents.len());

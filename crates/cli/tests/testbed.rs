@@ -408,7 +408,7 @@ fn wrong_arguments_and_configurations_end_with_code_2() {
     }
     let file = std::env::temp_dir().join(format!("longhaul-site-{}.toml", std::process::id()));
     let site = "[tun]\nname = \"sat0\"\nmtu = 99\n[carrier.udp]\nlisten = \"127.0.0.1:1\"\n\
-                [link]\nprotocol = \"plain\"\n[session]\nkey-file = \"site.key\"\n";
+                [link]\nprotocol = \"plain\"\n[identity]\nprivate-key-file = \"site.key\"\n";
     std::fs::write(&file, site).unwrap();
     let output = bench::longhaul(&["gateway", "--check", "--config", file.to_str().unwrap()]);
     std::fs::remove_file(&file).unwrap();

@@ -11,6 +11,7 @@ use base::Duration;
 use field::testbed::namespaces::Namespace;
 use field::testbed::null_modem::NullModem;
 use serde_json::Value;
+use tunnel::key::PrivateKey;
 
 use super::bench::{fresh_name, wait_until};
 
@@ -25,6 +26,11 @@ pub(crate) struct SerialSites {
 
 /// Bytes that are carried between two outbursts of noise.
 const NOISE_EVERY: usize = 20_000;
+
+/// Who the gateway at an end is.
+fn key(end: usize) -> PrivateKey {
+    PrivateKey::from_bytes([end as u8 + 1; 32])
+}
 
 impl SerialSites {
     pub(crate) fn up(protocol: &str, extra: &str, noisy: bool) -> Self {
@@ -45,10 +51,12 @@ impl SerialSites {
             let text = format!(
                 "[tun]\nname = \"sat0\"\naddresses = [\"10.77.30.{}/30\"]\n\
                  [carrier.serial]\ndevice = {:?}\nbaud = 1000000\n{extra}\n[link]\nprotocol = \"{protocol}\"\n\
-                 [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n\
+                 [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\n\
                  [status]\nfile = {status:?}\ninterval = \"50 ms\"\n",
                 end + 1,
                 modem.device(end),
+                *key(end).to_base64(),
+                key(1 - end).public(),
             );
             fs::write(sites.file(&format!("{side}.toml")), text).unwrap();
         }

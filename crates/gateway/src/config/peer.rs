@@ -78,6 +78,7 @@ pub(super) struct Written {
     pub(super) weight: Limit<1, 1000, 1>,
     /// Time without anything else to say after which this end says that it is there, 1 s to 10 min.
     #[serde(default = "usual_keep_alive", deserialize_with = "keep_alive")]
+    #[schemars(extend("examples" = ["25 s"]))]
     pub(super) keep_alive: Duration,
     /// Keys of `[link]` that differ for this peer.
     #[serde(default)]
