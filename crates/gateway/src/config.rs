@@ -182,7 +182,8 @@ impl Config {
     #[must_use]
     pub fn tunnel(&self, peer: &Peer) -> tunnel::Config {
         let (mtu, carrier) = (self.tun.mtu.0, self.carrier.limits());
-        tunnel::Config { link: peer.link, pep: peer.pep.clone(), mtu, cuts_trains: true, carrier }
+        let (link, pep, keep_alive) = (peer.link, peer.pep.clone(), peer.keep_alive);
+        tunnel::Config { link, pep, mtu, cuts_trains: true, carrier, keep_alive }
     }
 
     /// Reads `text`, the content of `file`, without files of peers beside it.

@@ -1,13 +1,14 @@
-//! The gateway daemon: one thread, one event loop, around the same tunnel that the lab runs.
+//! The gateway daemon: one thread, one event loop, around the same hub that the lab runs.
 //!
-//! Packets of the TUN device go into the tunnel, and what it has to send leaves in batches, many datagrams in one call. Datagrams that
-//! arrive go into it too, and what they complete goes to the TUN device.
+//! Packets of the TUN device go into the hub's tunnels, and what these have to send leaves in batches, many datagrams in one call. Datagrams
+//! that arrive go into them too, and what they complete goes to the TUN device.
 
 mod complaints;
 mod device;
 mod forwarding;
+mod names;
 mod notice;
-mod peer;
+mod peers;
 pub mod query;
 mod reload;
 mod status;
@@ -19,11 +20,12 @@ use std::path::PathBuf;
 use base::config::ConfigError;
 use base::{Duration, Instant};
 use link::Endpoint;
-use tunnel::{Event, Tunnel};
+use tunnel::hub::Unfit;
+use tunnel::{Event, Hub};
 
 use crate::carrier::Carrier;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Peer};
 use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
@@ -32,10 +34,12 @@ use crate::tun::Tun;
 use crate::tun::netlink::Watch;
 use complaints::Complaints;
 use forwarding::Traffic;
-use peer::NamedPeer;
+use names::Names;
+use peers::Peers;
 use query::Queries;
 
 pub use notice::Notice;
+use peers::membership;
 pub use status::{Status, read_status, replace};
 
 /// A running gateway.
@@ -46,13 +50,15 @@ pub struct Gateway {
     tun: Tun,
     watch: Watch,
     carrier: Carrier,
-    tunnel: Tunnel,
-    /// The peer, if it is known by name.
-    named: Option<NamedPeer>,
+    hub: Hub,
+    peers: Peers,
+    /// Where peers are that are known by name.
+    names: Names,
     /// When a device whose queue was full is tried again.
     retry_at: Option<Instant>,
-    /// What the TUN device was last told of super-segments.
+    /// What the TUN device was last told of super-segments, and when that is to be looked at again.
     super_segment: Option<u32>,
+    follow_at: Instant,
     traffic: Traffic,
     complaints: Complaints,
     status_at: Instant,
@@ -90,6 +96,9 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// A peer cannot be one.
+    #[error("{0}")]
+    Peers(String),
     /// Rights that it does not need cannot be given up.
     #[error("rights cannot be given up: {0}")]
     Rights(io::Error),
@@ -107,6 +116,11 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
+    /// `peer` cannot be one beside the others.
+    pub(crate) fn unfit(peer: &Peer, unfit: &Unfit) -> Self {
+        Self::Peers(format!("{}: peer \"{}\": {unfit}", peer.origin.display(), peer.name()))
+    }
+
     /// Rights could not be given up, by becoming `user` or otherwise.
     pub(crate) fn rights(user: Option<&str>, error: io::Error) -> Self {
         match user {
@@ -122,24 +136,28 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let key = config.session.load()?;
-        let tunnel = Tunnel::new(config.tunnel(), key, config.carrier.peer(), random::system());
-        Self::around(config, tunnel)
+        let (mut hub, mut peers, mut names) = (hub(&config)?, Peers::default(), Names::new()?);
+        peers.join(&config, &mut hub, &mut names)?;
+        Self::around(config, hub, peers, names)
     }
 
-    /// The same, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the
-    /// carrier, and the peer must have one like it.
+    /// The same for the first peer alone, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit
+    /// the carrier, and the peer must have one like it.
     ///
     /// # Errors
     /// As [`Gateway::new`].
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
-        let (key, peer) = (config.session.load()?, config.carrier.peer());
-        let tunnel = Tunnel::with_endpoint(config.tunnel(), endpoint, key, peer, random::system());
-        Self::around(config, tunnel)
+        let (mut hub, mut peers, mut names) = (hub(&config)?, Peers::default(), Names::new()?);
+        if let Some(peer) = config.peers.first() {
+            let id = hub.add_with_endpoint(membership(&config, peer)?, endpoint);
+            let id = id.map_err(|unfit| GatewayError::unfit(peer, &unfit))?;
+            peers.joined(id, &config, peer, &mut names);
+        }
+        Self::around(config, hub, peers, names)
     }
 
-    fn around(config: Config, tunnel: Tunnel) -> Result<Self, GatewayError> {
-        let super_segment = tunnel.super_segment();
+    fn around(config: Config, hub: Hub, peers: Peers, names: Names) -> Result<Self, GatewayError> {
+        let super_segment = hub.super_segment();
         let (tun, watch) = device::open(&config, super_segment)?;
         let carrier = Carrier::open(&config.carrier)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
@@ -149,13 +167,15 @@ impl Gateway {
             .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
         let gateway = Self {
             clock: Clock::start(),
-            named: NamedPeer::of(&config.carrier),
             tun,
             watch,
             carrier,
-            tunnel,
+            hub,
+            peers,
+            names,
             retry_at: None,
             super_segment,
+            follow_at: Instant::ZERO,
             traffic: Traffic::default(),
             complaints: Complaints::default(),
             status_at: Instant::ZERO,
@@ -190,12 +210,12 @@ impl Gateway {
                 Some(Signal::Reload) => self.reload(now, &mut notify),
                 None => {}
             }
-            self.tunnel.handle_timeout(now);
+            self.hub.handle_timeout(now);
             if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
                 self.receive(now)?;
             }
             self.tell(&mut notify);
-            self.follow_name(now, from_resolver.read, &mut notify);
+            self.follow_names(now, from_resolver.read, &mut notify);
             self.unblock(now, from_carrier.write);
             if from_watch.read {
                 self.restore_device()?;
@@ -205,7 +225,7 @@ impl Gateway {
             }
             self.transmit(false);
             self.deliver(now);
-            self.follow_super_segment();
+            self.follow_super_segment(now);
             if self.status_at <= now {
                 self.write_status();
                 self.status_at = now + self.status_interval();
@@ -217,11 +237,11 @@ impl Gateway {
             let now = self.clock.now();
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
-                Interest::either(self.tun.as_fd(), self.tunnel.wants_packets(), false),
+                Interest::either(self.tun.as_fd(), self.hub.wants_packets(), false),
                 Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
-                Interest::read_if_any(self.named.as_ref().and_then(NamedPeer::fd)),
+                Interest::read_if_any(self.names.fd()),
                 Interest::read_if_any(self.queries.as_ref().and_then(|it| it.fd(now))),
             ];
             ready = wait(interests, Some(timeout))?;
@@ -230,19 +250,33 @@ impl Gateway {
 
     /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
     fn wants_to_write(&self) -> bool {
-        (self.tunnel.is_blocked() && self.retry_at.is_none()) || self.carrier.has_unsent()
+        (self.hub.is_blocked() && self.retry_at.is_none()) || self.carrier.has_unsent()
     }
 
-    /// What this gateway is, and what it waits for.
+    /// What this gateway is, and whom it waits for.
     fn introduction(&self) -> String {
-        let Config { tun, carrier, link, .. } = &self.config;
-        let rate = link.rate;
-        let (name, protocol) = (tun.name.as_str(), link.protocol.name());
-        let waits = match carrier.called() {
-            Some(peer) => format!("calling {peer}"),
-            None => "waiting for the peer to call".to_owned(),
+        let Config { tun, carrier, peers, .. } = &self.config;
+        let name = tun.name.as_str();
+        let links = match &peers[..] {
+            [peer] => format!("{}, rate {}", peer.link.protocol.name(), peer.link.rate),
+            peers => format!("{} peers", peers.len()),
         };
-        format!("{name} over {carrier}, {protocol}, rate {rate}; {waits}")
+        let called: Vec<_> = peers.iter().filter_map(|peer| peer.called(carrier)).collect();
+        let waits = match &called[..] {
+            [] if peers.len() == 1 => "waiting for the peer to call".to_owned(),
+            [] => "waiting for them to call".to_owned(),
+            [one] => format!("calling {one}"),
+            several => format!("calling {} of them", several.len()),
+        };
+        format!("{name} over {carrier}, {links}; {waits}; public key {}", self.hub.public_key())
+    }
+
+    fn follow_names(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
+        let is_due = self.names.poll_timeout().is_some_and(|due| due <= now);
+        // While all are heard nothing is asked, so who falls silent is found by looking.
+        if answered || is_due || self.follow_at <= now {
+            self.names.follow(now, answered, &mut self.hub, notify);
+        }
     }
 
     fn tell(&mut self, notify: &mut impl FnMut(Notice)) {
@@ -250,9 +284,9 @@ impl Gateway {
             notify(Notice::Refused { from, reason });
         }
         let mut has_changed = false;
-        while let Some(event) = self.tunnel.poll_event() {
+        while let Some((id, event)) = self.hub.poll_event() {
             has_changed |= matches!(event, Event::Established { .. } | Event::Lost);
-            notify(Notice::Tunnel(event));
+            notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
         }
         if has_changed {
             self.write_status();
@@ -260,12 +294,12 @@ impl Gateway {
     }
 
     /// When something is due, if nothing arrives before.
-    fn next_wake(&self, now: Instant) -> Instant {
-        let is_heard = self.tunnel.session().is_heard(now);
+    fn next_wake(&mut self, now: Instant) -> Instant {
         [
-            self.tunnel.poll_timeout(now),
+            self.hub.poll_timeout(now),
             self.retry_at,
-            self.named.as_ref().and_then(|named| named.poll_timeout(is_heard)),
+            self.names.poll_timeout(),
+            self.names.fd().map(|_| self.follow_at),
             self.carrier.poll_timeout(),
             self.queries.as_ref().and_then(|it| it.poll_timeout(now)),
             Some(self.status_at),
@@ -281,4 +315,11 @@ impl Gateway {
             self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
         interval.max(Duration::from_millis(10))
     }
+}
+
+/// The hub of the gateway that `config` describes, without peers yet.
+fn hub(config: &Config) -> Result<Hub, GatewayError> {
+    let own = config.identity.load()?;
+    config.check_identity(own.public())?;
+    Ok(Hub::new(own, config.share.rate, random::system))
 }

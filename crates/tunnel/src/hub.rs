@@ -254,6 +254,12 @@ impl Hub {
         self.share.set_rate(now, rate);
     }
 
+    /// Bytes of the largest super-segment that may come from the LAN, whoever it is for; `None` if packets are to come one by one.
+    #[must_use]
+    pub fn super_segment(&self) -> Option<u32> {
+        self.peers().map(|(_, tunnel)| tunnel.super_segment()).min().flatten()
+    }
+
     /// This gateway's public key.
     #[must_use]
     pub const fn public_key(&self) -> PublicKey {

@@ -37,7 +37,7 @@ use base::{Duration, Instant};
 
 use crate::control::Kind;
 use crate::counters::Counter;
-use crate::key::PublicKey;
+use crate::key::{PresharedKey, PublicKey};
 use crate::path::{Address, Path};
 use crate::random::Random;
 use activity::Activity;
@@ -173,6 +173,18 @@ impl Session {
     #[must_use]
     pub const fn peer_key(&self) -> PublicKey {
         self.keys.ends().peer
+    }
+
+    /// Whether the two ends share this key.
+    #[must_use]
+    pub fn is_with(&self, preshared: &PresharedKey) -> bool {
+        self.keys.ends().preshared == *preshared
+    }
+
+    /// When the peer was heard last, if it ever was.
+    #[must_use]
+    pub fn last_heard(&self) -> Option<Instant> {
+        (self.established.get() > 0).then_some(self.last_heard)
     }
 
     /// Waits otherwise from now on.

@@ -10,10 +10,7 @@ use super::outcome::{failure, misconfigured, say};
 
 /// Print the public key that belongs to a private key, for the other end's configuration.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  longhaul pubkey /etc/longhaul/site.key
-  longhaul pubkey < site.key")]
+#[command(after_help = "Example:\n  longhaul pubkey /etc/longhaul/site.key")]
 pub(crate) struct Arguments {
     /// The file that holds the private key. Default: standard input.
     file: Option<PathBuf>,

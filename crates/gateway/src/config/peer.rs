@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, de};
 use tunnel::config::Link;
 use tunnel::key::{PresharedKey, PublicKey};
 use tunnel::path::Address;
+use tunnel::session::KEEP_ALIVE;
 
 use super::identity::{is_exposed, lie_beside, read_key};
 use super::{Carrier, Destination, HostName};
@@ -76,7 +77,8 @@ pub(super) struct Written {
     /// The peer's part of the rate in `[share]`, relative to the weights of others, 1 to 1000.
     #[serde(default)]
     pub(super) weight: Limit<1, 1000, 1>,
-    /// Time without anything else to say after which this end says that it is there, 1 s to 10 min.
+    /// Time between signs of life while nothing else passes, 1 s to 10 min. Default: 10 s; some address translators forget whom they know
+    /// after 30 s.
     #[serde(default = "usual_keep_alive", deserialize_with = "keep_alive")]
     #[schemars(extend("examples" = ["25 s"]))]
     pub(super) keep_alive: Duration,
@@ -181,9 +183,8 @@ impl Peer {
     }
 }
 
-/// WireGuard's advice for peers behind a NAT: "a sensible interval that works with a wide variety of firewalls is 25 seconds" (wg(8)).
 const fn usual_keep_alive() -> Duration {
-    Duration::from_secs(25)
+    KEEP_ALIVE
 }
 
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use base::{Duration, Instant};
+
 use super::{Gateway, GatewayError, Notice};
 use crate::config::Config;
 use crate::tun::Tun;
@@ -11,7 +13,8 @@ use crate::tun::netlink::{self, Settings, Watch};
 pub(super) fn open(config: &Config, super_segment: Option<u32>) -> Result<(Tun, Watch), GatewayError> {
     let name = config.tun.name.as_str();
     let open = || {
-        let tun = Tun::open(name, config.tunnel().wants_offloads())?;
+        let wants_offloads = config.peers.iter().any(|peer| config.tunnel(peer).wants_offloads());
+        let tun = Tun::open(name, wants_offloads || config.peers.is_empty())?;
         configure(config, super_segment, tun.has_offloads())?;
         Ok((tun, Watch::new(name)?))
     };
@@ -36,9 +39,13 @@ impl Gateway {
         configure(&self.config, self.super_segment, self.tun.has_offloads())
     }
 
-    /// Has the device hand over what the tunnel takes now.
-    pub(super) fn follow_super_segment(&mut self) {
-        let super_segment = self.tunnel.super_segment();
+    /// Has the device hand over what all tunnels take now.
+    pub(super) fn follow_super_segment(&mut self, now: Instant) {
+        if now < self.follow_at && self.hub.len() > 1 {
+            return;
+        }
+        self.follow_at = now + FOLLOW_INTERVAL;
+        let super_segment = self.hub.super_segment();
         if super_segment != self.super_segment {
             self.super_segment = super_segment;
             // Where that fails, somebody has taken the device, which is noticed elsewhere.
@@ -79,3 +86,6 @@ impl Gateway {
         Ok(())
     }
 }
+
+/// Between two looks at what all of many tunnels take.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Packets and datagrams between the kernel and the tunnel.
+//! Packets and datagrams between the kernel and the hub.
 
 use std::io;
 
@@ -28,17 +28,16 @@ const DATAGRAMS: usize = 128;
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 impl Gateway {
-    /// Moves packets from the TUN to the tunnel, a few at most. Without a rate each is cut up and sealed at once, while it is in the cache.
+    /// Moves packets from the TUN to the hub, a few at most. Without a rate each is cut up and sealed at once, while it is in the cache.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
         for turn in 0..TURN {
             // The first time the device may have an error to tell, which shows whatever is wanted.
-            if turn > 0 && !self.tunnel.wants_packets() {
+            if turn > 0 && !self.hub.wants_packets() {
                 break;
             }
             let Some(packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
-            self.tunnel.handle_packet(now, packet);
-            if self.tunnel.rate().is_none() {
+            if self.hub.handle_packet(now, packet) {
                 self.transmit(true);
             }
         }
@@ -49,9 +48,9 @@ impl Gateway {
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
-            let Self { carrier, tunnel, complaints, .. } = self;
+            let Self { carrier, hub, complaints, .. } = self;
             let received = carrier.receive(now, |from, ecn, datagram| {
-                if let Err(rejection) = tunnel.handle_datagram(now, from, ecn, datagram) {
+                if let Err(rejection) = hub.handle_datagram(now, from, ecn, datagram) {
                     complaints.on_rejection(now, from.peer, rejection);
                 }
             })?;
@@ -63,9 +62,9 @@ impl Gateway {
         Ok(())
     }
 
-    /// Writes what the tunnel has for the LAN to the TUN.
+    /// Writes what the tunnels have for the LAN to the TUN.
     pub(super) fn deliver(&mut self, now: Instant) {
-        while let Some(delivery) = self.tunnel.poll_packet(now) {
+        while let Some(delivery) = self.hub.poll_packet(now) {
             match self.tun.deliver(&delivery) {
                 Written::Yes => self.traffic.tun_packets_written.increment(),
                 Written::Full => self.traffic.tun_dropped_full.increment(),
@@ -81,19 +80,19 @@ impl Gateway {
         let mut left = DATAGRAMS;
         while left > 0 {
             let now = self.clock.now();
-            let Some(transmit) = self.tunnel.poll_transmit(now, limit, more) else { break };
+            let Some(transmit) = self.hub.poll_transmit(now, limit, more) else { break };
             left = left.saturating_sub(transmit.datagrams());
             let sent = self.carrier.send(&transmit);
-            self.tunnel.on_sent(now, sent);
-            self.retry_at = (self.tunnel.is_blocked() && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
+            self.hub.on_sent(now, sent);
+            self.retry_at = (self.hub.is_blocked() && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
         }
     }
 
-    /// Tells the tunnel that the carrier takes more, if it does.
+    /// Tells the hub that the carrier takes more, if it does.
     pub(super) fn unblock(&mut self, now: Instant, is_writable: bool) {
         let is_due = self.retry_at.take_if(|at| *at <= now).is_some();
         if is_due || (is_writable && self.carrier.flush()) {
-            self.tunnel.on_writable();
+            self.hub.on_writable();
         }
     }
 }

@@ -15,8 +15,13 @@ use tunnel::survey::rate::Finding;
 pub enum Notice {
     /// The gateway runs: what it is, and whom it waits for.
     Started(String),
-    /// What happened in the tunnel.
-    Tunnel(Event),
+    /// What happened in the tunnel to a peer.
+    Tunnel {
+        /// The peer's name.
+        peer: String,
+        /// What happened.
+        event: Event,
+    },
     /// The peer's name has another address than before, where it is called from now on.
     Resolved {
         /// The name.
@@ -63,9 +68,10 @@ impl Notice {
                 | Self::NotAsked(_)
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
-                | Self::Tunnel(
-                    Event::Unanswered { .. } | Event::Rate(Finding::TooFast { .. }) | Event::Edge(_)
-                )
+                | Self::Tunnel {
+                    event: Event::Unanswered { .. } | Event::Rate(Finding::TooFast { .. }) | Event::Edge(_),
+                    ..
+                }
         )
     }
 
@@ -73,7 +79,7 @@ impl Notice {
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Tunnel(event) => event_to_json(event),
+            Self::Tunnel { peer, event } => event_to_json(peer, event),
             Self::Started(what) => json!({ "notice": "started", "what": what }),
             Self::Resolved { name, address } => {
                 json!({ "notice": "resolved", "name": name, "address": address })
@@ -100,7 +106,10 @@ const NO_LINK: u64 = 500_000_000;
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tunnel(event) => write_event(f, event),
+            Self::Tunnel { peer, event } => {
+                write!(f, "{peer}: ")?;
+                write_event(f, event)
+            }
             Self::Started(what) => f.write_str(what),
             Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
             Self::Unresolved { name, reason, calling: None } => {
@@ -122,19 +131,28 @@ impl fmt::Display for Notice {
                 write!(f, "`longhaul gateway status` cannot show {name}: the system gives no socket for it")
             }
             Self::Refused { from, reason } => {
-                write!(f, "refused {from}: {reason}; both ends need the same key and protocol")
+                write!(f, "refused {from}: {reason}; {}", remedy(*reason))
             }
         }
     }
 }
 
-fn event_to_json(event: &Event) -> Value {
-    match event {
+/// What whoever runs the gateway can do about a refusal.
+const fn remedy(reason: Rejection) -> &'static str {
+    match reason {
+        Rejection::UnknownPeer(_) => "if it should be one, add it with `longhaul peer add` or as a [[peer]]",
+        Rejection::Disagreement => "both ends need the same protocol",
+        _ => "each end needs the other's public key, and both the same pre-shared key, if they have one",
+    }
+}
+
+fn event_to_json(name: &str, event: &Event) -> Value {
+    let mut json = match event {
         Event::Established { peer, restarted } => {
-            json!({ "notice": "established", "peer": peer, "restarted": restarted })
+            json!({ "notice": "established", "address": peer, "restarted": restarted })
         }
         Event::Unanswered { peer, silence } => {
-            json!({ "notice": "unanswered", "peer": peer, "silence_seconds": silence.as_secs_f64() })
+            json!({ "notice": "unanswered", "address": peer, "silence_seconds": silence.as_secs_f64() })
         }
         Event::Lost => json!({ "notice": "lost" }),
         Event::Rate(Finding::TooFast { measured, queueing, lost }) => json!({
@@ -151,7 +169,9 @@ fn event_to_json(event: &Event) -> Value {
         }
         Event::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
         Event::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
-    }
+    };
+    json["peer"] = name.into();
+    json
 }
 
 fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {

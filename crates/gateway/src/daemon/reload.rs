@@ -1,27 +1,32 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
+use std::collections::HashMap;
+
 use base::Instant;
 use link::DscpSet;
 
-use super::{Gateway, Notice};
-use crate::config::Config;
+use super::{Gateway, GatewayError, Notice};
+use crate::config::{Config, Peer};
 
 impl Gateway {
-    /// Takes over what can change while a session lasts, and tells what cannot. A configuration that is wrong changes nothing.
+    /// Takes over what can change while sessions last, and tells what cannot. A configuration that is wrong changes nothing.
     pub(super) fn reload(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
         let Some(file) = &self.config.file else { return };
-        match Config::read(file) {
-            Err(error) => notify(Notice::NotReloaded(error.to_string())),
-            Ok(config) => {
-                let needs_restart = fixed(&self.config, &config);
-                self.take_over(now, &config);
-                notify(Notice::Reloaded { needs_restart });
-            }
-        }
+        let taken = Config::read(file).map_err(GatewayError::from).and_then(|config| {
+            config.check_identity(self.hub.public_key())?;
+            let needs_restart = fixed(&self.config, &config);
+            self.take_over(now, config)?;
+            Ok(needs_restart)
+        });
+        notify(match taken {
+            Ok(needs_restart) => Notice::Reloaded { needs_restart },
+            Err(error) => Notice::NotReloaded(error.to_string()),
+        });
     }
 
-    fn take_over(&mut self, now: Instant, config: &Config) {
-        if !is_elsewhere(&self.config, config) {
+    fn take_over(&mut self, now: Instant, config: Config) -> Result<(), GatewayError> {
+        self.follow_peers(now, &config)?;
+        if !is_elsewhere(&self.config, &config) {
             if self.config.status.as_ref().map(|status| &status.file)
                 != config.status.as_ref().map(|status| &status.file)
             {
@@ -30,8 +35,18 @@ impl Gateway {
             self.config.status.clone_from(&config.status);
             self.status_at = now;
         }
-        self.tunnel.reconfigure(now, &config.link);
-        self.config.link = self.tunnel.config().link;
+        // What needs a restart stays as it is, and is told again the next time.
+        let kept = self.hub.peers().map(|(_, tunnel)| (tunnel.session().peer_key(), tunnel.config().clone()));
+        let kept: HashMap<_, _> = kept.collect();
+        self.config.peers = config.peers;
+        for peer in &mut self.config.peers {
+            if let Some(kept) = kept.get(&peer.public_key) {
+                (peer.link, peer.pep) = (kept.link, kept.pep.clone());
+            }
+        }
+        self.config.share = config.share;
+        self.follow_at = now;
+        Ok(())
     }
 }
 
@@ -41,28 +56,46 @@ fn is_elsewhere(old: &Config, new: &Config) -> bool {
     new.status.is_some() && directory(old) != directory(new)
 }
 
-/// The keys that differ and are only read when the daemon starts. Keys of the session are not shown, so not compared.
+/// The keys that differ and are only read when the daemon starts.
 fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs =
         |old: &dyn core::fmt::Debug, new: &dyn core::fmt::Debug| format!("{old:?}") != format!("{new:?}");
+    let peers = new.peers.iter().filter_map(|new| {
+        let old = old.peers.iter().find(|old| old.public_key == new.public_key)?;
+        Some((old, new))
+    });
+    let peers: Vec<_> = peers.collect();
+    let any = |differs: fn(&Peer, &Peer) -> bool| peers.iter().any(|(old, new)| differs(old, new));
     let is_first = |old: DscpSet, new: DscpSet| old.is_empty() && !new.is_empty();
     [
         ("user", old.user != new.user),
         ("[tun]", differs(&old.tun, &new.tun)),
         ("[carrier]", differs(&old.carrier, &new.carrier)),
-        ("protocol", old.link.protocol != new.link.protocol),
-        ("overhead", old.link.overhead != new.link.overhead),
-        ("[pep]", old.pep != new.pep),
+        ("[identity]", has_other_identity(old, new)),
+        ("protocol", any(|old, new| old.link.protocol != new.link.protocol)),
+        ("overhead", any(|old, new| old.link.overhead != new.link.overhead)),
+        ("[pep]", any(|old, new| old.pep != new.pep)),
         ("the directory of [status]", is_elsewhere(old, new)),
-        ("clean", old.link.clean != new.link.clean),
+        ("clean", any(|old, new| old.link.clean != new.link.clean)),
         // Whether there is a queue of their own for them is decided at the start.
-        ("once-dscp", is_first(old.link.once_dscp, new.link.once_dscp)),
-        ("interactive-dscp", is_first(old.link.interactive_dscp, new.link.interactive_dscp)),
-        ("sparse-flows", old.link.sparse_flows != new.link.sparse_flows),
+        ("once-dscp", peers.iter().any(|(old, new)| is_first(old.link.once_dscp, new.link.once_dscp))),
+        (
+            "interactive-dscp",
+            peers.iter().any(|(old, new)| is_first(old.link.interactive_dscp, new.link.interactive_dscp)),
+        ),
+        ("sparse-flows", any(|old, new| old.link.sparse_flows != new.link.sparse_flows)),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))
     .collect()
+}
+
+/// Whether the private key is another one, as far as both can be read now.
+fn has_other_identity(old: &Config, new: &Config) -> bool {
+    match (old.identity.load(), new.identity.load()) {
+        (Ok(old), Ok(new)) => old != new,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

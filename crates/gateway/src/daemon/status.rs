@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use base::Instant;
 use serde_json::{Map, Value, json};
+use tunnel::PeerId;
 
 use super::{Gateway, GatewayError};
 use crate::config;
@@ -16,18 +18,35 @@ impl Gateway {
     /// The status as of now.
     #[must_use]
     pub fn status(&self) -> Status {
-        let mut status = self.tunnel.status();
+        let now = self.clock.now();
+        let mut status = self.hub.status();
+        let peers: Vec<Value> = self.peers.iter().filter_map(|(id, name)| self.peer_status(now, id, name)).collect();
         let devices = json!({
             "device": self.config.tun.name.as_str(),
             "pid": std::process::id(),
-            "uptime_seconds": self.clock.now().as_secs_f64(),
+            "uptime_seconds": now.as_secs_f64(),
             "super_segments": self.tun.has_offloads(),
             "tun_unusable": self.tun.unusable,
             "carrier": named(self.carrier.counters()),
+            "peers": peers,
         });
         add(&mut status, devices);
         add(&mut status["traffic"], json!(self.traffic));
         status
+    }
+
+    fn peer_status(&self, now: Instant, id: PeerId, name: &str) -> Option<Value> {
+        let tunnel = self.hub.tunnel(id)?;
+        let mut status = tunnel.status();
+        let heard = tunnel.session().last_heard();
+        let peer = json!({
+            "name": name,
+            "public_key": tunnel.session().peer_key(),
+            "heard_seconds_ago": heard.map(|at| now.saturating_since(at).as_secs_f64()),
+            "is_heard": tunnel.session().is_heard(now),
+        });
+        add(&mut status, peer);
+        Some(status)
     }
 
     /// Makes the status file, if one is wanted, and the directory that it lies in.

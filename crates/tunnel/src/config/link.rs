@@ -10,7 +10,7 @@ use super::complaint::{Complaint, Place};
 use super::{CarrierLimits, LinkRate, Overhead};
 
 /// The link to the peer.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "TunnelLink")]
 pub struct Link {

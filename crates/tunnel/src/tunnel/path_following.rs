@@ -36,8 +36,10 @@ impl Tunnel {
         }
     }
 
-    /// Sends otherwise from now on: rate, round trip, queue, fillers and marks are taken over, the rest stays as it is.
-    pub fn reconfigure(&mut self, now: Instant, link: &Link) {
+    /// Sends otherwise from now on: rate, round trip, queue, fillers, marks and keep-alives are taken over, the rest stays as it is. What is
+    /// known of the path stays too, unless that differs.
+    pub fn reconfigure(&mut self, now: Instant, link: &Link, keep_alive: Duration) {
+        self.config.keep_alive = keep_alive;
         let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, .. } = *link;
         let kept = self.config.link;
         self.config.link =

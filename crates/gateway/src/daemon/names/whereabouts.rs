@@ -1,36 +1,25 @@
-//! A peer that is known by its name: when its address is asked for, and what becomes of the answer.
+//! Where a peer that is known by its name is, without I/O: when its address is asked for, and what becomes of the answer.
 //!
-//! At the start the daemon does not wait for an answer: a terminal may boot before its name server can be reached. While
-//! the peer is heard nothing is asked, since it is where it is, whatever its name says. Once it is silent, the name is
-//! asked for again and again, and the session calls where the name is now.
+//! While the peer is heard nothing is asked, since it is where it is, whatever its name says. Once it is silent, the name is
+//! asked for again and again.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
 
 use base::{Duration, Instant};
 
-use tunnel::path::Address;
-
-use super::{Gateway, Notice};
-use crate::carrier::resolver::{Answer, Lookup};
-use crate::config::{Carrier, HostName};
-
-/// A peer's name and the question for its address, if one is on its way.
-#[derive(Debug)]
-pub(super) struct NamedPeer {
-    whereabouts: Whereabouts,
-    lookup: Option<Lookup>,
-}
+use crate::carrier::resolver::Answer;
+use crate::config::HostName;
+use crate::daemon::Notice;
 
 /// Where a name is, without I/O: questions come out of [`Whereabouts::poll_question`], and each has one answer.
 #[derive(Debug)]
-struct Whereabouts {
+pub(super) struct Whereabouts {
     name: HostName,
     /// The family of the addresses that this end can call.
     ipv4: bool,
     /// Where the peer is called.
-    address: Option<SocketAddr>,
+    pub(super) address: Option<SocketAddr>,
     /// When the next question may be asked; `None` while one is on its way.
     ask_at: Option<Instant>,
     /// Until the next question if this one fails.
@@ -55,59 +44,8 @@ const FAILING_TOLD: Duration = Duration::from_secs(30);
 /// Until a question that failed is asked again; then twice as long each time, up to [`INTERVAL`].
 const RETRY: Duration = Duration::from_secs(1);
 
-impl Gateway {
-    /// Takes the answer, if there is one, and asks what is to be asked.
-    pub(super) fn follow_name(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
-        let Some(NamedPeer { whereabouts, lookup }) = &mut self.named else { return };
-        let session = self.tunnel.session();
-        let is_heard = session.is_heard(now);
-        if let (true, Some(Address::Udp(address))) = (is_heard, session.peer())
-            && whereabouts.address.is_some_and(|called| called != address)
-        {
-            // It is heard where it was before its name was asked for.
-            whereabouts.address = Some(address);
-            self.tunnel.call_at(now, Address::Udp(address));
-        }
-        let mut answer = if answered { lookup.take().map(Lookup::finish) } else { None };
-        if answer.is_none()
-            && let Some(name) = whereabouts.poll_question(now, is_heard)
-        {
-            match Lookup::start(name) {
-                Ok(started) => *lookup = Some(started),
-                Err(error) => answer = Some(Err(error)),
-            }
-        }
-        let Some(answer) = answer else { return };
-        if let Some(notice) = whereabouts.handle_answer(now, is_heard, answer) {
-            notify(notice);
-        }
-        if let Some(address) = whereabouts.address {
-            self.tunnel.call_at(now, Address::Udp(address));
-        }
-    }
-}
-
-impl NamedPeer {
-    /// The peer of `carrier`, if it is known by name.
-    pub(super) fn of(carrier: &Carrier) -> Option<Self> {
-        let (Carrier::Udp(udp), Some(name)) = (carrier, carrier.peer_name()) else { return None };
-        let whereabouts = Whereabouts::new(name.clone(), udp.listen.is_ipv4());
-        Some(Self { whereabouts, lookup: None })
-    }
-
-    /// What is readable when there is an answer, while one is awaited.
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.lookup.as_ref().map(|lookup| lookup.as_fd())
-    }
-
-    /// When [`Gateway::follow_name`] wants to be called though there is no answer.
-    pub(super) fn poll_timeout(&self, is_heard: bool) -> Option<Instant> {
-        self.whereabouts.poll_timeout(is_heard)
-    }
-}
-
 impl Whereabouts {
-    const fn new(name: HostName, ipv4: bool) -> Self {
+    pub(super) const fn new(name: HostName, ipv4: bool) -> Self {
         Self {
             name,
             ipv4,
@@ -120,7 +58,7 @@ impl Whereabouts {
     }
 
     /// The name whose addresses are to be asked for now, if any.
-    fn poll_question(&mut self, now: Instant, is_heard: bool) -> Option<&HostName> {
+    pub(super) fn poll_question(&mut self, now: Instant, is_heard: bool) -> Option<&HostName> {
         if self.is_idle(is_heard) {
             self.failing = None;
             self.retry = RETRY;
@@ -131,12 +69,12 @@ impl Whereabouts {
     }
 
     /// When [`Whereabouts::poll_question`] wants to be called.
-    fn poll_timeout(&self, is_heard: bool) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self, is_heard: bool) -> Option<Instant> {
         if self.is_idle(is_heard) { None } else { self.ask_at }
     }
 
     /// Takes the answer to the last question; what there is to tell.
-    fn handle_answer(&mut self, now: Instant, is_heard: bool, answer: Answer) -> Option<Notice> {
+    pub(super) fn handle_answer(&mut self, now: Instant, is_heard: bool, answer: Answer) -> Option<Notice> {
         let ours = answer.and_then(|mut addresses| {
             addresses.retain(|address| address.is_ipv4() == self.ipv4);
             self.choose(addresses).ok_or_else(|| self.no_address())
@@ -204,16 +142,8 @@ impl Whereabouts {
 
 #[cfg(test)]
 mod tests {
-    use link::Marks;
-
     use super::*;
-    use crate::carrier::Carrier as Open;
-    use crate::clock::Clock;
-    use crate::config::{Config, Destination};
-    use crate::random;
-    use crate::readiness::{Interest, wait};
-    use tunnel::Transmit;
-    use tunnel::session::{Session, Timing};
+    use crate::config::Destination;
 
     /// A resolver that answers at once, second by second.
     struct World {
@@ -393,63 +323,5 @@ mod tests {
         let notice = world.whereabouts.handle_answer(at(61), true, Ok(addresses(&[SECOND])));
         assert_eq!((notice, world.address().as_deref()), (None, Some(FIRST)));
         assert_eq!(world.whereabouts.poll_timeout(false), Some(at(121)));
-    }
-
-    /// An end of a session on a loopback address.
-    struct End {
-        session: Session,
-        carrier: Open,
-    }
-
-    impl End {
-        fn new(carrier: &Carrier) -> Self {
-            let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
-            let session = Session::new(key, carrier.peer(), "link", Timing::default(), random::system());
-            Self { session, carrier: Open::open(carrier).unwrap() }
-        }
-
-        fn step(&mut self, now: Instant) {
-            let Self { session, carrier } = self;
-            session.handle_timeout(now);
-            carrier
-                .receive(now, |from, _, datagram| _ = session.handle_datagram(now, from, datagram))
-                .unwrap();
-            while let Some((to, datagram)) = session.poll_transmit() {
-                let (bytes, segment) = (&datagram[..], datagram.len());
-                carrier.send(&Transmit { to, marks: Marks::default(), bytes, segment });
-            }
-        }
-    }
-
-    /// The carrier of a configuration that listens at some port of the loopback address.
-    fn carrier(peer: &str) -> Carrier {
-        let site = format!(
-            "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"127.0.0.1:0\"\n{peer}[link]\nprotocol = \"plain\"\n\
-             [session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n"
-        );
-        Config::parse("site.toml", &site).unwrap().carrier
-    }
-
-    /// With the system's resolver and the kernel's sockets.
-    #[test]
-    fn two_ends_meet_by_name() {
-        let mut called = End::new(&carrier(""));
-        let Open::Udp(socket) = &called.carrier else { panic!("UDP") };
-        let port = socket.local_addr().unwrap().port();
-        let config = carrier(&format!("peer = \"localhost:{port}\"\npin-peer = true\n"));
-        let (mut caller, clock) = (End::new(&config), Clock::start());
-        let NamedPeer { mut whereabouts, .. } = NamedPeer::of(&config).unwrap();
-        caller.step(clock.now());
-        assert_eq!(caller.session.called(), None);
-        let lookup = Lookup::start(whereabouts.poll_question(clock.now(), false).unwrap()).unwrap();
-        assert!(wait([Interest::read(lookup.as_fd())], None).unwrap()[0].read);
-        let notice = whereabouts.handle_answer(clock.now(), false, lookup.finish()).unwrap();
-        assert_eq!(notice.to_string(), format!("peer localhost is now at 127.0.0.1:{port}"));
-        caller.session.call_at(Address::Udp(whereabouts.address.unwrap()));
-        while !(caller.session.is_established() && called.session.is_established()) {
-            caller.step(clock.now());
-            called.step(clock.now());
-            wait([Interest::read(called.carrier.as_fd())], Some(Duration::from_millis(1))).unwrap();
-        }
     }
 }
