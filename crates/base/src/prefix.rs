@@ -131,7 +131,11 @@ mod tests {
         assert!(overlap("fd00::/8", "fd77::1/128") && !overlap("fd00::/9", "fd80::/9"));
         assert!(!overlap("0.0.0.0/0", "::/0"), "of different families");
         for text in ["0.0.0.0/32", "255.255.255.255/1", "::1/128", "ffff::/16"] {
-            assert_eq!(Prefix::EVERYTHING.into_iter().filter(|all| all.overlaps(of(text))).count(), 1, "{text}");
+            assert_eq!(
+                Prefix::EVERYTHING.into_iter().filter(|all| all.overlaps(of(text))).count(),
+                1,
+                "{text}"
+            );
         }
     }
 }

@@ -279,8 +279,9 @@ impl Site {
             self.processes.push(self.namespaces[side].spawn(&program, &arguments, &log)?);
             statuses.push(status);
         }
-        let established =
-            |status: &PathBuf| read_status(status).is_ok_and(|status| status["established"] == true);
+        let established = |status: &PathBuf| {
+            read_status(status).is_ok_and(|status| status["peers"][0]["established"] == true)
+        };
         wait_for("no session between the gateways", || statuses.iter().all(established), || self.log())?;
         Ok(())
     }

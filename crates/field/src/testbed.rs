@@ -280,8 +280,9 @@ fn build(
                 start(name, record, room, &program, &sites::gateway_arguments(directory, room))?;
             }
             wait_until(options, record, &mut interrupted, "no session between the gateways", || {
-                let established =
-                    |room| gateway_status(name, room).is_ok_and(|status| status["established"] == true);
+                let established = |room| {
+                    gateway_status(name, room).is_ok_and(|status| status["peers"][0]["established"] == true)
+                };
                 established(Room::Gateway1) && established(Room::Gateway2)
             })?;
         }

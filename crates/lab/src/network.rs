@@ -121,12 +121,9 @@ impl Network {
                     let mut router = router(&routes, &addresses);
                     gateways.add_routes(&mut router, name);
                     match gateways.end_at(name, seed) {
-                        Some(end) => Element::Gateway(Box::new(Gateway::new(
-                            router,
-                            end.address,
-                            end.hub,
-                            end.port,
-                        ))),
+                        Some(end) => {
+                            Element::Gateway(Box::new(Gateway::new(router, end.address, end.hub, end.port)))
+                        }
                         None => Element::Router(router),
                     }
                 }

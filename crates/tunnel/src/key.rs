@@ -51,7 +51,9 @@ pub enum NotAKey {
     )]
     Length(usize),
     /// A public key with which every exchange has the same, public, result.
-    #[error("not a key: it is one of the few that give no secret; allowed are those that `longhaul pubkey` prints")]
+    #[error(
+        "not a key: it is one of the few that give no secret; allowed are those that `longhaul pubkey` prints"
+    )]
     Degenerate,
 }
 
@@ -271,7 +273,9 @@ mod tests {
         assert_eq!("c2hvcnQ=".parse::<PresharedKey>(), Err(NotAKey::Length(5)));
         assert_eq!("!".parse::<PrivateKey>(), Err(NotAKey::Encoding));
         // Zero and one, the best-known points of small order.
-        for low in ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="] {
+        for low in
+            ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        {
             assert_eq!(low.parse::<PublicKey>(), Err(NotAKey::Degenerate));
         }
     }

@@ -327,7 +327,7 @@ impl Session {
     /// # Errors
     /// [`Rejection`] says why it is not answered, or why no session will follow.
     pub fn answer(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
-        let from = call.from;
+        let (from, Reply { seal, cookie, random }) = (call.from, reply);
         if self.paths.exclude(from) {
             return Err(Rejection::Elsewhere);
         }
@@ -337,12 +337,12 @@ impl Session {
             return Ok(());
         }
         self.answered = call.rank();
-        let local = self.keys.fresh_index(reply.random);
+        let local = self.keys.fresh_index(random);
         let answer = call.request.answer(&self.keys.ends().preshared, self.terms);
         let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
         let message =
-            Message::Response { sender: local, receiver: call.sender, cookie: &reply.cookie, noise: &noise };
-        let datagram = message.write(reply.seal, &[]);
+            Message::Response { sender: local, receiver: call.sender, cookie: &cookie, noise: &noise };
+        let datagram = message.write(seal, &[]);
         self.send(from, datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
         if !agreed {

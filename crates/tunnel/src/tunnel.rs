@@ -131,6 +131,8 @@ struct Traffic {
     /// No route, or longer than the device carries.
     datagrams_refused: Counter,
     datagrams_received: Counter,
+    /// With all headers.
+    bytes_received: Counter,
     /// Overtaken on the way, where the protocol needs order.
     datagrams_dropped_late: Counter,
 }

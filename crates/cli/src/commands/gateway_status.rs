@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::outcome::{complain, failure, say};
 
-/// Show the status of a running gateway: its peer, the path, and its counters.
+/// Show the status of a running gateway: its peers, the paths to them, and its counters.
 ///
 /// Without a name, all gateways in this network namespace report. Needs root, or the gateway's user. A gateway whose status cannot be
 /// had is an error: exit code 1, whatever others say.
@@ -71,59 +71,142 @@ fn nothing(device: Option<&str>, running: &[Place]) -> String {
     format!("no gateway runs for device {device}; running: {known}")
 }
 
-/// The most asked-for of it, a line each.
+/// The most asked-for of it: of a single peer a line for each part, of several a line for each peer.
 fn show(status: &Status) {
-    let number = |path: &str| status.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    // What answers may be another user's, and goes to a terminal.
-    let text = |path: &str| {
-        let text = status.pointer(path).and_then(Value::as_str).unwrap_or("none");
-        text.replace(char::is_control, "?")
-    };
-    let seconds = |path: &str| {
-        let seconds = status.pointer(path).and_then(Value::as_f64);
-        seconds.map_or_else(|| "not known".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3))
-    };
-    let rate = |path: &str| {
-        let bps = status.pointer(path).and_then(Value::as_u64);
-        bps.map_or_else(|| "no limit".to_owned(), |bps| format!("{:.3} Mbit/s", bps as f64 / 1e6))
-    };
-    let is = |path: &str| status.pointer(path).and_then(Value::as_bool).unwrap_or(false);
+    let of = Reading(status);
     let uptime = status["uptime_seconds"].as_f64().unwrap_or(0.0) as u64;
-    let state = if is("/established") { "established" } else { "no session" };
-    let user = match number("/answered_by_user") {
+    let user = match of.number("/answered_by_user") {
         0 => String::new(),
         user => format!("; answered by user {user}"),
     };
-    say!("{}: up for {}, {}{user}", text("/device"), Duration::from_secs(uptime), text("/protocol"));
-    say!("  peer     {}, {state}; handshakes so far: {}", text("/peer"), number("/handshakes"));
+    let peers: Vec<_> = status["peers"].as_array().into_iter().flatten().map(Reading).collect();
+    say!(
+        "{}: up for {}, public key {}{user}",
+        of.text("/device"),
+        Duration::from_secs(uptime),
+        of.text("/public_key")
+    );
+    match &peers[..] {
+        [only] => show_peer(only),
+        peers => show_table(peers),
+    }
+    say!(
+        "  packets  {} from the hosts, {} to them; for no peer: {}; from a source that is not its peer's: {}",
+        of.number("/traffic/tun_packets_read"),
+        of.number("/traffic/tun_packets_written"),
+        of.number("/traffic/packets_without_peer"),
+        of.number("/traffic/packets_from_elsewhere")
+    );
+}
+
+fn show_peer(of: &Reading<'_>) {
+    let state = if of.is("/established") { "established" } else { "no session" };
+    say!(
+        "  peer     {} at {}, {state}, {}; handshakes so far: {}; {}",
+        of.text("/name"),
+        of.text("/peer"),
+        of.heard(),
+        of.number("/handshakes"),
+        of.text("/protocol")
+    );
     say!(
         "  path     carries {}; paced at {} now; round trip {} (queueing {}); {:.1} % lost besides blockages; \
          packets of up to {} bytes",
-        rate("/path/carries"),
-        rate("/path/rate"),
-        seconds("/path/round_trip_seconds"),
-        seconds("/path/queueing_seconds"),
-        status.pointer("/path/channel_loss").and_then(Value::as_f64).unwrap_or(0.0) * 100.0,
-        number("/path/mtu")
+        of.rate("/path/carries"),
+        of.rate("/path/rate"),
+        of.millis("/path/round_trip_seconds"),
+        of.millis("/path/queueing_seconds"),
+        of.real("/path/channel_loss").unwrap_or(0.0) * 100.0,
+        of.number("/path/mtu")
     );
     say!(
-        "  packets  {} from the hosts, {} to them; queue dropped {}",
-        number("/traffic/tun_packets_read"),
-        number("/traffic/tun_packets_written"),
-        number("/queue/dropped-for-bytes") + number("/queue/dropped-for-packets")
+        "  carrier  {} datagrams sent, {} received, {} refused by the path; {} bytes wait, {} packets dropped from the queue",
+        of.number("/traffic/datagrams_sent"),
+        of.number("/traffic/datagrams_received"),
+        of.number("/traffic/datagrams_refused"),
+        of.number("/queued_bytes"),
+        of.number("/queue/dropped-for-bytes") + of.number("/queue/dropped-for-packets")
     );
-    say!(
-        "  carrier  {} datagrams sent, {} received, {} refused by the path",
-        number("/traffic/datagrams_sent"),
-        number("/traffic/datagrams_received"),
-        number("/traffic/datagrams_refused")
-    );
-    if status["pep"].is_object() {
-        let open = number("/pep/connections/lan") + number("/pep/connections/link");
+    if of.0["pep"].is_object() {
+        let open = of.number("/pep/connections/lan") + of.number("/pep/connections/link");
         say!(
             "  pep      connections split so far: {}; ends open now: {open}; broken: {}",
-            number("/pep/split"),
-            number("/pep/broken")
+            of.number("/pep/split"),
+            of.number("/pep/broken")
         );
+    }
+}
+
+/// A line for each peer, in columns.
+fn show_table(peers: &[Reading<'_>]) {
+    let heading = ["peer", "address", "heard", "carries", "round trip", "lost", "queued", "received", "sent"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(peers.iter().map(|of| {
+        [
+            of.text("/name"),
+            of.text("/peer"),
+            of.heard(),
+            of.rate("/path/carries"),
+            of.millis("/path/round_trip_seconds"),
+            format!("{:.1} %", of.real("/path/channel_loss").unwrap_or(0.0) * 100.0),
+            bytes(of.number("/queued_bytes")),
+            bytes(of.number("/traffic/bytes_received")),
+            bytes(of.number("/traffic/bytes_sent")),
+        ]
+    }));
+    let widths: Vec<usize> = (0..heading.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}", width = *width));
+        say!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}
+
+/// Bytes as people read them.
+fn bytes(count: u64) -> String {
+    let scale = [("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)];
+    let (unit, size) = scale.into_iter().rev().find(|(_, size)| count >= 10 * size).unwrap_or(scale[0]);
+    format!("{} {unit}B", count / size)
+}
+
+/// Reads what a status has, or what stands for it where it has nothing.
+struct Reading<'a>(&'a Value);
+
+impl Reading<'_> {
+    fn number(&self, path: &str) -> u64 {
+        self.0.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    fn real(&self, path: &str) -> Option<f64> {
+        self.0.pointer(path).and_then(Value::as_f64)
+    }
+
+    fn is(&self, path: &str) -> bool {
+        self.0.pointer(path).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// What answers may be another user's, and goes to a terminal.
+    fn text(&self, path: &str) -> String {
+        let text = self.0.pointer(path).and_then(Value::as_str).unwrap_or("none");
+        text.replace(char::is_control, "?")
+    }
+
+    fn millis(&self, path: &str) -> String {
+        self.real(path).map_or_else(|| "not known".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3))
+    }
+
+    fn rate(&self, path: &str) -> String {
+        let bps = self.0.pointer(path).and_then(Value::as_u64);
+        bps.map_or_else(|| "no limit".to_owned(), |bps| format!("{:.3} Mbit/s", bps as f64 / 1e6))
+    }
+
+    /// When the peer was heard last.
+    fn heard(&self) -> String {
+        match self.real("/heard_seconds_ago") {
+            None => "never heard".to_owned(),
+            Some(seconds) if seconds < 100.0 => format!("heard {seconds:.1} s ago"),
+            Some(seconds) => format!("heard {} ago", Duration::from_secs(seconds as u64)),
+        }
     }
 }

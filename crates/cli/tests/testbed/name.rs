@@ -23,9 +23,11 @@ fn a_peer_is_found_by_its_name() {
     system.write("hosts", "127.0.0.1 localhost\n");
     testbed.kill_gateway("gw1");
     testbed.restart_gateway("gw1");
-    testbed.wait_until("it runs, and calls nobody", 10, || testbed.status("gw1")["established"] == false);
+    testbed.wait_until("it runs, and calls nobody", 10, || {
+        testbed.status("gw1")["peers"][0]["established"] == false
+    });
     system.write("hosts", "10.77.10.2 hub.test\n");
-    testbed.wait_until("the peer is found", 60, || testbed.status("gw1")["established"] == true);
+    testbed.wait_until("the peer is found", 60, || testbed.status("gw1")["peers"][0]["established"] == true);
     testbed.download(&server, 30);
 }
 

@@ -67,7 +67,7 @@ impl SerialSites {
             sites.start(end, &[program, "gateway", "--config", config.to_str().unwrap()]);
         }
         wait_until("the session is established", 30, || {
-            ["a", "b"].iter().all(|side| sites.status(side)["established"] == true)
+            ["a", "b"].iter().all(|side| sites.status(side)["peers"][0]["established"] == true)
         });
         sites
     }

@@ -21,7 +21,7 @@ fn satellite() -> Vec<String> {
 const SERVER: &str = "10.77.2.2:7070";
 
 fn split(testbed: &Testbed, room: &str) -> u64 {
-    testbed.status(room)["pep"]["split"].as_u64().unwrap()
+    testbed.status(room)["peers"][0]["pep"]["split"].as_u64().unwrap()
 }
 
 /// Milliseconds that `work` takes, and what it gives.
@@ -135,7 +135,7 @@ fn callers_hear_of_refusals_and_dead_ends() {
     assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::HostUnreachable);
     let (_, nowhere) = call("[fd77:2::99]:80");
     assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::HostUnreachable);
-    assert_eq!(testbed.status("gw1")["pep"]["refused"], 1);
+    assert_eq!(testbed.status("gw1")["peers"][0]["pep"]["refused"], 1);
 }
 
 /// A gateway dies in the middle of a transfer and comes back. What was acknowledged end to end goes on and arrives whole; what
@@ -231,7 +231,7 @@ fn two_thousand_connections_at_once() {
     assert!(!client.is_finished(), "a connection failed");
     sleep(Duration::from_millis(1500));
     for room in ["gw1", "gw2"] {
-        let pep = &testbed.status(room)["pep"];
+        let pep = &testbed.status(room)["peers"][0]["pep"];
         assert_eq!((&pep["split"], &pep["connections"]["lan"]), (&COUNT.into(), &COUNT.into()), "{pep}");
         assert_eq!(pep["peer"], true, "the gateways have told each other of their proxies");
         let each = pep["memory"].as_u64().unwrap() / COUNT as u64;
@@ -310,7 +310,7 @@ fn a_coded_pair_crosses_a_lossy_line() {
             continue;
         }
         testbed.wait_until("the proxies know each other", 60, || {
-            ["gw1", "gw2"].iter().all(|room| testbed.status(room)["pep"]["peer"] == true)
+            ["gw1", "gw2"].iter().all(|room| testbed.status(room)["peers"][0]["pep"]["peer"] == true)
         });
         testbed.download_within(&server, limit).expect("3 MB arrive in time");
         assert!(split(&testbed, "gw1") > 0 && split(&testbed, "gw2") > 0);

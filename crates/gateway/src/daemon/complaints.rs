@@ -22,10 +22,8 @@ impl Complaints {
     /// A datagram from `from` was refused.
     pub(super) fn on_rejection(&mut self, now: Instant, from: Address, reason: Rejection) {
         // The others are the network's doing, or a stranger's; a counter is enough for them.
-        if !matches!(
-            reason,
-            Rejection::ForgedHandshake | Rejection::UnknownPeer(_) | Rejection::Disagreement
-        ) {
+        if !matches!(reason, Rejection::ForgedHandshake | Rejection::UnknownPeer(_) | Rejection::Disagreement)
+        {
             return;
         }
         match self.told.iter_mut().find(|(told, _)| *told == reason) {

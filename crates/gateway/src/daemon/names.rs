@@ -65,7 +65,13 @@ impl Names {
     }
 
     /// Takes the answer, if there is one, and asks what is to be asked.
-    pub(super) fn follow(&mut self, now: Instant, answered: bool, hub: &mut Hub, notify: &mut impl FnMut(Notice)) {
+    pub(super) fn follow(
+        &mut self,
+        now: Instant,
+        answered: bool,
+        hub: &mut Hub,
+        notify: &mut impl FnMut(Notice),
+    ) {
         if self.peers.is_empty() {
             return;
         }

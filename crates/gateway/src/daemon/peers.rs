@@ -25,7 +25,12 @@ impl Peers {
     }
 
     /// Takes all peers of `config` in.
-    pub(super) fn join(&mut self, config: &Config, hub: &mut Hub, names: &mut Names) -> Result<(), GatewayError> {
+    pub(super) fn join(
+        &mut self,
+        config: &Config,
+        hub: &mut Hub,
+        names: &mut Names,
+    ) -> Result<(), GatewayError> {
         for peer in &config.peers {
             self.add(config, peer, hub, names)?;
         }
@@ -77,7 +82,8 @@ impl Gateway {
     /// Makes the peers those of `config`. Who stays keeps its session, unless its key or the way to it differs: then it starts anew. Nothing
     /// changes if a pre-shared key cannot be read.
     pub(super) fn follow_peers(&mut self, now: Instant, config: &Config) -> Result<(), GatewayError> {
-        let wanted = config.peers.iter().map(|peer| membership(config, peer)).collect::<Result<Vec<_>, _>>()?;
+        let wanted =
+            config.peers.iter().map(|peer| membership(config, peer)).collect::<Result<Vec<_>, _>>()?;
         let Self { hub, peers, names, .. } = self;
         let former: Vec<PeerId> = peers.0.keys().copied().collect();
         for id in former {
@@ -86,7 +92,8 @@ impl Gateway {
                     && hub.tunnel(id).is_some_and(|tunnel| tunnel.session().is_with(&wanted.preshared))
             };
             let old = self.config.peers.iter().find(|peer| hub.find(&peer.public_key) == Some(id));
-            let new = wanted.iter().zip(&config.peers).find(|(wanted, _)| stays(wanted)).map(|(_, peer)| peer);
+            let new =
+                wanted.iter().zip(&config.peers).find(|(wanted, _)| stays(wanted)).map(|(_, peer)| peer);
             let way = |peer: &Peer| (peer.endpoint.clone(), peer.pin_endpoint);
             if new.is_none() || old.map(way) != new.map(way) {
                 peers.remove(id, hub, names);

@@ -20,7 +20,8 @@ impl Gateway {
     pub fn status(&self) -> Status {
         let now = self.clock.now();
         let mut status = self.hub.status();
-        let peers: Vec<Value> = self.peers.iter().filter_map(|(id, name)| self.peer_status(now, id, name)).collect();
+        let peers: Vec<Value> =
+            self.peers.iter().filter_map(|(id, name)| self.peer_status(now, id, name)).collect();
         let devices = json!({
             "device": self.config.tun.name.as_str(),
             "pid": std::process::id(),

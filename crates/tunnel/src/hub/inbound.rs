@@ -103,7 +103,8 @@ impl Hub {
                 self.delivering.pop();
                 continue;
             };
-            let source = ip::View::parse(link::flow::without_metadata(&delivery.packet)).ok().map(|view| view.src());
+            let source =
+                ip::View::parse(link::flow::without_metadata(&delivery.packet)).ok().map(|view| view.src());
             if source.and_then(|address| self.prefixes.owner(address)) == Some(PeerId(number)) {
                 return Some(delivery);
             }

@@ -24,7 +24,8 @@ impl Prefixes {
         }
         self.remove(id);
         // Within one peer's, the widest says all.
-        let widest = |prefix: &&Prefix| !allowed.iter().any(|it| it.len < prefix.len && it.contains(prefix.address));
+        let widest =
+            |prefix: &&Prefix| !allowed.iter().any(|it| it.len < prefix.len && it.contains(prefix.address));
         self.by_start.extend(allowed.iter().filter(widest).map(|prefix| (prefix.masked(), (*prefix, id))));
         Ok(())
     }
@@ -55,7 +56,9 @@ mod tests {
         let [a, b] = [0, 1].map(PeerId);
         prefixes.set(a, &[prefix("10.1.0.0/16"), prefix("fd01::/32")]).unwrap();
         prefixes.set(b, &[prefix("10.2.0.0/16")]).unwrap();
-        for (wanted, theirs) in [("10.1.7.0/24", "10.1.0.0/16"), ("10.0.0.0/8", "10.1.0.0/16"), ("::/0", "fd01::/32")] {
+        for (wanted, theirs) in
+            [("10.1.7.0/24", "10.1.0.0/16"), ("10.0.0.0/8", "10.1.0.0/16"), ("::/0", "fd01::/32")]
+        {
             let refused = prefixes.set(b, &[prefix("192.0.2.0/24"), prefix(wanted)]);
             assert_eq!(refused, Err(Unfit::Overlap(prefix(wanted), a, prefix(theirs))));
         }

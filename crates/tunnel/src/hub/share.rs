@@ -68,9 +68,10 @@ impl Share {
         if !self.pacer.is_free(now) {
             return None;
         }
-        let at_once = self.pacer.rate().map_or(usize::MAX, |rate| {
-            (rate.bits_in(QUANTUM) as usize / 8 / len.max(1)).max(1)
-        });
+        let at_once = self
+            .pacer
+            .rate()
+            .map_or(usize::MAX, |rate| (rate.bits_in(QUANTUM) as usize / 8 / len.max(1)).max(1));
         Some((PeerId(number), at_once))
     }
 
@@ -100,8 +101,9 @@ impl Share {
 
     /// When somebody has its turn who waits for the line.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        (self.pacer.is_limited() && self.is_waiting())
-            .then(|| self.pacer.free_at().saturating_sub(QUANTUM).max(Instant::ZERO + Duration::from_nanos(1)))
+        (self.pacer.is_limited() && self.is_waiting()).then(|| {
+            self.pacer.free_at().saturating_sub(QUANTUM).max(Instant::ZERO + Duration::from_nanos(1))
+        })
     }
 
     fn begin_anew(&mut self) {
@@ -128,7 +130,10 @@ mod tests {
         let mut now = Instant::ZERO + Duration::from_secs(1);
         let until = now + span;
         while now < until {
-            (0..).zip(&due).filter(|(_, due)| **due <= now).for_each(|(number, _)| share.wake(PeerId(number)));
+            (0..)
+                .zip(&due)
+                .filter(|(_, due)| **due <= now)
+                .for_each(|(number, _)| share.wake(PeerId(number)));
             while let Some((id, _)) = share.next(now, LEN) {
                 if due[id.at()] > now {
                     share.rest(id);

@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn indices_of_one_peer_look_random() {
         let indices = Indices::new(&mut Random::seeded(1));
-        let alike: u32 = (0..4095).map(|n| (!(indices.index(7, n) ^ indices.index(7, n + 1))).count_ones()).sum();
+        let alike: u32 =
+            (0..4095).map(|n| (!(indices.index(7, n) ^ indices.index(7, n + 1))).count_ones()).sum();
         let mean = f64::from(alike) / 4095.0;
         assert!((15.5..16.5).contains(&mean), "{mean} of 32 bits");
     }

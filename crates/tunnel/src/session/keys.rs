@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::Rejection;
-use super::handshake::{EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Welcome};
+use super::handshake::{
+    EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Welcome,
+};
 use super::indices::Indices;
 use super::transport::Transport;
 use super::wire::SEAL_LEN;

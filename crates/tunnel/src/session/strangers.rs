@@ -141,7 +141,8 @@ mod tests {
         assert!(!strangers.take(Instant::ZERO, at([192, 0, 2, 1])));
         let address = (0..100).filter(|_| strangers.take(Instant::ZERO, at([198, 51, 100, 1]))).count();
         assert_eq!(address, 4);
-        let network = (0..200_u8).filter(|host| strangers.take(Instant::ZERO, at([198, 51, 101, *host]))).count();
+        let network =
+            (0..200_u8).filter(|host| strangers.take(Instant::ZERO, at([198, 51, 101, *host]))).count();
         assert!((30..=32).contains(&network), "{network}");
     }
 
@@ -154,7 +155,9 @@ mod tests {
             let now = Instant::ZERO + Duration::from_millis(millis.into());
             for number in 0..4 {
                 let source = millis * 4 + number;
-                count += usize::from(strangers.take(now, at([10, (source >> 16) as u8, (source >> 8) as u8, source as u8])));
+                count += usize::from(
+                    strangers.take(now, at([10, (source >> 16) as u8, (source >> 8) as u8, source as u8])),
+                );
             }
         }
         assert!(count <= 1000 + 5000, "{count}");

@@ -369,7 +369,10 @@ fn a_round_trip_of_many_seconds_still_gives_a_session() {
 #[test]
 fn a_peer_that_fell_silent_is_worth_no_data_until_it_is_heard() {
     let mut pair = Pair::established();
-    assert!(pair.called.is_heard(at(42_999)) && !pair.called.is_heard(at(43_000)), "nothing has passed so far");
+    assert!(
+        pair.called.is_heard(at(42_999)) && !pair.called.is_heard(at(43_000)),
+        "nothing has passed so far"
+    );
     for millis in (0..10_000).step_by(100) {
         sealed(&mut pair.called, at(millis), b"to no avail");
     }

@@ -67,11 +67,7 @@ impl<'a> Datagram<'a> {
                 // What is left is the seal, which must be where it was taken from.
                 reader.take::<SEAL_LEN>()?;
                 let whole = reader.0.is_empty();
-                if whole {
-                    Ok(Self::Handshake { message, sealed, seal })
-                } else {
-                    Err(Unreadable::Unknown)
-                }
+                if whole { Ok(Self::Handshake { message, sealed, seal }) } else { Err(Unreadable::Unknown) }
             }
             SEALED if bytes.len() < OVERHEAD => Err(Unreadable::Truncated),
             SEALED => Ok(Self::Sealed { receiver: reader.u32()?, counter: reader.u64()? }),
@@ -98,11 +94,9 @@ pub(crate) fn receiver(datagram: &[u8]) -> Option<u32> {
 
 fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Message<'a>, Unreadable> {
     Ok(match kind {
-        INITIATION => Message::Initiation {
-            sender: reader.u32()?,
-            cookie: reader.take()?,
-            noise: reader.take()?,
-        },
+        INITIATION => {
+            Message::Initiation { sender: reader.u32()?, cookie: reader.take()?, noise: reader.take()? }
+        }
         RESPONSE => Message::Response {
             sender: reader.u32()?,
             receiver: reader.u32()?,

@@ -24,6 +24,7 @@ impl Tunnel {
         datagram: &mut [u8],
     ) -> Result<(), Rejection> {
         self.traffic.datagrams_received.increment();
+        self.traffic.bytes_received.add((datagram.len() + self.config.carrier.header_len) as u64);
         let result = self.session.handle_datagram(now, from, datagram);
         self.take_session_events(now);
         let taken = match result {

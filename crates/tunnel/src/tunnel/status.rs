@@ -27,6 +27,7 @@ impl Tunnel {
             "discarded": self.discarded,
             "link": named(self.endpoint.counters()),
             "queue": named(entry.counters()),
+            "queued_bytes": entry.bytes(),
             "pep": self.ingress.proxy.as_deref().map(splitting::status),
             "once_queue": entry.once_counters().map(named),
             "interactive_queue": entry.interactive_counters().map(named),

@@ -9,9 +9,7 @@ use base::{Duration, Instant};
 use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::{Address, Path};
 use tunnel::random::Random;
-use tunnel::session::{
-    Ends, HEADER_LEN, Indices, Peer, Received, Reception, Rejection, Session, Timing,
-};
+use tunnel::session::{Ends, HEADER_LEN, Indices, Peer, Received, Reception, Rejection, Session, Timing};
 
 /// The two ends, and everybody on the path.
 #[derive(Debug)]

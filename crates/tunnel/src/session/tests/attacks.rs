@@ -227,7 +227,8 @@ fn reflections_change_nothing() {
                 };
                 from.handle_timeout(at(round));
                 let Some((_, datagram)) = from.poll_transmit() else { continue };
-                let want = if datagram[0] < 3 { Rejection::ForgedHandshake } else { Rejection::UnknownSession };
+                let want =
+                    if datagram[0] < 3 { Rejection::ForgedHandshake } else { Rejection::UnknownSession };
                 assert_eq!(give(from, at(round), other, &datagram), Err(want));
                 let _ = give(to, at(round), own, &datagram);
             }
