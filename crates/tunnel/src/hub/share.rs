@@ -62,6 +62,11 @@ impl Share {
         self.turns.set(id.0, None);
     }
 
+    /// Whether a member waits for its turn.
+    pub(super) fn is_awake(&self, id: PeerId) -> bool {
+        self.members[id.at()].1
+    }
+
     /// Whose turn it is, if anybody's now, and how many datagrams of `len` bytes it may send in one.
     pub(super) fn next(&self, now: Instant, len: usize) -> Option<(PeerId, usize)> {
         let (_, number) = self.turns.first()?;

@@ -24,7 +24,7 @@ fn a_single_peer_needs_a_key_only() {
     let [peer] = &config.peers[..] else { panic!("one peer") };
     assert_eq!((peer.name(), peer.public_key.to_string().as_str()), ("peer", PUBLIC));
     assert_eq!(peer.allowed, Prefix::EVERYTHING);
-    assert_eq!((peer.weight, peer.keep_alive), (1, Duration::from_secs(25)));
+    assert_eq!((peer.weight, peer.keep_alive), (1, Duration::from_secs(10)));
     assert_eq!((peer.called(&config.carrier), peer.host_name()), (None, None));
     assert_eq!(peer.place(&config.carrier), tunnel::session::Peer::default());
     assert_eq!(format!("{:?}", peer.link), format!("{:?}", config.link));
