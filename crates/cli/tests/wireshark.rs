@@ -394,8 +394,7 @@ fn datagrams_of_gateways_show_their_headers() {
     let scratch = Scratch::new("gateway");
     let file = PathBuf::from(scratch.path("gateway.pcapng"));
     let datagrams = gateways::exchange();
-    let names =
-        ["type", "sender", "receiver", "cookie", "noise", "seal", "counter", "payload_length", "tag"];
+    let names = ["type", "sender", "receiver", "cookie", "noise", "seal", "counter", "payload_length", "tag"];
     let names = names.map(|name| format!("longhaul.gateway.{name}"));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // At any port: a conversation is known by its handshake.
