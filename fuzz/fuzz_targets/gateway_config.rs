@@ -1,11 +1,15 @@
-//! Any text as a gateway configuration.
+//! Any text as a gateway configuration, and as a file of a peer.
 
 #![no_main]
 
+use gateway::config::{Config, Peer};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    if let Ok(config) = gateway::config::Config::parse("fuzz", text) {
-        let _ = config.tunnel().super_segment(config.link.rate.fixed());
+    if let Ok(config) = Config::parse("fuzz", text) {
+        for peer in &config.peers {
+            let _ = config.tunnel(peer).super_segment(peer.link.rate.fixed());
+        }
     }
+    let _ = base::config::parse::<Peer>("fuzz", text);
 });

@@ -1,7 +1,8 @@
 -- The datagrams of two gateways over UDP. The layout is in crates/tunnel/src/session/wire.rs.
 --
--- Payloads and what kind they are of are encrypted and stay closed. A handshake is known by its type and length; sealed datagrams look like WireGuard's, so they are
--- shown in conversations of which the file has a handshake, and at the port of the preferences.
+-- Payloads and what kind they are of are encrypted and stay closed, as is who the ends are. A handshake is known by its type and length;
+-- sealed datagrams look like WireGuard's, so they are shown in conversations of which the file has a handshake, and at the port of the
+-- preferences.
 
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.gateway then return end
@@ -10,23 +11,19 @@ local notes = longhaul.notes
 
 local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "sealed" }
 -- What follows the type: { key, length }. The sealed payload is of any length.
-local HEAD = { { "life", 8 }, { "agreement", 8 } }
 local REST = {
-    [1] = { { "sender", 4 }, { "number", 8 }, { "cookie", 40 }, { "noise", 48 }, { "seal", 32 } },
-    [2] = { { "sender", 4 }, { "receiver", 4 }, { "cookie", 40 }, { "noise", 48 }, { "seal", 32 } },
-    [3] = { { "receiver", 4 }, { "cookie", 40 }, { "seal", 32 } },
+    [1] = { { "sender", 4 }, { "cookie", 44 }, { "noise", 120 }, { "seal", 32 } },
+    [2] = { { "sender", 4 }, { "receiver", 4 }, { "cookie", 44 }, { "noise", 64 }, { "seal", 32 } },
+    [3] = { { "receiver", 4 }, { "cookie", 44 }, { "seal", 32 } },
 }
-local HANDSHAKE = { [1] = 152, [2] = 148, [3] = 96 }
+local HANDSHAKE = { [1] = 204, [2] = 152, [3] = 84 }
 local SEALED_HEADER, TAG, PORT = 16, 16, 51900
 
 local gateway = Proto("longhaul.gateway", "Longhaul gateway")
 local F, list = longhaul.fields("longhaul.gateway", {
     { "type", "uint8", "Type", base.DEC, TYPES },
-    { "life", "uint64", "Life of the sender", base.HEX },
-    { "agreement", "uint64", "Agreement", base.HEX },
     { "sender", "uint32", "Sender index", base.HEX },
     { "receiver", "uint32", "Receiver index", base.HEX },
-    { "number", "uint64", "Number" },
     { "cookie", "bytes", "Cookie" },
     { "noise", "bytes", "Noise message" },
     { "seal", "bytes", "Seal" },
@@ -50,11 +47,9 @@ end
 
 local function handshake(tvb, kind, tree)
     local at = 4
-    for _, part in ipairs({ HEAD, REST[kind] }) do
-        for _, one in ipairs(part) do
-            tree:add_le(F[one[1]], tvb(at, one[2]))
-            at = at + one[2]
-        end
+    for _, one in ipairs(REST[kind]) do
+        tree:add_le(F[one[1]], tvb(at, one[2]))
+        at = at + one[2]
     end
 end
 

@@ -394,8 +394,7 @@ fn datagrams_of_gateways_show_their_headers() {
     let scratch = Scratch::new("gateway");
     let file = PathBuf::from(scratch.path("gateway.pcapng"));
     let datagrams = gateways::exchange();
-    let names =
-        ["type", "sender", "receiver", "agreement", "life", "counter", "payload_length", "seal", "tag"];
+    let names = ["type", "sender", "receiver", "cookie", "noise", "seal", "counter", "payload_length", "tag"];
     let names = names.map(|name| format!("longhaul.gateway.{name}"));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // At any port: a conversation is known by its handshake.
@@ -404,18 +403,26 @@ fn datagrams_of_gateways_show_their_headers() {
     let types: Vec<u64> = rows.iter().map(|row| row.number(names[0])).collect();
     assert_eq!(types, [1, 3, 1, 2, 4, 4, 4, 4, 4]);
     let (handshake, sealed) = rows.split_at(4);
-    let agreements: BTreeSet<&str> = handshake.iter().map(|row| row.text(names[3])).collect();
-    assert_eq!(agreements.len(), 1);
-    let lives: Vec<&str> = handshake.iter().map(|row| row.text(names[4])).collect();
-    assert!(lives[0] == lives[2] && lives[1] == lives[3] && lives[0] != lives[1], "{lives:?}");
-    assert!(handshake.iter().all(|row| row.text(names[7]).len() == 64));
-    let (initiation, response) = (&handshake[2], &handshake[3]);
+    let [challenge, initiation, response] = [1, 2, 3].map(|at| &handshake[at]);
+    // Whoever has no cookie yet shows zeros, and then the one that the challenge brought.
+    let cookies: Vec<&str> = handshake.iter().map(|row| row.text(names[3])).collect();
+    assert!(cookies.iter().all(|cookie| cookie.len() == 88), "{cookies:?}");
+    assert!(cookies[0].trim_matches('0').is_empty() && cookies[1] == cookies[2], "{cookies:?}");
+    assert!(!cookies[1].trim_matches('0').is_empty() && cookies[2] != cookies[3], "{cookies:?}");
+    let noise: Vec<usize> = handshake.iter().map(|row| row.text(names[4]).len()).collect();
+    assert_eq!(noise, [240, 0, 240, 128]);
+    // The seal ends the datagram.
+    for (row, (_, datagram)) in handshake.iter().zip(&datagrams) {
+        let seal: String = datagram[datagram.len() - 32..].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(row.text(names[5]), seal, "{row:?}");
+    }
+    assert_eq!(challenge.number(names[2]), handshake[0].number(names[1]));
     assert_eq!(initiation.number(names[1]), response.number(names[2]));
     for (place, row) in sealed.iter().enumerate() {
         let to = if place < 4 { response } else { initiation };
         assert_eq!(row.number(names[2]), to.number(names[1]), "{row:?}");
-        assert_eq!(row.number(names[5]), [0, 1, 2, 3, 0][place], "{row:?}");
-        assert_eq!(row.number(names[6]), [1, 11, 21, 31, 5][place], "{row:?}");
+        assert_eq!(row.number(names[6]), [0, 1, 2, 3, 0][place], "{row:?}");
+        assert_eq!(row.number(names[7]), [1, 11, 21, 31, 5][place], "{row:?}");
         assert_eq!(row.text(names[8]).len(), 32);
     }
     // At the usual port the handshake need not be there; elsewhere it must.

@@ -1,10 +1,12 @@
 //! Datagrams of two gateways' sessions, in a capture of UDP packets.
 
 use core::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::wire::ip::{Ecn, Protocol};
 use base::wire::{ipv4, udp};
@@ -13,10 +15,10 @@ use channel::Fate;
 use lab::observe::FrameCapture;
 use lab::observe::events::LinkDirection;
 use tunnel::control::Kind;
-use tunnel::key::PresharedKey;
+use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::Address;
 use tunnel::random::Random;
-use tunnel::session::{HEADER_LEN, Peer, Session, Timing};
+use tunnel::session::{Ends, HEADER_LEN, Indices, Peer, Received, Reception, Session, Timing};
 
 /// One datagram, and whether the caller sent it.
 pub(crate) type Sent = (bool, Vec<u8>);
@@ -25,41 +27,87 @@ pub(crate) type Sent = (bool, Vec<u8>);
 /// datagram of control from the called side, 5 bytes.
 pub(crate) fn exchange() -> Vec<Sent> {
     let now = Instant::ZERO + Duration::from_secs(1);
-    let address = |port| Address::Udp(SocketAddr::from(([192, 0, 2, 1], port)));
-    let session = |peer: Option<Address>, seed| {
-        let peer = Peer { address: peer, pinned: false };
-        let key = PresharedKey::from_bytes([7; 32]);
-        Session::new(key, peer, "link", Timing::default(), Random::seeded(seed))
-    };
-    let (mut caller, mut called) = (session(Some(address(2)), 1), session(None, 2));
+    let (mut caller, mut called) = (End::new(1, Some(address(2))), End::new(2, None));
     let mut sent = Vec::new();
+    caller.session.handle_timeout(now);
     for _ in 0..4 {
-        caller.handle_timeout(now);
         carry(now, &mut caller, &mut called, address(1), true, &mut sent);
         carry(now, &mut called, &mut caller, address(2), false, &mut sent);
     }
-    assert!(caller.is_established() && called.is_established());
+    assert!(caller.session.is_established() && called.session.is_established());
     for len in [10, 20, 30] {
         let mut datagram = vec![0; HEADER_LEN + len];
-        caller.seal(now, &mut datagram, 0);
-        called.handle_datagram(now, address(1).into(), &mut datagram.clone()).unwrap();
+        caller.session.seal(now, &mut datagram, 0);
+        called.handle_datagram(now, address(1), &mut datagram.clone());
         sent.push((true, datagram));
     }
-    assert!(called.send_control(now, Kind::Report, &[0; 4]));
+    assert!(called.session.send_control(now, Kind::Report, &[0; 4]));
     carry(now, &mut called, &mut caller, address(2), false, &mut sent);
     sent
 }
 
+/// A gateway with one peer.
+struct End {
+    reception: Reception,
+    session: Session,
+    /// What it sends.
+    outbox: VecDeque<Vec<u8>>,
+}
+
+/// Of the one peer.
+const NUMBER: u32 = 0;
+
+impl End {
+    fn new(own: u8, address: Option<Address>) -> Self {
+        let [own, peer] = [own, 3 - own].map(|byte| PrivateKey::from_bytes([byte; 32]));
+        let own = Arc::new(own);
+        let mut random = Random::seeded(own.as_bytes()[0].into());
+        let reception = Reception::new(Arc::clone(&own), Random::seeded(7));
+        let indices = (Indices::new(&mut random), NUMBER);
+        let ends = Ends { own, peer: peer.public(), preshared: PresharedKey::NONE };
+        let peer = Peer { address, pinned: false };
+        let session = Session::new(ends, peer, "link", Timing::default(), indices, random);
+        Self { reception, session, outbox: VecDeque::new() }
+    }
+
+    fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &mut [u8]) {
+        let Self { reception, session, outbox } = self;
+        if datagram[0] != INITIATION {
+            session.handle_datagram(now, from.into(), datagram).unwrap();
+        } else {
+            match reception.handle_initiation(now, from.into(), datagram, |_| None).unwrap() {
+                Received::Challenged(challenge) => outbox.push_back(challenge),
+                Received::Call(call) => {
+                    let reply = reception.reply(now, from.into(), NUMBER);
+                    session.answer(now, call, reply).unwrap();
+                }
+            }
+        }
+        outbox.extend(core::iter::from_fn(|| Some(session.poll_transmit()?.1)));
+    }
+
+    fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.outbox.pop_front().or_else(|| Some(self.session.poll_transmit()?.1))
+    }
+}
+
+/// The first byte of an initiation.
+const INITIATION: u8 = 1;
+
+fn address(port: u16) -> Address {
+    Address::Udp(SocketAddr::from(([192, 0, 2, 1], port)))
+}
+
 fn carry(
     now: Instant,
-    from: &mut Session,
-    to: &mut Session,
+    from: &mut End,
+    to: &mut End,
     address: Address,
     by_caller: bool,
     sent: &mut Vec<Sent>,
 ) {
-    while let Some((_, datagram)) = from.poll_transmit() {
-        to.handle_datagram(now, address.into(), &mut datagram.clone()).unwrap();
+    while let Some(datagram) = from.poll_transmit() {
+        to.handle_datagram(now, address, &mut datagram.clone());
         sent.push((by_caller, datagram));
     }
 }

@@ -1,7 +1,7 @@
 //! The handshake: Noise `IKpsk2` over X25519 (Noise Protocol Framework, revision 34, sections 7.5 and 9), as WireGuard has it.
 //!
 //! One round trip gives two fresh keys and tells each side who the other is. The initiator knows whom it calls; who calls is encrypted for
-//! whoever is called. What both ends must agree on goes inside too, so nothing in clear is the same in two handshakes of one gateway.
+//! whoever is called. What both ends must agree on goes inside too, so nothing of this in clear is the same in two handshakes of one gateway.
 //!
 //! Deviations: payloads (a [`Greeting`] and a [`Welcome`]) instead of WireGuard's time stamp; the keys of Noise's `Split()` are used with
 //! AES-256-GCM in our own datagrams, because data datagrams are sealed in place and in batches. What is ours is wiped from memory; what

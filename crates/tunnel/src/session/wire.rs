@@ -10,7 +10,7 @@
 //! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
 //! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted:
 //! whoever sees datagrams cannot drop those that keep a session or a measurement alive and let the others pass. Nothing in clear is the
-//! same in two sessions.
+//! same in two sessions, but for the cookie that one handshake brings and the next one shows.
 
 use super::cookies::Cookie;
 use super::handshake::{INITIATION_LEN, RESPONSE_LEN};
