@@ -333,7 +333,8 @@ impl Hub {
     pub fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         self.read_deadlines(now);
         let due = self.deadlines.first().map(|(due, _)| due);
-        let turn = if self.is_blocked() { None } else { self.share.poll_timeout() };
+        let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
+        let turn = if waits { self.share.poll_timeout() } else { None };
         [due, turn].into_iter().flatten().min()
     }
 

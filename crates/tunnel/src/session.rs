@@ -42,8 +42,8 @@ use crate::path::{Address, Path};
 use crate::random::Random;
 use activity::Activity;
 use allowance::Allowance;
-use cookies::{COOKIE_LEN, Cookie, Cookies};
-use handshake::{Greeting, RESPONSE_LEN, Terms};
+use cookies::{Cookie, Cookies};
+use handshake::{Greeting, RESPONSE_LEN, Terms, Welcome};
 use keys::{Keyring, Opened};
 use paths::Paths;
 use seal::Seal;
@@ -103,8 +103,10 @@ pub struct Session {
     answers: Allowance,
     /// The rank of the peer's last initiation that was answered.
     answered: (u64, u64),
-    /// The last cookie that the peer gave us; zeros before the first.
-    cookie: Cookie,
+    /// The last cookie that the peer gave us.
+    cookie: Option<Cookie>,
+    /// Between the peer's keep-alives while nothing else passes.
+    peer_keep_alive: Duration,
     /// Initiations so far.
     number: u64,
     last_heard: Instant,
@@ -120,8 +122,6 @@ pub struct Session {
     pub late: Counter,
 }
 
-/// What no side has issued.
-const NO_COOKIE: Cookie = [0; COOKIE_LEN];
 /// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
 /// Answers to one peer: it shakes hands every two minutes, and more often only while the link loses what it sends.
@@ -146,6 +146,7 @@ impl Session {
             terms: Terms {
                 life: u64::from_le_bytes(random.draw()),
                 agreement: base::random::fnv1a(agreement.as_bytes()),
+                keep_alive: timing.idle.keepalive.as_millis() as u32,
             },
             seal: Seal::of(&ends.peer),
             timing,
@@ -156,7 +157,8 @@ impl Session {
             random,
             answers: ANSWERS,
             answered: (0, 0),
-            cookie: NO_COOKIE,
+            cookie: None,
+            peer_keep_alive: timing.idle.keepalive,
             number: 0,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
@@ -190,6 +192,7 @@ impl Session {
     /// Waits otherwise from now on.
     pub const fn set_timing(&mut self, timing: Timing) {
         self.timing = timing;
+        self.terms.keep_alive = timing.idle.keepalive.as_millis() as u32;
     }
 
     /// Where data goes: where the peer has proved to be, or else the configured address.
@@ -235,8 +238,8 @@ impl Session {
     /// Whether the peer was heard lately, so that data is worth sending.
     #[must_use]
     pub fn is_heard(&self, now: Instant) -> bool {
-        let Timing { give_up, idle, .. } = self.timing;
-        self.is_established() && now < self.activity.due(self.last_heard, give_up, idle.give_up)
+        let due = self.activity.due(self.last_heard, self.timing.give_up, self.idle().give_up);
+        self.is_established() && now < due
     }
 
     /// Makes the bytes of `buffer` from `start` a datagram that holds a frame: [`HEADER_LEN`] bytes of any value,
@@ -331,23 +334,25 @@ impl Session {
         if self.paths.exclude(from) {
             return Err(Rejection::Elsewhere);
         }
-        let Terms { life, agreement } = call.request.greeting.terms;
+        let Terms { life, agreement, keep_alive } = call.request.greeting.terms;
         let agreed = agreement == self.terms.agreement;
         if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
             return Ok(());
         }
         self.answered = call.rank();
         let local = self.keys.fresh_index(random);
-        let answer = call.request.answer(&self.keys.ends().preshared, self.terms);
+        let welcome = Welcome { terms: self.terms, cookie };
+        let answer = call.request.answer(&self.keys.ends().preshared, welcome);
         let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
         let message =
-            Message::Response { sender: local, receiver: call.sender, cookie: &cookie, noise: &noise };
+            Message::Response { sender: local, receiver: call.sender, noise: &noise };
         let datagram = message.write(seal, &[]);
         self.send(from, datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
         if !agreed {
             return Err(Rejection::Disagreement);
         }
+        self.expect_every(keep_alive);
         self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), life, from);
         Ok(())
     }
@@ -447,12 +452,12 @@ impl Session {
             Message::Response { receiver, .. } if !self.keys.awaits(receiver) => {
                 Err(Rejection::UnknownSession)
             }
-            Message::Response { sender, receiver, cookie, noise } => {
-                self.finish(now, from, (sender, receiver), cookie, noise)
+            Message::Response { sender, receiver, noise } => {
+                self.finish(now, from, (sender, receiver), noise)
             }
             Message::Challenge { receiver, cookie } => {
                 if let Some(follows) = self.keys.challenge(receiver)? {
-                    self.cookie = *cookie;
+                    self.cookie = Some(*cookie);
                     self.initiate(now, follows);
                 }
                 Ok(())
@@ -466,15 +471,16 @@ impl Session {
         now: Instant,
         from: Path,
         (sender, receiver): (u32, u32),
-        cookie: &Cookie,
         noise: &[u8; RESPONSE_LEN],
     ) -> Result<(), Rejection> {
-        let (keys, Terms { life, agreement }) = self.keys.finish(receiver, noise)?;
+        let (keys, welcome) = self.keys.finish(receiver, noise)?;
+        let Welcome { terms: Terms { life, agreement, keep_alive }, cookie } = welcome;
         if agreement != self.terms.agreement {
             return Err(Rejection::Disagreement);
         }
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
-        self.cookie = *cookie;
+        self.cookie = Some(cookie);
+        self.expect_every(keep_alive);
         // What reached the configured address was answered, wherever the answer comes from.
         self.on_established(now, self.paths.configured().unwrap_or(from), restarted);
         // The responder waits for a first datagram before it uses the keys.
@@ -498,10 +504,12 @@ impl Session {
         let Some(to) = self.paths.configured() else { return };
         self.number += 1;
         let greeting = Greeting { terms: self.terms, number: self.number };
-        let has_cookie = self.cookie != NO_COOKIE;
-        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, has_cookie, follows);
+        let (sender, noise) =
+            self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
         self.initiate_at = now + self.timing.retry;
-        let message = Message::Initiation { sender, cookie: &self.cookie, noise: &noise };
+        // Without one it looks as with one, so that nobody sees who has restarted.
+        let cookie = self.cookie.unwrap_or_else(|| self.random.draw());
+        let message = Message::Initiation { sender, cookie: &cookie, noise: &noise };
         let datagram = message.write(&self.seal, &[]);
         self.keys.on_sealed(sender, &datagram);
         self.send(to, datagram);
@@ -510,7 +518,7 @@ impl Session {
     /// When the next initiation is due, if this side begins handshakes.
     fn initiation_due(&self) -> Option<Instant> {
         self.paths.configured()?;
-        let Timing { silence, renew_after, idle, .. } = self.timing;
+        let (Timing { silence, renew_after, .. }, idle) = (self.timing, self.idle());
         let reason = self.keys.current().map_or(Instant::ZERO, |current| {
             let silent = self.activity.due(self.last_heard, silence, idle.silence);
             let old = current.since + renew_after;
@@ -518,6 +526,16 @@ impl Session {
             if current.initiated { silent.min(old) } else { silent }
         });
         Some(reason.max(self.initiate_at))
+    }
+
+    /// How an idle session behaves with this peer.
+    fn idle(&self) -> Idle {
+        self.timing.idle.expecting(self.peer_keep_alive)
+    }
+
+    /// The peer says how often it will speak, in milliseconds.
+    fn expect_every(&mut self, keep_alive: u32) {
+        self.peer_keep_alive = Duration::from_millis(keep_alive.into()).min(timing::SELDOM);
     }
 
     fn keepalive_due(&self) -> Option<Instant> {

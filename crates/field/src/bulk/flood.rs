@@ -19,8 +19,8 @@ pub(super) struct Flood {
     thread: Option<JoinHandle<io::Result<io::Result<f64>>>>,
 }
 
-/// Bytes of an initiation, and what its first says (`gateway::session`, the table in `wire`).
-const INITIATION_LEN: usize = 152;
+/// Bytes of an initiation, and what its first says (the table in `tunnel::session::wire`).
+const INITIATION_LEN: usize = 208;
 const INITIATION: u8 = 1;
 /// Datagrams sent before the clock is read again.
 const BURST: u32 = 16;

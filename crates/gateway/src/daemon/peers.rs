@@ -1,6 +1,6 @@
 //! The peers of a gateway: what the configuration says of each, given to the hub.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use base::Instant;
 use base::config::ConfigError;
@@ -85,17 +85,16 @@ impl Gateway {
         let wanted =
             config.peers.iter().map(|peer| membership(config, peer)).collect::<Result<Vec<_>, _>>()?;
         let Self { hub, peers, names, .. } = self;
-        let former: Vec<PeerId> = peers.0.keys().copied().collect();
-        for id in former {
-            let stays = |wanted: &Membership| {
-                hub.find(&wanted.key) == Some(id)
-                    && hub.tunnel(id).is_some_and(|tunnel| tunnel.session().is_with(&wanted.preshared))
-            };
-            let old = self.config.peers.iter().find(|peer| hub.find(&peer.public_key) == Some(id));
-            let new =
-                wanted.iter().zip(&config.peers).find(|(wanted, _)| stays(wanted)).map(|(_, peer)| peer);
-            let way = |peer: &Peer| (peer.endpoint.clone(), peer.pin_endpoint);
-            if new.is_none() || old.map(way) != new.map(way) {
+        let by_key: HashMap<_, _> =
+            wanted.iter().zip(&config.peers).map(|(wanted, peer)| (wanted.key, (wanted, peer))).collect();
+        let way = |peer: &Peer| (peer.endpoint.clone(), peer.pin_endpoint);
+        for old in &self.config.peers {
+            let Some(id) = hub.find(&old.public_key) else { continue };
+            let stays = by_key.get(&old.public_key).is_some_and(|(wanted, new)| {
+                let session = hub.tunnel(id).map(Tunnel::session);
+                session.is_some_and(|session| session.is_with(&wanted.preshared)) && way(old) == way(new)
+            });
+            if !stays {
                 peers.remove(id, hub, names);
             }
         }

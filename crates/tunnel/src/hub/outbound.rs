@@ -26,7 +26,7 @@ impl Hub {
         if self.is_blocked() {
             return None;
         }
-        if !self.challenges.is_empty() {
+        if !self.challenges.is_empty() && self.share.is_free(now) {
             return Some(Offered::Challenge);
         }
         // Each has its turn once at most; one that waits for more of its own keeps it.
@@ -56,7 +56,7 @@ impl Hub {
             Some(Offered::Challenge) => {
                 // Whoever was to hear it asks again.
                 if let Some((_, datagram)) = self.challenges.pop_front() {
-                    self.share.on_sent_for_all(now, datagram.len());
+                    self.share.on_sent_for_all(now, datagram.len() + HEADERS_LEN);
                     self.traffic.challenges_sent.increment();
                 }
             }
@@ -96,3 +96,5 @@ impl Hub {
 
 /// Bytes of a datagram, for how many make a turn.
 const DATAGRAM_LEN: usize = 1500;
+/// Of UDP over IPv6.
+const HEADERS_LEN: usize = 48;

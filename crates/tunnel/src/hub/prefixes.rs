@@ -1,7 +1,7 @@
 //! Which peer an address is behind. No two peers' prefixes overlap, so one look at the last that begins before an address tells.
 
 use core::net::IpAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use base::Prefix;
 
@@ -11,27 +11,43 @@ use super::{PeerId, Unfit};
 pub(super) struct Prefixes {
     /// By first address: the prefix and whose it is.
     by_start: BTreeMap<IpAddr, (Prefix, PeerId)>,
+    /// The first addresses of each peer's.
+    starts: HashMap<PeerId, Vec<IpAddr>>,
 }
 
 impl Prefixes {
     /// Gives `allowed` to a peer, instead of what it had.
     pub(super) fn set(&mut self, id: PeerId, allowed: &[Prefix]) -> Result<(), Unfit> {
-        let others = || self.by_start.values().filter(|(_, owner)| *owner != id);
-        for prefix in allowed {
-            if let Some((other, owner)) = others().find(|(other, _)| other.overlaps(*prefix)) {
-                return Err(Unfit::Overlap(*prefix, *owner, *other));
-            }
+        if let Some(unfit) = allowed.iter().find_map(|prefix| self.overlap(id, *prefix)) {
+            return Err(unfit);
         }
         self.remove(id);
         // Within one peer's, the widest says all.
-        let widest =
-            |prefix: &&Prefix| !allowed.iter().any(|it| it.len < prefix.len && it.contains(prefix.address));
-        self.by_start.extend(allowed.iter().filter(widest).map(|prefix| (prefix.masked(), (*prefix, id))));
+        let widest = |prefix: &&Prefix| {
+            !allowed.iter().any(|other| other.len < prefix.len && other.contains(prefix.address))
+        };
+        let starts = self.starts.entry(id).or_default();
+        for prefix in allowed.iter().filter(widest) {
+            self.by_start.insert(prefix.masked(), (*prefix, id));
+            starts.push(prefix.masked());
+        }
         Ok(())
     }
 
+    /// What another one has that overlaps `prefix`: what begins within it, or the last that begins before it.
+    fn overlap(&self, id: PeerId, prefix: Prefix) -> Option<Unfit> {
+        let start = prefix.masked();
+        let within = self.by_start.range(start..).map_while(|(at, entry)| prefix.contains(*at).then_some(entry));
+        let before = self.by_start.range(..start).next_back().map(|(_, entry)| entry);
+        let before = before.filter(|(other, _)| other.contains(start));
+        let (other, owner) = within.chain(before).find(|(_, owner)| *owner != id)?;
+        Some(Unfit::Overlap(prefix, *owner, *other))
+    }
+
     pub(super) fn remove(&mut self, id: PeerId) {
-        self.by_start.retain(|_, (_, owner)| *owner != id);
+        for start in self.starts.remove(&id).into_iter().flatten() {
+            self.by_start.remove(&start);
+        }
     }
 
     /// The peer that `address` is behind.

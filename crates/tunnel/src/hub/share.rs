@@ -7,7 +7,7 @@
 //! Deviations: a tag is that of what was sent, as what is sent next is made at its turn only. Deficit round robin does the same for queues that are
 //! full; but tunnels have pacers, so they come and go with each datagram, and its rounds then give them a turn too many or make them wait.
 
-use base::{Deadlines, Duration, Instant, Rate};
+use base::{Deadlines, Instant, Rate};
 
 use super::PeerId;
 use crate::pacer::{Pacer, QUANTUM};
@@ -80,6 +80,11 @@ impl Share {
         Some((PeerId(number), at_once))
     }
 
+    /// Whether the line is free.
+    pub(super) fn is_free(&self, now: Instant) -> bool {
+        self.pacer.is_free(now)
+    }
+
     /// Whether anybody may have something to send.
     pub(super) fn is_waiting(&self) -> bool {
         self.turns.first().is_some()
@@ -104,11 +109,9 @@ impl Share {
         self.pacer.on_sent(now, bytes);
     }
 
-    /// When somebody has its turn who waits for the line.
+    /// When the line is free for somebody who waits.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        (self.pacer.is_limited() && self.is_waiting()).then(|| {
-            self.pacer.free_at().saturating_sub(QUANTUM).max(Instant::ZERO + Duration::from_nanos(1))
-        })
+        self.pacer.is_limited().then(|| self.pacer.free_at().saturating_sub(QUANTUM))
     }
 
     fn begin_anew(&mut self) {
@@ -122,6 +125,8 @@ impl Share {
 
 #[cfg(test)]
 mod tests {
+    use base::Duration;
+
     use super::*;
 
     const LEN: usize = 1000;

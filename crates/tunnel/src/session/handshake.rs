@@ -16,6 +16,7 @@ use snow::types::{Cipher, Dh, Hash};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroize as _;
 
+use super::cookies::{COOKIE_LEN, Cookie};
 use super::wire::SEAL_LEN;
 use crate::key::{KEY_LEN, PresharedKey, PrivateKey, PublicKey};
 use crate::random::Random;
@@ -53,7 +54,12 @@ pub(super) struct Greeting {
 }
 
 /// What the answer says, encrypted.
-pub(super) type Welcome = Terms;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Welcome {
+    pub(super) terms: Terms,
+    /// What the next initiation is to show. Nobody sees it before that, so it does not tell that both are of one peer.
+    pub(super) cookie: Cookie,
+}
 
 /// What each end says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,18 +68,28 @@ pub(super) struct Terms {
     pub(super) life: u64,
     /// A hash of what both ends must agree on, the link protocol among it.
     pub(super) agreement: u64,
+    /// Milliseconds between its keep-alives while nothing else passes.
+    pub(super) keep_alive: u32,
 }
 
 impl Terms {
-    const LEN: usize = 16;
+    const LEN: usize = 8 + 8 + 4;
 
-    fn to_bytes(self) -> [u8; Self::LEN] {
-        (u128::from(self.agreement) << 64 | u128::from(self.life)).to_le_bytes()
+    fn write(self, to: &mut [u8]) {
+        to[..8].copy_from_slice(&self.life.to_le_bytes());
+        to[8..16].copy_from_slice(&self.agreement.to_le_bytes());
+        to[16..Self::LEN].copy_from_slice(&self.keep_alive.to_le_bytes());
     }
 
-    fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        let both = u128::from_le_bytes(bytes);
-        Self { life: both as u64, agreement: (both >> 64) as u64 }
+    fn read(bytes: &[u8; Self::LEN]) -> Self {
+        let ([life, agreement], keep_alive) = (bytes.as_chunks::<8>().0, bytes.last_chunk()) else {
+            unreachable!("two numbers of eight bytes and one of four")
+        };
+        Self {
+            life: u64::from_le_bytes(*life),
+            agreement: u64::from_le_bytes(*agreement),
+            keep_alive: keep_alive.map_or(0, |bytes| u32::from_le_bytes(*bytes)),
+        }
     }
 }
 
@@ -82,17 +98,32 @@ impl Greeting {
 
     fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        bytes[..Terms::LEN].copy_from_slice(&self.terms.to_bytes());
+        self.terms.write(&mut bytes);
         bytes[Terms::LEN..].copy_from_slice(&self.number.to_le_bytes());
         bytes
     }
 
-    fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        let (terms, number) = bytes.split_at(Terms::LEN);
-        Self {
-            terms: Terms::from_bytes(terms.try_into().expect("it was cut there")),
-            number: u64::from_le_bytes(number.try_into().expect("the rest is a number")),
-        }
+    fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let terms = bytes.first_chunk().expect("a greeting begins with them");
+        let number = bytes.last_chunk().expect("a greeting ends with it");
+        Self { terms: Terms::read(terms), number: u64::from_le_bytes(*number) }
+    }
+}
+
+impl Welcome {
+    const LEN: usize = Terms::LEN + COOKIE_LEN;
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        self.terms.write(&mut bytes);
+        bytes[Terms::LEN..].copy_from_slice(&self.cookie);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let terms = bytes.first_chunk().expect("a welcome begins with them");
+        let cookie = bytes.last_chunk().expect("a welcome ends with it");
+        Self { terms: Terms::read(terms), cookie: *cookie }
     }
 }
 
@@ -164,7 +195,7 @@ impl Initiation {
         let mut welcome = [0; Welcome::LEN];
         self.noise.read_message(message, &mut welcome)?;
         let (seal, open) = self.noise.dangerously_get_raw_split();
-        Ok((Keys { seal, open }, Welcome::from_bytes(welcome)))
+        Ok((Keys { seal, open }, Welcome::from_bytes(&welcome)))
     }
 }
 
@@ -198,7 +229,7 @@ impl Request {
         Ok(Self {
             noise: Box::new(noise),
             key: PublicKey::from_bytes(key),
-            greeting: Greeting::from_bytes(greeting),
+            greeting: Greeting::from_bytes(&greeting),
             ephemeral: *message.first_chunk().expect("the message starts with it"),
         })
     }

@@ -122,8 +122,8 @@ impl Reception {
         let Some(issued) = issued else {
             return self.challenge(now, from, sender, seal, is_new).map(Received::Challenged);
         };
-        let allowed = issued.to.and_then(allows).unwrap_or_else(|| self.answers.take(now, from));
-        if !allowed {
+        // Somebody who sees the peer's cookies may have used up what is its own.
+        if issued.to.and_then(allows) != Some(true) && !self.answers.take(now, from) {
             return Err(Rejection::TooManyHandshakes);
         }
         let request = Request::read(&self.own, &mut self.random, noise);

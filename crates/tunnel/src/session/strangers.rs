@@ -41,9 +41,10 @@ pub(super) const ANSWERS: Limits = Limits {
     host: Allowance::new(4, Duration::from_millis(500)),
     network: Allowance::new(32, Duration::from_millis(60)),
 };
-/// A challenge costs a few microseconds, nothing is kept for it, and it is shorter than what asks for it.
+/// A challenge costs a few microseconds, nothing is kept for it, and it is shorter than what asks for it. In sum they take a megabit a
+/// second.
 pub(super) const CHALLENGES: Limits = Limits {
-    sum: Allowance::new(2000, Duration::from_micros(100)),
+    sum: Allowance::new(2000, Duration::from_millis(1)),
     host: Allowance::new(4, Duration::from_millis(250)),
     network: Allowance::new(64, Duration::from_millis(20)),
 };

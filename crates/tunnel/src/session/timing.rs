@@ -27,7 +27,7 @@ pub struct Timing {
 pub struct Idle {
     /// As for an active session, as are all here.
     pub keepalive: Duration,
-    /// Two keep-alives may be lost, and one more be late.
+    /// Two of the peer's keep-alives, of which one may be lost, and time for one to be late.
     pub silence: Duration,
     /// Two more.
     pub give_up: Duration,
@@ -36,13 +36,27 @@ pub struct Idle {
 }
 
 impl Idle {
-    const fn every(keepalive: Duration) -> Self {
-        let tolerance = Duration::from_secs(3);
-        let silence = Duration::from_nanos(keepalive.as_nanos() * 2 + tolerance.as_nanos());
-        let give_up = Duration::from_nanos(keepalive.as_nanos() * 4 + tolerance.as_nanos());
-        Self { keepalive, silence, give_up, renew_after: Duration::from_secs(240) }
+    fn every(keepalive: Duration) -> Self {
+        let once = Self {
+            keepalive,
+            silence: Duration::ZERO,
+            give_up: Duration::ZERO,
+            renew_after: Duration::from_secs(240),
+        };
+        once.expecting(keepalive)
+    }
+
+    /// With a peer that speaks this often.
+    #[must_use]
+    pub(super) fn expecting(self, peers: Duration) -> Self {
+        Self { silence: peers * 2 + LATENESS, give_up: peers * 4 + LATENESS, ..self }
     }
 }
+
+/// By which a keep-alive may be late on a bad path.
+const LATENESS: Duration = Duration::from_secs(3);
+/// The most that a peer may have between its keep-alives.
+pub(super) const SELDOM: Duration = Duration::from_secs(600);
 
 /// Between the keep-alives of an idle session: less than address translators remember (half a minute, some of them).
 pub const KEEP_ALIVE: Duration = Duration::from_secs(10);

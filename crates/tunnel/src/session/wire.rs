@@ -2,15 +2,15 @@
 //!
 //! | byte 0 | datagram | after it |
 //! |---|---|---|
-//! | 1 | initiation | sender index (4), cookie (44), Noise message (120), seal (32) |
-//! | 2 | response | sender index (4), receiver index (4), cookie (44), Noise message (64), seal (32) |
+//! | 1 | initiation | sender index (4), cookie (44), Noise message (124), seal (32) |
+//! | 2 | response | sender index (4), receiver index (4), Noise message (112), seal (32) |
 //! | 3 | challenge | receiver index (4), cookie (44), seal (32) |
 //! | 4 | sealed | receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
 //!
 //! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
-//! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted:
-//! whoever sees datagrams cannot drop those that keep a session or a measurement alive and let the others pass. Nothing in clear is the
-//! same in two sessions, but for the cookie that one handshake brings and the next one shows.
+//! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are
+//! authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted: whoever sees datagrams cannot drop those that keep a
+//! session or a measurement alive and let the others pass. Nothing in clear is the same in two sessions.
 
 use super::cookies::Cookie;
 use super::handshake::{INITIATION_LEN, RESPONSE_LEN};
@@ -36,7 +36,7 @@ pub(super) const SEAL_LEN: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     Initiation { sender: u32, cookie: &'a Cookie, noise: &'a [u8; INITIATION_LEN] },
-    Response { sender: u32, receiver: u32, cookie: &'a Cookie, noise: &'a [u8; RESPONSE_LEN] },
+    Response { sender: u32, receiver: u32, noise: &'a [u8; RESPONSE_LEN] },
     Challenge { receiver: u32, cookie: &'a Cookie },
 }
 
@@ -100,7 +100,6 @@ fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Message<'a>, 
         RESPONSE => Message::Response {
             sender: reader.u32()?,
             receiver: reader.u32()?,
-            cookie: reader.take()?,
             noise: reader.take()?,
         },
         _ => Message::Challenge { receiver: reader.u32()?, cookie: reader.take()? },
@@ -143,10 +142,9 @@ impl Message<'_> {
                 put(cookie);
                 put(noise);
             }
-            Self::Response { sender, receiver, cookie, noise } => {
+            Self::Response { sender, receiver, noise } => {
                 put(&sender.to_le_bytes());
                 put(&receiver.to_le_bytes());
-                put(cookie);
                 put(noise);
             }
             Self::Challenge { receiver, cookie } => {
@@ -180,7 +178,7 @@ mod tests {
         let cookie = &[5; COOKIE_LEN];
         for message in [
             Message::Initiation { sender: 7, cookie, noise: &[6; INITIATION_LEN] },
-            Message::Response { sender: 7, receiver: 9, cookie, noise: &[6; RESPONSE_LEN] },
+            Message::Response { sender: 7, receiver: 9, noise: &[6; RESPONSE_LEN] },
             Message::Challenge { receiver: 9, cookie },
         ] {
             let bytes = message.write(&seal, b"answered");

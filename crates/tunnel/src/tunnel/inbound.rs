@@ -41,11 +41,10 @@ impl Tunnel {
     /// Answers an initiation by the peer.
     ///
     /// # Errors
-    /// [`Rejection`] says why it was dropped; it is counted.
+    /// [`Rejection`] says why it was dropped.
     pub fn handle_call(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
         self.traffic.datagrams_received.increment();
-        let answered = self.session.answer(now, call, reply);
-        answered.inspect_err(|rejection| self.rejected.increment(rejection.counter()))
+        self.session.answer(now, call, reply)
     }
 
     /// Whether the peer may have one more answer to an initiation, which counts.

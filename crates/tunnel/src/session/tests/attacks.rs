@@ -1,6 +1,7 @@
 //! What somebody on the path can do without the key: record, repeat, hold back, reflect, forge.
 
 use super::*;
+use crate::session::cookies::COOKIE_LEN;
 
 /// The types of what a session has to send.
 fn kinds(session: &mut Side) -> Vec<u8> {
@@ -280,7 +281,7 @@ fn a_flood_of_junk_keeps_no_genuine_handshake_out() {
     let mut junk = Random::seeded(1);
     for _ in 0..10_000 {
         let mut datagram = genuine.clone();
-        datagram[4..].copy_from_slice(&junk.draw::<200>());
+        datagram[4..].copy_from_slice(&junk.draw::<204>());
         assert_eq!(give(&mut pair.called, at(0), CALLER, &datagram), Err(Rejection::ForgedHandshake));
     }
     assert_eq!(pair.called.poll_transmit(), None);
@@ -288,14 +289,17 @@ fn a_flood_of_junk_keeps_no_genuine_handshake_out() {
     assert_eq!(kinds(&mut pair.called), [2]);
 }
 
-/// A peer that has shown who it is has answers of its own, whatever strangers ask for, and no more than a few at once.
+/// A peer that asks without end gets a few answers of its own, and as many as one stranger may have: half of what all may.
 #[test]
 fn handshakes_of_a_peer_are_limited_in_rate() {
     let mut pair = Pair::established();
-    let held: Vec<_> = (0..30).map(|_| pair.initiation(at(1))).collect();
-    let mut results = held.iter().map(|initiation| give(&mut pair.called, at(1), CALLER, initiation));
-    let (served, refused) = (results.by_ref().take(20).all(|it| it.is_ok()), results.collect::<Vec<_>>());
-    assert!(served && refused.iter().all(|it| *it == Err(Rejection::TooManyHandshakes)), "{refused:?}");
+    let mut served = 0;
+    for _ in 0..1000 {
+        let initiation = pair.initiation(at(1));
+        served += usize::from(give(&mut pair.called, at(1), CALLER, &initiation).is_ok());
+        pair.called.outbox.clear();
+    }
+    assert!((520..=530).contains(&served), "{served}");
 }
 
 /// Strangers with keys of their own, everywhere, ask for all answers that there are: the peer still gets its own.
@@ -332,13 +336,14 @@ fn nothing_in_clear_links_two_sessions() {
         seen.push([initiation, answer, sent(&mut pair.caller)]);
     }
     let (first, second) = seen.split_at(1);
-    for (first, second) in first[0].iter().zip(&second[0]) {
-        // The kind of the datagram, and a counter that begins at zero.
-        let (start, end) = if first[0] == 4 { (16, first.len()) } else { (4, first.len()) };
-        let alike = (start..end - 3).filter(|at| first[*at..at + 4] == second[*at..at + 4]).count();
+    // Before that come the kind of the datagram and, in a sealed one, a counter that begins at zero.
+    let clear = |datagram: &[u8]| datagram[if datagram[0] == 4 { 16 } else { 4 }..].to_vec();
+    for (first, second) in first[0].iter().flat_map(|first| second[0].iter().map(move |second| (first, second))) {
+        let (first, second) = (clear(first), clear(second));
+        let alike = first.windows(6).filter(|part| second.windows(6).any(|other| other == *part)).count();
         assert_eq!(alike, 0, "{first:?} and {second:?}");
-        assert_ne!(first[4..8], second[4..8], "an index of the peer");
     }
+    assert!(first[0].iter().zip(&second[0]).all(|(first, second)| first[4..8] != second[4..8]), "indices");
 }
 
 /// Somebody shows each initiation from everywhere and passes on what he is told: only so many follow, and a session comes of it.
@@ -373,7 +378,7 @@ fn a_recorded_initiation_leaves_our_own_alone() {
         let mut other = called_who(Some(CALLER), "link");
         let mut pair = Pair::new();
         let answer = pair.answer(at(0));
-        for cookie in [NO_COOKIE, [1; COOKIE_LEN]] {
+        for cookie in [None, Some([1; COOKIE_LEN])] {
             other.cookie = cookie;
             other.initiate(at(0), 0);
             assert_eq!(give(&mut pair.caller, at(0), CALLED, &sent(&mut other)), Ok(None));
