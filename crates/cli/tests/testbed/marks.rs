@@ -54,5 +54,5 @@ fn counted(testbed: &Testbed, room: &str) -> u64 {
 }
 
 fn ecn_marked(testbed: &Testbed) -> u64 {
-    testbed.status("gw1")["traffic"]["ecn_marked"].as_u64().expect("a counter")
+    testbed.status("gw1")["peers"][0]["traffic"]["ecn_marked"].as_u64().expect("a counter")
 }

@@ -14,7 +14,7 @@ fn a_peer_is_found_by_its_name() {
     let server = testbed.serve(20_000);
     let config = directory_of(testbed.name()).join("gw1.toml");
     let text = fs::read_to_string(&config).unwrap();
-    let named = text.replace("peer = \"10.77.10.2:", "peer = \"hub.test:");
+    let named = text.replace("endpoint = \"10.77.10.2:", "endpoint = \"hub.test:");
     assert_ne!(text, named, "the peer is there to be renamed");
     fs::write(&config, named).unwrap();
     // `ip netns exec` shows these to its programs in the place of the system's.
