@@ -5,6 +5,7 @@ mod bench_channels;
 mod bench_code;
 mod bench_faulkner;
 mod bench_gateway;
+mod bench_hub;
 mod bench_latency;
 mod bench_pages;
 mod bench_scale;

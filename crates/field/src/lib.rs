@@ -1,7 +1,7 @@
 //! The field: what measures on real sockets, in real time.
 //!
 //! [`emulator`] is a channel in real time, [`testbed`] two hosts and two gateways around it in network namespaces,
-//! [`mod@bench`] the gateway's own benchmark, [`stack`] our TCP on a TUN device, [`comparison`] what it does beside the
+//! [`mod@bench`] the gateway's own benchmark, [`fleet`] that of a hub with many terminals, [`stack`] our TCP on a TUN device, [`comparison`] what it does beside the
 //! kernel's, [`bulk`], [`pages`] and [`latency`] the kernel's through gateways and [`traffic`] test traffic on any network. None of it runs in the
 //! daemon: clock, TUN device and sockets are the gateway's, and nothing there knows of this crate.
 
@@ -11,6 +11,7 @@ pub mod bench;
 pub mod bulk;
 pub mod comparison;
 pub mod emulator;
+pub mod fleet;
 pub mod latency;
 pub mod pages;
 pub mod stack;

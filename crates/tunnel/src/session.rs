@@ -344,8 +344,7 @@ impl Session {
         let welcome = Welcome { terms: self.terms, cookie };
         let answer = call.request.answer(&self.keys.ends().preshared, welcome);
         let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
-        let message =
-            Message::Response { sender: local, receiver: call.sender, noise: &noise };
+        let message = Message::Response { sender: local, receiver: call.sender, noise: &noise };
         let datagram = message.write(seal, &[]);
         self.send(from, datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
@@ -504,8 +503,7 @@ impl Session {
         let Some(to) = self.paths.configured() else { return };
         self.number += 1;
         let greeting = Greeting { terms: self.terms, number: self.number };
-        let (sender, noise) =
-            self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
+        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
         self.initiate_at = now + self.timing.retry;
         // Without one it looks as with one, so that nobody sees who has restarted.
         let cookie = self.cookie.unwrap_or_else(|| self.random.draw());

@@ -8,8 +8,8 @@ use lab::bench::{Bottleneck, Passed};
 use lab::statistics::Spread;
 
 use super::{
-    bench_channels, bench_code, bench_faulkner, bench_gateway, bench_latency, bench_pages, bench_scale,
-    bench_tcp,
+    bench_channels, bench_code, bench_faulkner, bench_gateway, bench_hub, bench_latency, bench_pages,
+    bench_scale, bench_tcp,
 };
 
 use super::outcome::say;
@@ -30,6 +30,7 @@ enum Benchmark {
     Code(bench_code::Arguments),
     Faulkner(bench_faulkner::Arguments),
     Gateway(bench_gateway::Arguments),
+    Hub(bench_hub::Arguments),
     Latency(bench_latency::Arguments),
     Pages(bench_pages::Arguments),
     Scale(bench_scale::Arguments),
@@ -67,6 +68,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Benchmark::Code(code) => bench_code::execute(code),
         Benchmark::Faulkner(faulkner) => bench_faulkner::execute(faulkner),
         Benchmark::Gateway(gateway) => bench_gateway::execute(gateway),
+        Benchmark::Hub(hub) => bench_hub::execute(hub),
         Benchmark::Latency(latency) => bench_latency::execute(latency),
         Benchmark::Pages(pages) => bench_pages::execute(pages),
         Benchmark::Scale(scale) => bench_scale::execute(scale),

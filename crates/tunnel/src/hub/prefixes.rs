@@ -37,7 +37,8 @@ impl Prefixes {
     /// What another one has that overlaps `prefix`: what begins within it, or the last that begins before it.
     fn overlap(&self, id: PeerId, prefix: Prefix) -> Option<Unfit> {
         let start = prefix.masked();
-        let within = self.by_start.range(start..).map_while(|(at, entry)| prefix.contains(*at).then_some(entry));
+        let within =
+            self.by_start.range(start..).map_while(|(at, entry)| prefix.contains(*at).then_some(entry));
         let before = self.by_start.range(..start).next_back().map(|(_, entry)| entry);
         let before = before.filter(|(other, _)| other.contains(start));
         let (other, owner) = within.chain(before).find(|(_, owner)| *owner != id)?;

@@ -97,11 +97,9 @@ fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Message<'a>, 
         INITIATION => {
             Message::Initiation { sender: reader.u32()?, cookie: reader.take()?, noise: reader.take()? }
         }
-        RESPONSE => Message::Response {
-            sender: reader.u32()?,
-            receiver: reader.u32()?,
-            noise: reader.take()?,
-        },
+        RESPONSE => {
+            Message::Response { sender: reader.u32()?, receiver: reader.u32()?, noise: reader.take()? }
+        }
         _ => Message::Challenge { receiver: reader.u32()?, cookie: reader.take()? },
     })
 }

@@ -338,7 +338,9 @@ fn nothing_in_clear_links_two_sessions() {
     let (first, second) = seen.split_at(1);
     // Before that come the kind of the datagram and, in a sealed one, a counter that begins at zero.
     let clear = |datagram: &[u8]| datagram[if datagram[0] == 4 { 16 } else { 4 }..].to_vec();
-    for (first, second) in first[0].iter().flat_map(|first| second[0].iter().map(move |second| (first, second))) {
+    for (first, second) in
+        first[0].iter().flat_map(|first| second[0].iter().map(move |second| (first, second)))
+    {
         let (first, second) = (clear(first), clear(second));
         let alike = first.windows(6).filter(|part| second.windows(6).any(|other| other == *part)).count();
         assert_eq!(alike, 0, "{first:?} and {second:?}");

@@ -1,0 +1,249 @@
+//! The terminals: gateways without devices, on one thread and one socket.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::{Receiver, Sender};
+
+use base::wire::ip::{self, Ecn, Protocol};
+use base::{Deadlines, Duration, Instant, Packet, Prefix};
+use gateway::carrier::UdpCarrier;
+use gateway::clock::Clock;
+use gateway::readiness::{Interest, wait, wake_exactly};
+use tunnel::config::{CarrierLimits, Config, Link};
+use tunnel::key::{PresharedKey, PrivateKey, PublicKey};
+use tunnel::path::{Address, Path};
+use tunnel::session::{KEEP_ALIVE, Peer};
+use tunnel::{Hub, Membership};
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// Where the hub listens.
+    pub(super) hub: SocketAddr,
+    /// The address of a terminal.
+    pub(super) terminal: fn(u32) -> Ipv4Addr,
+    /// The number of the terminal with an address.
+    pub(super) number: fn(Ipv4Addr) -> u32,
+    /// The address of the host behind a terminal.
+    pub(super) host: fn(u32) -> Ipv4Addr,
+    /// A host behind the hub.
+    pub(super) far: Ipv4Addr,
+}
+
+/// What the fleet is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// All send a small packet this often.
+    Speak(Duration),
+    /// All lose what they know, but for so many.
+    Restart(u32),
+    /// What has happened is asked for.
+    Tell,
+    /// They end.
+    End,
+}
+
+/// What the fleet tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// How many hear the hub, in a session that was begun since the last order to restart.
+    pub(super) connected: u32,
+    /// Bytes of packets that came out.
+    pub(super) bytes: u64,
+    /// The longest pause between packets at a terminal that was not restarted, since the last restart.
+    pub(super) longest_pause: Duration,
+}
+
+struct Terminal {
+    hub: Hub,
+    received: Option<Instant>,
+    speaks_at: Instant,
+}
+
+pub(super) struct Fleet {
+    places: Places,
+    carrier: UdpCarrier,
+    clock: Clock,
+    keys: Vec<PrivateKey>,
+    hub_key: PublicKey,
+    link: Link,
+    terminals: Vec<Terminal>,
+    deadlines: Deadlines,
+    /// Between two words of each.
+    interval: Option<Duration>,
+    told: Told,
+    /// Terminals below this number count for pauses.
+    steady: u32,
+}
+
+const MTU: usize = 1500;
+
+impl Fleet {
+    pub(super) fn new(
+        places: Places,
+        keys: Vec<PrivateKey>,
+        hub_key: PublicKey,
+        link: Link,
+    ) -> io::Result<Self> {
+        wake_exactly();
+        let carrier = UdpCarrier::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, places.hub.port())))?;
+        let mut fleet = Self {
+            places,
+            carrier,
+            clock: Clock::start(),
+            keys,
+            hub_key,
+            link,
+            terminals: Vec::new(),
+            deadlines: Deadlines::new(),
+            interval: None,
+            told: Told::default(),
+            steady: 0,
+        };
+        for number in 0..fleet.keys.len() {
+            let terminal = fleet.terminal(number);
+            fleet.terminals.push(terminal);
+            fleet.deadlines.add(Some(Instant::ZERO));
+        }
+        Ok(fleet)
+    }
+
+    fn terminal(&self, number: usize) -> Terminal {
+        let mut hub = Hub::new(self.keys[number].clone(), None, gateway::random::system);
+        let config = Config {
+            link: self.link,
+            pep: pep::Config { enabled: false, ..pep::Config::default() },
+            mtu: 1400,
+            cuts_trains: false,
+            carrier: CarrierLimits::udp(true, MTU),
+            keep_alive: KEEP_ALIVE,
+        };
+        let membership = Membership {
+            key: self.hub_key,
+            preshared: PresharedKey::NONE,
+            place: Peer { address: Some(Address::Udp(self.places.hub)), pinned: false },
+            allowed: Prefix::EVERYTHING.to_vec(),
+            weight: 1,
+            config,
+        };
+        hub.add(membership).expect("a terminal has one peer");
+        Terminal { hub, received: None, speaks_at: self.clock.now() }
+    }
+
+    /// Runs until it is told to end.
+    pub(super) fn run(&mut self, orders: &Receiver<Order>, told: &Sender<Told>) -> io::Result<()> {
+        loop {
+            match orders.try_recv() {
+                Ok(Order::End) => return Ok(()),
+                Ok(Order::Tell) => {
+                    self.told.connected = self.connected();
+                    if told.send(self.told).is_err() {
+                        return Ok(());
+                    }
+                }
+                Ok(Order::Speak(interval)) => self.interval = Some(interval),
+                Ok(Order::Restart(others)) => self.restart(others),
+                Err(_) => {}
+            }
+            let now = self.clock.now();
+            self.receive(now)?;
+            while let Some((due, number)) = self.deadlines.first()
+                && due <= self.clock.now()
+            {
+                self.serve(number)?;
+            }
+            let now = self.clock.now();
+            let next = self.deadlines.first().map_or(MOST_WAIT, |(due, _)| due.saturating_since(now));
+            wait([Interest::read(self.carrier.as_fd())], Some(next.min(MOST_WAIT)))?;
+        }
+    }
+
+    fn connected(&self) -> u32 {
+        let now = self.clock.now();
+        let is_heard = |it: &&Terminal| it.hub.peers().all(|(_, tunnel)| tunnel.session().is_heard(now));
+        self.terminals.iter().filter(is_heard).count() as u32
+    }
+
+    fn restart(&mut self, others: u32) {
+        self.told.longest_pause = Duration::ZERO;
+        self.steady = others;
+        for number in others as usize..self.terminals.len() {
+            self.terminals[number] = self.terminal(number);
+            self.deadlines.set(number as u32, Some(self.clock.now()));
+        }
+    }
+
+    fn receive(&mut self, now: Instant) -> io::Result<()> {
+        for _ in 0..BATCHES {
+            let Self { carrier, terminals, deadlines, places, .. } = self;
+            let count = carrier.receive(|peer, local, ecn, datagram| {
+                let Some(IpAddr::V4(address)) = local else { return };
+                let number = (places.number)(address);
+                if let Some(terminal) = terminals.get_mut(number as usize) {
+                    let from = Path { peer: Address::Udp(peer), local };
+                    // What is refused is counted there.
+                    let _ = terminal.hub.handle_datagram(now, from, ecn, datagram);
+                    deadlines.set(number, Some(now));
+                }
+            })?;
+            if count == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// All that a terminal can do now.
+    fn serve(&mut self, number: u32) -> io::Result<()> {
+        let (now, places) = (self.clock.now(), &self.places);
+        let terminal = &mut self.terminals[number as usize];
+        if let Some(interval) = self.interval
+            && terminal.speaks_at <= now
+        {
+            terminal.speaks_at = now + interval;
+            terminal.hub.handle_packet(now, word((places.host)(number), places.far));
+        }
+        terminal.hub.handle_timeout(now);
+        while let Some(delivery) = terminal.hub.poll_packet(now) {
+            self.told.bytes += delivery.packet.len() as u64;
+            let before = terminal.received.replace(now).unwrap_or(now);
+            if number < self.steady {
+                self.told.longest_pause = self.told.longest_pause.max(now.saturating_since(before));
+            }
+        }
+        let from = Some(IpAddr::V4((places.terminal)(number)));
+        while let Some(transmit) = terminal.hub.poll_transmit(now, self.carrier.batch_limit(), false) {
+            let Address::Udp(to) = transmit.to.peer else { break };
+            let sent = self.carrier.send(to, from, transmit.marks, transmit.bytes, transmit.segment);
+            terminal.hub.on_sent(now, sent);
+        }
+        if terminal.hub.is_blocked() {
+            // The next look is soon enough.
+            terminal.hub.on_writable();
+        }
+        while terminal.hub.poll_event().is_some() {}
+        let speaks = self.interval.map(|_| terminal.speaks_at);
+        let due = [terminal.hub.poll_timeout(now), speaks].into_iter().flatten().min();
+        // What is due at once waits for the others.
+        self.deadlines.set(number, due.map(|due| due.max(now + PAUSE)));
+        Ok(())
+    }
+}
+
+/// A small packet, of a protocol that nobody has.
+fn word(from: Ipv4Addr, to: Ipv4Addr) -> Packet {
+    const LEN: usize = 100;
+    let mut packet = Packet::with_capacity(LEN);
+    packet.resize(LEN);
+    let header = ip::Repr::new(from.into(), to.into(), Protocol(253), Ecn::NotEct, LEN - 20);
+    header.emit(&mut packet);
+    packet
+}
+
+/// Batches that are received before timers have their turn.
+const BATCHES: usize = 64;
+/// Before a terminal has its turn again.
+const PAUSE: Duration = Duration::from_micros(100);
+/// Before orders are looked at again.
+const MOST_WAIT: Duration = Duration::from_millis(20);
