@@ -69,7 +69,7 @@ mod peers;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
-use base::units::above_zero;
+use base::units::{Size, above_zero};
 use base::{Duration, Prefix, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
@@ -137,13 +137,34 @@ pub struct Tun {
 }
 
 /// What all peers share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Share {
     /// Rate of the carrier that all peers share, above zero: together they are sent no more. Default: no such limit.
     #[serde(default, deserialize_with = "some_rate")]
     #[schemars(transform = above_zero)]
     pub rate: Option<Rate>,
+    /// Memory that all peers share for packets and connections, at least 1 MiB: no peer may hold more of it than it leaves. Default: 1 GiB.
+    #[serde(default = "usual_memory", deserialize_with = "some_memory")]
+    pub memory: Size,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { rate: None, memory: usual_memory() }
+    }
+}
+
+const fn usual_memory() -> Size {
+    Size(tunnel::hub::MEMORY as u64)
+}
+
+fn some_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+    let memory = Size::deserialize(deserializer)?;
+    if memory.0 < 1 << 20 {
+        return Err(de::Error::custom(format!("{memory} is too little; allowed is 1 MiB or more")));
+    }
+    Ok(memory)
 }
 
 fn some_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {

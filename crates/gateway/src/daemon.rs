@@ -62,6 +62,8 @@ pub struct Gateway {
     traffic: Traffic,
     complaints: Complaints,
     status_at: Instant,
+    /// Before that it is not written again, so that the status of many peers takes little of the time.
+    status_free_at: Instant,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
 }
@@ -179,6 +181,7 @@ impl Gateway {
             traffic: Traffic::default(),
             complaints: Complaints::default(),
             status_at: Instant::ZERO,
+            status_free_at: Instant::ZERO,
             queries,
             config,
         };
@@ -228,10 +231,14 @@ impl Gateway {
             self.follow_super_segment(now);
             if self.status_at <= now {
                 self.write_status();
-                self.status_at = now + self.status_interval();
+                let took = self.clock.now().saturating_since(now);
+                self.status_free_at = now + took.saturating_mul(STATUS_SHARE);
+                self.status_at = self.status_free_at.max(now + self.status_interval());
             }
             if let Some(mut queries) = self.queries.take_if(|it| from_queries.read || it.is_due(now)) {
                 queries.serve(now, || self.status());
+                let took = self.clock.now().saturating_since(now);
+                queries.pause_until(now + took.saturating_mul(STATUS_SHARE));
                 self.queries = Some(queries);
             }
             let now = self.clock.now();
@@ -289,7 +296,7 @@ impl Gateway {
             notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
         }
         if has_changed {
-            self.write_status();
+            self.status_at = self.status_at.min(self.status_free_at);
         }
     }
 
@@ -321,5 +328,10 @@ impl Gateway {
 fn hub(config: &Config) -> Result<Hub, GatewayError> {
     let own = config.identity.load()?;
     config.check_identity(own.public())?;
-    Ok(Hub::new(own, config.share.rate, random::system))
+    let mut hub = Hub::new(own, config.share.rate, random::system);
+    hub.set_memory(config.share.memory.0 as usize);
+    Ok(hub)
 }
+
+/// What status takes of the time: at most one part in this many.
+const STATUS_SHARE: u64 = 50;

@@ -336,6 +336,18 @@ impl Endpoint for Coded {
     }
 
     /// Of all classes together.
+    fn memory(&self) -> usize {
+        let of = |class: &Class| {
+            let memory = class.memory();
+            memory.held + memory.sums
+        };
+        self.classes.iter().map(of).sum()
+    }
+
+    fn limit_memory(&mut self, bytes: usize) {
+        self.classes.iter_mut().for_each(|class| class.limit_memory(bytes));
+    }
+
     fn acknowledged(&self) -> u64 {
         self.classes.iter().map(Endpoint::acknowledged).sum()
     }

@@ -136,6 +136,16 @@ pub trait Endpoint: Debug + Send {
         0
     }
 
+    /// Bytes of memory that hold what the peer has sent and what cannot go up yet, as allocated. A protocol that does not override this holds
+    /// a frame or two.
+    fn memory(&self) -> usize {
+        0
+    }
+
+    /// It may take so many bytes for that from now on; more than its protocol's own limit it never does. What it has it keeps, and frames
+    /// that there is no room for count as lost.
+    fn limit_memory(&mut self, _bytes: usize) {}
+
     /// Lets time-outs due by `now` happen.
     fn handle_timeout(&mut self, now: Instant);
 

@@ -170,6 +170,12 @@ impl Proxy {
         &self.hosts[side as usize]
     }
 
+    /// Its connections may take so many bytes of memory from now on, and never more than is configured. Those that have more keep it.
+    pub fn limit_memory(&mut self, bytes: usize) {
+        let each = bytes.min(self.config.memory.0 as usize) / 2;
+        self.hosts.iter_mut().for_each(|host| host.limit_memory(each));
+    }
+
     /// Bytes of memory that its connections take.
     #[must_use]
     pub const fn memory(&self) -> usize {

@@ -9,6 +9,7 @@
 //! again. As with a tunnel, nothing breaks if a caller looks later.
 
 mod inbound;
+mod memory;
 mod outbound;
 mod prefixes;
 mod roster;
@@ -28,6 +29,8 @@ use crate::path::Path;
 use crate::random::Random;
 use crate::session::{Ends, Indices, MOST_PEERS, Peer, Reception};
 use crate::tunnel::{Event, Tunnel};
+pub use memory::MEMORY;
+use memory::Memory;
 use prefixes::Prefixes;
 use roster::Roster;
 use share::Share;
@@ -92,6 +95,7 @@ pub struct Hub {
     /// Who may have something to tell.
     telling: Roster,
     share: Share,
+    memory: Memory,
     /// Challenges to whoever wants a session.
     challenges: VecDeque<(Path, Vec<u8>)>,
     offered: Option<Offered>,
@@ -131,6 +135,8 @@ enum Offered {
 struct Traffic {
     /// From the LAN, for an address that is behind no peer.
     packets_without_peer: Counter,
+    /// Their tunnel holds more than its part of the memory.
+    packets_without_memory: Counter,
     /// From a peer, with a source address that is not behind it.
     packets_from_elsewhere: Counter,
     challenges_sent: Counter,
@@ -164,6 +170,7 @@ impl Hub {
             delivering: Roster::default(),
             telling: Roster::default(),
             share: Share::new(rate),
+            memory: Memory::new(MEMORY),
             challenges: VecDeque::new(),
             offered: None,
             blocked: None,
@@ -216,6 +223,7 @@ impl Hub {
             self.members.push(Some(member));
             self.deadlines.add(None);
             self.share.add();
+            self.memory.add();
         }
         self.by_key.insert(key, id);
         self.touch(id);
@@ -229,6 +237,7 @@ impl Hub {
         self.prefixes.remove(id);
         self.deadlines.set(id.0, None);
         self.share.rest(id);
+        self.memory.forget(id);
         self.offered.take_if(|offered| *offered == Offered::Of(id));
         self.blocked.take_if(|blocked| *blocked == id);
         self.vacant.push(id.0);
@@ -252,6 +261,11 @@ impl Hub {
     /// Limits what all send together otherwise.
     pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
         self.share.set_rate(now, rate);
+    }
+
+    /// All tunnels together may take so many bytes of memory from now on.
+    pub const fn set_memory(&mut self, bytes: usize) {
+        self.memory.set_limit(bytes);
     }
 
     /// Bytes of the largest super-segment that may come from the LAN, whoever it is for; `None` if packets are to come one by one.
@@ -340,7 +354,10 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, .. }) = &self.members[number as usize] {
+            if let Some(Member { tunnel, .. }) = &mut self.members[number as usize] {
+                if let Some(allowed) = self.memory.count(PeerId(number), tunnel.memory()) {
+                    tunnel.limit_memory(allowed);
+                }
                 // Whoever waits for its turn has it as soon as that can be.
                 let waits = self.share.is_awake(PeerId(number));
                 let due = if waits { tunnel.timers(now) } else { tunnel.poll_timeout(now) };

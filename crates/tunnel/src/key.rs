@@ -111,15 +111,41 @@ impl PublicKey {
         STANDARD.encode(self.0)
     }
 
-    /// Whether exchanges with it give the same result, whatever the private key: RFC 7748, 6.1.
+    /// Whether exchanges with it give the same result, whatever the private key (RFC 7748, 6.1, asks for a look at the result; a configuration
+    /// with a thousand keys is to be read in no time).
     fn is_degenerate(self) -> bool {
-        let mut exchange =
-            DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the resolver has X25519");
-        exchange.set(&[1; KEY_LEN]);
-        let mut shared = [0; KEY_LEN];
-        exchange.dh(&self.0, &mut shared).is_err() || shared == [0; KEY_LEN]
+        let mut bytes = self.0;
+        // X25519 ignores the last bit.
+        bytes[KEY_LEN - 1] &= 0x7f;
+        SMALL_ORDER.contains(&bytes)
     }
 }
+
+/// The encodings of points of small order (Bernstein 2006, "Curve25519: new Diffie-Hellman speed records", and cr.yp.to/ecdh.html): of order
+/// 1 and 2, of order 8, and those that are the same beyond the field's prime.
+const SMALL_ORDER: [[u8; KEY_LEN]; 7] = {
+    const fn ending(first: u8, others: u8, last: u8) -> [u8; KEY_LEN] {
+        let mut bytes = [others; KEY_LEN];
+        bytes[0] = first;
+        bytes[KEY_LEN - 1] = last;
+        bytes
+    }
+    [
+        ending(0, 0, 0),
+        ending(1, 0, 0),
+        [
+            0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+            0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00,
+        ],
+        [
+            0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
+            0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57,
+        ],
+        ending(0xec, 0xff, 0x7f),
+        ending(0xed, 0xff, 0x7f),
+        ending(0xee, 0xff, 0x7f),
+    ]
+};
 
 impl PresharedKey {
     /// What stands for a key where two gateways have agreed on none.
@@ -272,11 +298,24 @@ mod tests {
     fn a_wrong_key_says_why() {
         assert_eq!("c2hvcnQ=".parse::<PresharedKey>(), Err(NotAKey::Length(5)));
         assert_eq!("!".parse::<PrivateKey>(), Err(NotAKey::Encoding));
-        // Zero and one, the best-known points of small order.
-        for low in
-            ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
-        {
-            assert_eq!(low.parse::<PublicKey>(), Err(NotAKey::Degenerate));
+    }
+
+    /// The list has all of them, and what is on it gives no secret.
+    #[test]
+    fn keys_that_give_no_secret_are_refused() {
+        for bytes in SMALL_ORDER {
+            let mut exchange = DefaultResolver.resolve_dh(&DHChoice::Curve25519).unwrap();
+            exchange.set(&[9; KEY_LEN]);
+            let mut shared = [7; KEY_LEN];
+            let degenerate = exchange.dh(&bytes, &mut shared).is_err() || shared == [0; KEY_LEN];
+            assert!(degenerate, "{bytes:?}");
+            for last in [0, 0x80] {
+                let mut bytes = bytes;
+                bytes[KEY_LEN - 1] |= last;
+                let text = PublicKey::from_bytes(bytes).to_base64();
+                assert_eq!(text.parse::<PublicKey>(), Err(NotAKey::Degenerate));
+            }
         }
+        assert!(EXAMPLE.parse::<PublicKey>().is_ok());
     }
 }

@@ -38,6 +38,8 @@ pub struct Survey {
     has_begun: bool,
     /// Bytes that the carrier and the session add to the body of a control datagram, with its kind.
     overhead: usize,
+    /// Whether a rate is looked for, or a known one is watched.
+    minds_rate: bool,
     waiting: VecDeque<Control>,
     findings: VecDeque<Finding>,
 }
@@ -54,16 +56,19 @@ impl Survey {
         // Without the headers of the carrier's packets.
         let shortest =
             sizes.0.map_or(u64::MAX, |shortest| (shortest + OVERHEAD).saturating_sub(overhead) as u64);
-        Self {
+        let mut survey = Self {
             reports: Reports::new(rate).with_long_above(shortest),
             rate_controller: RateController::new(aim, on_line),
             mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
             trains: Trains::default(),
             has_begun: false,
             overhead,
+            minds_rate: aim != Aim::Unlimited,
             waiting: VecDeque::new(),
             findings: VecDeque::new(),
-        }
+        };
+        survey.set_rate(rate);
+        survey
     }
 
     /// The path that a tunnel's configuration describes.
@@ -77,12 +82,16 @@ impl Survey {
     /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
     pub fn configure(&mut self, aim: Aim, on_line: i64) {
         self.rate_controller.configure(aim, on_line);
+        self.minds_rate = aim != Aim::Unlimited;
         self.set_rate(known(aim));
     }
 
     /// The line has this rate, as far as is known: what the survey itself sends takes a small part of it.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.reports.set_rate(rate);
+        if !self.minds_rate {
+            self.reports.stamp_seldom();
+        }
         if let Some(mtu) = &mut self.mtu {
             mtu.set_rate(rate);
         }

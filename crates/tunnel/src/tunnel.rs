@@ -266,6 +266,21 @@ impl Tunnel {
         }
     }
 
+    /// Bytes of memory that packets and connections take, as allocated.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let proxy = self.ingress.proxy.as_ref().map_or(0, |proxy| proxy.memory());
+        proxy + self.endpoint.memory() + self.ingress.entry.bytes() as usize
+    }
+
+    /// Proxy and link may take so many bytes from now on, half each, within their own limits.
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.endpoint.limit_memory(bytes / 2);
+        if let Some(proxy) = &mut self.ingress.proxy {
+            proxy.limit_memory(bytes / 2);
+        }
+    }
+
     /// What there is to tell.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -21,7 +21,9 @@ pub(super) struct Traffic {
 /// Bytes of a packet, and of its payload.
 const PACKET_LEN: usize = 1400;
 const PAYLOAD_LEN: usize = PACKET_LEN - 28;
-/// Between two bursts.
+/// Packets to one host before the next has its turn: a window of TCP's first rounds (RFC 6928).
+const BURST: u32 = 10;
+/// Between two looks at the clock.
 const TICK: Duration = Duration::from_millis(1);
 
 impl Traffic {
@@ -59,7 +61,7 @@ fn send(hosts: Range<u32>, address: fn(u32) -> Ipv4Addr, rate: Rate, stop: &Atom
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.set_nonblocking(true)?;
     let (clock, mut line, payload) = (Clock::start(), Serializer::new(rate), [0; PAYLOAD_LEN]);
-    let (mut host, mut sent) = (hosts.start, 0_u64);
+    let (mut host, mut in_burst, mut sent) = (hosts.start, 0, 0_u64);
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();
         while line.free_at() <= now {
@@ -68,7 +70,11 @@ fn send(hosts: Range<u32>, address: fn(u32) -> Ipv4Addr, rate: Rate, stop: &Atom
             if socket.send_to(&payload, SocketAddr::from((address(host), PORT))).is_ok() {
                 sent += PACKET_LEN as u64;
             }
-            host = if host + 1 < hosts.end { host + 1 } else { hosts.start };
+            in_burst += 1;
+            if in_burst == BURST {
+                in_burst = 0;
+                host = if host + 1 < hosts.end { host + 1 } else { hosts.start };
+            }
         }
         sleep(TICK);
     }

@@ -124,6 +124,7 @@ impl Gateway {
             peers.0.insert(id, peer.name().to_owned());
         }
         hub.set_rate(now, config.share.rate);
+        hub.set_memory(config.share.memory.0 as usize);
         Ok(())
     }
 }

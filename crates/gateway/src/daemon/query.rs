@@ -99,6 +99,11 @@ impl Queries {
         self.look_at = now + pause;
     }
 
+    /// The next look is no sooner than that.
+    pub(super) fn pause_until(&mut self, at: Instant) {
+        self.look_at = self.look_at.max(at);
+    }
+
     fn answer(&mut self, now: Instant, asker: UnixStream, user: libc::uid_t, text: Arc<[u8]>) {
         if asker.set_nonblocking(true).is_err() {
             return;

@@ -34,6 +34,8 @@ pub(crate) struct Receiver {
     held_bytes: usize,
     /// Bytes that other windows of the same endpoint take.
     elsewhere: usize,
+    /// Bytes that it may have, with what is elsewhere.
+    limit: usize,
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
     /// The newest serial.
@@ -101,6 +103,7 @@ impl Receiver {
             slots: VecDeque::new(),
             held_bytes: 0,
             elsewhere: 0,
+            limit: HELD_LIMIT,
             reassembly: Reassembly::default(),
             heard: 0,
             loss: 0,
@@ -131,10 +134,15 @@ impl Receiver {
         self.elsewhere = bytes;
     }
 
+    /// It may have so many bytes from now on, and never more than [`HELD_LIMIT`]. What it has already it keeps.
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.limit = bytes.min(HELD_LIMIT);
+    }
+
     /// Whether there is memory for a payload of `len` bytes so far beyond the first that is missing.
     pub(crate) fn has_memory_for(&self, len: usize, offset: u64) -> bool {
         let slots = slots_for(offset as usize).max(self.slots.capacity());
-        self.elsewhere + self.held_bytes + slots * SLOT + Packet::kept_size(len) + NOTES <= HELD_LIMIT
+        self.elsewhere + self.held_bytes + slots * SLOT + Packet::kept_size(len) + NOTES <= self.limit
     }
 
     #[cfg(test)]

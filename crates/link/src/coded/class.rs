@@ -311,6 +311,11 @@ impl Class {
         self.decoder.set_elsewhere(sums);
     }
 
+    /// Held frames, here and in other classes, may take so many bytes.
+    pub(super) fn limit_memory(&mut self, bytes: usize) {
+        self.core.receiver.limit_memory(bytes);
+    }
+
     /// Drops the oldest copies until so many bytes are free.
     pub(super) fn drop_copies(&mut self, bytes: usize) {
         self.kept.shrink(self.kept.memory().saturating_sub(bytes));

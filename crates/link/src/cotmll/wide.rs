@@ -94,6 +94,14 @@ impl Endpoint for Wide {
         self.core.receiver.set_hold(most);
     }
 
+    fn memory(&self) -> usize {
+        self.core.receiver.memory()
+    }
+
+    fn limit_memory(&mut self, bytes: usize) {
+        self.core.receiver.limit_memory(bytes);
+    }
+
     fn obstacle(&self) -> Option<Obstacle> {
         self.core.sender.obstacle()
     }

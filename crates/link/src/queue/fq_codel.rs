@@ -33,7 +33,9 @@ mod config;
 pub struct FqCodel {
     config: Config,
     law: Law,
-    flows: Box<[Flow]>,
+    /// By place; none before its first packet, and no places at all before the first of any: a gateway may have thousands of queues, and most of
+    /// them nothing to do.
+    flows: Vec<Option<Box<Flow>>>,
     /// Flows that have just begun to wait, and those that have had a turn.
     new: VecDeque<u16>,
     old: VecDeque<u16>,
@@ -74,6 +76,14 @@ struct Counters {
     dropped_for_bytes: u64,
 }
 
+/// The flow at a place, which is there from now on.
+fn flow_at(flows: &mut Vec<Option<Box<Flow>>>, place: u16) -> &mut Flow {
+    if flows.is_empty() {
+        flows.resize_with(FLOWS, || None);
+    }
+    flows[usize::from(place)].get_or_insert_default()
+}
+
 impl FqCodel {
     /// The empty queue called `name` on a site.
     #[must_use]
@@ -82,7 +92,7 @@ impl FqCodel {
         Self {
             law: law(&config, site),
             config,
-            flows: core::iter::repeat_with(Flow::default).take(FLOWS).collect(),
+            flows: Vec::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -108,7 +118,8 @@ impl FqCodel {
 
     /// Drops up to half of what the fattest flow has, from its head: its sender hears of it soonest.
     fn make_room(&mut self, reason: Refusal, dropped: &mut Dropped<'_>) {
-        let Some(fattest) = self.flows.iter_mut().max_by_key(|flow| flow.bytes) else { return };
+        let flows = self.flows.iter_mut().flatten();
+        let Some(fattest) = flows.max_by_key(|flow| flow.bytes) else { return };
         let enough = fattest.bytes / 2;
         let (mut packets, mut bytes, mut memory) = (0, 0, 0);
         while packets < MOST_DROPS
@@ -131,7 +142,7 @@ impl FqCodel {
     /// Takes the packet of a flow that its turn has come to, after those that CoDel drops.
     fn pop_from(&mut self, place: u16, now: Instant, dropped: &mut Dropped<'_>) -> Option<Packet> {
         let Self { config, law, flows, packets, bytes, memory, counters, .. } = self;
-        let Flow { waiting, bytes: of_flow, codel, .. } = &mut flows[usize::from(place)];
+        let Flow { waiting, bytes: of_flow, codel, .. } = flow_at(flows, place);
         let take = || {
             let Waiting { packet, since } = waiting.pop_front()?;
             *packets -= 1;
@@ -175,7 +186,7 @@ impl Queue for FqCodel {
     /// RFC 8290, 4.1.
     fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
         let place = self.place_of(&packet);
-        let flow = &mut self.flows[usize::from(place)];
+        let flow = flow_at(&mut self.flows, place);
         self.packets += 1;
         self.bytes += packet.len() as u64;
         self.memory += packet.capacity() as u64;
@@ -197,7 +208,7 @@ impl Queue for FqCodel {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
             let place = *list.front()?;
-            let flow = &mut self.flows[usize::from(place)];
+            let flow = flow_at(&mut self.flows, place);
             if flow.credits <= 0 {
                 flow.credits += self.config.quantum.0 as i64;
                 list.pop_front();
@@ -205,7 +216,7 @@ impl Queue for FqCodel {
                 continue;
             }
             if let Some(packet) = self.pop_from(place, now, dropped) {
-                self.flows[usize::from(place)].credits -= packet.len() as i64;
+                flow_at(&mut self.flows, place).credits -= packet.len() as i64;
                 self.counters.passed += 1;
                 return Some(packet);
             }
@@ -215,7 +226,7 @@ impl Queue for FqCodel {
                 self.old.push_back(place);
             } else {
                 self.old.pop_front();
-                self.flows[usize::from(place)].is_active = false;
+                flow_at(&mut self.flows, place).is_active = false;
             }
         }
     }
@@ -243,7 +254,7 @@ impl Queue for FqCodel {
     /// A flow that has nothing left stays in its list until its turn, as when `CoDel` drops the last.
     fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
         let Self { flows, packets, bytes, memory, .. } = self;
-        for flow in flows.iter_mut().filter(|flow| !flow.waiting.is_empty()) {
+        for flow in flows.iter_mut().flatten().filter(|flow| !flow.waiting.is_empty()) {
             for _ in 0..flow.waiting.len() {
                 match flow.waiting.pop_front() {
                     Some(Waiting { packet, .. }) if super::is_expired(&packet, now) => {
@@ -260,12 +271,11 @@ impl Queue for FqCodel {
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        let mut all: Vec<Waiting> = self.flows.iter_mut().flat_map(|flow| flow.waiting.drain(..)).collect();
+        let mut all: Vec<Waiting> =
+            self.flows.iter_mut().flatten().flat_map(|flow| flow.waiting.drain(..)).collect();
         // What came in one moment stays in order, flow by flow.
         all.sort_by_key(|waiting| waiting.since);
-        for flow in &mut self.flows {
-            *flow = Flow::default();
-        }
+        self.flows = Vec::new();
         self.new.clear();
         self.old.clear();
         (self.packets, self.bytes, self.memory) = (0, 0, 0);

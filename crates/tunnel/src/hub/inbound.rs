@@ -18,6 +18,10 @@ impl Hub {
             return false;
         };
         self.touch(id);
+        if !self.memory.has_room(id) {
+            self.traffic.packets_without_memory.increment();
+            return false;
+        }
         let Some(member) = &mut self.members[id.at()] else { return false };
         member.tunnel.handle_packet(now, packet);
         member.tunnel.rate().is_none()

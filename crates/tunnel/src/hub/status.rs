@@ -14,6 +14,7 @@ impl Hub {
             "public_key": self.public,
             "refused": refused,
             "traffic": self.traffic,
+            "memory_bytes": self.memory.used(),
         })
     }
 
@@ -23,6 +24,7 @@ impl Hub {
         let refused = self.rejected.iter().map(|(name, count)| (format!("refused-{name}"), count));
         let traffic = [
             ("packets-without-peer", self.traffic.packets_without_peer),
+            ("packets-without-memory", self.traffic.packets_without_memory),
             ("packets-from-elsewhere", self.traffic.packets_from_elsewhere),
             ("challenges-sent", self.traffic.challenges_sent),
         ];

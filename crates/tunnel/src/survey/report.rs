@@ -262,6 +262,11 @@ impl Reports {
         (self.interval, self.stamp_interval) = (interval(rate), stamp_interval(rate));
     }
 
+    /// Nobody looks for a rate: what reports say of delays is enough, and no stamp leaves alone.
+    pub const fn stamp_seldom(&mut self) {
+        self.stamp_interval = Duration::from_secs(3600);
+    }
+
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.
     pub fn restart(&mut self) {
         let Self { interval, stamp_interval, long_above, .. } = *self;
@@ -311,7 +316,8 @@ impl Reports {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let report = self.report_due()?;
         let spread = self.stamp_interval.as_nanos() / 2 * u64::from(self.stamps.wrapping_mul(SPREAD));
-        let stamp = self.stamped_at + self.stamp_interval + Duration::from_nanos(spread >> 16);
+        let stamp = self.stamped_at.saturating_add(self.stamp_interval);
+        let stamp = stamp.saturating_add(Duration::from_nanos(spread >> 16));
         Some(if self.passed { report.min(stamp) } else { report })
     }
 
