@@ -37,6 +37,7 @@ use forwarding::Traffic;
 use names::Names;
 use peers::Peers;
 use query::Queries;
+use reload::Reading;
 
 pub use notice::Notice;
 use peers::membership;
@@ -66,6 +67,9 @@ pub struct Gateway {
     status_free_at: Instant,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
+    /// The configuration that is being read again, and whether it is to be read once more.
+    reading: Option<Reading>,
+    reads_again: bool,
 }
 
 /// Why a gateway cannot start, or go on.
@@ -183,6 +187,8 @@ impl Gateway {
             status_at: Instant::ZERO,
             status_free_at: Instant::ZERO,
             queries,
+            reading: None,
+            reads_again: false,
             config,
         };
         gateway.begin_status()?;
@@ -201,17 +207,21 @@ impl Gateway {
         if self.queries.is_none() {
             notify(Notice::NotAsked(self.config.tun.name.as_str().to_owned()));
         }
-        let mut ready = [Ready::default(); 6];
+        let mut ready = [Ready::default(); 7];
         loop {
-            let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries] = ready;
+            let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries, from_reading] =
+                ready;
             let now = self.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
                     self.remove_status();
                     return Ok(());
                 }
-                Some(Signal::Reload) => self.reload(now, &mut notify),
+                Some(Signal::Reload) => self.reload(&mut notify),
                 None => {}
+            }
+            if from_reading.read {
+                self.finish_reload(now, &mut notify);
             }
             self.hub.handle_timeout(now);
             if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
@@ -250,6 +260,7 @@ impl Gateway {
                 Interest::read(self.watch.as_fd()),
                 Interest::read_if_any(self.names.fd()),
                 Interest::read_if_any(self.queries.as_ref().and_then(|it| it.fd(now))),
+                Interest::read_if_any(self.reading.as_ref().map(Reading::fd)),
             ];
             ready = wait(interests, Some(timeout))?;
         }

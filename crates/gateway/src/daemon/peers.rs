@@ -79,11 +79,14 @@ pub(super) fn membership(config: &Config, peer: &Peer) -> Result<Membership, Con
 }
 
 impl Gateway {
-    /// Makes the peers those of `config`. Who stays keeps its session, unless its key or the way to it differs: then it starts anew. Nothing
-    /// changes if a pre-shared key cannot be read.
-    pub(super) fn follow_peers(&mut self, now: Instant, config: &Config) -> Result<(), GatewayError> {
-        let wanted =
-            config.peers.iter().map(|peer| membership(config, peer)).collect::<Result<Vec<_>, _>>()?;
+    /// Makes the peers those of `config`, which are `wanted`. Who stays keeps its session, unless its pre-shared key or the way to it differs:
+    /// then it starts anew.
+    pub(super) fn follow_peers(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        wanted: Vec<Membership>,
+    ) -> Result<(), GatewayError> {
         let Self { hub, peers, names, .. } = self;
         let by_key: HashMap<_, _> =
             wanted.iter().zip(&config.peers).map(|(wanted, peer)| (wanted.key, (wanted, peer))).collect();

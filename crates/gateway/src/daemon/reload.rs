@@ -1,31 +1,91 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
 use std::collections::HashMap;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::PathBuf;
+use std::thread::{Builder, JoinHandle};
 
 use base::Instant;
+use base::config::ConfigError;
 use link::DscpSet;
+use tunnel::Membership;
+use tunnel::key::PublicKey;
 
-use super::{Gateway, GatewayError, Notice};
+use super::{Gateway, GatewayError, Notice, membership};
 use crate::config::{Config, Peer};
 
+/// A configuration that is being read, on a thread of its own: with a thousand peers that takes longer than packets may wait.
+#[derive(Debug)]
+pub(super) struct Reading {
+    thread: JoinHandle<Result<(Config, Vec<Membership>), ConfigError>>,
+    /// Its other end belongs to the thread, and is closed when that is done.
+    done: PipeReader,
+}
+
+impl Reading {
+    fn start(file: PathBuf, own: PublicKey) -> io::Result<Self> {
+        let (done, open) = io::pipe()?;
+        let thread = Builder::new().name("reload".to_owned()).spawn(move || {
+            // Closed also by a panic.
+            let _open = open;
+            let config = Config::read(&file)?;
+            config.check_identity(own)?;
+            let members = config.peers.iter().map(|peer| membership(&config, peer));
+            let members = members.collect::<Result<Vec<_>, _>>()?;
+            Ok((config, members))
+        })?;
+        Ok(Self { thread, done })
+    }
+
+    /// What is readable once it is done.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.done.as_fd()
+    }
+}
+
 impl Gateway {
-    /// Takes over what can change while sessions last, and tells what cannot. A configuration that is wrong changes nothing.
-    pub(super) fn reload(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+    /// Begins to read the configuration again, if it was read from a file.
+    pub(super) fn reload(&mut self, notify: &mut impl FnMut(Notice)) {
         let Some(file) = &self.config.file else { return };
-        let taken = Config::read(file).map_err(GatewayError::from).and_then(|config| {
-            config.check_identity(self.hub.public_key())?;
+        if self.reading.is_some() {
+            // It may have read what has changed since.
+            self.reads_again = true;
+            return;
+        }
+        match Reading::start(file.clone(), self.hub.public_key()) {
+            Ok(reading) => self.reading = Some(reading),
+            Err(error) => notify(Notice::NotReloaded(error.to_string())),
+        }
+    }
+
+    /// Takes over what can change while sessions last, and tells what cannot. A configuration that is wrong changes nothing.
+    pub(super) fn finish_reload(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+        let Some(reading) = self.reading.take() else { return };
+        let panicked =
+            |_| Err(ConfigError::about("the configuration", "the thread that reads it has panicked"));
+        let read = reading.thread.join().unwrap_or_else(panicked);
+        let taken = read.map_err(GatewayError::from).and_then(|(config, members)| {
             let needs_restart = fixed(&self.config, &config);
-            self.take_over(now, config)?;
+            self.take_over(now, config, members)?;
             Ok(needs_restart)
         });
         notify(match taken {
             Ok(needs_restart) => Notice::Reloaded { needs_restart },
             Err(error) => Notice::NotReloaded(error.to_string()),
         });
+        if core::mem::take(&mut self.reads_again) {
+            self.reload(notify);
+        }
     }
 
-    fn take_over(&mut self, now: Instant, config: Config) -> Result<(), GatewayError> {
-        self.follow_peers(now, &config)?;
+    fn take_over(
+        &mut self,
+        now: Instant,
+        config: Config,
+        members: Vec<Membership>,
+    ) -> Result<(), GatewayError> {
+        self.follow_peers(now, &config, members)?;
         if !is_elsewhere(&self.config, &config) {
             if self.config.status.as_ref().map(|status| &status.file)
                 != config.status.as_ref().map(|status| &status.file)
