@@ -22,7 +22,8 @@ use crate::flow;
 #[derive(Debug)]
 pub(crate) struct SparseFlows {
     rate: Option<Rate>,
-    flows: Box<[Flow]>,
+    /// By place; none before the first packet of any: a gateway may have thousands of these.
+    flows: Vec<Flow>,
     /// Tells where flows are found, so that no sender can know whom to get in the way of.
     salt: u64,
     /// Bytes of packets of flows that are not thin which have left.
@@ -61,8 +62,7 @@ pub(crate) enum Share {
 impl SparseFlows {
     /// Nobody has sent anything to a link of this rate, if it has one.
     pub(crate) fn new(rate: Option<Rate>, salt: u64) -> Self {
-        let flow = Flow { credit: QUANTUM, at: Instant::ZERO, queued: 0, served: 0, demoted_at: None };
-        Self { rate, flows: vec![flow; FLOWS].into(), salt, clock: 0, served: VecDeque::new(), active: 0 }
+        Self { rate, flows: Vec::new(), salt, clock: 0, served: VecDeque::new(), active: 0 }
     }
 
     /// The link has another rate from now on.
@@ -76,6 +76,14 @@ impl SparseFlows {
 
     fn flow_of(&mut self, packet: &[u8]) -> &mut Flow {
         let place = self.place_of(packet);
+        self.flow_at(place)
+    }
+
+    fn flow_at(&mut self, place: u16) -> &mut Flow {
+        if self.flows.is_empty() {
+            let flow = Flow { credit: QUANTUM, at: Instant::ZERO, queued: 0, served: 0, demoted_at: None };
+            self.flows.resize(FLOWS, flow);
+        }
         &mut self.flows[usize::from(place)]
     }
 
@@ -104,7 +112,7 @@ impl SparseFlows {
 
     /// Whether packets of this one's flow wait among those of others.
     pub(crate) fn waits(&self, packet: &[u8]) -> bool {
-        self.flows[usize::from(self.place_of(packet))].queued > 0
+        self.flows.get(usize::from(self.place_of(packet))).is_some_and(|flow| flow.queued > 0)
     }
 
     /// Flows that are not thin of which packets have lately been served.
@@ -128,11 +136,11 @@ impl SparseFlows {
         let place = self.place_of(packet);
         self.clock += packet.len() as u64;
         self.served.push_back((self.clock, place));
-        let served = &mut self.flows[usize::from(place)].served;
+        let served = &mut self.flow_at(place).served;
         *served += 1;
         self.active += u64::from(*served == 1);
         while let Some((_, place)) = self.served.pop_front_if(|(clock, _)| *clock + LATELY < self.clock) {
-            let served = &mut self.flows[usize::from(place)].served;
+            let served = &mut self.flow_at(place).served;
             *served -= 1;
             self.active -= u64::from(*served == 0);
         }

@@ -27,6 +27,8 @@ pub(super) struct Site {
     terminals: Namespace,
     process: Option<Process>,
     peers: u32,
+    /// How often the hub was started.
+    lives: u32,
     orders: Sender<Order>,
     told: Receiver<Told>,
     thread: Option<JoinHandle<io::Result<io::Result<()>>>>,
@@ -61,7 +63,8 @@ impl Site {
         DirBuilder::new().mode(0o700).create(&directory)?;
         let (orders, ordered) = mpsc::channel();
         let (tell, told) = mpsc::channel();
-        let mut site = Self { directory, hub, terminals, process: None, peers, orders, told, thread: None };
+        let mut site =
+            Self { directory, hub, terminals, process: None, peers, lives: 0, orders, told, thread: None };
         site.lay_wire()?;
         let mut random = gateway::random::system();
         let hub_key = PrivateKey::generate(&mut random);
@@ -110,6 +113,7 @@ impl Site {
     fn start_hub(&mut self) -> Result<(), TestbedError> {
         let config = self.directory.join("hub.toml").display().to_string();
         let arguments = ["gateway", "--config", &config].map(str::to_owned);
+        self.lives += 1;
         self.process = Some(self.hub.spawn(&this_program()?, &arguments, &self.directory.join("hub.log"))?);
         Ok(())
     }
@@ -146,7 +150,8 @@ impl Site {
     /// Sessions that the hub has told of since it was started last.
     fn established(&self) -> u32 {
         let log = fs::read_to_string(self.directory.join("hub.log")).unwrap_or_default();
-        let life = log.rfind("sat0 over ").map_or("", |at| &log[at..]);
+        let life =
+            log.match_indices("sat0 over ").nth(self.lives as usize - 1).map_or("", |(at, _)| &log[at..]);
         life.matches(": session established with ").count() as u32
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     /// Its marks.
     marks: Marks,
     /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
-    flows: Box<[u64]>,
+    flows: Vec<u64>,
     flags: u64,
     /// Whether frames that come late are noted.
     notes_late: bool,
@@ -141,7 +141,7 @@ impl Sender {
             packets_done: 0,
             cut: None,
             marks: Marks::default(),
-            flows: vec![0; FLOWS].into(),
+            flows: Vec::new(),
             flags: 0,
             notes_late: false,
             late: Vec::new(),
@@ -335,12 +335,15 @@ impl Sender {
         let mut back = 0;
         if first || last {
             let place = (flow::hash(packet) % FLOWS as u64) as usize;
-            let flow = self.flows[place];
+            let flow = self.flows.get(place).copied().unwrap_or(0);
             // What was acknowledged has been delivered, and what has expired never will be.
             if first && flow > self.base && !self.is_expired(flow - 1) {
                 back = (sequence + 1 - flow) as u32;
             }
             if last {
+                if self.flows.is_empty() {
+                    self.flows.resize(FLOWS, 0);
+                }
                 self.flows[place] = sequence + 1;
             }
         }

@@ -3,11 +3,11 @@
 //! The tags that it takes are already uniform and keyed, so they need no further hashing. An honest datagram
 //! is new and taken for a repeated one with a probability below 5 %; its sender tries again with another.
 
-/// The datagrams of one to two generations, in 128 KiB.
-#[derive(Debug)]
+/// The datagrams of one to two generations, in 128 KiB, of which each half is there only once it is needed.
+#[derive(Debug, Default)]
 pub(super) struct Seen {
-    recent: Box<[u64]>,
-    older: Box<[u64]>,
+    recent: Vec<u64>,
+    older: Vec<u64>,
     /// Datagrams in the recent generation.
     count: usize,
 }
@@ -17,27 +17,22 @@ const BITS: usize = 1 << 19;
 /// Datagrams of a generation: as many as renewals of keys in three months, or of a thousand peers in two hours.
 const GENERATION: usize = 1 << 16;
 
-impl Default for Seen {
-    fn default() -> Self {
-        let empty = || vec![0; BITS / 64].into_boxed_slice();
-        Self { recent: empty(), older: empty(), count: 0 }
-    }
-}
-
 impl Seen {
     /// Remembers the datagram with this authentic `tag`; whether it is new.
     pub(super) fn insert(&mut self, tag: &[u8]) -> bool {
         let (words, _) = tag.as_chunks::<4>();
         let bits = || words.iter().take(4).map(|word| u32::from_le_bytes(*word) as usize % BITS);
-        let is_in = |filter: &[u64]| bits().all(|bit| filter[bit / 64] >> (bit % 64) & 1 == 1);
+        let is_in =
+            |filter: &[u64]| !filter.is_empty() && bits().all(|bit| filter[bit / 64] >> (bit % 64) & 1 == 1);
         if is_in(&self.recent) || is_in(&self.older) {
             return false;
         }
         if self.count == GENERATION {
             std::mem::swap(&mut self.recent, &mut self.older);
-            self.recent.fill(0);
+            self.recent.clear();
             self.count = 0;
         }
+        self.recent.resize(BITS / 64, 0);
         bits().for_each(|bit| self.recent[bit / 64] |= 1 << (bit % 64));
         self.count += 1;
         true

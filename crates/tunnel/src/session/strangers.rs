@@ -85,20 +85,23 @@ impl fmt::Debug for Strangers {
 #[derive(Debug)]
 pub(super) struct Buckets {
     key: [u8; 16],
-    allowances: Box<[Allowance]>,
+    each: Allowance,
+    count: usize,
+    /// None before the first is asked for.
+    allowances: Vec<Allowance>,
 }
 
 impl Buckets {
     pub(super) fn new(each: Allowance, count: usize, random: &mut Random) -> Self {
-        Self { key: random.draw(), allowances: vec![each; count].into() }
+        Self { key: random.draw(), each, count, allowances: Vec::new() }
     }
 
     /// The one for `name`.
     pub(super) fn of(&mut self, name: &[u8]) -> &mut Allowance {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write(name);
-        let count = self.allowances.len();
-        &mut self.allowances[hasher.finish() as usize % count]
+        self.allowances.resize(self.count, self.each);
+        &mut self.allowances[hasher.finish() as usize % self.count]
     }
 }
 
