@@ -168,10 +168,7 @@ fn terminals_share_the_carrier_of_their_hub() {
     }
     let unit = mean(&parts);
     let index = jain(&parts);
-    println!(
-        "{terminals} terminals: {sum:.2} Mbit/s of downloads, Jain's index {index:.4}, {} events",
-        busy.events
-    );
+    println!("{terminals} terminals: {sum:.2} Mbit/s of downloads, Jain's index {index:.4}");
     for (weight, parts) in &by_weight {
         let met = mean(parts) / unit;
         println!("weight {weight}: {:.4} of its part, {:.4} Mbit/s", met, mean(parts) * weight);
@@ -180,16 +177,16 @@ fn terminals_share_the_carrier_of_their_hub() {
     let loaded = pages(&busy, from);
     let at = |pages: &[f64], part: f64| pages[(pages.len() as f64 * part) as usize];
     println!("{} pages: median {:.3} s, 95 % {:.3} s", loaded.len(), at(&loaded, 0.5), at(&loaded, 0.95));
-    let sent = |name: &str| busy.nodes["hub"][name] as f64;
-    println!(
-        "the hub sent {} MB in {} datagrams",
-        sent("tunnel-bytes-sent") * 1e-6,
-        sent("tunnel-datagrams-sent")
-    );
     for name in ["tunnel-packets-from-elsewhere", "tunnel-packets-without-peer"] {
         assert_eq!(busy.nodes["hub"][name], 0, "{name}");
     }
-    let alone = pages(&run(&scenario(terminals, seconds, false)), from);
+    let idle = run(&scenario(terminals, seconds, false));
+    for (what, run) in [("with downloads", &busy), ("without", &idle)] {
+        let sent = |name: &str| run.nodes["hub"][name];
+        let (bytes, datagrams) = (sent("tunnel-bytes-sent"), sent("tunnel-datagrams-sent"));
+        println!("{what}, the hub sent {bytes} bytes in {datagrams} datagrams; {} events", run.events);
+    }
+    let alone = pages(&idle, from);
     println!("alone {} pages: median {:.3} s, 95 % {:.3} s", alone.len(), at(&alone, 0.5), at(&alone, 0.95));
     assert!(index >= 0.98, "{parts:?}");
     for (weight, parts) in &by_weight {
