@@ -13,7 +13,7 @@ use link::{Entry, LineLimits};
 use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
-use crate::node::{Element, Gateway, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
+use crate::node::{Element, Host, Link, LinkEnd, Router, Stream, Wire, WireEnd};
 use crate::scenario::topology::{Routes, Topology};
 use crate::scenario::{self, Framing, Networks, Scenario};
 use gateways::Gateways;
@@ -106,8 +106,8 @@ impl Network {
         let mut nodes = BTreeMap::new();
         let at_nodes = applications.into_iter().zip(turns).zip(topology.routes());
         // A node's number in the topology is its number in the engine.
-        for ((&name, address), ((applications, turns), routes)) in
-            topology.names().iter().zip(&addresses).zip(at_nodes)
+        for (number, ((&name, address), ((applications, turns), routes))) in
+            topology.names().iter().zip(&addresses).zip(at_nodes).enumerate()
         {
             let node = match *address {
                 Some(address) => {
@@ -119,13 +119,9 @@ impl Network {
                 }
                 None => {
                     let mut router = router(&routes, &addresses);
-                    gateways.add_routes(&mut router, name);
-                    match gateways.end_at(name, seed) {
-                        Some(end) => {
-                            Element::Gateway(Box::new(Gateway::new(router, end.address, end.hub, end.port)))
-                        }
-                        None => Element::Router(router),
-                    }
+                    gateways.add_routes(&mut router, number);
+                    let gateway = gateways.gateway(number, router, (&routes, &addresses), seed);
+                    gateway.map_or_else(Element::Router, |gateway| Element::Gateway(Box::new(gateway)))
                 }
             };
             nodes.insert(name.to_owned(), engine.add(node));

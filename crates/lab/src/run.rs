@@ -84,7 +84,7 @@ pub struct Run {
     /// How long the queues of each link were, `link/down` and `link/up`, where that was asked for.
     #[serde(skip)]
     pub queues: BTreeMap<String, QueueTrace>,
-    /// What each end of a tunnel found out about its path, by node, where that was asked for.
+    /// What each end of a tunnel found out about its path, by node (`node/tunnel` where several end), where that was asked for.
     #[serde(skip)]
     pub tunnels: BTreeMap<String, TunnelTrace>,
     /// What terminals with bandwidth on demand asked for and were granted, by link, where that was asked for.
@@ -329,11 +329,14 @@ fn queues(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMa
 
 /// What every end of a tunnel found out, as far as that was watched.
 fn tunnels(engine: &Engine<Element>, nodes: &BTreeMap<String, NodeId>) -> BTreeMap<String, TunnelTrace> {
-    let of_node = |(name, node): (&String, &NodeId)| {
-        let Element::Gateway(gateway) = engine.node(*node) else { return None };
-        Some((name.clone(), gateway.trace()?.clone()))
-    };
-    nodes.iter().filter_map(of_node).collect()
+    let mut all = BTreeMap::new();
+    for (name, node) in nodes {
+        let Element::Gateway(gateway) = engine.node(*node) else { continue };
+        let is_hub = gateway.traces().len() > 1;
+        let named = |tunnel: &str| if is_hub { format!("{name}/{tunnel}") } else { name.clone() };
+        all.extend(gateway.traces().map(|(tunnel, trace)| (named(tunnel), trace.clone())));
+    }
+    all
 }
 
 /// What every host and router counted.

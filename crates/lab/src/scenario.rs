@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
-pub use self::tunnel::Tunnel;
+pub use self::tunnel::{Share, Tunnel};
 pub(crate) use capacity::Networks;
 pub use overrides::{Ineffective, Override};
 pub use schema::schema;
@@ -70,6 +70,10 @@ pub struct Scenario {
     /// Tunnels between gateways, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunnel: BTreeMap<String, Tunnel>,
+    /// What all tunnels that end at a node share, by node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
+    pub share: BTreeMap<String, Share>,
     /// Networks whose capacity terminals with bandwidth on demand (DAMA) share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dama: BTreeMap<String, dama::NetworkConfig>,

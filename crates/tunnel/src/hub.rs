@@ -349,6 +349,8 @@ impl Hub {
         let due = self.deadlines.first().map(|(due, _)| due);
         let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
         let turn = if waits { self.share.poll_timeout() } else { None };
+        // What is due even so, after `handle_timeout`, waits for a turn on the carrier.
+        let due = due.filter(|due| turn.is_none() || *due > now);
         [due, turn].into_iter().flatten().min()
     }
 

@@ -1,6 +1,7 @@
 //! The ends of a scenario's tunnels: their addresses, keys, and the ways between them.
 
 use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
 
 use base::{Prefix, Rng};
 use tunnel::key::{PresharedKey, PrivateKey};
@@ -10,77 +11,158 @@ use tunnel::session::Peer;
 use tunnel::{Hub, Membership};
 
 use crate::engine::Port;
-use crate::node::{Router, UDP_PORT};
-use crate::scenario::topology::Topology;
+use crate::node::{Gateway, Router, UDP_PORT};
+use crate::scenario::topology::{Routes, Topology};
 use crate::scenario::{self, Scenario};
 
 /// All gateways of a scenario.
 pub(super) struct Gateways<'a> {
     scenario: &'a Scenario,
     topology: &'a Topology<'a>,
-    /// Of each tunnel, in the order of their names: its ends' addresses, which follow those of the hosts.
-    addresses: Vec<[IpAddr; 2]>,
+    /// In the order of their names.
+    tunnels: Vec<(&'a str, &'a scenario::Tunnel)>,
+    /// By gateway, a node: which tunnels end there, in their order.
+    ends: BTreeMap<usize, Vec<End>>,
     /// By node: the ports that lead to gateways below their tunnels.
     routes: Vec<Vec<(IpAddr, Port)>>,
 }
 
-/// What is to be put in the place of a router.
-pub(super) struct TunnelEnd {
-    pub(super) address: IpAddr,
-    pub(super) hub: Hub,
-    /// The port that routes name for the tunnel.
-    pub(super) port: Port,
+/// An end of a tunnel.
+#[derive(Clone, Copy)]
+struct End {
+    /// The tunnel's place among all.
+    tunnel: usize,
+    /// Which of its ends: the first calls.
+    at: usize,
 }
 
 impl<'a> Gateways<'a> {
     pub(super) fn new(scenario: &'a Scenario, topology: &'a Topology<'a>) -> Self {
-        let hosts = topology.hosts().count();
-        let address = |end: usize| scenario.network.address(hosts + end);
-        let addresses = (0..scenario.tunnel.len()).map(|at| [address(2 * at), address(2 * at + 1)]).collect();
-        let mut gateways =
-            Self { scenario, topology, addresses, routes: vec![Vec::new(); topology.names().len()] };
-        for (ends, addresses) in scenario.tunnel.values().map(|tunnel| &tunnel.ends).zip(&gateways.addresses)
-        {
-            for (end, address) in ends.iter().zip(addresses) {
+        let tunnels: Vec<_> = scenario.tunnel.iter().map(|(name, tunnel)| (name.as_str(), tunnel)).collect();
+        let mut ends: BTreeMap<usize, Vec<End>> = BTreeMap::new();
+        for (number, (_, tunnel)) in tunnels.iter().enumerate() {
+            for (at, end) in tunnel.ends.iter().enumerate() {
                 let Some(node) = topology.number(end) else { continue };
-                for (router, port) in topology.routes_below(node) {
-                    gateways.routes[router].push((*address, Port(port as u16)));
-                }
+                ends.entry(node).or_default().push(End { tunnel: number, at });
+            }
+        }
+        let routes = vec![Vec::new(); topology.names().len()];
+        let mut gateways = Self { scenario, topology, tunnels, ends, routes };
+        for &node in gateways.ends.keys() {
+            let Some(address) = gateways.address(node) else { continue };
+            for (router, port) in topology.routes_below(node) {
+                gateways.routes[router].push((address, Port(port as u16)));
             }
         }
         gateways
     }
 
-    /// Tells the router called `name` the ways to all gateways.
-    pub(super) fn add_routes(&self, router: &mut Router, name: &str) {
-        let node = self.topology.number(name);
-        for (address, port) in node.iter().flat_map(|node| &self.routes[*node]) {
+    /// Tells a router, a node, the ways to all gateways.
+    pub(super) fn add_routes(&self, router: &mut Router, node: usize) {
+        for (address, port) in &self.routes[node] {
             router.add_route(*address, *port);
         }
     }
 
-    /// The end of a tunnel at the node called `name`, for the run with `seed`.
-    pub(super) fn end_at(&self, name: &str, seed: u64) -> Option<TunnelEnd> {
-        let tunnels = self.scenario.tunnel.iter().zip(&self.addresses);
-        let of = |((tunnel_name, tunnel), addresses): ((&String, &'a scenario::Tunnel), &[IpAddr; 2])| {
-            let at = tunnel.ends.iter().position(|end| end == name)?;
-            let mut rng = Rng::named(seed, &format!("tunnel {tunnel_name}/{name}"));
-            let called = Address::Udp(SocketAddr::new(addresses[1], UDP_PORT));
-            let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
-            let mut hub = Hub::new(own, None, move || Random::seeded(rng.bits()));
-            let membership = Membership {
-                key: peer.public(),
-                preshared: PresharedKey::NONE,
-                place: Peer { address: (at == 0).then_some(called), pinned: false },
-                allowed: Prefix::EVERYTHING.to_vec(),
-                weight: 1,
-                config: tunnel.config(self.scenario.network),
-            };
-            hub.add(membership).expect("the first peer overlaps nobody's networks");
-            // It comes behind the links.
-            let degree = self.topology.degree(self.topology.number(name)?);
-            Some(TunnelEnd { address: addresses[at], hub, port: Port(degree as u16 - 1) })
+    /// Makes a gateway of `router` if tunnels end at its node, for the run with `seed`. Its routes are `routes` to the hosts at `addresses`.
+    ///
+    /// # Errors
+    /// If none ends there: the router.
+    pub(super) fn gateway(
+        &self,
+        node: usize,
+        router: Router,
+        (routes, addresses): (&Routes, &[Option<IpAddr>]),
+        seed: u64,
+    ) -> Result<Gateway, Router> {
+        let (Some(ends), Some(address)) = (self.ends.get(&node), self.address(node)) else {
+            return Err(router);
         };
-        tunnels.into_iter().find_map(of)
+        // They come behind the links.
+        let first = self.topology.degree(node) - ends.len();
+        let mut behind = behind(routes, addresses);
+        let mut hub = self.hub(node, seed);
+        let tunnels = ends.iter().enumerate().map(|(place, end)| {
+            let allowed = match ends.len() {
+                1 => Prefix::EVERYTHING.to_vec(),
+                _ => behind.remove(&(first + place)).unwrap_or_default(),
+            };
+            let id = hub.add(self.membership(*end, allowed));
+            let id = id.expect("tunnels of a checked scenario have ends and networks of their own");
+            (self.tunnels[end.tunnel].0.to_owned(), id)
+        });
+        let tunnels = tunnels.collect();
+        Ok(Gateway::new(router, address, hub, Port(first as u16), tunnels))
     }
+
+    /// What is at a node where tunnels end, without peers yet.
+    fn hub(&self, node: usize, seed: u64) -> Hub {
+        let (name, ends) = (self.topology.names()[node], &self.ends[&node]);
+        let owner = match ends[..] {
+            [only] => format!("tunnel {}/{name}", self.tunnels[only.tunnel].0),
+            _ => format!("hub {name}"),
+        };
+        let mut rng = Rng::named(seed, &owner);
+        let rate = self.scenario.share.get(name).map(|share| share.rate);
+        Hub::new(self.key(node), rate, move || Random::seeded(rng.bits()))
+    }
+
+    /// Who is at the other end of a tunnel, as this end sees it.
+    fn membership(&self, end: End, allowed: Vec<Prefix>) -> Membership {
+        let tunnel = self.tunnels[end.tunnel].1;
+        let far = self.far(end);
+        let place = self.address(far).map(|address| Address::Udp(SocketAddr::new(address, UDP_PORT)));
+        Membership {
+            key: self.key(far).public(),
+            preshared: PresharedKey::NONE,
+            place: Peer { address: place.filter(|_| end.at == 0), pinned: false },
+            allowed,
+            weight: tunnel.weight.get(),
+            config: tunnel.config(self.scenario.network),
+        }
+    }
+
+    /// The node at the other end of a tunnel.
+    fn far(&self, end: End) -> usize {
+        let far = &self.tunnels[end.tunnel].1.ends[1 - end.at];
+        self.topology.number(far).expect("the ends of a checked scenario's tunnels are nodes")
+    }
+
+    /// A gateway's address. Each tunnel has two behind those of the hosts; where several end, that of the first is taken.
+    fn address(&self, node: usize) -> Option<IpAddr> {
+        let first = self.ends.get(&node)?.first()?;
+        let hosts = self.topology.hosts().count();
+        Some(self.scenario.network.address(hosts + 2 * first.tunnel + first.at))
+    }
+
+    /// A gateway's key. Two that have only each other have always had these, and datagrams depend on them: what was measured of such pairs
+    /// stays as it is.
+    fn key(&self, node: usize) -> PrivateKey {
+        let ends = &self.ends[&node];
+        if let [only] = ends[..]
+            && self.ends[&self.far(only)].len() == 1
+        {
+            return PrivateKey::from_bytes([only.at as u8 + 1; 32]);
+        }
+        let mut rng = Rng::named(0, &format!("key of {}", self.topology.names()[node]));
+        let mut bytes = [0; 32];
+        for word in bytes.chunks_exact_mut(8) {
+            word.copy_from_slice(&rng.bits().to_le_bytes());
+        }
+        PrivateKey::from_bytes(bytes)
+    }
+}
+
+/// By port of a router: the hosts that it leads to.
+fn behind(routes: &Routes, addresses: &[Option<IpAddr>]) -> BTreeMap<usize, Vec<Prefix>> {
+    let ports: BTreeMap<usize, usize> = routes.to.iter().copied().collect();
+    let mut behind: BTreeMap<usize, Vec<Prefix>> = BTreeMap::new();
+    for (host, address) in addresses.iter().enumerate() {
+        let port = ports.get(&host).copied().or(routes.otherwise);
+        if let (Some(address), Some(port)) = (*address, port) {
+            let len = if address.is_ipv4() { 32 } else { 128 };
+            behind.entry(port).or_default().push(Prefix { address, len });
+        }
+    }
+    behind
 }

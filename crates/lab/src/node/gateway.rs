@@ -1,6 +1,6 @@
-//! A gateway: a router at which a tunnel ends.
+//! A gateway: a router at which tunnels end, one or the many of a hub.
 //!
-//! Packets that are routed into the tunnel enter it as they would a TUN device, and what comes out is routed on. The tunnel's datagrams are
+//! Packets that are routed into a tunnel enter it as they would a TUN device, and what comes out is routed on. The tunnels' datagrams are
 //! UDP over IP, sent without leave to fragment them, to the address of the gateway at the other end.
 
 use core::net::{IpAddr, SocketAddr};
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use base::wire::{icmp, ip, udp};
 use base::{Instant, Packet};
 use link::Marks;
+use tunnel::hub::PeerId;
 use tunnel::path::{Address, Path};
 use tunnel::{Hub, Sent, Transmit, Tunnel};
 
@@ -19,20 +20,23 @@ use crate::observe::TunnelTrace;
 /// The UDP port of gateways.
 pub const UDP_PORT: u16 = 51_900;
 
-/// A router with one end of a tunnel.
+/// A router with an end of each of its tunnels.
 #[derive(Debug)]
 pub struct Gateway {
     router: Router,
     address: IpAddr,
     hub: Hub,
-    /// The port that routes name for what enters the tunnel.
-    into_tunnel: Port,
-    /// The longest packet that the path carries, as far as routers said.
-    path_mtu: usize,
-    /// When the tunnel wants to be woken.
+    /// The ports that routes name for what enters the tunnels begin here, one for each.
+    first_tunnel: Port,
+    /// Their names and the hub's peers, whose numbers count up.
+    tunnels: Vec<(String, PeerId)>,
+    /// The longest packet that the path to a gateway carries, as far as routers said.
+    path_mtus: BTreeMap<IpAddr, usize>,
+    /// When the tunnels want to be woken.
     due: Option<Instant>,
     counters: Counters,
-    trace: Option<Box<TunnelTrace>>,
+    /// Of each tunnel, or none.
+    traces: Vec<TunnelTrace>,
 }
 
 /// What did not pass.
@@ -40,47 +44,53 @@ pub struct Gateway {
 struct Counters {
     /// Longer than what may enter the tunnel.
     too_long: u64,
-    /// For the gateway itself, and neither a datagram of its tunnel nor a report that concerns it.
+    /// For the gateway itself, and neither a datagram of a tunnel nor a report that concerns it.
     discarded: u64,
     /// Datagrams that were longer than the path carries.
     refused: u64,
 }
 
 impl Gateway {
-    /// A router at `address` that hands what it routes to port `into_tunnel` to `hub`, which has one peer.
+    /// A router at `address` that hands what it routes to ports from `first_tunnel` on to `hub`. Its peers are those of `tunnels`, by name
+    /// and in the order of their numbers, and each has the next port.
     #[must_use]
-    pub fn new(router: Router, address: IpAddr, hub: Hub, into_tunnel: Port) -> Self {
+    pub fn new(
+        router: Router,
+        address: IpAddr,
+        hub: Hub,
+        first_tunnel: Port,
+        tunnels: Vec<(String, PeerId)>,
+    ) -> Self {
         Self {
             router,
             address,
             hub,
-            into_tunnel,
-            path_mtu: usize::MAX,
-            // A session is begun at once.
+            first_tunnel,
+            tunnels,
+            path_mtus: BTreeMap::new(),
+            // Sessions are begun at once.
             due: Some(Instant::ZERO),
             counters: Counters::default(),
-            trace: None,
+            traces: Vec::new(),
         }
     }
 
-    /// The tunnel's end.
-    #[must_use]
-    pub fn tunnel(&self) -> &Tunnel {
-        self.hub.peers().next().expect("a gateway of the lab has a peer").1
+    /// Its ends of tunnels, with their names.
+    pub fn tunnels(&self) -> impl Iterator<Item = (&str, &Tunnel)> {
+        self.tunnels.iter().filter_map(|(name, id)| Some((name.as_str(), self.hub.tunnel(*id)?)))
     }
 
-    /// Keeps what the tunnel finds out from now on.
-    pub fn watch_tunnel(&mut self) {
-        self.trace.get_or_insert_default();
+    /// Keeps what the tunnels find out from now on.
+    pub fn watch_tunnels(&mut self) {
+        self.traces.resize_with(self.tunnels.len(), TunnelTrace::default);
     }
 
-    /// What the tunnel found out, if that is watched.
-    #[must_use]
-    pub fn trace(&self) -> Option<&TunnelTrace> {
-        self.trace.as_deref()
+    /// What the tunnels found out, by their names, if that is watched.
+    pub fn traces(&self) -> impl ExactSizeIterator<Item = (&str, &TunnelTrace)> {
+        self.tunnels.iter().map(|(name, _)| name.as_str()).zip(&self.traces)
     }
 
-    /// What passed and what did not, by name.
+    /// What passed and what did not, by name; what tunnels count, of all together.
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
         let Counters { too_long, discarded, refused } = self.counters;
@@ -89,17 +99,24 @@ impl Gateway {
             ("packets-discarded", discarded),
             ("datagrams-longer-than-path", refused),
         ];
-        let counters = self.tunnel().counters().into_iter().chain(self.hub.counters());
-        let tunnel = counters.map(|(name, count)| (format!("tunnel-{name}"), count));
-        self.router.report().into_iter().chain(named("", &own)).chain(tunnel).collect()
+        let mut report: BTreeMap<String, u64> =
+            self.router.report().into_iter().chain(named("", &own)).collect();
+        let of_tunnels = self.tunnels().flat_map(|(_, tunnel)| tunnel.counters());
+        for (name, count) in of_tunnels.chain(self.hub.counters()) {
+            *report.entry(format!("tunnel-{name}")).or_default() += count;
+        }
+        report
     }
 
-    /// Takes a packet that came in at some port, or out of the tunnel.
+    /// Takes a packet that came in at some port, or out of a tunnel.
     fn forward(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
         let Some(port) = self.router.route(&mut packet) else { return };
-        if port != self.into_tunnel {
-            cx.send(port, packet);
-        } else if packet.len() > self.tunnel().config().mtu as usize {
+        let entered =
+            port.0.checked_sub(self.first_tunnel.0).and_then(|at| self.tunnels.get(usize::from(at)));
+        let Some(tunnel) = entered.and_then(|(_, id)| self.hub.tunnel(*id)) else {
+            return cx.send(port, packet);
+        };
+        if packet.len() > tunnel.config().mtu as usize {
             self.counters.too_long += 1;
         } else {
             self.hub.handle_packet(cx.now(), packet);
@@ -113,7 +130,7 @@ impl Gateway {
         }
     }
 
-    /// Takes a datagram of the tunnel; `None` if the packet is none.
+    /// Takes a datagram of a tunnel; `None` if the packet is none.
     fn take_datagram(&mut self, now: Instant, packet: &mut Packet) -> Option<()> {
         let view = ip::View::parse(packet).ok()?;
         let (src, ecn, header_len) = (view.src(), view.ecn(), ip::header_len(&view));
@@ -137,11 +154,12 @@ impl Gateway {
         let icmp::Cause::TooBig(mtu) = report.cause else { return None };
         // One that does not say is taken to mean what every path carries.
         let mtu = if mtu == 0 { 576 } else { mtu as usize };
-        self.path_mtu = self.path_mtu.min(mtu);
+        let known = self.path_mtus.entry(report.dst).or_insert(mtu);
+        *known = mtu.min(*known);
         Some(())
     }
 
-    /// Moves all that can move: out of the tunnel to the LAN, and its datagrams to the network below.
+    /// Moves all that can move: out of the tunnels to the LAN, and their datagrams to the network below.
     fn pump(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         loop {
@@ -150,21 +168,23 @@ impl Gateway {
                 self.forward(cx, delivery.packet);
             }
             let Some(transmit) = self.hub.poll_transmit(now, 1, false) else { break };
-            let (sent, packet) = packet_of(&transmit, &self.router, self.address, self.path_mtu);
+            let (sent, packet) = packet_of(&transmit, &self.router, self.address, &self.path_mtus);
             self.counters.refused += u64::from(sent == Sent::TooLong);
             self.hub.on_sent(now, sent);
             if let Some((port, packet)) = packet {
                 cx.send(port, packet);
             }
         }
-        if let Some(trace) = &mut self.trace {
-            while let Some((_, event)) = self.hub.poll_event() {
+        while let Some((id, event)) = self.hub.poll_event() {
+            if let Some(trace) = self.traces.get_mut(id.number() as usize) {
                 trace.events.push((now, event));
             }
-            let Some((_, tunnel)) = self.hub.peers().next() else { return };
-            trace.note(now, tunnel);
-        } else {
-            while self.hub.poll_event().is_some() {}
+        }
+        // All are sampled at the same time.
+        if self.traces.first().is_some_and(|first| first.is_due(now)) {
+            for (trace, (_, tunnel)) in self.traces.iter_mut().zip(self.hub.peers()) {
+                trace.note(now, tunnel);
+            }
         }
         self.due = self.hub.poll_timeout(now);
     }
@@ -175,12 +195,12 @@ fn packet_of(
     transmit: &Transmit<'_>,
     router: &Router,
     address: IpAddr,
-    path_mtu: usize,
+    path_mtus: &BTreeMap<IpAddr, usize>,
 ) -> (Sent, Option<(Port, Packet)>) {
     let Address::Udp(to) = transmit.to.peer else { return (Sent::Refused, None) };
     let Some(port) = router.port_for(to.ip()) else { return (Sent::Refused, None) };
     let packet = udp_packet(SocketAddr::new(address, UDP_PORT), to, transmit.marks, transmit.bytes);
-    if packet.len() > path_mtu {
+    if path_mtus.get(&to.ip()).is_some_and(|most| packet.len() > *most) {
         return (Sent::TooLong, None);
     }
     (Sent::Yes, Some((port, packet)))

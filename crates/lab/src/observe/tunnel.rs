@@ -31,10 +31,12 @@ pub struct TunnelSample {
 const INTERVAL: Duration = Duration::from_millis(100);
 
 impl TunnelTrace {
+    /// Whether it is time for a sample.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.samples.last().is_none_or(|last| now >= last.at + INTERVAL)
+    }
+
     pub(crate) fn note(&mut self, now: Instant, tunnel: &Tunnel) {
-        if self.samples.last().is_some_and(|last| now < last.at + INTERVAL) {
-            return;
-        }
         let survey = tunnel.survey();
         self.samples.push(TunnelSample {
             at: now,

@@ -172,7 +172,7 @@ fn watch_queues(network: &mut Network) {
 fn watch_tunnels(network: &mut Network) {
     for &node in network.nodes.values() {
         if let Element::Gateway(gateway) = network.engine.node_mut(node) {
-            gateway.watch_tunnel();
+            gateway.watch_tunnels();
         }
     }
 }

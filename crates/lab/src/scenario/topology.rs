@@ -141,7 +141,13 @@ impl<'a> Topology<'a> {
         self.hosts.iter().enumerate().filter_map(|(node, &is_host)| is_host.then_some(node))
     }
 
-    /// Links of a node.
+    /// Whether traffic starts or ends at a node.
+    #[must_use]
+    pub fn is_host(&self, node: usize) -> bool {
+        self.hosts[node]
+    }
+
+    /// Links of a node, and tunnels.
     #[must_use]
     pub fn degree(&self, node: usize) -> usize {
         self.ports[node].len()

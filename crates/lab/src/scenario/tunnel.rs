@@ -1,5 +1,10 @@
 //! A tunnel in a scenario: two gateways, and whatever lies between them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::Rate;
+use base::units::above_zero;
+use link::limit::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tunnel::config::{CarrierLimits, Config, Link, LinkPlaces, Mtu};
@@ -7,10 +12,10 @@ use tunnel::session::KEEP_ALIVE;
 
 use super::check::{Nonsense, nonsense};
 use super::topology::Topology;
-use super::{Network, Scenario, Traffic};
+use super::{Network, Scenario};
 
 /// A tunnel between two gateways: nodes at which no traffic starts or ends. Packets between hosts for which it is on the shortest path go
-/// through it, in datagrams of UDP over the links that lie between its ends.
+/// through it, in datagrams of UDP over the links that lie between its ends. A node where several end is a hub, with a peer for each.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tunnel {
@@ -29,6 +34,24 @@ pub struct Tunnel {
     /// Largest IP packet of the tunnel's datagrams, in bytes, 576 to 65535. Default: 1500.
     #[serde(default)]
     pub carrier_mtu: Mtu<1500>,
+    /// The tunnel's part of what its ends share (`[share.NODE]`), relative to the weights of the other tunnels there, 1 to 1000. Default: 1.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub weight: Limit<1, 1000, 1>,
+}
+
+type Weight = Limit<1, 1000, 1>;
+
+fn is_usual(weight: &Weight) -> bool {
+    *weight == Weight::default()
+}
+
+/// What all tunnels that end at a node share: the key of a gateway's `[share]`.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// Rate of the carrier at the node: its tunnels together send no more, by their weights.
+    #[schemars(transform = above_zero)]
+    pub rate: Rate,
 }
 
 impl Tunnel {
@@ -55,7 +78,7 @@ impl Scenario {
     /// Looks for tunnels that cannot be.
     pub(super) fn check_tunnels(&self) -> Result<(), Nonsense> {
         let topology = Topology::new(self);
-        let mut ends: Vec<&str> = Vec::new();
+        let mut pairs: BTreeMap<BTreeSet<&str>, &str> = BTreeMap::new();
         for (name, tunnel) in &self.tunnel {
             if let Err(complaint) = tunnel.link.check(&LinkPlaces::default()) {
                 return nonsense("link", format!("tunnel \"{name}\": {}", complaint.message()));
@@ -68,26 +91,57 @@ impl Scenario {
                 let message = format!("tunnel \"{name}\" joins a node to itself; its ends must differ");
                 return nonsense(first, message);
             }
-            for end in &tunnel.ends {
-                if topology.number(end).is_none() {
-                    let listed = topology.names().join(", ");
-                    let message =
-                        format!("tunnel \"{name}\" names a node that no link has; allowed are {listed}");
-                    return nonsense(end, message);
-                }
-                if self.traffic.values().flat_map(Traffic::hosts).any(|host| host == end) {
-                    let message = format!(
-                        "tunnel \"{name}\" ends at \"{end}\", where traffic starts or ends; allowed are nodes behind which hosts are"
-                    );
-                    return nonsense(end, message);
-                }
-                if ends.contains(&end.as_str()) {
-                    return nonsense(end, format!("two tunnels end at \"{end}\"; allowed is one per node"));
-                }
-                ends.push(end);
+            self.check_ends(name, tunnel, &topology)?;
+            if let Some(other) = pairs.insert([first.as_str(), second].into(), name) {
+                let message = format!(
+                    "tunnels \"{other}\" and \"{name}\" both join \"{first}\" and \"{second}\"; allowed is one between two nodes"
+                );
+                return nonsense(second, message);
             }
             if topology.underlay(first, second).is_none() {
                 return nonsense(first, format!("no links lead from \"{first}\" to \"{second}\""));
+            }
+        }
+        self.check_shares()
+    }
+
+    /// Tunnels end at nodes that only forward.
+    fn check_ends(&self, name: &str, tunnel: &Tunnel, topology: &Topology<'_>) -> Result<(), Nonsense> {
+        for end in &tunnel.ends {
+            let Some(node) = topology.number(end) else {
+                let listed = topology.names().join(", ");
+                let message =
+                    format!("tunnel \"{name}\" names a node that no link has; allowed are {listed}");
+                return nonsense(end, message);
+            };
+            if topology.is_host(node) {
+                let message = format!(
+                    "tunnel \"{name}\" ends at \"{end}\", where traffic starts or ends; allowed are nodes behind which hosts are"
+                );
+                return nonsense(end, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Only tunnels share something.
+    fn check_shares(&self) -> Result<(), Nonsense> {
+        let ends: BTreeSet<&str> =
+            self.tunnel.values().flat_map(|tunnel| &tunnel.ends).map(String::as_str).collect();
+        for (name, share) in &self.share {
+            if !ends.contains(name.as_str()) {
+                let listed = ends.into_iter().collect::<Vec<_>>().join(", ");
+                let allowed = if listed.is_empty() { "no share without tunnels" } else { &listed };
+                let message =
+                    format!("share \"{name}\" is of a node at which no tunnel ends; allowed are {allowed}");
+                return nonsense(name, message);
+            }
+            if share.rate.as_bps() == 0 {
+                let message = format!(
+                    "share \"{name}\" has rate = \"{}\"; allowed are rates above 0, or no share",
+                    share.rate
+                );
+                return nonsense(&share.rate.to_string(), message);
             }
         }
         Ok(())
