@@ -19,7 +19,7 @@ mod status;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use base::{Deadlines, Instant, Prefix, Rate};
+use base::{Deadlines, Duration, Instant, Prefix, Rate};
 use link::Endpoint;
 
 use crate::config::Config;
@@ -142,6 +142,8 @@ struct Traffic {
     challenges_sent: Counter,
 }
 
+/// Before the timers of a tunnel that waits for its turn are looked at again.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Challenges that wait, at most: they are sent again to whoever asks again.
 const MOST_CHALLENGES: usize = 256;
 
@@ -349,8 +351,6 @@ impl Hub {
         let due = self.deadlines.first().map(|(due, _)| due);
         let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
         let turn = if waits { self.share.poll_timeout() } else { None };
-        // What is due even so, after `handle_timeout`, waits for a turn on the carrier.
-        let due = due.filter(|due| turn.is_none() || *due > now);
         [due, turn].into_iter().flatten().min()
     }
 
@@ -362,7 +362,12 @@ impl Hub {
                 }
                 // Whoever waits for its turn has it as soon as that can be.
                 let waits = self.share.is_awake(PeerId(number));
-                let due = if waits { tunnel.timers(now) } else { tunnel.poll_timeout(now) };
+                let due = if waits {
+                    // What is due already may be done with the turn only.
+                    tunnel.timers(now).map(|due| if due <= now { now + PAUSE } else { due })
+                } else {
+                    tunnel.poll_timeout(now)
+                };
                 self.deadlines.set(number, due);
             }
         }

@@ -10,9 +10,12 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Where the count begins: a thread may give back what another one asked for, and it must not fall below zero.
+const START: usize = 1 << 40;
+
 thread_local! {
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
+    static LIVE: Cell<usize> = const { Cell::new(START) };
+    static PEAK: Cell<usize> = const { Cell::new(START) };
 }
 
 /// Bytes that this thread holds now, as they were asked for.

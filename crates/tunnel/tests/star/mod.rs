@@ -15,7 +15,7 @@ use tunnel::{Config, Hub, Membership, PeerId, Sent};
 /// The hub is end 0; terminal `n` is end `n`.
 #[derive(Debug)]
 pub(crate) struct Star {
-    pub(crate) ends: Vec<Hub>,
+    ends: Vec<Hub>,
     deadlines: Deadlines,
     pub(crate) now: Instant,
     /// Datagrams by when they arrive: where to, where from, and what.
@@ -163,6 +163,11 @@ impl Star {
     pub(crate) fn inject(&mut self, to: usize, from: Path, bytes: &[u8]) {
         let _ = self.ends[to].handle_datagram(self.now, from, Ecn::NotEct, &mut bytes.to_vec());
         self.serve(to);
+    }
+
+    /// The hub, which is not there any more.
+    pub(crate) fn take_hub(self) -> Hub {
+        self.ends.into_iter().next().expect("it comes first")
     }
 
     /// What is on its way to an end now.

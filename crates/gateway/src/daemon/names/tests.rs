@@ -66,7 +66,7 @@ fn two_ends_meet_by_name() {
     let port = socket.local_addr().unwrap().port();
     let mut caller = End::new(2, 1, &format!("endpoint = \"localhost:{port}\"\npin-endpoint = true\n"));
     assert_eq!(caller.hub.tunnel(caller.id).unwrap().session().called(), None);
-    assert_eq!(called.names.fd().is_none(), true);
+    assert!(called.names.fd().is_none());
     let clock = Clock::start();
     while !(caller.is_heard(clock.now()) && called.is_heard(clock.now())) {
         caller.step(clock.now());

@@ -56,7 +56,8 @@ impl Sender {
     /// Whether a packet of the flow with this hash may not have arrived. Flows that share a place are taken for one.
     pub(crate) fn carries(&self, hash: u64) -> bool {
         let of_pending = || self.packets.back().is_some_and(|packet| flow::hash(packet) == hash);
-        self.flows[(hash % FLOWS as u64) as usize] > self.base || self.is_pending() && of_pending()
+        let after_last = self.flows.get((hash % FLOWS as u64) as usize);
+        after_last.is_some_and(|after| *after > self.base) || self.is_pending() && of_pending()
     }
 
     /// Whether a frame of the window is of a packet that has expired.
