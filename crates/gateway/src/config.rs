@@ -144,8 +144,9 @@ pub struct Share {
     #[serde(default, deserialize_with = "some_rate")]
     #[schemars(transform = above_zero)]
     pub rate: Option<Rate>,
-    /// Memory that all peers share for packets and connections, at least 1 MiB: no peer may hold more of it than it leaves. Default: 1 GiB.
-    #[serde(default = "usual_memory", deserialize_with = "some_memory")]
+    /// Memory that all peers share for packets and connections: no peer may hold more of it than it leaves, but 256 KiB each may have.
+    /// Default: 1 GiB.
+    #[serde(default = "usual_memory")]
     pub memory: Size,
 }
 
@@ -157,14 +158,6 @@ impl Default for Share {
 
 const fn usual_memory() -> Size {
     Size(tunnel::hub::MEMORY as u64)
-}
-
-fn some_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
-    let memory = Size::deserialize(deserializer)?;
-    if memory.0 < 1 << 20 {
-        return Err(de::Error::custom(format!("{memory} is too little; allowed is 1 MiB or more")));
-    }
-    Ok(memory)
 }
 
 fn some_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
