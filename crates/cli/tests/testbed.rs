@@ -131,7 +131,7 @@ fn strangers_are_counted_and_change_nothing() {
         // A counter that is still to come, so that it is no replay.
         forged[12] = 1;
         let garbage: Vec<Vec<u8>> = (0..=255_u8).map(|n| vec![n.wrapping_mul(37); usize::from(n)]).collect();
-        let initiation = [&[1, 0, 0, 0][..], &[7; 200]].concat();
+        let initiation = [&[1, 0, 0, 0][..], &[7; 204]].concat();
         for datagram in garbage.iter().chain([&captured, &forged, &captured[..20].to_vec(), &initiation]) {
             socket.send_to(datagram, gateway).unwrap();
         }
