@@ -213,8 +213,8 @@ impl Pair {
 
     /// All that an end can do now, as the drain order has it.
     fn serve(&mut self, at: usize) {
-        // What it sends may make something due at once, and once only.
-        if !self.drain(at) {
+        // What it sends may make something due at once (new keys, where something passes again), and that something else, but no more.
+        if !self.drain(at) && !self.drain(at) {
             let is_done = self.drain(at);
             let (now, due) = (self.now, self.ends[at].poll_timeout(self.now));
             assert!(is_done, "{due:?} is due at {now:?} after all was served");
