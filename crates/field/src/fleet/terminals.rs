@@ -58,6 +58,8 @@ pub(super) struct Told {
 struct Terminal {
     hub: Hub,
     received: Option<Instant>,
+    /// When it begins to call.
+    calls_at: Option<Instant>,
     speaks_at: Instant,
 }
 
@@ -102,14 +104,16 @@ impl Fleet {
             steady: 0,
         };
         for number in 0..fleet.keys.len() {
-            let terminal = fleet.terminal(number);
+            // They share a processor, which makes so many handshakes.
+            let calls_at = Instant::ZERO + HANDSHAKE * number as u64;
+            let terminal = fleet.terminal(number, calls_at);
             fleet.terminals.push(terminal);
-            fleet.deadlines.add(Some(Instant::ZERO));
+            fleet.deadlines.add(Some(calls_at));
         }
         Ok(fleet)
     }
 
-    fn terminal(&self, number: usize) -> Terminal {
+    fn terminal(&self, number: usize, calls_at: Instant) -> Terminal {
         let mut hub = Hub::new(self.keys[number].clone(), None, gateway::random::system);
         let config = Config {
             link: self.link,
@@ -122,13 +126,13 @@ impl Fleet {
         let membership = Membership {
             key: self.hub_key,
             preshared: PresharedKey::NONE,
-            place: Peer { address: Some(Address::Udp(self.places.hub)), pinned: false },
+            place: Peer::default(),
             allowed: Prefix::EVERYTHING.to_vec(),
             weight: 1,
             config,
         };
         hub.add(membership).expect("a terminal has one peer");
-        Terminal { hub, received: None, speaks_at: self.clock.now() }
+        Terminal { hub, received: None, calls_at: Some(calls_at), speaks_at: self.clock.now() }
     }
 
     /// Runs until it is told to end.
@@ -169,8 +173,9 @@ impl Fleet {
         self.told.longest_pause = Duration::ZERO;
         self.steady = others;
         for number in others as usize..self.terminals.len() {
-            self.terminals[number] = self.terminal(number);
-            self.deadlines.set(number as u32, Some(self.clock.now()));
+            let now = self.clock.now();
+            self.terminals[number] = self.terminal(number, now);
+            self.deadlines.set(number as u32, Some(now));
         }
     }
 
@@ -198,6 +203,12 @@ impl Fleet {
     fn serve(&mut self, number: u32) -> io::Result<()> {
         let (now, places) = (self.clock.now(), &self.places);
         let terminal = &mut self.terminals[number as usize];
+        if terminal.calls_at.take_if(|at| *at <= now).is_some()
+            && let Some((id, _)) = terminal.hub.peers().next()
+            && let Some(tunnel) = terminal.hub.tunnel_mut(id)
+        {
+            tunnel.call_at(now, Address::Udp(places.hub));
+        }
         if let Some(interval) = self.interval
             && terminal.speaks_at <= now
         {
@@ -224,7 +235,7 @@ impl Fleet {
         }
         while terminal.hub.poll_event().is_some() {}
         let speaks = self.interval.map(|_| terminal.speaks_at);
-        let due = [terminal.hub.poll_timeout(now), speaks].into_iter().flatten().min();
+        let due = [terminal.hub.poll_timeout(now), speaks, terminal.calls_at].into_iter().flatten().min();
         // What is due at once waits for the others.
         self.deadlines.set(number, due.map(|due| due.max(now + PAUSE)));
         Ok(())
@@ -243,6 +254,8 @@ fn word(from: Ipv4Addr, to: Ipv4Addr) -> Packet {
 
 /// Batches that are received before timers have their turn.
 const BATCHES: usize = 64;
+/// Between the first calls of two terminals.
+const HANDSHAKE: Duration = Duration::from_millis(2);
 /// Before a terminal has its turn again.
 const PAUSE: Duration = Duration::from_micros(100);
 /// Before orders are looked at again.
