@@ -204,7 +204,7 @@ impl Fleet {
         let (now, places) = (self.clock.now(), &self.places);
         let terminal = &mut self.terminals[number as usize];
         if terminal.calls_at.take_if(|at| *at <= now).is_some()
-            && let Some((id, _)) = terminal.hub.peers().next()
+            && let Some(id) = terminal.hub.peers().next().map(|(id, _)| id)
             && let Some(tunnel) = terminal.hub.tunnel_mut(id)
         {
             tunnel.call_at(now, Address::Udp(places.hub));
