@@ -203,11 +203,11 @@ impl Fleet {
     fn serve(&mut self, number: u32) -> io::Result<()> {
         let (now, places) = (self.clock.now(), &self.places);
         let terminal = &mut self.terminals[number as usize];
-        if terminal.calls_at.take_if(|at| *at <= now).is_some()
-            && let Some(id) = terminal.hub.peers().next().map(|(id, _)| id)
-            && let Some(tunnel) = terminal.hub.tunnel_mut(id)
-        {
-            tunnel.call_at(now, Address::Udp(places.hub));
+        if terminal.calls_at.take_if(|at| *at <= now).is_some() {
+            let id = terminal.hub.find(&self.hub_key);
+            if let Some(tunnel) = id.and_then(|id| terminal.hub.tunnel_mut(id)) {
+                tunnel.call_at(now, Address::Udp(places.hub));
+            }
         }
         if let Some(interval) = self.interval
             && terminal.speaks_at <= now
