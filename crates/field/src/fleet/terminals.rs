@@ -152,10 +152,12 @@ impl Fleet {
             }
             let now = self.clock.now();
             self.receive(now)?;
-            while let Some((due, number)) = self.deadlines.first()
-                && due <= self.clock.now()
-            {
-                self.serve(number)?;
+            // Arrivals have their turn, however many timers are late.
+            for _ in 0..TURNS {
+                match self.deadlines.first() {
+                    Some((due, number)) if due <= self.clock.now() => self.serve(number)?,
+                    _ => break,
+                }
             }
             let now = self.clock.now();
             let next = self.deadlines.first().map_or(MOST_WAIT, |(due, _)| due.saturating_since(now));
@@ -252,6 +254,8 @@ fn word(from: Ipv4Addr, to: Ipv4Addr) -> Packet {
     packet
 }
 
+/// Terminals that are served before arrivals are looked at again.
+const TURNS: u32 = 256;
 /// Batches that are received before timers have their turn.
 const BATCHES: usize = 64;
 /// Between the first calls of two terminals.
