@@ -490,7 +490,7 @@ impl Session {
     fn on_established(&mut self, now: Instant, path: Path, restarted: bool) {
         self.paths.prove(path);
         // What one end has sent in vain the other knows nothing of: both count as active when they find each other.
-        if restarted || self.established.get() == 0 || now > self.last_heard + self.timing.give_up {
+        if restarted || self.established.get() == 0 || now > self.last_heard + self.idle().give_up {
             self.activity.on_traffic(now);
         }
         self.last_heard = now;

@@ -24,14 +24,17 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    fn start(file: PathBuf, own: PublicKey) -> io::Result<Self> {
+    /// Reads `file`, for a gateway with the public key `own`. Device and carrier stay those of `running` until a restart, for new peers too.
+    fn start(file: PathBuf, own: PublicKey, running: &Config) -> io::Result<Self> {
+        let (tun, carrier) = (running.tun.clone(), running.carrier.clone());
         let (done, open) = io::pipe()?;
         let thread = Builder::new().name("reload".to_owned()).spawn(move || {
             // Closed also by a panic.
             let _open = open;
             let config = Config::read(&file)?;
             config.check_identity(own)?;
-            let members = config.peers.iter().map(|peer| membership(&config, peer));
+            let running = Config { tun, carrier, ..config.clone() };
+            let members = running.peers.iter().map(|peer| membership(&running, peer));
             let members = members.collect::<Result<Vec<_>, _>>()?;
             Ok((config, members))
         })?;
@@ -53,7 +56,7 @@ impl Gateway {
             self.reads_again = true;
             return;
         }
-        match Reading::start(file.clone(), self.hub.public_key()) {
+        match Reading::start(file.clone(), self.hub.public_key(), &self.config) {
             Ok(reading) => self.reading = Some(reading),
             Err(error) => notify(Notice::NotReloaded(error.to_string())),
         }
@@ -67,6 +70,8 @@ impl Gateway {
         let read = reading.thread.join().unwrap_or_else(panicked);
         let taken = read.map_err(GatewayError::from).and_then(|(config, members)| {
             let needs_restart = fixed(&self.config, &config);
+            let (tun, carrier) = (self.config.tun.clone(), self.config.carrier.clone());
+            let config = Config { tun, carrier, ..config };
             self.take_over(now, config, members)?;
             Ok(needs_restart)
         });

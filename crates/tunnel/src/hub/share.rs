@@ -26,7 +26,7 @@ pub(super) struct Share {
 
 /// Of a tag, for each byte at weight 1. Weights up to this one are exact to a thousandth for a datagram.
 const UNIT: u64 = 1 << 10;
-/// Tags begin anew then: after half a year at 10 Gbit/s.
+/// Tags begin anew then: after eighty days at 10 Gbit/s.
 const TAG_LIMIT: u64 = 1 << 63;
 
 impl Share {
