@@ -1,8 +1,8 @@
 //! All tunnels of a gateway: which one a packet or a datagram belongs to, who may begin one, and which sends next.
 //!
-//! Packets go by their destination, and come out only if their source is the peer's too ([`prefixes`]). Datagrams go by the index of their
+//! Packets go by their destination, and come out only if their source is the peer's too (`prefixes`). Datagrams go by the index of their
 //! session, which tells the peer ([`Indices`]). Initiations, which have none, go to the [`Reception`]. Of those tunnels that have something
-//! to send, [`share`] says whose turn it is.
+//! to send, `share` says whose turn it is.
 //!
 //! Drain order: after packets and datagrams have gone in, take [`Hub::poll_packet`] until there are none; send what
 //! [`Hub::poll_transmit`] gives and say what became of it, until there is nothing; take [`Hub::poll_event`]; read [`Hub::poll_timeout`]

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// An address of the peer within the tunnel, with its network's prefix length; may be repeated.
     #[arg(long, value_name = "PREFIX")]
     address: Vec<Prefix>,
-    /// A network behind the hub that the peer is to reach, besides those of the hub's [tun] addresses and routes; may be repeated.
+    /// A network behind the hub that the peer is to reach, besides those of the hub's `[tun]` addresses and routes; may be repeated.
     #[arg(long, value_name = "PREFIX")]
     route: Vec<Prefix>,
     /// The public key of a peer that has a private key already, in a file site.key. Default: make one, which its configuration holds.
