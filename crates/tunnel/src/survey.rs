@@ -98,7 +98,7 @@ impl Survey {
     }
 
     /// A session is established. A peer that has `restarted` counts from zero.
-    pub fn on_established(&mut self, restarted: bool) {
+    pub fn on_established(&mut self, now: Instant, restarted: bool) {
         if restarted {
             self.reports.restart();
             self.rate_controller.restart();
@@ -109,7 +109,7 @@ impl Survey {
                 self.trains.restart();
             }
         }
-        self.reports.on_traffic();
+        self.reports.on_traffic(now);
     }
 
     /// Takes a control datagram; false if it is of no kind of ours.

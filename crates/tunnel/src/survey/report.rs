@@ -175,8 +175,10 @@ pub struct Reports {
     told: Option<Heard>,
     /// Whether the other end waits for an answer.
     owed: bool,
-    /// Whether traffic passed since the last report.
-    passed: bool,
+    /// When the first traffic since the last report passed.
+    passed_at: Option<Instant>,
+    /// Whether any passed since the last stamp.
+    passed_since_stamp: bool,
     reported_at: Option<Instant>,
     /// When a stamp left last.
     stamped_at: Instant,
@@ -190,6 +192,8 @@ pub struct Reports {
 
 /// Between two reports, at least: enough to see a queue grow within a satellite's round trip.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// From the first traffic after a pause to a report or stamp, which so says something of a whole burst.
+const LINGER: Duration = Duration::from_millis(20);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
 /// Bits of a report on the line, with the session's part and headers of IPv6.
@@ -240,7 +244,8 @@ impl Reports {
             heard_alone: None,
             told: None,
             owed: false,
-            passed: false,
+            passed_at: None,
+            passed_since_stamp: false,
             reported_at: None,
             stamped_at: Instant::ZERO,
             stamps: 0,
@@ -270,7 +275,8 @@ impl Reports {
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.
     pub fn restart(&mut self) {
         let Self { interval, stamp_interval, long_above, .. } = *self;
-        *self = Self { interval, stamp_interval, long_above, passed: true, ..Self::new(None) };
+        *self = Self { interval, stamp_interval, long_above, ..Self::new(None) };
+        self.on_traffic(Instant::ZERO);
     }
 
     /// These have left, of equal length.
@@ -307,8 +313,9 @@ impl Reports {
     }
 
     /// What has left or come holds traffic, not only news about the path.
-    pub const fn on_traffic(&mut self) {
-        self.passed = true;
+    pub fn on_traffic(&mut self, now: Instant) {
+        self.passed_at.get_or_insert(now);
+        self.passed_since_stamp = true;
     }
 
     /// When [`Reports::poll_report`] has one, or a stamp.
@@ -318,12 +325,16 @@ impl Reports {
         let spread = self.stamp_interval.as_nanos() / 2 * u64::from(self.stamps.wrapping_mul(SPREAD));
         let stamp = self.stamped_at.saturating_add(self.stamp_interval);
         let stamp = stamp.saturating_add(Duration::from_nanos(spread >> 16));
-        Some(if self.passed { report.min(stamp) } else { report })
+        // One behind the last of a burst is enough.
+        let stamp = self.passed_at.filter(|_| self.passed_since_stamp).map(|at| stamp.max(at + LINGER));
+        Some(stamp.map_or(report, |stamp| report.min(stamp)))
     }
 
     fn report_due(&self) -> Option<Instant> {
-        let due = self.reported_at.map_or(Instant::ZERO, |at| at + self.interval);
-        (self.passed || self.owed).then_some(due)
+        let Some(due) = self.reported_at.map(|at| at + self.interval) else {
+            return (self.owed || self.passed_at.is_some()).then_some(Instant::ZERO);
+        };
+        if self.owed { Some(due) } else { self.passed_at.map(|at| due.max(at + LINGER)) }
     }
 
     /// The body of a report if one is due, or of a stamp that leaves alone.
@@ -333,8 +344,8 @@ impl Reports {
         }
         let is_reported = self.report_due()? <= now;
         // Zero means that there is no stamp.
-        let stamp = if self.passed { now.as_nanos().max(1) } else { 0 };
-        if self.passed {
+        let stamp = if self.passed_at.is_some() { now.as_nanos().max(1) } else { 0 };
+        if self.passed_at.is_some() {
             self.note_stamp(Instant::from_nanos(stamp), is_reported);
         }
         if !is_reported {
@@ -350,7 +361,7 @@ impl Reports {
             words.extend([stamp, at.as_nanos(), held, received.datagrams, received.bytes]);
             words.extend((silence > 0).then_some(silence));
         }
-        (self.passed, self.owed, self.reported_at) = (false, false, Some(now));
+        (self.passed_at, self.owed, self.reported_at) = (None, false, Some(now));
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
     }
 
@@ -371,6 +382,7 @@ impl Reports {
         self.unanswered.push_back(Stamp { at, is_reported, sent, long_sent: long.sent, arrival: None });
         self.stamps = self.stamps.wrapping_add(1);
         self.stamped_at = at;
+        self.passed_since_stamp = false;
     }
 
     /// Takes the other end's report; what it says about what we sent. A report that is none says nothing.

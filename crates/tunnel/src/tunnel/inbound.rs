@@ -83,7 +83,7 @@ impl Tunnel {
     }
 
     fn handle_frame(&mut self, now: Instant, ecn: Ecn, frame: &[u8], late: bool) {
-        self.survey.reports.on_traffic();
+        self.survey.reports.on_traffic(now);
         if late && self.needs_order {
             return self.traffic.datagrams_dropped_late.increment();
         }
@@ -128,7 +128,7 @@ impl Tunnel {
         while let Some(event) = self.session.poll_event() {
             let told = match (event, self.session.peer()) {
                 (session::Event::Established { restarted }, peer) => {
-                    self.survey.on_established(restarted);
+                    self.survey.on_established(now, restarted);
                     if restarted {
                         self.endpoint.reset();
                         self.parts.restart();

@@ -293,7 +293,7 @@ impl Tunnel {
         self.batch.finish_datagram(start, marks);
         self.pacer.on_sent(now, self.on_line(len));
         self.count_sent(len);
-        self.survey.reports.on_traffic();
+        self.survey.reports.on_traffic(now);
     }
 
     fn count_sent(&mut self, len: usize) {

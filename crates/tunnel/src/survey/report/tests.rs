@@ -15,9 +15,9 @@ fn two_ends_learn_round_trip_and_what_arrived() {
         // Of ten datagrams nine arrive, 300 ms later; the answer takes 200 ms.
         let now = 1000 * round;
         near.on_sent(10, 10_000);
-        near.on_traffic();
+        near.on_traffic(ms(now - 100));
         (0..9).for_each(|_| far.on_received(ms(1), 1000, 0));
-        far.on_traffic();
+        far.on_traffic(ms(now - 100));
         let report = near.poll_report(ms(now)).unwrap();
         far.handle_report(ms(now + 300), &report);
         let answer = far.poll_report(ms(now + 350)).unwrap();
@@ -40,7 +40,7 @@ fn what_was_lost_in_a_silence_is_no_part_of_what_left() {
     for (round, skipped) in [(1, 0), (2, 0), (3, 50), (4, 0)] {
         let now = 1000 * round;
         near.on_sent(100, 100_000);
-        near.on_traffic();
+        near.on_traffic(ms(now - 100));
         // One in a hundred is lost besides.
         far.on_received(ms(now - 300), 1000, skipped);
         (skipped + 1..99).for_each(|at| far.on_received(ms(now - 300 + at), 1000, 0));
@@ -72,7 +72,7 @@ fn what_is_not_believed_is_told_with_what_follows() {
     for (round, takes) in [(1, 300), (2, 10), (3, 300)] {
         let now = 1000 * round;
         near.on_sent(10, 10_000);
-        near.on_traffic();
+        near.on_traffic(ms(now - 100));
         (0..10).for_each(|_| far.on_received(ms(1), 1000, 0));
         let report = near.poll_report(ms(now)).unwrap();
         far.handle_report(ms(now + takes), &report);
@@ -103,7 +103,7 @@ fn stamps(near: &mut Reports, from: u64) -> Vec<(u64, Vec<u8>)> {
     let mut stamps = Vec::new();
     for now in from..from + 1000 {
         near.on_sent(1, 1000);
-        near.on_traffic();
+        near.on_traffic(ms(now));
         stamps.extend(near.poll_report(ms(now)).map(|body| (now, body)));
     }
     stamps
@@ -118,7 +118,7 @@ fn stamps_that_leave_alone_are_answered_only_while_reports_are_late() {
     for reports_pass in [true, false] {
         let (mut near, mut far) = (Reports::new(None), Reports::new(None));
         // With something to answer, so that reports are longer than stamps.
-        far.on_traffic();
+        far.on_traffic(ms(900));
         near.handle_report(ms(990), &far.poll_report(ms(900)).unwrap());
         let mut answered = Vec::new();
         for (now, body) in stamps(&mut near, 1000) {
@@ -152,6 +152,27 @@ fn stamps_take_little_of_the_line_and_keep_no_step_with_anything() {
     assert!(spaces.len() >= 4, "{spaces:?}");
 }
 
+/// Two bursts and a silence: a report of each when it is over, and no stamp besides.
+#[test]
+fn a_burst_is_reported_once() {
+    let mut near = Reports::new(None);
+    near.on_traffic(ms(900));
+    assert!(near.poll_report(ms(900)).is_some(), "the first is not waited for");
+    let mut left = Vec::new();
+    for now in 1000..3000 {
+        if matches!(now, 1000..1010 | 2000..2050) {
+            near.on_sent(1, 1000);
+            near.on_traffic(ms(now));
+        }
+        left.extend(near.poll_report(ms(now)).map(|_| now));
+    }
+    assert_eq!(&left[..2], &[1020, 2020], "{left:?}");
+    // What passes after that: a stamp, the last one behind the last of it, and a report.
+    let (stamps, report) = left[2..].split_at(left.len() - 3);
+    assert!(stamps.iter().all(|at| (2040..2065).contains(at)), "{left:?}");
+    assert_eq!(report, [2120]);
+}
+
 #[test]
 fn reports_are_missed_and_stamps_that_leave_alone_are_not() {
     let (mut near, mut far) = (Reports::new(None), Reports::new(None));
@@ -167,9 +188,9 @@ fn reports_are_missed_and_stamps_that_leave_alone_are_not() {
 #[test]
 fn reports_take_a_hundredth_of_a_slow_line() {
     let mut slow = Reports::new(Some(Rate::from_bps(9600)));
-    slow.on_traffic();
+    slow.on_traffic(ms(1));
     assert!(slow.poll_report(ms(1)).is_some(), "the first is not waited for");
-    slow.on_traffic();
+    slow.on_traffic(ms(2));
     assert!(slow.poll_timeout().unwrap() > ms(10_000));
 }
 
@@ -177,7 +198,7 @@ proptest::proptest! {
     #[test]
     fn no_bytes_panic(body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80)) {
         let mut reports = Reports::new(None);
-        reports.on_traffic();
+        reports.on_traffic(ms(1000));
         reports.poll_report(ms(1000));
         reports.handle_report(ms(2000), &body);
         reports.poll_report(ms(3000));
