@@ -61,7 +61,8 @@ impl Carrier {
         }
     }
 
-    /// Receives a batch and hands each datagram to `handle`, with its way and the ECN field that it came with; how many there were.
+    /// Receives a batch and hands each datagram to `handle`, with its way and the ECN field that it came with; whether there may be
+    /// more.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
@@ -69,13 +70,15 @@ impl Carrier {
         &mut self,
         now: Instant,
         mut handle: impl FnMut(Path, Ecn, &mut [u8]),
-    ) -> io::Result<usize> {
+    ) -> io::Result<bool> {
         match self {
             Self::Udp(udp) => udp.receive(|peer, local, ecn, datagram| {
                 handle(Path { peer: Address::Udp(peer), local }, ecn, datagram);
             }),
             Self::Serial(serial) => {
-                serial.receive(now, |datagram| handle(Address::Serial.into(), Ecn::NotEct, datagram))
+                let taken =
+                    serial.receive(now, |datagram| handle(Address::Serial.into(), Ecn::NotEct, datagram));
+                taken.map(|()| false)
             }
         }
     }

@@ -15,6 +15,7 @@ mod prefixes;
 mod roster;
 mod share;
 mod status;
+mod super_segments;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use memory::Memory;
 use prefixes::Prefixes;
 use roster::Roster;
 use share::Share;
+use super_segments::SuperSegments;
 
 /// Which of a hub's peers. A number is used again when its peer has been removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +98,7 @@ pub struct Hub {
     telling: Roster,
     share: Share,
     memory: Memory,
+    super_segments: SuperSegments,
     /// Challenges to whoever wants a session.
     challenges: VecDeque<(Path, Vec<u8>)>,
     offered: Option<Offered>,
@@ -112,6 +115,8 @@ pub struct Hub {
 struct Member {
     tunnel: Tunnel,
     weight: u32,
+    /// What it counts with among the super-segments of all.
+    super_segment: Option<u32>,
 }
 
 /// Where the random numbers of each part come from.
@@ -173,6 +178,7 @@ impl Hub {
             telling: Roster::default(),
             share: Share::new(rate),
             memory: Memory::new(MEMORY),
+            super_segments: SuperSegments::default(),
             challenges: VecDeque::new(),
             offered: None,
             blocked: None,
@@ -218,7 +224,9 @@ impl Hub {
         let ends = Ends { own: Arc::clone(&self.own), peer: key, preshared };
         let (indices, random) = ((self.indices, number), (self.randoms.0)());
         let tunnel = Tunnel::with_endpoint(config, endpoint, ends, place, indices, random);
-        let member = Member { tunnel, weight: weight.max(1) };
+        let super_segment = tunnel.super_segment();
+        self.super_segments.add(super_segment);
+        let member = Member { tunnel, weight: weight.max(1), super_segment };
         if self.vacant.pop().is_some() {
             self.members[number as usize] = Some(member);
         } else {
@@ -240,6 +248,7 @@ impl Hub {
         self.deadlines.set(id.0, None);
         self.share.rest(id);
         self.memory.forget(id);
+        self.super_segments.remove(member.super_segment);
         self.offered.take_if(|offered| *offered == Offered::Of(id));
         self.blocked.take_if(|blocked| *blocked == id);
         self.vacant.push(id.0);
@@ -273,7 +282,7 @@ impl Hub {
     /// Bytes of the largest super-segment that may come from the LAN, whoever it is for; `None` if packets are to come one by one.
     #[must_use]
     pub fn super_segment(&self) -> Option<u32> {
-        self.peers().map(|(_, tunnel)| tunnel.super_segment()).min().flatten()
+        self.super_segments.least()
     }
 
     /// This gateway's public key.
@@ -356,7 +365,12 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, .. }) = &mut self.members[number as usize] {
+            if let Some(Member { tunnel, super_segment, .. }) = &mut self.members[number as usize] {
+                let former = core::mem::replace(super_segment, tunnel.super_segment());
+                if former != *super_segment {
+                    self.super_segments.remove(former);
+                    self.super_segments.add(*super_segment);
+                }
                 if let Some(allowed) = self.memory.count(PeerId(number), tunnel.memory()) {
                     tunnel.limit_memory(allowed);
                 }

@@ -111,6 +111,8 @@ pub struct Session {
     number: u64,
     last_heard: Instant,
     last_sent: Instant,
+    /// Whether the last keep-alive answered one of the peer's.
+    speaks_second: bool,
     activity: Activity,
     /// When the next initiation may leave.
     initiate_at: Instant,
@@ -162,6 +164,7 @@ impl Session {
             number: 0,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
+            speaks_second: false,
             activity: Activity::default(),
             initiate_at: Instant::ZERO,
             outbox: VecDeque::new(),
@@ -365,6 +368,7 @@ impl Session {
             self.initiate(now, 0);
         }
         if self.keepalive_due().is_some_and(|due| due <= now) {
+            self.speaks_second = false;
             self.send_keepalive(now);
         }
     }
@@ -436,8 +440,12 @@ impl Session {
             (Kind::PathResponse, Ok(_)) => {}
             (Kind::PathChallenge | Kind::PathResponse, Err(_)) => return Err(Rejection::UnknownControl),
             (kind, _) => {
-                if kind.is_traffic() && !body.is_empty() {
-                    self.activity.on_traffic(now);
+                if kind.is_traffic() {
+                    if body.is_empty() {
+                        self.answer_keepalive(now);
+                    } else {
+                        self.activity.on_traffic(now);
+                    }
                 }
                 return Ok(Some(Arrival { kind, payload: payload.start + 1..payload.end, late, skipped }));
             }
@@ -540,8 +548,19 @@ impl Session {
         let Timing { keepalive, idle, .. } = self.timing;
         self.keys.current().map(|_| {
             let soon = self.last_sent + keepalive;
-            if self.activity.is_at(soon) { soon } else { self.last_sent + idle.keepalive }
+            // Who speaks second waits for the first to be late.
+            let patience = if self.speaks_second { idle.keepalive / 8 } else { Duration::ZERO };
+            if self.activity.is_at(soon) { soon } else { self.last_sent + idle.keepalive + patience }
         })
+    }
+
+    /// An idle side says now what it would have to say soon: that makes one busy moment of two.
+    fn answer_keepalive(&mut self, now: Instant) {
+        let is_soon = now >= self.last_sent + self.timing.idle.keepalive / 2;
+        if is_soon && !self.activity.is_at(now) {
+            self.speaks_second = true;
+            self.send_keepalive(now);
+        }
     }
 
     fn send_keepalive(&mut self, now: Instant) {

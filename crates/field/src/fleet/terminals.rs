@@ -184,7 +184,7 @@ impl Fleet {
     fn receive(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..BATCHES {
             let Self { carrier, terminals, deadlines, places, .. } = self;
-            let count = carrier.receive(|peer, local, ecn, datagram| {
+            let is_more = carrier.receive(|peer, local, ecn, datagram| {
                 let Some(IpAddr::V4(address)) = local else { return };
                 let number = (places.number)(address);
                 if let Some(terminal) = terminals.get_mut(number as usize) {
@@ -194,7 +194,7 @@ impl Fleet {
                     deadlines.set(number, Some(now));
                 }
             })?;
-            if count == 0 {
+            if !is_more {
                 break;
             }
         }

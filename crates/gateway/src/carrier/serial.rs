@@ -98,12 +98,11 @@ impl SerialCarrier {
         true
     }
 
-    /// Reads what has arrived and hands each datagram in it to `handle`; how many there were.
+    /// Reads what has arrived, a buffer at most, and hands each datagram in it to `handle`.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing; that the device is gone.
-    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(&mut [u8])) -> io::Result<usize> {
-        let frames = self.deframer.counters().frames;
+    pub fn receive(&mut self, now: Instant, mut handle: impl FnMut(&mut [u8])) -> io::Result<()> {
         let mut bytes = [0; READ_LEN];
         match self.device.read(&mut bytes) {
             Ok(0) => {
@@ -121,7 +120,7 @@ impl SerialCarrier {
             }
             Err(error) => return Err(error),
         }
-        Ok((self.deframer.counters().frames - frames) as usize)
+        Ok(())
     }
 
     /// When a frame that is under way has paused for too long.

@@ -102,44 +102,35 @@ impl UdpCarrier {
     }
 
     /// Receives a batch and hands each datagram to `handle`, with where it comes from, which of our addresses it was sent to
-    /// and its ECN field; how many there were.
+    /// and its ECN field; whether there may be more.
     ///
     /// # Errors
     /// What the kernel says, other than that there is nothing.
     pub fn receive(
         &mut self,
         mut handle: impl FnMut(SocketAddr, Option<IpAddr>, Ecn, &mut [u8]),
-    ) -> io::Result<usize> {
+    ) -> io::Result<bool> {
         let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = {
             let mut buffers = self.buffers.iter_mut();
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().expect("as many as slices")))
         };
         let filled = match self.state.recv((&self.socket).into(), &mut slices, &mut self.metas) {
             Ok(filled) => filled,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             // A former datagram met nobody, the peer being away: not this socket's trouble.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
             Err(error) => return Err(error),
         };
-        let mut count = 0;
         for (buffer, meta) in self.buffers.iter_mut().zip(&self.metas).take(filled) {
             let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
             if meta.len == 0 {
                 handle(meta.addr, meta.dst_ip, ecn, &mut []);
-                count += 1;
             }
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
                 handle(meta.addr, meta.dst_ip, ecn, datagram);
-                count += 1;
             }
         }
-        Ok(count)
-    }
-
-    /// Whether a call to [`UdpCarrier::receive`] that gave fewer batches than this leaves nothing behind.
-    #[must_use]
-    pub const fn receive_limit() -> usize {
-        RECEIVE_BUFFERS
+        Ok(filled == RECEIVE_BUFFERS)
     }
 }
 

@@ -49,15 +49,15 @@ impl Gateway {
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
             let Self { carrier, hub, complaints, .. } = self;
-            let received = carrier.receive(now, |from, ecn, datagram| {
+            let is_more = carrier.receive(now, |from, ecn, datagram| {
                 if let Err(rejection) = hub.handle_datagram(now, from, ecn, datagram) {
                     complaints.on_rejection(now, from.peer, rejection);
                 }
             })?;
-            if received == 0 {
+            self.deliver(now);
+            if !is_more {
                 break;
             }
-            self.deliver(now);
         }
         Ok(())
     }

@@ -346,6 +346,38 @@ fn keep_alives_are_as_frequent_as_there_is_reason() {
     assert!((9..=11).contains(&idle), "{idle}");
 }
 
+/// The one that speaks first is answered at once; who speaks second waits for it, and not for long if it is lost.
+#[test]
+fn idle_sides_speak_in_one_moment() {
+    let mut pair = idle_at_20();
+    let mut spoken = Vec::new();
+    for millis in (20_100..120_000).step_by(100) {
+        for called in [false, true] {
+            let (of, to) = if called {
+                (&mut pair.called, &mut pair.caller)
+            } else {
+                (&mut pair.caller, &mut pair.called)
+            };
+            of.handle_timeout(at(millis));
+            while let Some((_, datagram)) = of.poll_transmit() {
+                spoken.push((millis, called));
+                // One is lost on its way.
+                if millis < 80_000 || spoken.len() % 9 > 0 {
+                    give(to, at(millis), if called { CALLED } else { CALLER }, &datagram).unwrap();
+                }
+            }
+        }
+    }
+    let moments: std::collections::BTreeSet<_> = spoken.iter().map(|(millis, _)| *millis).collect();
+    let longest = |called: bool| {
+        let of: Vec<_> = spoken.iter().filter(|by| by.1 == called).map(|by| by.0).collect();
+        of.windows(2).map(|two| two[1] - two[0]).max().unwrap()
+    };
+    assert!((18..=22).contains(&spoken.len()), "{spoken:?}");
+    assert!(moments.len() <= 14, "{spoken:?}");
+    assert!(longest(false).max(longest(true)) <= 11_300, "{spoken:?}");
+}
+
 #[test]
 fn a_round_trip_of_many_seconds_still_gives_a_session() {
     let (mut pair, half) = (Pair::new(), 6_000);
