@@ -231,7 +231,7 @@ impl Config {
     }
 
     fn assemble(site: &Source, files: &[Source]) -> Result<Self, ConfigError> {
-        let Source { path, file, text } = site;
+        let Source { path, file, text, .. } = site;
         former::check(file, text)?;
         let mut config: Self = base::config::parse(file, text)?;
         let places: Places = base::config::parse(file, text)?;

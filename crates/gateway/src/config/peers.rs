@@ -26,11 +26,20 @@ pub(super) struct Source {
     /// The path as complaints have it.
     pub(super) file: String,
     pub(super) text: String,
+    /// Where its lines end.
+    line_ends: Vec<usize>,
 }
 
 impl Source {
     pub(super) fn new(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), file: path.display().to_string(), text: text.to_owned() }
+        let line_ends = text.bytes().enumerate().filter_map(|(at, byte)| (byte == b'\n').then_some(at));
+        let line_ends = line_ends.collect();
+        Self { path: path.to_owned(), file: path.display().to_string(), text: text.to_owned(), line_ends }
+    }
+
+    /// The number of the line with the byte at `at`.
+    fn line(&self, at: usize) -> usize {
+        self.line_ends.partition_point(|end| *end < at) + 1
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
@@ -114,7 +123,7 @@ impl<'a> Draft<'a> {
 
     /// That of a file of its own.
     pub(super) fn of_file(source: &'a Source) -> Result<Self, ConfigError> {
-        let Source { file, text, path } = source;
+        let Source { file, text, path, .. } = source;
         Ok(Self {
             source,
             span: 0..0,
@@ -125,10 +134,15 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// Where a value is, or else the peer's table, if it has one.
+    fn span(&self, place: Option<&Place>) -> Option<Range<usize>> {
+        place.map(Spanned::span).or_else(|| (!self.span.is_empty()).then(|| self.span.clone()))
+    }
+
     /// A complaint about a value, or about the peer.
     fn at(&self, place: Option<&Place>, message: impl core::fmt::Display) -> ConfigError {
         let Source { file, text, .. } = self.source;
-        match place.map(Spanned::span).or((!self.span.is_empty()).then(|| self.span.clone())) {
+        match self.span(place) {
             Some(span) => ConfigError::at(file, text, span, message),
             None => ConfigError::about(file, message),
         }
@@ -143,8 +157,12 @@ impl<'a> Draft<'a> {
 
     /// File and line of a value, for a complaint about another one.
     fn whereabouts(&self, place: Option<&Place>) -> String {
-        let ConfigError { file, line, .. } = self.at(place, "");
-        line.map_or(file.clone(), |line| format!("{file}:{line}"))
+        let Source { file, .. } = self.source;
+        self.line(place).map_or(file.clone(), |line| format!("{file}:{line}"))
+    }
+
+    fn line(&self, place: Option<&Place>) -> Option<usize> {
+        self.span(place).map(|span| self.source.line(span.start))
     }
 
     /// What it is called, one of `count` peers.
@@ -206,7 +224,7 @@ fn resolve_one(
     }
     peer.name = name;
     peer.origin.clone_from(&draft.source.path);
-    peer.line = draft.at(draft.places.public_key.as_ref(), "").line;
+    peer.line = draft.line(draft.places.public_key.as_ref());
     peer.beside(&draft.source.path);
     Ok(peer)
 }
