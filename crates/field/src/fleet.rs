@@ -17,6 +17,7 @@ use crate::testbed::TestbedError;
 use crate::testbed::namespaces::check_requirements;
 use site::Site;
 use terminals::Order;
+use traffic::BURST;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Options {
     pub idle: Option<u32>,
     /// What happens when all terminals, or the hub, begin anew, instead: for each number of `peers`.
     pub storm: bool,
+    /// What happens to transfers while other peers come, change and go, instead: for each number of `peers`.
+    pub reload: bool,
     /// Lines of the hub's `[link]` table, and of the terminals'.
     pub link: String,
 }
@@ -56,6 +59,8 @@ pub struct Run {
     pub hub_bytes_per_peer: Option<f64>,
     /// What happened in a storm.
     pub storm: Option<Storm>,
+    /// What happened while the hub's configuration changed.
+    pub reload: Option<Reload>,
 }
 
 /// All begin anew at once.
@@ -69,10 +74,27 @@ pub struct Storm {
     pub longest_pause_seconds: f64,
 }
 
+/// The hub's configuration is read again and again.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Reload {
+    /// How often it was.
+    pub times: u32,
+    /// Peers that came, changed or went each time.
+    pub changes: u32,
+    /// The longest pause of a transfer to any of the others meanwhile, in seconds.
+    pub longest_pause_seconds: f64,
+    /// The same in as much time without.
+    pub usual_pause_seconds: f64,
+}
+
 /// For all terminals to come in.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Terminals that go on while the others begin anew.
 const OTHERS: u32 = 10;
+/// Peers of which a third comes, a third changes its weight and a third goes with each reload.
+const GUESTS: u32 = 30;
+/// From one reload to the next, at least.
+const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Runs all of it; `progress` hears each run.
 ///
@@ -98,17 +120,22 @@ pub fn run(
 }
 
 fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
-    let mut site = Site::up(peers, &options.link)?;
+    let guests = if options.reload { GUESTS } else { 0 };
+    let mut site = Site::up(peers + guests, options)?;
     let connected_seconds = site.wait_for_all(PATIENCE)?;
     let mut run = Run { peers, connected_seconds, ..Run::default() };
     if options.storm {
         run.storm = Some(storm(&mut site, peers)?);
         return Ok(run);
     }
+    if options.reload {
+        run.reload = Some(reload(&mut site, peers, options)?);
+        return Ok(run);
+    }
     let is_idle = options.idle.is_some();
     // Until first measurements of the path are over, or sessions count as idle.
     site.pass(if is_idle { Duration::from_secs(30) } else { Duration::from_secs(2) })?;
-    let traffic = if is_idle { None } else { Some(site.send_to(0..peers, options.rate)?) };
+    let traffic = if is_idle { None } else { Some(site.send_to(0..peers, options.rate, BURST)?) };
     site.pass(Duration::from_secs(1))?;
     let (before, counted) = (site.hub_seconds()?, site.received()?);
     let clock = Clock::start();
@@ -124,7 +151,7 @@ fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
     run.hub_cores = hub_seconds / seconds;
     drop(site);
     if is_idle {
-        let mut empty = Site::up(0, &options.link)?;
+        let mut empty = Site::up(0, options)?;
         empty.pass(Duration::from_secs(1))?;
         run.hub_bytes_per_peer =
             Some(run.hub_bytes.saturating_sub(empty.hub_bytes()?) as f64 / f64::from(peers));
@@ -142,9 +169,10 @@ fn storm(site: &mut Site, peers: u32) -> Result<Storm, TestbedError> {
     site.wait_for_all(PATIENCE)?;
     let hub_restart_seconds = clock.now().saturating_since(Instant::ZERO).as_secs_f64();
     let others = OTHERS.min(peers / 2);
-    let traffic = site.send_to(0..others, Rate::from_bps(u64::from(others.max(1)) * 1_000_000))?;
+    let traffic = site.send_to(0..others, Rate::from_bps(u64::from(others.max(1)) * 1_000_000), 1)?;
     site.pass(Duration::from_secs(3))?;
-    site.order(Order::Restart(others))?;
+    site.order(Order::Watch(others))?;
+    site.order(Order::Restart)?;
     let terminals_restart_seconds = site.wait_for_all(PATIENCE)?;
     site.pass(Duration::from_secs(3))?;
     let (_, longest_pause) = site.received()?;
@@ -153,5 +181,35 @@ fn storm(site: &mut Site, peers: u32) -> Result<Storm, TestbedError> {
         hub_restart_seconds,
         terminals_restart_seconds,
         longest_pause_seconds: longest_pause.as_secs_f64(),
+    })
+}
+
+/// Peers come, change and go while all others have transfers.
+fn reload(site: &mut Site, peers: u32, options: &Options) -> Result<Reload, TestbedError> {
+    let traffic = site.send_to(0..peers, options.rate, 1)?;
+    site.pass(Duration::from_secs(2))?;
+    let (clock, mut times) = (Clock::start(), 0);
+    site.order(Order::Watch(peers))?;
+    while clock.now() < Instant::ZERO + options.duration {
+        site.configure(|number| match number.checked_sub(peers).map(|guest| (guest + times) % 3) {
+            Some(0) => None,
+            Some(1) => Some(2),
+            _ => Some(1),
+        })?;
+        site.reload()?;
+        site.pass(BETWEEN)?;
+        times += 1;
+    }
+    let (_, longest) = site.received()?;
+    let taken = clock.now().saturating_since(Instant::ZERO);
+    site.order(Order::Watch(peers))?;
+    site.pass(taken)?;
+    let (_, usual) = site.received()?;
+    traffic.end();
+    Ok(Reload {
+        times,
+        changes: GUESTS,
+        longest_pause_seconds: longest.as_secs_f64(),
+        usual_pause_seconds: usual.as_secs_f64(),
     })
 }

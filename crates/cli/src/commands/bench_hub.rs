@@ -18,7 +18,8 @@ use super::outcome::{failure, say};
 Examples:
   longhaul bench hub --peers 1,10,100,1000
   longhaul bench hub --idle 10000
-  longhaul bench hub --storm --peers 1000")]
+  longhaul bench hub --storm --peers 1000
+  longhaul bench hub --reload --peers 100")]
 pub(crate) struct Arguments {
     /// Numbers of terminals, measured one after the other.
     #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Have the hub, then all terminals but ten, begin anew at once.
     #[arg(long)]
     storm: bool,
+    /// Have other peers come, change and go with reloads of the hub's configuration while all terminals have a transfer.
+    #[arg(long, conflicts_with_all = ["storm", "idle"])]
+    reload: bool,
     /// A line of the `[link]` table at both ends; may be repeated.
     #[arg(long, value_name = "KEY = VALUE", default_value = "rate = \"max\"")]
     link: Vec<String>,
@@ -50,6 +54,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         rate: args.rate,
         idle: args.idle,
         storm: args.storm,
+        reload: args.reload,
         link: args.link.join("\n"),
     };
     if !args.json {
@@ -81,6 +86,15 @@ fn show(run: &Run) {
             storm.hub_restart_seconds,
             storm.terminals_restart_seconds,
             storm.longest_pause_seconds * 1e3
+        );
+    } else if let Some(reload) = &run.reload {
+        say!(
+            "{peers:6} terminals: {} reloads, each with {} peers that came, changed or went; the longest pause of a transfer to the others \
+             was {:.0} ms, and {:.0} ms in as much time without",
+            reload.times,
+            reload.changes,
+            reload.longest_pause_seconds * 1e3,
+            reload.usual_pause_seconds * 1e3
         );
     } else if let Some(bytes) = run.hub_bytes_per_peer {
         say!(

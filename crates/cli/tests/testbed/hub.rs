@@ -67,4 +67,7 @@ fn a_fleet_of_terminals_is_measured() {
     let storm = &bench(&["--storm", "--peers", "12"])[0]["storm"];
     assert!(storm["hub_restart_seconds"].as_f64() > Some(0.0), "{storm}");
     assert!(storm["longest_pause_seconds"].as_f64() > Some(0.0), "{storm}");
+    let run = &bench(&["--reload", "--peers", "3", "--seconds", "1", "--rate", "1 Mbit/s"])[0]["reload"];
+    assert!(run["times"].as_u64() > Some(0), "{run}");
+    assert!(run["longest_pause_seconds"].as_f64() > Some(0.0), "{run}");
 }

@@ -15,6 +15,7 @@ use gateway::clock::{Clock, sleep};
 use tunnel::config::Link;
 use tunnel::key::PrivateKey;
 
+use super::Options;
 use super::terminals::{Fleet, Order, Places, Told};
 use super::traffic::Traffic;
 use crate::testbed::TestbedError;
@@ -26,12 +27,15 @@ pub(super) struct Site {
     hub: Namespace,
     terminals: Namespace,
     process: Option<Process>,
-    peers: u32,
+    /// The hub's private key, and those of the terminals.
+    hub_key: PrivateKey,
+    keys: Vec<PrivateKey>,
     /// How often the hub was started.
     lives: u32,
     orders: Sender<Order>,
     told: Receiver<Told>,
     thread: Option<JoinHandle<io::Result<io::Result<()>>>>,
+    options: Options,
 }
 
 /// Addresses on the wire.
@@ -41,6 +45,9 @@ const PORT: u16 = 51_900;
 const TERMINALS: &str = "100.64.0.0/10";
 const HOSTS: &str = "10.128.0.0/9";
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 127, 0, 1);
+
+/// For a configuration to be read again.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(30);
 
 fn terminal(number: u32) -> Ipv4Addr {
     (u32::from(Ipv4Addr::new(100, 64, 0, 0)) + number).into()
@@ -56,23 +63,34 @@ fn host(number: u32) -> Ipv4Addr {
 
 impl Site {
     /// A hub with so many terminals, all of which call.
-    pub(super) fn up(peers: u32, link: &str) -> Result<Self, TestbedError> {
+    pub(super) fn up(peers: u32, options: &Options) -> Result<Self, TestbedError> {
         let id = std::process::id();
         let [hub, terminals] = ["hub", "fleet"].map(|end| Namespace::new(format!("lhf{id}-{end}")));
         let directory = std::env::temp_dir().join(format!("longhaul-fleet-{id}"));
         DirBuilder::new().mode(0o700).create(&directory)?;
         let (orders, ordered) = mpsc::channel();
         let (tell, told) = mpsc::channel();
-        let mut site =
-            Self { directory, hub, terminals, process: None, peers, lives: 0, orders, told, thread: None };
-        site.lay_wire()?;
         let mut random = gateway::random::system();
         let hub_key = PrivateKey::generate(&mut random);
         let keys: Vec<_> = (0..peers).map(|_| PrivateKey::generate(&mut random)).collect();
-        fs::write(site.directory.join("hub.toml"), site.configuration(&hub_key, &keys, link))?;
+        let mut site = Self {
+            directory,
+            hub,
+            terminals,
+            process: None,
+            hub_key,
+            keys,
+            lives: 0,
+            orders,
+            told,
+            thread: None,
+            options: options.clone(),
+        };
+        site.lay_wire()?;
+        site.configure(|_| Some(1))?;
         site.start_hub()?;
-        let public = hub_key.public();
-        let link = Link::parse("link", link).map_err(|error| io::Error::other(error.to_string()))?;
+        let (public, keys) = (site.hub_key.public(), site.keys.clone());
+        let link = Link::parse("link", &options.link).map_err(|error| io::Error::other(error.to_string()))?;
         let hub = WIRE[0].parse::<Ipv4Addr>().expect("an address");
         let places = Places { hub: SocketAddr::from((hub, PORT)), terminal, number, host, far: FAR };
         let run = move || Fleet::new(places, keys, public, link)?.run(&ordered, &tell);
@@ -90,7 +108,9 @@ impl Site {
         self.terminals.ip_batch(&format!("{}route add local {TERMINALS} dev lo\n", up(WIRE[1])))
     }
 
-    fn configuration(&self, own: &PrivateKey, keys: &[PrivateKey], link: &str) -> String {
+    /// Writes the hub's configuration. Peers have the weight that `weight` says, by number; without one, they are none.
+    pub(super) fn configure(&self, weight: impl Fn(u32) -> Option<u32>) -> Result<(), TestbedError> {
+        let link = &self.options.link;
         let status = self.directory.join("hub.status");
         let mut text = format!(
             "[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
@@ -98,16 +118,38 @@ impl Site {
              [link]\n{link}\n[pep]\nenabled = false\n\
              [identity]\nprivate-key = \"{}\"\n[status]\nfile = {status:?}\ninterval = \"60 s\"\n",
             WIRE[0],
-            &*own.to_base64(),
+            &*self.hub_key.to_base64(),
         );
-        for (number, key) in (0..).zip(keys) {
+        for (number, key) in (0..).zip(&self.keys) {
+            let Some(weight) = weight(number) else { continue };
             let (public, network) = (key.public(), host(number));
             let _ = write!(
                 text,
-                "[[peer]]\nname = \"t{number}\"\npublic-key = \"{public}\"\nallowed = [\"{network}/32\"]\n"
+                "[[peer]]\nname = \"t{number}\"\npublic-key = \"{public}\"\nallowed = [\"{network}/32\"]\nweight = {weight}\n"
             );
         }
-        text
+        Ok(fs::write(self.directory.join("hub.toml"), text)?)
+    }
+
+    /// Has the hub read its configuration again, and waits until it has.
+    pub(super) fn reload(&mut self) -> Result<(), TestbedError> {
+        let reloaded = |log: &str| log.matches("configuration reloaded").count();
+        let before = reloaded(&self.log());
+        if let Some(process) = &self.process {
+            process.reload()?;
+        }
+        let clock = Clock::start();
+        while reloaded(&self.log()) == before {
+            if clock.now() > Instant::ZERO + RELOAD_PATIENCE {
+                return Err(self.broken("the configuration was not read again"));
+            }
+            self.pass(Duration::from_millis(10))?;
+        }
+        Ok(())
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.directory.join("hub.log")).unwrap_or_default()
     }
 
     fn start_hub(&mut self) -> Result<(), TestbedError> {
@@ -136,11 +178,12 @@ impl Site {
         let clock = Clock::start();
         loop {
             let taken = clock.now().saturating_since(Instant::ZERO);
-            if self.tell()?.connected == self.peers && self.established() >= self.peers {
+            let peers = self.keys.len() as u32;
+            if self.tell()?.connected == peers && self.established() >= peers {
                 return Ok(taken.as_secs_f64());
             }
             if taken > patience {
-                let what = format!("{} of {} terminals have a session", self.tell()?.connected, self.peers);
+                let what = format!("{} of {} terminals have a session", self.tell()?.connected, peers);
                 return Err(self.broken(&what));
             }
             self.pass(Duration::from_millis(50))?;
@@ -149,7 +192,7 @@ impl Site {
 
     /// Sessions that the hub has told of since it was started last.
     fn established(&self) -> u32 {
-        let log = fs::read_to_string(self.directory.join("hub.log")).unwrap_or_default();
+        let log = self.log();
         let life =
             log.match_indices("sat0 over ").nth(self.lives as usize - 1).map_or("", |(at, _)| &log[at..]);
         life.matches(": session established with ").count() as u32
@@ -180,9 +223,14 @@ impl Site {
         self.tell().map(|told| (told.bytes, told.longest_pause))
     }
 
-    /// Sends packets to the hosts behind these terminals.
-    pub(super) fn send_to(&self, terminals: Range<u32>, rate: Rate) -> Result<Traffic, TestbedError> {
-        Ok(Traffic::start(&self.hub, terminals, host, rate)?)
+    /// Sends packets to the hosts behind these terminals, `burst` to each in its turn.
+    pub(super) fn send_to(
+        &self,
+        terminals: Range<u32>,
+        rate: Rate,
+        burst: u32,
+    ) -> Result<Traffic, TestbedError> {
+        Ok(Traffic::start(&self.hub, terminals, host, rate, burst)?)
     }
 
     /// Seconds of a core that the hub has taken so far (proc(5), `stat`).
@@ -209,7 +257,7 @@ impl Site {
     }
 
     fn broken(&self, what: &str) -> TestbedError {
-        let log = fs::read_to_string(self.directory.join("hub.log")).unwrap_or_default();
+        let log = self.log();
         let last = log.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
         TestbedError::Process { what: what.to_owned(), log: last }
     }

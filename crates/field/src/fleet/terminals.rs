@@ -36,8 +36,10 @@ pub(super) struct Places {
 pub(super) enum Order {
     /// All send a small packet this often.
     Speak(Duration),
-    /// All lose what they know, but for so many.
-    Restart(u32),
+    /// The pauses of so many count from now on.
+    Watch(u32),
+    /// All others lose what they know.
+    Restart,
     /// What has happened is asked for.
     Tell,
     /// They end.
@@ -51,7 +53,7 @@ pub(super) struct Told {
     pub(super) connected: u32,
     /// Bytes of packets that came out.
     pub(super) bytes: u64,
-    /// The longest pause between packets at a terminal that was not restarted, since the last restart.
+    /// The longest pause between packets at a terminal that is watched.
     pub(super) longest_pause: Duration,
 }
 
@@ -147,7 +149,8 @@ impl Fleet {
                     }
                 }
                 Ok(Order::Speak(interval)) => self.interval = Some(interval),
-                Ok(Order::Restart(others)) => self.restart(others),
+                Ok(Order::Watch(steady)) => self.watch(steady),
+                Ok(Order::Restart) => self.restart(),
                 Err(_) => {}
             }
             let now = self.clock.now();
@@ -171,10 +174,14 @@ impl Fleet {
         self.terminals.iter().filter(is_heard).count() as u32
     }
 
-    fn restart(&mut self, others: u32) {
+    fn watch(&mut self, steady: u32) {
         self.told.longest_pause = Duration::ZERO;
-        self.steady = others;
-        for number in others as usize..self.terminals.len() {
+        self.steady = steady;
+        self.terminals.iter_mut().for_each(|terminal| terminal.received = None);
+    }
+
+    fn restart(&mut self) {
+        for number in self.steady as usize..self.terminals.len() {
             let now = self.clock.now();
             self.terminals[number] = self.terminal(number, now);
             self.deadlines.set(number as u32, Some(now));

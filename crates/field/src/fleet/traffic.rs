@@ -22,21 +22,22 @@ pub(super) struct Traffic {
 const PACKET_LEN: usize = 1400;
 const PAYLOAD_LEN: usize = PACKET_LEN - 28;
 /// Packets to one host before the next has its turn: a window of TCP's first rounds (RFC 6928).
-const BURST: u32 = 10;
+pub(super) const BURST: u32 = 10;
 /// Between two looks at the clock.
 const TICK: Duration = Duration::from_millis(1);
 
 impl Traffic {
-    /// Sends to the hosts with these numbers in turn, from `namespace`.
+    /// Sends to the hosts with these numbers in turn, `burst` packets to each, from `namespace`.
     pub(super) fn start(
         namespace: &Namespace,
         hosts: Range<u32>,
         address: fn(u32) -> Ipv4Addr,
         rate: Rate,
+        burst: u32,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
-        let thread = namespace.enter(move || send(hosts, address, rate, &asked))?;
+        let thread = namespace.enter(move || send(hosts, address, (rate, burst), &asked))?;
         Ok(Self { stop, thread: Some(thread) })
     }
 
@@ -57,7 +58,12 @@ impl Drop for Traffic {
     }
 }
 
-fn send(hosts: Range<u32>, address: fn(u32) -> Ipv4Addr, rate: Rate, stop: &AtomicBool) -> io::Result<f64> {
+fn send(
+    hosts: Range<u32>,
+    address: fn(u32) -> Ipv4Addr,
+    (rate, burst): (Rate, u32),
+    stop: &AtomicBool,
+) -> io::Result<f64> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.set_nonblocking(true)?;
     let (clock, mut line, payload) = (Clock::start(), Serializer::new(rate), [0; PAYLOAD_LEN]);
@@ -71,7 +77,7 @@ fn send(hosts: Range<u32>, address: fn(u32) -> Ipv4Addr, rate: Rate, stop: &Atom
                 sent += PACKET_LEN as u64;
             }
             in_burst += 1;
-            if in_burst == BURST {
+            if in_burst == burst {
                 in_burst = 0;
                 host = if host + 1 < hosts.end { host + 1 } else { hosts.start };
             }

@@ -52,6 +52,14 @@ impl Process {
         self.signal(libc::SIGKILL)
     }
 
+    /// Asks a gateway to read its configuration again.
+    ///
+    /// # Errors
+    /// No right.
+    pub(crate) fn reload(&self) -> io::Result<()> {
+        self.signal(libc::SIGHUP)
+    }
+
     /// Sends it a signal, if it is alive.
     fn signal(&self, signal: libc::c_int) -> io::Result<()> {
         // SAFETY: the call takes integers only.
