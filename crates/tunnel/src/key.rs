@@ -58,24 +58,6 @@ pub enum NotAKey {
 }
 
 impl PrivateKey {
-    /// A fresh key.
-    #[must_use]
-    pub fn generate(random: &mut Random) -> Self {
-        Self(random.draw())
-    }
-
-    /// The key of these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
-        &self.0
-    }
-
     /// The other half.
     #[must_use]
     pub fn public(&self) -> PublicKey {
@@ -83,12 +65,6 @@ impl PrivateKey {
             DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the resolver has X25519");
         exchange.set(&self.0);
         PublicKey(exchange.pubkey().try_into().expect("X25519 has public keys of 32 bytes"))
-    }
-
-    /// The text form.
-    #[must_use]
-    pub fn to_base64(&self) -> Zeroizing<String> {
-        Zeroizing::new(STANDARD.encode(self.0))
     }
 }
 
@@ -150,54 +126,70 @@ const SMALL_ORDER: [[u8; KEY_LEN]; 7] = {
 impl PresharedKey {
     /// What stands for a key where two gateways have agreed on none.
     pub const NONE: Self = Self([0; KEY_LEN]);
-
-    /// A fresh key.
-    #[must_use]
-    pub fn generate(random: &mut Random) -> Self {
-        Self(random.draw())
-    }
-
-    /// The key of these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
-        &self.0
-    }
-
-    /// The text form.
-    #[must_use]
-    pub fn to_base64(&self) -> Zeroizing<String> {
-        Zeroizing::new(STANDARD.encode(self.0))
-    }
 }
 
-impl Drop for PrivateKey {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
+/// What secrets have in common.
+macro_rules! secret {
+    ($name:ident) => {
+        impl $name {
+            /// A fresh key.
+            #[must_use]
+            pub fn generate(random: &mut Random) -> Self {
+                Self(random.draw())
+            }
+
+            /// The key of these bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
+                &self.0
+            }
+
+            /// The text form.
+            #[must_use]
+            pub fn to_base64(&self) -> Zeroizing<String> {
+                Zeroizing::new(STANDARD.encode(self.0))
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                self.0.zeroize();
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAKey;
+            fn from_str(text: &str) -> Result<Self, NotAKey> {
+                parse(text).map(|bytes| Self(*bytes))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(secret)"))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserialize(deserializer)
+            }
+        }
+    };
 }
 
-impl Drop for PresharedKey {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
-}
+secret!(PrivateKey);
+secret!(PresharedKey);
 
 fn parse(text: &str) -> Result<Zeroizing<[u8; KEY_LEN]>, NotAKey> {
     let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| NotAKey::Encoding)?);
     bytes[..].try_into().map(Zeroizing::new).map_err(|_| NotAKey::Length(bytes.len()))
-}
-
-impl FromStr for PrivateKey {
-    type Err = NotAKey;
-    fn from_str(text: &str) -> Result<Self, NotAKey> {
-        parse(text).map(|bytes| Self(*bytes))
-    }
 }
 
 impl FromStr for PublicKey {
@@ -205,19 +197,6 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, NotAKey> {
         let key = Self(*parse(text)?);
         if key.is_degenerate() { Err(NotAKey::Degenerate) } else { Ok(key) }
-    }
-}
-
-impl FromStr for PresharedKey {
-    type Err = NotAKey;
-    fn from_str(text: &str) -> Result<Self, NotAKey> {
-        parse(text).map(|bytes| Self(*bytes))
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrivateKey(secret)")
     }
 }
 
@@ -233,12 +212,6 @@ impl fmt::Display for PublicKey {
     }
 }
 
-impl fmt::Debug for PresharedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PresharedKey(secret)")
-    }
-}
-
 impl Serialize for PublicKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -250,19 +223,7 @@ fn deserialize<'de, D: Deserializer<'de>, K: FromStr<Err = NotAKey>>(deserialize
     Zeroizing::new(String::deserialize(deserializer)?).parse().map_err(de::Error::custom)
 }
 
-impl<'de> Deserialize<'de> for PrivateKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer)
-    }
-}
-
 impl<'de> Deserialize<'de> for PublicKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for PresharedKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer)
     }

@@ -44,7 +44,7 @@ use activity::Activity;
 use allowance::Allowance;
 use cookies::{Cookie, Cookies};
 use handshake::{Greeting, RESPONSE_LEN, Terms, Welcome};
-use keys::{Keyring, Opened};
+use keys::{Confirmed, Keyring, Opened};
 use paths::Paths;
 use seal::Seal;
 use strangers::Buckets;
@@ -337,8 +337,8 @@ impl Session {
         if self.paths.exclude(from) {
             return Err(Rejection::Elsewhere);
         }
-        let Terms { life, agreement, keep_alive } = call.request.greeting.terms;
-        let agreed = agreement == self.terms.agreement;
+        let terms = call.request.greeting.terms;
+        let agreed = terms.agreement == self.terms.agreement;
         if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
             return Ok(());
         }
@@ -354,8 +354,7 @@ impl Session {
         if !agreed {
             return Err(Rejection::Disagreement);
         }
-        self.expect_every(keep_alive);
-        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), life, from);
+        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
         Ok(())
     }
 
@@ -400,7 +399,8 @@ impl Session {
     ) -> Result<Option<Arrival>, Rejection> {
         let (late, confirmed) = (opened.late, opened.confirmed);
         self.last_heard = now;
-        if let Some((path, restarted)) = confirmed {
+        if let Some(Confirmed { path, terms, restarted }) = confirmed {
+            self.expect_every(terms.keep_alive);
             self.on_established(now, path, restarted);
         }
         let arrival = self.handle_content(now, from, bytes, opened);

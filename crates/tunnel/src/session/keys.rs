@@ -7,7 +7,7 @@ use base::{Duration, Instant};
 
 use super::Rejection;
 use super::handshake::{
-    EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Welcome,
+    EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Terms, Welcome,
 };
 use super::indices::Indices;
 use super::transport::Transport;
@@ -37,8 +37,8 @@ pub(super) struct Keyring {
 #[derive(Debug)]
 struct Unconfirmed {
     transport: Transport,
-    /// The initiator's.
-    life: u64,
+    /// The initiator's, which are proved with them.
+    terms: Terms,
     /// Where its cookie proves that it receives.
     path: Path,
 }
@@ -52,8 +52,18 @@ pub(super) struct Opened {
     pub(super) late: bool,
     /// How many that were sent just before it have not arrived.
     pub(super) skipped: u64,
-    /// If it is the first under its keys: where the peer is, and whether it has restarted.
-    pub(super) confirmed: Option<(Path, bool)>,
+    /// If it is the first under its keys.
+    pub(super) confirmed: Option<Confirmed>,
+}
+
+/// The peer uses keys that we have answered it with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Confirmed {
+    /// Where it is.
+    pub(super) path: Path,
+    pub(super) terms: Terms,
+    /// Whether it has restarted.
+    pub(super) restarted: bool,
 }
 
 /// Unanswered initiations and unconfirmed answers kept at once.
@@ -95,17 +105,18 @@ impl Keyring {
         if let Some(at) = self.unconfirmed.iter().position(|other| other.transport.local == receiver) {
             let (payload, _) = self.unconfirmed[at].transport.open(bytes, counter)?;
             // What is older than the confirmed one will not be used any more.
-            let Unconfirmed { transport, life, path } =
+            let Unconfirmed { transport, terms, path } =
                 self.unconfirmed.drain(..=at).next_back().expect("it was there");
-            if self.peer_life == Some(life)
+            if self.peer_life == Some(terms.life)
                 && self.current.as_ref().is_some_and(|current| current.since > transport.since)
             {
                 // Both began, and our own handshake was complete first: younger keys stay in use.
                 self.previous = Some(transport);
                 return Ok(Opened { payload, late: false, skipped: 0, confirmed: None });
             }
-            let restarted = self.establish(transport, life);
-            return Ok(Opened { payload, late: false, skipped: 0, confirmed: Some((path, restarted)) });
+            let restarted = self.establish(transport, terms.life);
+            let confirmed = Some(Confirmed { path, terms, restarted });
+            return Ok(Opened { payload, late: false, skipped: 0, confirmed });
         }
         let (transport, is_current) = match (&mut self.current, &mut self.previous) {
             (Some(current), _) if current.local == receiver => (current, true),
@@ -198,11 +209,11 @@ impl Keyring {
     }
 
     /// Keeps what an initiation has been answered with, until a datagram comes under it.
-    pub(super) fn await_first(&mut self, transport: Transport, life: u64, path: Path) {
+    pub(super) fn await_first(&mut self, transport: Transport, terms: Terms, path: Path) {
         if self.unconfirmed.len() == KEPT {
             self.unconfirmed.pop_front();
         }
-        self.unconfirmed.push_back(Unconfirmed { transport, life, path });
+        self.unconfirmed.push_back(Unconfirmed { transport, terms, path });
     }
 
     /// Reads the peer's answer to our initiation `local`.
