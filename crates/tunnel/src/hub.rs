@@ -223,7 +223,7 @@ impl Hub {
         self.prefixes.set(id, &allowed)?;
         let ends = Ends { own: Arc::clone(&self.own), peer: key, preshared };
         let (indices, random) = ((self.indices, number), (self.randoms.0)());
-        let tunnel = Tunnel::with_endpoint(config, endpoint, ends, place, indices, random);
+        let tunnel = Tunnel::new(config, endpoint, ends, place, indices, random);
         let super_segment = tunnel.super_segment();
         self.super_segments.add(super_segment);
         let member = Member { tunnel, weight: weight.max(1), super_segment };

@@ -1,8 +1,8 @@
-//! One end of a tunnel between two gateways.
+//! One end of a tunnel between two gateways. A [`Hub`](crate::Hub) drives it; all others look at it and tell it what a person has decided.
 //!
-//! Drain order: after packets and datagrams have gone in, take [`Tunnel::poll_packet`] until there are none; send what
-//! [`Tunnel::poll_transmit`] gives and say what became of it, until there is nothing; take [`Tunnel::poll_event`]; read
-//! [`Tunnel::poll_timeout`] again. Nothing breaks if a caller looks later than that: what is due waits.
+//! Drain order: after packets and datagrams have gone in, take `poll_packet` until there are none; send what `offer` decides and say
+//! what became of it, until there is nothing; take `poll_event`; read `poll_timeout` again. Nothing breaks if the hub looks later than
+//! that: what is due waits.
 
 mod inbound;
 mod outbound;
@@ -138,17 +138,10 @@ struct Traffic {
 }
 
 impl Tunnel {
-    /// One end with an endpoint of the configured protocol. A `peer` with an address makes it the one that calls.
+    /// One end, with an endpoint whose frames fit the carrier ([`frame_limit`](crate::config::CarrierLimits::frame_limit)). A `peer` with
+    /// an address makes it the one that calls.
     #[must_use]
-    pub fn new(config: Config, ends: Ends, peer: Peer, indices: (Indices, u32), random: Random) -> Self {
-        let endpoint = config.link.protocol.build(&config.first_line());
-        Self::with_endpoint(config, endpoint, ends, peer, indices, random)
-    }
-
-    /// One end with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the
-    /// carrier ([`frame_limit`](crate::config::CarrierLimits::frame_limit)), and the peer must have one like it.
-    #[must_use]
-    pub fn with_endpoint(
+    pub(crate) fn new(
         config: Config,
         endpoint: Box<dyn Endpoint>,
         ends: Ends,
@@ -259,7 +252,7 @@ impl Tunnel {
     }
 
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
-    pub fn handle_packet(&mut self, now: Instant, packet: Packet) {
+    pub(crate) fn handle_packet(&mut self, now: Instant, packet: Packet) {
         self.ingress.accept(now, packet, &*self.endpoint, &mut ());
         if self.pacer.is_limited() {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());
@@ -282,12 +275,12 @@ impl Tunnel {
     }
 
     /// What there is to tell.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     /// Lets happen what is due by `now`.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
         self.take_session_events(now);
         if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
@@ -302,10 +295,9 @@ impl Tunnel {
         self.watch_silence(now);
     }
 
-    /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::poll_transmit`] are to be called
-    /// then.
+    /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::offer`] are to be called then.
     #[must_use]
-    pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
         [self.sending_due(now), self.timers(now)].into_iter().flatten().min()
     }
 

@@ -16,7 +16,7 @@ impl Tunnel {
     ///
     /// # Errors
     /// [`Rejection`] says why it was dropped; it is counted.
-    pub fn handle_datagram(
+    pub(crate) fn handle_datagram(
         &mut self,
         now: Instant,
         from: Path,
@@ -42,13 +42,18 @@ impl Tunnel {
     ///
     /// # Errors
     /// [`Rejection`] says why it was dropped.
-    pub fn handle_call(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
+    pub(crate) fn handle_call(
+        &mut self,
+        now: Instant,
+        call: Call,
+        reply: Reply<'_>,
+    ) -> Result<(), Rejection> {
         self.traffic.datagrams_received.increment();
         self.session.answer(now, call, reply)
     }
 
     /// Whether the peer may have one more answer to an initiation, which counts.
-    pub fn allows_answer(&mut self, now: Instant) -> bool {
+    pub(crate) fn allows_answer(&mut self, now: Instant) -> bool {
         self.session.allows_answer(now)
     }
 
@@ -105,7 +110,7 @@ impl Tunnel {
     }
 
     /// A packet for the LAN. Callers that look after several datagrams get longer trains.
-    pub fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
+    pub(crate) fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
         let cuts = self.config.cuts_trains;
         self.lan
             .pop_front()

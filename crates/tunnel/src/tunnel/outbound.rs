@@ -62,14 +62,9 @@ pub(super) enum Burst {
 }
 
 impl Tunnel {
-    /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
-    /// a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before the next call.
-    pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
-        self.offer(now, limit, more);
-        self.offered()
-    }
-
-    /// Decides what is to leave now, as [`Tunnel::poll_transmit`] does; whether there is anything.
+    /// Decides what is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place; whether there is anything. While
+    /// `more` packets are about to come, a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before
+    /// the next call.
     pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool) -> bool {
         self.follow_path(now);
         self.offered = if self.is_blocked { Offered::Nothing } else { self.choose(now, limit, more) };
@@ -94,8 +89,8 @@ impl Tunnel {
         }
     }
 
-    /// What became of the datagrams that [`Tunnel::poll_transmit`] gave last.
-    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
+    /// What became of the datagrams that were offered last.
+    pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent) {
         let offered = core::mem::replace(&mut self.offered, Offered::Nothing);
         let (count, len) = match offered {
             Offered::Nothing => return,
@@ -122,12 +117,12 @@ impl Tunnel {
 
     /// Whether the carrier's buffer was full.
     #[must_use]
-    pub const fn is_blocked(&self) -> bool {
+    pub(crate) const fn is_blocked(&self) -> bool {
         self.is_blocked
     }
 
     /// The carrier takes more again.
-    pub const fn on_writable(&mut self) {
+    pub(crate) const fn on_writable(&mut self) {
         self.is_blocked = false;
     }
 
