@@ -175,8 +175,10 @@ pub struct Reports {
     told: Option<Heard>,
     /// Whether the other end waits for an answer.
     owed: bool,
-    /// When the first traffic since the last report passed.
-    passed_at: Option<Instant>,
+    /// When traffic passed last.
+    passed_at: Instant,
+    /// If any has since the last report: from when on the next one, or a stamp, may leave.
+    tells_from: Option<Instant>,
     /// Whether any passed since the last stamp.
     passed_since_stamp: bool,
     reported_at: Option<Instant>,
@@ -192,7 +194,8 @@ pub struct Reports {
 
 /// Between two reports, at least: enough to see a queue grow within a satellite's round trip.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// From the first traffic after a pause to a report or stamp, which so says something of a whole burst.
+/// From the first traffic after a pause of at least so long to a report or stamp, which so says something of a whole burst.
+const PAUSE: Duration = Duration::from_millis(500);
 const LINGER: Duration = Duration::from_millis(20);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
@@ -244,7 +247,8 @@ impl Reports {
             heard_alone: None,
             told: None,
             owed: false,
-            passed_at: None,
+            passed_at: Instant::ZERO,
+            tells_from: None,
             passed_since_stamp: false,
             reported_at: None,
             stamped_at: Instant::ZERO,
@@ -314,7 +318,10 @@ impl Reports {
 
     /// What has left or come holds traffic, not only news about the path.
     pub fn on_traffic(&mut self, now: Instant) {
-        self.passed_at.get_or_insert(now);
+        let is_after_pause = now >= self.passed_at + PAUSE;
+        let linger = if is_after_pause { LINGER } else { Duration::ZERO };
+        self.tells_from.get_or_insert(now + linger);
+        self.passed_at = now;
         self.passed_since_stamp = true;
     }
 
@@ -326,15 +333,15 @@ impl Reports {
         let stamp = self.stamped_at.saturating_add(self.stamp_interval);
         let stamp = stamp.saturating_add(Duration::from_nanos(spread >> 16));
         // One behind the last of a burst is enough.
-        let stamp = self.passed_at.filter(|_| self.passed_since_stamp).map(|at| stamp.max(at + LINGER));
+        let stamp = self.tells_from.filter(|_| self.passed_since_stamp).map(|from| stamp.max(from));
         Some(stamp.map_or(report, |stamp| report.min(stamp)))
     }
 
     fn report_due(&self) -> Option<Instant> {
         let Some(due) = self.reported_at.map(|at| at + self.interval) else {
-            return (self.owed || self.passed_at.is_some()).then_some(Instant::ZERO);
+            return (self.owed || self.tells_from.is_some()).then_some(Instant::ZERO);
         };
-        if self.owed { Some(due) } else { self.passed_at.map(|at| due.max(at + LINGER)) }
+        if self.owed { Some(due) } else { self.tells_from.map(|from| due.max(from)) }
     }
 
     /// The body of a report if one is due, or of a stamp that leaves alone.
@@ -344,8 +351,8 @@ impl Reports {
         }
         let is_reported = self.report_due()? <= now;
         // Zero means that there is no stamp.
-        let stamp = if self.passed_at.is_some() { now.as_nanos().max(1) } else { 0 };
-        if self.passed_at.is_some() {
+        let stamp = if self.tells_from.is_some() { now.as_nanos().max(1) } else { 0 };
+        if self.tells_from.is_some() {
             self.note_stamp(Instant::from_nanos(stamp), is_reported);
         }
         if !is_reported {
@@ -361,7 +368,7 @@ impl Reports {
             words.extend([stamp, at.as_nanos(), held, received.datagrams, received.bytes]);
             words.extend((silence > 0).then_some(silence));
         }
-        (self.passed_at, self.owed, self.reported_at) = (None, false, Some(now));
+        (self.tells_from, self.owed, self.reported_at) = (None, false, Some(now));
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
     }
 
