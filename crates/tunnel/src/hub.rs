@@ -4,12 +4,17 @@
 //! session, which tells the peer ([`Indices`]). Initiations, which have none, go to the [`Reception`]. Of those tunnels that have something
 //! to send, `share` says whose turn it is.
 //!
+//! Of a gateway with several workers each has a hub, which knows the other workers' peers as `neighbours`. What concerns all is said to all
+//! hubs in the same order: [`Hub::enrol`] at the first, [`Hub::enrol_as`] at the others, [`Hub::settle`] at the one that has the tunnel.
+//!
 //! Drain order: after packets and datagrams have gone in, take [`Hub::poll_packet`] until there are none; send what
 //! [`Hub::poll_transmit`] gives and say what became of it, until there is nothing; take [`Hub::poll_event`]; read [`Hub::poll_timeout`]
 //! again. As with a tunnel, nothing breaks if a caller looks later.
 
 mod inbound;
 mod memory;
+mod neighbours;
+mod numbers;
 mod outbound;
 mod prefixes;
 mod roster;
@@ -29,8 +34,13 @@ use crate::path::Path;
 use crate::random::Random;
 use crate::session::{Ends, Indices, MOST_PEERS, Peer, Reception};
 use crate::tunnel::{Event, Tunnel};
+use crate::worker::WorkerId;
+pub use inbound::Taken;
 pub use memory::MEMORY;
 use memory::Memory;
+pub use neighbours::Handover;
+use neighbours::Neighbours;
+use numbers::Numbers;
 use prefixes::Prefixes;
 use roster::Roster;
 use share::Share;
@@ -76,15 +86,17 @@ pub enum Unfit {
 /// All tunnels of a gateway.
 #[derive(Debug)]
 pub struct Hub {
+    worker: WorkerId,
     own: Arc<PrivateKey>,
     public: PublicKey,
     reception: Reception,
     indices: Indices,
     randoms: Randoms,
-    /// By number.
-    members: Vec<Option<Member>>,
-    /// Numbers that are free again.
-    vacant: Vec<u32>,
+    /// By number; those of other workers are none.
+    members: Vec<Option<Box<Member>>>,
+    /// Those of all workers, at the first.
+    numbers: Numbers,
+    neighbours: Neighbours,
     by_key: HashMap<PublicKey, PeerId>,
     prefixes: Prefixes,
     deadlines: Deadlines,
@@ -140,6 +152,8 @@ struct Traffic {
     /// From a peer, with a source address that is not behind it.
     packets_from_elsewhere: Counter,
     challenges_sent: Counter,
+    /// Admitted for another worker, with no room to wait for it: whoever called asks again.
+    calls_without_room: Counter,
 }
 
 /// Before the timers of a tunnel that waits for its turn are looked at again.
@@ -154,17 +168,30 @@ impl Hub {
     pub fn new(
         own: PrivateKey,
         rate: Option<Rate>,
+        randoms: impl FnMut() -> Random + Send + 'static,
+    ) -> Self {
+        Self::of_worker(WorkerId::ONLY, own, rate, randoms)
+    }
+
+    /// The same, of one of several workers. A `rate` is its own then.
+    #[must_use]
+    pub fn of_worker(
+        worker: WorkerId,
+        own: PrivateKey,
+        rate: Option<Rate>,
         mut randoms: impl FnMut() -> Random + Send + 'static,
     ) -> Self {
         let own = Arc::new(own);
         Self {
+            worker,
             public: own.public(),
             reception: Reception::new(Arc::clone(&own), randoms()),
             own,
-            indices: Indices::new(&mut randoms()),
+            indices: Indices::of_worker(&mut randoms(), worker),
             randoms: Randoms(Box::new(randoms)),
             members: Vec::new(),
-            vacant: Vec::new(),
+            numbers: Numbers::new(worker),
+            neighbours: Neighbours::default(),
             by_key: HashMap::new(),
             prefixes: Prefixes::default(),
             deadlines: Deadlines::new(),
@@ -182,7 +209,7 @@ impl Hub {
         }
     }
 
-    /// Takes somebody in.
+    /// Takes somebody in, at this worker, which is the first or the only one.
     ///
     /// # Errors
     /// [`Unfit`] says why not; nothing has changed then.
@@ -202,47 +229,92 @@ impl Hub {
         membership: Membership,
         endpoint: Box<dyn Endpoint>,
     ) -> Result<PeerId, Unfit> {
-        let Membership { key, preshared, place, allowed, weight, config } = membership;
+        let id = self.enrol_at(self.worker.number(), membership.key, &membership.allowed)?;
+        self.settle_with_endpoint(id, membership, endpoint);
+        Ok(id)
+    }
+
+    /// Gives somebody a number, which says whose peer it is: that of the worker with the fewest. For the first worker's hub. All others
+    /// follow with [`Hub::enrol_as`], and the peer's own builds its tunnel with [`Hub::settle`].
+    ///
+    /// # Errors
+    /// As [`Hub::add`].
+    pub fn enrol(&mut self, key: PublicKey, allowed: &[Prefix]) -> Result<PeerId, Unfit> {
+        self.enrol_at(self.numbers.least(), key, allowed)
+    }
+
+    fn enrol_at(&mut self, worker: u32, key: PublicKey, allowed: &[Prefix]) -> Result<PeerId, Unfit> {
+        let id = self.numbers.next(worker);
+        self.enrol_as(id, key, allowed)?;
+        self.numbers.take(worker);
+        Ok(id)
+    }
+
+    /// Knows somebody under the number that the first worker's hub gave. Its packets find it from now on, as far as there is a tunnel.
+    ///
+    /// # Errors
+    /// As [`Hub::add`], if this hub was not told all that the first was.
+    pub fn enrol_as(&mut self, id: PeerId, key: PublicKey, allowed: &[Prefix]) -> Result<(), Unfit> {
         if key == self.public {
             return Err(Unfit::Own);
         }
         if let Some(known) = self.by_key.get(&key) {
             return Err(Unfit::Known(*known));
         }
-        let number = self.vacant.last().copied().unwrap_or(self.members.len() as u32);
-        if number as usize >= MOST_PEERS {
+        if id.at() >= MOST_PEERS {
             return Err(Unfit::Full);
         }
-        let id = PeerId(number);
-        self.prefixes.set(id, &allowed)?;
+        self.prefixes.set(id, allowed)?;
+        self.by_key.insert(key, id);
+        if !self.worker.has_peer(id.0) {
+            self.neighbours.add(id, key);
+        }
+        Ok(())
+    }
+
+    /// Builds the tunnel to a peer of this worker's that was enrolled.
+    pub fn settle(&mut self, id: PeerId, membership: Membership) {
+        let line = membership.config.first_line();
+        let endpoint = membership.config.link.protocol.build(&line);
+        self.settle_with_endpoint(id, membership, endpoint);
+    }
+
+    fn settle_with_endpoint(&mut self, id: PeerId, membership: Membership, endpoint: Box<dyn Endpoint>) {
+        debug_assert!(self.worker.has_peer(id.0) && self.find(&membership.key) == Some(id));
+        let Membership { key, preshared, place, weight, config, .. } = membership;
         let ends = Ends { own: Arc::clone(&self.own), peer: key, preshared };
-        let (indices, random) = ((self.indices, number), (self.randoms.0)());
+        let (indices, random) = ((self.indices, id.0), (self.randoms.0)());
         let tunnel = Tunnel::with_endpoint(config, endpoint, ends, place, indices, random);
-        let member = Member { tunnel, weight: weight.max(1) };
-        if self.vacant.pop().is_some() {
-            self.members[number as usize] = Some(member);
-        } else {
-            self.members.push(Some(member));
+        while self.members.len() <= id.at() {
+            self.members.push(None);
             self.deadlines.add(None);
             self.share.add();
             self.memory.add();
         }
-        self.by_key.insert(key, id);
+        self.members[id.at()] = Some(Box::new(Member { tunnel, weight: weight.max(1) }));
         self.touch(id);
-        Ok(id)
     }
 
     /// Takes somebody out: its session ends here and now, and its datagrams are nobody's.
     pub fn remove(&mut self, id: PeerId) {
-        let Some(member) = self.members.get_mut(id.at()).and_then(Option::take) else { return };
-        self.by_key.remove(&member.tunnel.session().peer_key());
+        let member = self.members.get_mut(id.at()).and_then(Option::take);
+        let neighbour = self.neighbours.remove(id);
+        let Some(key) = neighbour.or(member.as_ref().map(|member| member.tunnel.session().peer_key())) else {
+            return;
+        };
+        self.by_key.remove(&key);
         self.prefixes.remove(id);
+        if self.worker.number() == 0 {
+            self.numbers.free(id);
+        }
+        if member.is_none() {
+            return;
+        }
         self.deadlines.set(id.0, None);
         self.share.rest(id);
         self.memory.forget(id);
         self.offered.take_if(|offered| *offered == Offered::Of(id));
         self.blocked.take_if(|blocked| *blocked == id);
-        self.vacant.push(id.0);
     }
 
     /// Gives a peer other networks.
@@ -276,19 +348,25 @@ impl Hub {
         self.peers().map(|(_, tunnel)| tunnel.super_segment()).min().flatten()
     }
 
+    /// Which worker's it is.
+    #[must_use]
+    pub const fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
     /// This gateway's public key.
     #[must_use]
     pub const fn public_key(&self) -> PublicKey {
         self.public
     }
 
-    /// All peers, by their numbers.
+    /// This worker's peers, by their numbers.
     pub fn peers(&self) -> impl Iterator<Item = (PeerId, &Tunnel)> {
         let numbered = (0..).map(PeerId).zip(&self.members);
         numbered.filter_map(|(id, member)| Some((id, &member.as_ref()?.tunnel)))
     }
 
-    /// How many peers there are.
+    /// How many peers there are, those of other workers among them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_key.len()
@@ -300,7 +378,7 @@ impl Hub {
         self.by_key.is_empty()
     }
 
-    /// The tunnel to a peer.
+    /// The tunnel to a peer of this worker's.
     #[must_use]
     pub fn tunnel(&self, id: PeerId) -> Option<&Tunnel> {
         self.members.get(id.at())?.as_ref().map(|member| &member.tunnel)
@@ -356,7 +434,7 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, .. }) = &mut self.members[number as usize] {
+            if let Some(Member { tunnel, .. }) = self.members[number as usize].as_deref_mut() {
                 if let Some(allowed) = self.memory.count(PeerId(number), tunnel.memory()) {
                     tunnel.limit_memory(allowed);
                 }
@@ -387,7 +465,7 @@ impl PeerId {
         self.0 as usize
     }
 
-    /// A number that no two peers share.
+    /// A number that no two peers share, whichever worker's they are.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0

@@ -5,8 +5,10 @@ use std::io;
 use base::{Duration, Instant};
 use tunnel::Sent;
 use tunnel::counters::Counter;
+use tunnel::hub::Taken;
 
-use super::Gateway;
+use super::worker::Worker;
+use super::workers::{Parcel, Post};
 use crate::tun::Written;
 
 /// What passed the TUN device, and what did not.
@@ -22,12 +24,14 @@ pub(super) struct Traffic {
 
 /// Packets read from the TUN, or batches from the carrier, before the other direction has its turn.
 const TURN: usize = 16;
+/// Parcels of other workers before others have their turn.
+const PARCELS: usize = 256;
 /// Datagrams sent before arrivals have their turn: two batches.
 const DATAGRAMS: usize = 128;
 /// Before a device whose queue was full is tried again: what a gigabit takes for a few dozen packets.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-impl Gateway {
+impl Worker {
     /// Moves packets from the TUN to the hub, a few at most. Without a rate each is cut up and sealed at once, while it is in the cache.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
         for turn in 0..TURN {
@@ -37,8 +41,10 @@ impl Gateway {
             }
             let Some(packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
-            if self.hub.handle_packet(now, packet) {
-                self.transmit(true);
+            match (self.hub.handle_packet(now, packet), &mut self.post) {
+                (Taken::ToLeave, _) => self.transmit(true),
+                (Taken::Elsewhere(worker, packet), Some(post)) => post.send(worker, Parcel::Packet(packet)),
+                _ => {}
             }
         }
         self.deliver(now);
@@ -48,8 +54,13 @@ impl Gateway {
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
-            let Self { carrier, hub, complaints, .. } = self;
+            let Self { carrier, hub, complaints, post, .. } = self;
             let received = carrier.receive(now, |from, ecn, datagram| {
+                if let Some(post) = post
+                    && let Some(worker) = post.is_for(datagram)
+                {
+                    return post.send(worker, Parcel::Datagram(from, ecn, datagram.to_vec()));
+                }
                 if let Err(rejection) = hub.handle_datagram(now, from, ecn, datagram) {
                     complaints.on_rejection(now, from.peer, rejection);
                 }
@@ -57,9 +68,46 @@ impl Gateway {
             if received == 0 {
                 break;
             }
+            self.hand_over();
             self.deliver(now);
         }
         Ok(())
+    }
+
+    /// Hands over the calls that other workers are to answer.
+    fn hand_over(&mut self) {
+        let Some(post) = &mut self.post else { return };
+        while let Some(handover) = self.hub.poll_handover() {
+            let worker = self.hub.worker().of_peer(handover.peer().number());
+            post.send(worker, Parcel::Call(handover));
+        }
+    }
+
+    /// Takes what other workers have passed, a number at most.
+    pub(super) fn take_parcels(&mut self, now: Instant) {
+        for _ in 0..PARCELS {
+            let Some(parcel) = self.post.as_mut().and_then(Post::poll) else { return self.deliver(now) };
+            let (from, taken) = match parcel {
+                Parcel::Packet(packet) => {
+                    match (self.hub.handle_packet(now, packet), &mut self.post) {
+                        (Taken::ToLeave, _) => self.transmit(true),
+                        (Taken::Elsewhere(..), Some(post)) => post.on_astray(),
+                        _ => {}
+                    }
+                    continue;
+                }
+                Parcel::Datagram(from, ecn, mut datagram) => {
+                    (from, self.hub.handle_datagram(now, from, ecn, &mut datagram))
+                }
+                Parcel::Call(handover) => (handover.from(), self.hub.take_over(now, handover)),
+            };
+            if let Err(rejection) = taken {
+                self.complaints.on_rejection(now, from.peer, rejection);
+            }
+        }
+        self.hand_over();
+        self.deliver(now);
+        self.post.as_ref().into_iter().for_each(Post::remind);
     }
 
     /// Writes what the tunnels have for the LAN to the TUN.
