@@ -33,6 +33,8 @@ pub struct Options {
     pub storm: bool,
     /// Lines of the hub's `[link]` table, and of the terminals'.
     pub link: String,
+    /// The hub's `workers`; `None` leaves that to it.
+    pub workers: Option<u32>,
 }
 
 /// What one number of terminals came to.
@@ -98,7 +100,7 @@ pub fn run(
 }
 
 fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
-    let mut site = Site::up(peers, &options.link)?;
+    let mut site = Site::up(peers, options)?;
     let connected_seconds = site.wait_for_all(PATIENCE)?;
     let mut run = Run { peers, connected_seconds, ..Run::default() };
     if options.storm {
@@ -124,7 +126,7 @@ fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
     run.hub_cores = hub_seconds / seconds;
     drop(site);
     if is_idle {
-        let mut empty = Site::up(0, &options.link)?;
+        let mut empty = Site::up(0, options)?;
         empty.pass(Duration::from_secs(1))?;
         run.hub_bytes_per_peer =
             Some(run.hub_bytes.saturating_sub(empty.hub_bytes()?) as f64 / f64::from(peers));

@@ -226,8 +226,16 @@ impl Gateway {
         self.start_workers()?;
         let mut ready = [Ready::default(); 8];
         loop {
-            let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries, from_reading, from_post] =
-                ready;
+            let [
+                from_tun,
+                from_carrier,
+                from_signals,
+                from_watch,
+                from_resolver,
+                from_queries,
+                from_reading,
+                from_post,
+            ] = ready;
             let now = self.worker.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {

@@ -95,8 +95,7 @@ impl Tun {
     pub fn attach(&self) -> io::Result<()> {
         let mut request = interface_request(&self.name)?;
         let queues = if self.is_queue { libc::IFF_MULTI_QUEUE } else { 0 };
-        request.ifr_ifru.ifru_flags =
-            (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | queues) as i16;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | queues) as i16;
         // SAFETY: the request takes a `struct ifreq`.
         let attached = unsafe { ioctl_pointer(&self.file, libc::TUNSETIFF, &mut request) };
         attached.map_err(|error| match error.raw_os_error() {

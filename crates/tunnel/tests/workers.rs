@@ -223,7 +223,10 @@ fn each_worker_has_its_terminals() {
             let mut got = world.received[end - 1].clone();
             got.sort_unstable();
             assert_eq!(got, (100..100 + workers as usize).collect::<Vec<_>>());
-            assert_eq!(world.delivered[world.worker_of(end)].iter().filter(|it| **it == (end, 200)).count(), 1);
+            assert_eq!(
+                world.delivered[world.worker_of(end)].iter().filter(|it| **it == (end, 200)).count(),
+                1
+            );
         }
         assert!(world.sealed.iter().all(|count| *count > 0), "{:?}", world.sealed);
         // Whoever says to be a terminal of another worker is not believed.

@@ -17,6 +17,7 @@ use super::outcome::{failure, say};
 #[command(after_help = "\
 Examples:
   longhaul bench hub --peers 1,10,100,1000
+  longhaul bench hub --peers 100 --workers 2
   longhaul bench hub --idle 10000
   longhaul bench hub --storm --peers 1000")]
 pub(crate) struct Arguments {
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Have the hub, then all terminals but ten, begin anew at once.
     #[arg(long)]
     storm: bool,
+    /// Threads of the hub [default: the gateway's own].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=16))]
+    workers: Option<u32>,
     /// A line of the `[link]` table at both ends; may be repeated.
     #[arg(long, value_name = "KEY = VALUE", default_value = "rate = \"max\"")]
     link: Vec<String>,
@@ -51,6 +55,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         idle: args.idle,
         storm: args.storm,
         link: args.link.join("\n"),
+        workers: args.workers,
     };
     if !args.json {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -15,6 +15,7 @@ use gateway::clock::{Clock, sleep};
 use tunnel::config::Link;
 use tunnel::key::PrivateKey;
 
+use super::Options;
 use super::terminals::{Fleet, Order, Places, Told};
 use super::traffic::Traffic;
 use crate::testbed::TestbedError;
@@ -56,7 +57,7 @@ fn host(number: u32) -> Ipv4Addr {
 
 impl Site {
     /// A hub with so many terminals, all of which call.
-    pub(super) fn up(peers: u32, link: &str) -> Result<Self, TestbedError> {
+    pub(super) fn up(peers: u32, options: &Options) -> Result<Self, TestbedError> {
         let id = std::process::id();
         let [hub, terminals] = ["hub", "fleet"].map(|end| Namespace::new(format!("lhf{id}-{end}")));
         let directory = std::env::temp_dir().join(format!("longhaul-fleet-{id}"));
@@ -69,10 +70,10 @@ impl Site {
         let mut random = gateway::random::system();
         let hub_key = PrivateKey::generate(&mut random);
         let keys: Vec<_> = (0..peers).map(|_| PrivateKey::generate(&mut random)).collect();
-        fs::write(site.directory.join("hub.toml"), site.configuration(&hub_key, &keys, link))?;
+        fs::write(site.directory.join("hub.toml"), site.configuration(&hub_key, &keys, options))?;
         site.start_hub()?;
         let public = hub_key.public();
-        let link = Link::parse("link", link).map_err(|error| io::Error::other(error.to_string()))?;
+        let link = Link::parse("link", &options.link).map_err(|error| io::Error::other(error.to_string()))?;
         let hub = WIRE[0].parse::<Ipv4Addr>().expect("an address");
         let places = Places { hub: SocketAddr::from((hub, PORT)), terminal, number, host, far: FAR };
         let run = move || Fleet::new(places, keys, public, link)?.run(&ordered, &tell);
@@ -90,10 +91,12 @@ impl Site {
         self.terminals.ip_batch(&format!("{}route add local {TERMINALS} dev lo\n", up(WIRE[1])))
     }
 
-    fn configuration(&self, own: &PrivateKey, keys: &[PrivateKey], link: &str) -> String {
+    fn configuration(&self, own: &PrivateKey, keys: &[PrivateKey], options: &Options) -> String {
+        let Options { link, workers, .. } = options;
+        let workers = workers.map_or_else(String::new, |count| format!("workers = {count}\n"));
         let status = self.directory.join("hub.status");
         let mut text = format!(
-            "[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
+            "{workers}[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
              [carrier.udp]\nlisten = \"{}:{PORT}\"\n\
              [link]\n{link}\n[pep]\nenabled = false\n\
              [identity]\nprivate-key = \"{}\"\n[status]\nfile = {status:?}\ninterval = \"60 s\"\n",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Packet};
 use tunnel::Sent;
 use tunnel::counters::Counter;
 use tunnel::hub::Taken;
@@ -41,14 +41,26 @@ impl Worker {
             }
             let Some(packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
-            match (self.hub.handle_packet(now, packet), &mut self.post) {
-                (Taken::ToLeave, _) => self.transmit(true),
-                (Taken::Elsewhere(worker, packet), Some(post)) => post.send(worker, Parcel::Packet(packet)),
-                _ => {}
+            if let Some((worker, packet)) = self.take_packet(now, packet)
+                && let Some(post) = &mut self.post
+            {
+                post.send(worker, Parcel::Packet(packet));
             }
         }
         self.deliver(now);
         Ok(())
+    }
+
+    /// Gives the hub a packet from the LAN; back comes one that is for a peer of another worker.
+    fn take_packet(&mut self, now: Instant, packet: Packet) -> Option<(u32, Packet)> {
+        match self.hub.handle_packet(now, packet) {
+            Taken::Here => None,
+            Taken::ToLeave => {
+                self.transmit(true);
+                None
+            }
+            Taken::Elsewhere(worker, packet) => Some((worker, packet)),
+        }
     }
 
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
@@ -85,29 +97,36 @@ impl Worker {
 
     /// Takes what other workers have passed, a number at most.
     pub(super) fn take_parcels(&mut self, now: Instant) {
-        for _ in 0..PARCELS {
-            let Some(parcel) = self.post.as_mut().and_then(Post::poll) else { return self.deliver(now) };
-            let (from, taken) = match parcel {
-                Parcel::Packet(packet) => {
-                    match (self.hub.handle_packet(now, packet), &mut self.post) {
-                        (Taken::ToLeave, _) => self.transmit(true),
-                        (Taken::Elsewhere(..), Some(post)) => post.on_astray(),
-                        _ => {}
-                    }
-                    continue;
-                }
-                Parcel::Datagram(from, ecn, mut datagram) => {
-                    (from, self.hub.handle_datagram(now, from, ecn, &mut datagram))
-                }
-                Parcel::Call(handover) => (handover.from(), self.hub.take_over(now, handover)),
-            };
-            if let Err(rejection) = taken {
-                self.complaints.on_rejection(now, from.peer, rejection);
-            }
+        let mut left = PARCELS;
+        while left > 0
+            && let Some(parcel) = self.post.as_mut().and_then(Post::poll)
+        {
+            left -= 1;
+            self.take_parcel(now, parcel);
         }
         self.hand_over();
         self.deliver(now);
-        self.post.as_ref().into_iter().for_each(Post::remind);
+        if left == 0 {
+            self.post.as_ref().into_iter().for_each(Post::remind);
+        }
+    }
+
+    fn take_parcel(&mut self, now: Instant, parcel: Parcel) {
+        let (from, taken) = match parcel {
+            Parcel::Packet(packet) => {
+                if self.take_packet(now, packet).is_some() {
+                    self.post.as_mut().into_iter().for_each(Post::on_astray);
+                }
+                return;
+            }
+            Parcel::Datagram(from, ecn, mut datagram) => {
+                (from, self.hub.handle_datagram(now, from, ecn, &mut datagram))
+            }
+            Parcel::Call(handover) => (handover.from(), self.hub.take_over(now, handover)),
+        };
+        if let Err(rejection) = taken {
+            self.complaints.on_rejection(now, from.peer, rejection);
+        }
     }
 
     /// Writes what the tunnels have for the LAN to the TUN.

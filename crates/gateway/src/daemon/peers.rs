@@ -151,7 +151,8 @@ fn follow(
         };
         hubs.set_allowed(id, &wanted.allowed).map_err(|unfit| GatewayError::unfit(peer, &unfit))?;
         hubs.set_weight(id, wanted.weight);
-        let differs = |old: &Peer| (old.link, old.keep_alive) != (wanted.config.link, wanted.config.keep_alive);
+        let differs =
+            |old: &Peer| (old.link, old.keep_alive) != (wanted.config.link, wanted.config.keep_alive);
         if staying.get(&wanted.key).is_some_and(differs) {
             hubs.reconfigure(now, id, &wanted.config.link, wanted.config.keep_alive);
         }

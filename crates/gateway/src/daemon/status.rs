@@ -152,7 +152,10 @@ mod tests {
     #[test]
     fn workers_accounts_are_added_up() {
         let mut one = json!({ "public_key": "k", "memory_bytes": 5, "refused": { "a": 1 }, "traffic": { "x": 1, "y": 2 } });
-        sum(&mut one, json!({ "public_key": "k", "memory_bytes": 6, "refused": { "b": 3 }, "traffic": { "x": 10, "y": 20 } }));
+        sum(
+            &mut one,
+            json!({ "public_key": "k", "memory_bytes": 6, "refused": { "b": 3 }, "traffic": { "x": 10, "y": 20 } }),
+        );
         let both = json!({ "public_key": "k", "memory_bytes": 11, "refused": { "a": 1, "b": 3 }, "traffic": { "x": 11, "y": 22 } });
         assert_eq!(one, both);
     }

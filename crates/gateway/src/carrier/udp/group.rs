@@ -57,7 +57,8 @@ fn attach(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<()> {
 fn program(count: u32) -> [libc::sock_filter; 10] {
     const BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
     const IS: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let instruction = |code: u32, (jt, jf): (u8, u8), k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let instruction =
+        |code: u32, (jt, jf): (u8, u8), k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     [
         instruction(BYTE, (0, 0), 0),
         // Jumps count the instructions that they leave out.

@@ -4,7 +4,9 @@ use super::*;
 
 fn peers(count: usize) -> String {
     let peer = |(number, key)| {
-        format!("[[peer]]\nname = \"p{number}\"\npublic-key = \"{key}\"\nallowed = [\"10.{number}.0.0/16\"]\n")
+        format!(
+            "[[peer]]\nname = \"p{number}\"\npublic-key = \"{key}\"\nallowed = [\"10.{number}.0.0/16\"]\n"
+        )
     };
     (1..).zip([PUBLIC, OTHER]).take(count).map(peer).collect()
 }
@@ -28,9 +30,7 @@ fn several_where_one_can_be_are_refused() {
     let complaint = |site: &str| Config::parse("site.toml", site).unwrap_err().to_string();
     for count in ["0", "17"] {
         let got = complaint(&format!("workers = {count}{SITE}"));
-        let want = format!(
-            "site.toml:1: workers = {count}: {count} is out of range; allowed are 1 to 16"
-        );
+        let want = format!("site.toml:1: workers = {count}: {count} is out of range; allowed are 1 to 16");
         assert_eq!(got, want);
     }
     let shared = complaint(&format!("workers = 2\nshare.rate = \"9 Mbit/s\"{SITE}"));
@@ -39,7 +39,10 @@ fn several_where_one_can_be_are_refused() {
         "site.toml:1: workers = 2: 2 workers cannot share a rate, and [share] has rate = \"9 Mbit/s\"; \
          allowed is workers = 1, or no rate in [share]"
     );
-    let serial = SITE.replace("[carrier.udp]\nlisten = \"192.0.2.1:51900\"", "[carrier.serial]\ndevice = \"d\"\nbaud = 9600");
+    let serial = SITE.replace(
+        "[carrier.udp]\nlisten = \"192.0.2.1:51900\"",
+        "[carrier.serial]\ndevice = \"d\"\nbaud = 9600",
+    );
     let serial = serial.replace("\"1 Mbit/s\"", "\"1 kbit/s\"");
     assert_eq!(
         complaint(&format!("workers = 3{serial}{}", peers(1))),

@@ -122,3 +122,43 @@ impl Post {
         self.counts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::Duration;
+
+    use super::*;
+    use crate::readiness::{Interest, wait};
+
+    fn is_rung(post: &Post) -> bool {
+        wait([Interest::read(post.fd())], Some(Duration::ZERO)).unwrap()[0].read
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        assert_eq!(Post::all(1).unwrap().count(), 0, "the only worker has nobody to pass anything to");
+        let mut posts: Vec<_> = Post::all(3).unwrap().collect();
+        for number in 0..ROOM as u32 + 5 {
+            posts[0].send(2, Parcel::Packet(Packet::from_slice(&number.to_le_bytes())));
+        }
+        let Counts { packets, packets_without_room, .. } = posts[0].counts();
+        assert_eq!((packets.get(), packets_without_room.get()), (ROOM as u64, 5));
+        assert_eq!(posts.iter().map(is_rung).collect::<Vec<_>>(), [false, false, true]);
+        posts[2].answer();
+        for number in 0..ROOM as u32 {
+            let Some(Parcel::Packet(packet)) = posts[2].poll() else { panic!("the oldest stay") };
+            assert_eq!(&packet[..], number.to_le_bytes());
+        }
+        assert!(posts[2].poll().is_none() && !is_rung(&posts[2]));
+    }
+
+    #[test]
+    fn a_datagram_is_for_who_its_index_names() {
+        let posts: Vec<_> = Post::all(2).unwrap().collect();
+        let sealed = |index: u8| [4, 0, 0, 0, index, 9, 9, 9];
+        let is_for = |datagram: &[u8]| [0, 1].map(|at: usize| posts[at].is_for(datagram));
+        assert_eq!(is_for(&sealed(6)), [None, Some(0)]);
+        assert_eq!(is_for(&sealed(7)), [Some(1), None]);
+        assert_eq!(is_for(&[1; 208]), [None, Some(0)], "the first admits");
+    }
+}

@@ -96,11 +96,7 @@ impl Turns {
     ///
     /// # Errors
     /// The socket is gone, or the kernel says otherwise.
-    pub(super) fn run(
-        &mut self,
-        orders: &Receiver<Order>,
-        outbox: &mut Outbox,
-    ) -> Result<(), GatewayError> {
+    pub(super) fn run(&mut self, orders: &Receiver<Order>, outbox: &mut Outbox) -> Result<(), GatewayError> {
         // Its device and socket are open, and the first worker attaches the device again: it needs no right at all.
         privileges::give_up(None, Kept::Nothing).map_err(GatewayError::Rights)?;
         wake_exactly();
@@ -155,7 +151,9 @@ impl Turns {
                     }
                 }
                 Ok(Order::Restored) => self.is_detached = false,
-                Ok(Order::Tell(number)) => outbox.say(Report::Account(number, Box::new(self.worker.account()))),
+                Ok(Order::Tell(number)) => {
+                    outbox.say(Report::Account(number, Box::new(self.worker.account())))
+                }
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
