@@ -152,7 +152,7 @@ impl Turns {
                 }
                 Ok(Order::Restored) => self.is_detached = false,
                 Ok(Order::Tell(number)) => {
-                    outbox.say(Report::Account(number, Box::new(self.worker.account())))
+                    outbox.say(Report::Account(number, Box::new(self.worker.account())));
                 }
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
