@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
+use std::time;
 
 use field::testbed::namespaces::Namespace;
 use gateway::daemon::read_status;
@@ -25,6 +26,9 @@ pub(crate) struct Star {
 }
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_longhaul");
+
+/// For a connection, and for what is to come back.
+const PATIENCE: time::Duration = time::Duration::from_secs(60);
 
 /// An end's address in the tunnel.
 pub(crate) fn address(end: usize) -> Ipv4Addr {
@@ -77,11 +81,16 @@ impl Star {
         fs::write(self.directory.join("0.toml"), text).unwrap();
     }
 
-    /// Writes a terminal's file, and starts it.
+    /// Writes a terminal's file, and starts it: one that calls the hub.
     pub(crate) fn start_terminal(&mut self, end: usize) {
+        self.start_terminal_with(end, &format!("endpoint = \"10.79.{end}.1:51900\""));
+    }
+
+    /// The same, with this line about the hub.
+    pub(crate) fn start_terminal_with(&mut self, end: usize, line: &str) {
         let text = format!(
             "[tun]\nname = \"sat0\"\naddresses = [\"{}/24\"]\n[carrier.udp]\nlisten = \"0.0.0.0:51900\"\n\
-             [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\nendpoint = \"10.79.{end}.1:51900\"\n",
+             [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\n{line}\n",
             address(end),
             *self.keys[end].to_base64(),
             self.keys[0].public(),
@@ -98,6 +107,11 @@ impl Star {
         command.arg(self.directory.join(format!("{end}.toml"))).stdin(Stdio::null());
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         self.gateways[end] = Some(child);
+    }
+
+    /// An end's namespace.
+    pub(crate) fn namespace(&self, end: usize) -> &Namespace {
+        &self.namespaces[end]
     }
 
     /// The process of an end's gateway: `ip netns exec` has become it.
@@ -163,8 +177,8 @@ impl Star {
         });
         let server_address = listens.recv().unwrap();
         let client = self.at(from, move || {
-            let mut stream = TcpStream::connect(server_address).unwrap();
-            stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+            let mut stream = TcpStream::connect_timeout(&server_address, PATIENCE).expect("nobody answers");
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let sent: Vec<u8> = (0..len).map(|n| (n * 7 + n / 251) as u8).collect();
             stream.write_all(&sent).unwrap();
             let mut got = vec![0; len];

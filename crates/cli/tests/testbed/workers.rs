@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use serde_json::Value;
 
 use super::bench::{missing, signal, wait_until};
+use super::name::HostFiles;
 use super::star::{Star, address};
 
 /// What lies behind a terminal besides its own address.
@@ -122,6 +123,37 @@ fn peers_of_two_workers_come_and_go() {
     signal(star.pid(0), "HUP");
     wait_until("it is told", 10, || star.log(0).contains("2 workers cannot share a rate"));
     assert_eq!(star.status()["workers"], 2);
+    assert!(star.end(0), "it ends in order: {}", star.log(0));
+}
+
+/// Names are asked for by the first worker, and called by whichever has the peer.
+#[test]
+fn peers_of_two_workers_are_called_by_name() {
+    if missing("peers_of_two_workers_are_called_by_name") {
+        return;
+    }
+    let mut star = Star::new(2);
+    let named = |end: usize| {
+        star.peer(end, &format!("allowed = [\"{}/32\"]\nendpoint = \"t{end}.test:51900\"", address(end)))
+    };
+    star.write_hub("workers = 2", &[1, 2].map(named).concat());
+    let system = HostFiles::new(star.namespace(0).name());
+    system.write("nsswitch.conf", "hosts: files\n");
+    system.write("hosts", "127.0.0.1 localhost\n");
+    [1, 2].into_iter().for_each(|end| star.start_terminal_with(end, ""));
+    star.start(0);
+    for end in [1, 2] {
+        wait_until("it is told that the name is not known", 30, || {
+            star.log(0).contains(&format!("the address of t{end}.test is not known yet"))
+        });
+    }
+    system.write("hosts", "10.79.1.2 t1.test\n10.79.2.2 t2.test\n");
+    star.wait_until_heard(&[1, 2]);
+    assert_eq!([1, 2].map(|end| worker(&star, end)), [0, 1]);
+    for end in [1, 2] {
+        assert!(star.log(0).contains(&format!("peer t{end}.test is now at 10.79.{end}.2:51900")));
+        star.echo(0, end, address(end), 10_000);
+    }
     assert!(star.end(0), "it ends in order: {}", star.log(0));
 }
 

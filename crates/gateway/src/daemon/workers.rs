@@ -114,19 +114,9 @@ impl Workers {
         let (reports, receiver) = mpsc::sync_channel(MOST_REPORTS);
         self.threads.reports = Some(receiver);
         for mut turns in self.idle.drain(..) {
-            let number = turns.number();
-            let (orders, ordered) = mpsc::sync_channel(MOST_ORDERS);
-            let mut outbox = Outbox::new(number, reports.clone(), bell.clone());
+            let outbox = Outbox::new(turns.number(), reports.clone(), bell.clone());
             let own_bell = turns.bell();
-            let run = move || {
-                let ended = panic::catch_unwind(AssertUnwindSafe(|| turns.run(&ordered, &mut outbox)));
-                let panicked = |_| Err(GatewayError::Worker { number, reason: "it has panicked".to_owned() });
-                // Nobody is to wait for its turns any more.
-                drop(ordered);
-                outbox.end(ended.unwrap_or_else(panicked));
-            };
-            let thread = Builder::new().name(format!("worker {number}")).spawn(run)?;
-            self.threads.running.push(Running { orders, bell: own_bell, thread });
+            self.threads.start(outbox, own_bell, move |orders, outbox| turns.run(orders, outbox))?;
         }
         Ok(())
     }
@@ -212,6 +202,27 @@ impl Workers {
 }
 
 impl Threads {
+    /// Starts the next worker's thread: `run` until it has ended, which is told however that came.
+    fn start(
+        &mut self,
+        mut outbox: Outbox,
+        bell: Bell,
+        run: impl FnOnce(&Receiver<Order>, &mut Outbox) -> Result<(), GatewayError> + Send + 'static,
+    ) -> io::Result<()> {
+        let number = self.running.len() as u32 + 1;
+        let (orders, ordered) = mpsc::sync_channel(MOST_ORDERS);
+        let whole = move || {
+            let ended = panic::catch_unwind(AssertUnwindSafe(|| run(&ordered, &mut outbox)));
+            let panicked = |_| Err(GatewayError::Worker { number, reason: "it has panicked".to_owned() });
+            // Nobody is to wait for its turns any more.
+            drop(ordered);
+            outbox.end(ended.unwrap_or_else(panicked));
+        };
+        let thread = Builder::new().name(format!("worker {number}")).spawn(whole)?;
+        self.running.push(Running { orders, bell, thread });
+        Ok(())
+    }
+
     fn order(&self, worker: u32, order: Order) {
         if let Some(running) = self.running.get(worker as usize - 1) {
             // One that has ended has told why.
@@ -296,3 +307,6 @@ impl Whereabouts {
         Self { is_heard: tunnel.session().is_heard(now), address: tunnel.session().peer() }
     }
 }
+
+#[cfg(test)]
+mod tests;

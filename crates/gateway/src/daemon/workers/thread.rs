@@ -225,16 +225,16 @@ impl Outbox {
     }
 
     /// Whether what is said next need not wait. What happens waits in the hub otherwise.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.held.is_empty()
     }
 
-    fn say(&mut self, report: Report) {
+    pub(super) fn say(&mut self, report: Report) {
         self.held.push_back(report);
         self.flush();
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         while let Some(report) = self.held.pop_front() {
             if let Err(TrySendError::Full((_, report))) = self.reports.try_send((self.number, report)) {
                 self.held.push_front(report);
