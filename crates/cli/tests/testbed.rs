@@ -18,7 +18,9 @@ mod testbed {
     mod rights;
     pub(crate) mod serial;
     mod splitting;
+    pub(crate) mod star;
     pub(crate) mod traffic;
+    mod workers;
 }
 
 use std::net::{SocketAddr, UdpSocket};

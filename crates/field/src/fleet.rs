@@ -36,6 +36,8 @@ pub struct Options {
     pub reload: bool,
     /// Lines of the hub's `[link]` table, and of the terminals'.
     pub link: String,
+    /// The hub's `workers`; `None` leaves that to it.
+    pub workers: Option<u32>,
 }
 
 /// What one number of terminals came to.

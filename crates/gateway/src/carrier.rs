@@ -42,6 +42,21 @@ impl Carrier {
         }
     }
 
+    /// Opens it for so many workers, each of which gets the datagrams that name it.
+    ///
+    /// # Errors
+    /// What the kernel says; a serial line has one worker.
+    pub fn open_all(config: &config::Carrier, workers: u32) -> io::Result<Vec<Self>> {
+        match config {
+            config::Carrier::Udp(udp) if workers > 1 => {
+                let group = UdpCarrier::bind_group(udp.listen, workers)?;
+                Ok(group.into_iter().map(|carrier| Self::Udp(Box::new(carrier))).collect())
+            }
+            config::Carrier::Serial(_) if workers > 1 => Err(io::ErrorKind::Unsupported.into()),
+            config => Ok(vec![Self::open(config)?]),
+        }
+    }
+
     /// Datagrams that one [`Carrier::send`] takes.
     #[must_use]
     pub fn batch_limit(&self) -> usize {

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! user = "longhaul"               # optional: whom the daemon becomes once its devices are open
+//! workers = 4                     # optional: threads that serve peers
 //!
 //! [tun]
 //! name = "sat0"
@@ -65,6 +66,7 @@ mod interface;
 mod overlay;
 mod peer;
 mod peers;
+mod workers;
 
 use std::path::{Path, PathBuf};
 
@@ -82,6 +84,7 @@ pub use identity::Identity;
 pub use interface::InterfaceName;
 pub use peer::{Peer, PeerName};
 pub use peers::DIRECTORY as PEER_DIRECTORY;
+pub use workers::Workers;
 
 use overlay::Tables;
 use peers::{Draft, Source};
@@ -93,6 +96,10 @@ pub struct Config {
     /// User to run as once the devices are open; the daemon keeps the right to set routes. Default: the user that started it.
     #[serde(default)]
     pub user: Option<String>,
+    /// Threads that serve peers, each with a part of them. Default: one for each core from three cores up, where there is not just one peer and
+    /// `[share]` has no rate; else 1.
+    #[serde(default)]
+    pub workers: Option<Workers>,
     /// The TUN device: the network interface through which applications' packets enter and leave the link.
     pub tun: Tun,
     /// How frames reach peers: in UDP datagrams, or over a serial line.
@@ -145,7 +152,7 @@ pub struct Share {
     #[schemars(transform = above_zero)]
     pub rate: Option<Rate>,
     /// Memory that all peers share for packets and connections: no peer may hold more of it than it leaves, but 256 KiB each may have.
-    /// Default: 1 GiB.
+    /// Default: 1 GiB. Of several workers each has an equal part for its peers.
     #[serde(default = "usual_memory")]
     pub memory: Size,
 }
@@ -255,6 +262,7 @@ impl Config {
     /// What no value can know by itself, without the peers.
     fn check(&self, places: &Places) -> Result<(), Complaint> {
         self.check_link(&self.link, &places.link)?;
+        self.check_workers(places.workers.as_ref())?;
         let mtu = self.tun.mtu.0;
         let prefixes = self.tun.addresses.iter().chain(&self.tun.routes);
         let prefix_places = places.tun.addresses.iter().chain(&places.tun.routes);
@@ -323,6 +331,7 @@ const IPV6_MTU: u32 = 1280;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Places {
+    workers: Option<Place>,
     tun: TunPlaces,
     link: LinkPlaces,
 }

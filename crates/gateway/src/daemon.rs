@@ -1,4 +1,5 @@
-//! The gateway daemon: one thread, one event loop, around the same hub that the lab runs.
+//! The gateway daemon: event loops around the same hub that the lab runs. There is one, or one for each [worker](worker) on a thread of its
+//! own; this one is the first worker's and sees to all that concerns the whole gateway.
 //!
 //! Packets of the TUN device go into the hub's tunnels, and what these have to send leaves in batches, many datagrams in one call. Datagrams
 //! that arrive go into them too, and what they complete goes to the TUN device.
@@ -12,6 +13,8 @@ mod peers;
 pub mod query;
 mod reload;
 mod status;
+mod worker;
+mod workers;
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -21,7 +24,7 @@ use base::config::ConfigError;
 use base::{Duration, Instant};
 use link::Endpoint;
 use tunnel::hub::Unfit;
-use tunnel::{Event, Hub};
+use tunnel::{Event, Hub, PeerId, WorkerId};
 
 use crate::carrier::Carrier;
 use crate::clock::Clock;
@@ -30,14 +33,13 @@ use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
-use crate::tun::Tun;
 use crate::tun::netlink::Watch;
-use complaints::Complaints;
-use forwarding::Traffic;
 use names::Names;
 use peers::Peers;
 use query::Queries;
 use reload::Reading;
+use worker::Worker;
+use workers::{Hubs, Post, Workers};
 
 pub use notice::Notice;
 use peers::membership;
@@ -47,21 +49,17 @@ pub use status::{Status, read_status, replace};
 #[derive(Debug)]
 pub struct Gateway {
     config: Config,
-    clock: Clock,
-    tun: Tun,
+    /// What this thread serves: all peers, or its part of them.
+    worker: Worker,
+    /// What others do.
+    workers: Workers,
     watch: Watch,
-    carrier: Carrier,
-    hub: Hub,
     peers: Peers,
     /// Where peers are that are known by name.
     names: Names,
-    /// When a device whose queue was full is tried again.
-    retry_at: Option<Instant>,
     /// What the TUN device was last told of super-segments, and when that is to be looked at again.
     super_segment: Option<u32>,
     follow_at: Instant,
-    traffic: Traffic,
-    complaints: Complaints,
     status_at: Instant,
     /// Before that it is not written again, so that the status of many peers takes little of the time.
     status_free_at: Instant,
@@ -116,6 +114,14 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
+    /// A worker that is not the first.
+    #[error("worker {number}: {reason}")]
+    Worker {
+        /// Its number.
+        number: u32,
+        /// What has happened.
+        reason: String,
+    },
     /// Anything else that the system refuses.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -142,9 +148,11 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
-        let (mut hub, mut peers, mut names) = (hub(&config)?, Peers::default(), Names::new()?);
-        peers.join(&config, &mut hub, &mut names)?;
-        Self::around(config, hub, peers, names)
+        let (mut first, mut others) = hubs(&config, config.workers())?;
+        let (mut peers, mut names) = (Peers::default(), Names::new()?);
+        peers.join(&config, &mut Hubs { first: &mut first, others: &mut others }, &mut names)?;
+        others.commit(Instant::ZERO);
+        Self::around(config, first, others, peers, names)
     }
 
     /// The same for the first peer alone, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit
@@ -153,37 +161,45 @@ impl Gateway {
     /// # Errors
     /// As [`Gateway::new`].
     pub fn with_endpoint(config: Config, endpoint: Box<dyn Endpoint>) -> Result<Self, GatewayError> {
-        let (mut hub, mut peers, mut names) = (hub(&config)?, Peers::default(), Names::new()?);
+        let (mut hub, others) = hubs(&config, 1)?;
+        let (mut peers, mut names) = (Peers::default(), Names::new()?);
         if let Some(peer) = config.peers.first() {
-            let id = hub.add_with_endpoint(membership(&config, peer)?, endpoint);
+            let membership = membership(&config, peer)?;
+            let preshared = membership.preshared.clone();
+            let id = hub.add_with_endpoint(membership, endpoint);
             let id = id.map_err(|unfit| GatewayError::unfit(peer, &unfit))?;
-            peers.joined(id, &config, peer, &mut names);
+            peers.joined(id, &config, peer, preshared, &mut names);
         }
-        Self::around(config, hub, peers, names)
+        Self::around(config, hub, others, peers, names)
     }
 
-    fn around(config: Config, hub: Hub, peers: Peers, names: Names) -> Result<Self, GatewayError> {
-        let super_segment = hub.super_segment();
-        let (tun, watch) = device::open(&config, super_segment)?;
-        let carrier = Carrier::open(&config.carrier)
+    fn around(
+        config: Config,
+        first: Hub,
+        mut others: Workers,
+        peers: Peers,
+        names: Names,
+    ) -> Result<Self, GatewayError> {
+        let super_segment = others.super_segment(&first);
+        let count = first.worker().count();
+        let (mut tuns, watch) = device::open(&config, super_segment, count)?;
+        let mut carriers = Carrier::open_all(&config.carrier, count)
             .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
         privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
             .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
-        let gateway = Self {
-            clock: Clock::start(),
-            tun,
+        let (clock, mut posts) = (Clock::start(), Post::all(count)?);
+        let worker = Worker::new(clock, tuns.remove(0), carriers.remove(0), first, posts.next());
+        others.equip(clock, tuns.into_iter().zip(carriers).zip(posts))?;
+        let mut gateway = Self {
+            worker,
+            workers: others,
             watch,
-            carrier,
-            hub,
             peers,
             names,
-            retry_at: None,
             super_segment,
             follow_at: Instant::ZERO,
-            traffic: Traffic::default(),
-            complaints: Complaints::default(),
             status_at: Instant::ZERO,
             status_free_at: Instant::ZERO,
             queries,
@@ -207,11 +223,20 @@ impl Gateway {
         if self.queries.is_none() {
             notify(Notice::NotAsked(self.config.tun.name.as_str().to_owned()));
         }
-        let mut ready = [Ready::default(); 7];
+        self.start_workers()?;
+        let mut ready = [Ready::default(); 8];
         loop {
-            let [from_tun, from_carrier, from_signals, from_watch, from_resolver, from_queries, from_reading] =
-                ready;
-            let now = self.clock.now();
+            let [
+                from_tun,
+                from_carrier,
+                from_signals,
+                from_watch,
+                from_resolver,
+                from_queries,
+                from_reading,
+                from_post,
+            ] = ready;
+            let now = self.worker.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
                     self.remove_status();
@@ -223,52 +248,51 @@ impl Gateway {
             if from_reading.read {
                 self.finish_reload(now, &mut notify);
             }
-            self.hub.handle_timeout(now);
-            if from_carrier.read || self.carrier.poll_timeout().is_some_and(|due| due <= now) {
-                self.receive(now)?;
+            self.worker.hub.handle_timeout(now);
+            if from_carrier.read || self.worker.carrier.poll_timeout().is_some_and(|due| due <= now) {
+                self.worker.receive(now)?;
             }
-            self.tell(&mut notify);
+            if from_post.read {
+                self.take_post(now);
+            }
+            self.tell(now, &mut notify)?;
             self.follow_names(now, from_resolver.read, &mut notify);
-            self.unblock(now, from_carrier.write);
+            self.worker.unblock(now, from_carrier.write);
             if from_watch.read {
                 self.restore_device()?;
             }
             if from_tun.read {
-                self.read_tun(now).or_else(|error| self.reopen_device(error, &mut notify))?;
+                self.worker.read_tun(now).or_else(|error| self.reopen_device(error, &mut notify))?;
             }
-            self.transmit(false);
-            self.deliver(now);
+            self.worker.transmit(false);
+            self.worker.deliver(now);
             self.follow_super_segment(now);
             if self.status_at <= now {
                 self.write_status();
-                let took = self.clock.now().saturating_since(now);
+                let took = self.worker.clock.now().saturating_since(now);
                 self.status_free_at = now + took.saturating_mul(STATUS_SHARE);
                 self.status_at = self.status_free_at.max(now + self.status_interval());
             }
             if let Some(mut queries) = self.queries.take_if(|it| from_queries.read || it.is_due(now)) {
                 queries.serve(now, || self.status());
-                let took = self.clock.now().saturating_since(now);
+                let took = self.worker.clock.now().saturating_since(now);
                 queries.pause_until(now + took.saturating_mul(STATUS_SHARE));
                 self.queries = Some(queries);
             }
-            let now = self.clock.now();
+            let now = self.worker.clock.now();
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
-                Interest::either(self.tun.as_fd(), self.hub.wants_packets(), false),
-                Interest::either(self.carrier.as_fd(), true, self.wants_to_write()),
+                Interest::either(self.worker.tun.as_fd(), self.worker.hub.wants_packets(), false),
+                Interest::either(self.worker.carrier.as_fd(), true, self.worker.wants_to_write()),
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
                 Interest::read_if_any(self.names.fd()),
                 Interest::read_if_any(self.queries.as_ref().and_then(|it| it.fd(now))),
                 Interest::read_if_any(self.reading.as_ref().map(Reading::fd)),
+                Interest::read_if_any(self.worker.post.as_ref().map(Post::fd)),
             ];
             ready = wait(interests, Some(timeout))?;
         }
-    }
-
-    /// Whether to wait for the carrier to take more. A device with a full queue says nothing when it has room.
-    fn wants_to_write(&self) -> bool {
-        (self.hub.is_blocked() && self.retry_at.is_none()) || self.carrier.has_unsent()
     }
 
     /// What this gateway is, and whom it waits for.
@@ -286,39 +310,48 @@ impl Gateway {
             [one] => format!("calling {one}"),
             several => format!("calling {} of them", several.len()),
         };
-        format!("{name} over {carrier}, {links}; {waits}; public key {}", self.hub.public_key())
+        let hub = &self.worker.hub;
+        let workers = match hub.worker().count() {
+            1 => String::new(),
+            count => format!(" on {count} workers"),
+        };
+        format!("{name} over {carrier}, {links}{workers}; {waits}; public key {}", hub.public_key())
     }
 
     fn follow_names(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
         let is_due = self.names.poll_timeout().is_some_and(|due| due <= now);
         // While all are heard nothing is asked, so who falls silent is found by looking.
         if answered || is_due || self.follow_at <= now {
-            self.names.follow(now, answered, &mut self.hub, notify);
+            let mut hubs = Hubs { first: &mut self.worker.hub, others: &mut self.workers };
+            self.names.follow(now, answered, &mut hubs, notify);
         }
     }
 
-    fn tell(&mut self, notify: &mut impl FnMut(Notice)) {
-        while let Some((from, reason)) = self.complaints.poll() {
+    fn tell(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) -> Result<(), GatewayError> {
+        while let Some((from, reason)) = self.worker.complaints.poll() {
             notify(Notice::Refused { from, reason });
         }
-        let mut has_changed = false;
-        while let Some((id, event)) = self.hub.poll_event() {
-            has_changed |= matches!(event, Event::Established { .. } | Event::Lost);
-            notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
+        while let Some((id, event)) = self.worker.hub.poll_event() {
+            self.tell_event(id, event, notify);
         }
-        if has_changed {
+        self.take_reports(now, notify)
+    }
+
+    fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {
+        if matches!(event, Event::Established { .. } | Event::Lost) {
             self.status_at = self.status_at.min(self.status_free_at);
         }
+        notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
     }
 
     /// When something is due, if nothing arrives before.
     fn next_wake(&mut self, now: Instant) -> Instant {
         [
-            self.hub.poll_timeout(now),
-            self.retry_at,
+            self.worker.hub.poll_timeout(now),
+            self.worker.retry_at,
             self.names.poll_timeout(),
             self.names.fd().map(|_| self.follow_at),
-            self.carrier.poll_timeout(),
+            self.worker.carrier.poll_timeout(),
             self.queries.as_ref().and_then(|it| it.poll_timeout(now)),
             Some(self.status_at),
         ]
@@ -335,13 +368,15 @@ impl Gateway {
     }
 }
 
-/// The hub of the gateway that `config` describes, without peers yet.
-fn hub(config: &Config) -> Result<Hub, GatewayError> {
+/// The hubs of so many workers of the gateway that `config` describes, the first one's and the others', without peers yet.
+fn hubs(config: &Config, count: u32) -> Result<(Hub, Workers), GatewayError> {
     let own = config.identity.load()?;
     config.check_identity(own.public())?;
-    let mut hub = Hub::new(own, config.share.rate, random::system);
-    hub.set_memory(config.share.memory.0 as usize);
-    Ok(hub)
+    let hub = |worker| Hub::of_worker(worker, own.clone(), config.share.rate, random::system);
+    let mut all = WorkerId::all(count).map(hub);
+    let (mut first, mut others) = (all.next().expect("there is a first"), Workers::new(all.collect()));
+    Hubs { first: &mut first, others: &mut others }.set_memory(config.share.memory.0 as usize);
+    Ok((first, others))
 }
 
 /// What status takes of the time: at most one part in this many.

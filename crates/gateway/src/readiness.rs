@@ -34,6 +34,12 @@ impl<'a> Interest<'a> {
     pub const fn either(fd: BorrowedFd<'a>, read: bool, write: bool) -> Self {
         Self { fd: Some(fd), read, write }
     }
+
+    /// The same, if there is a descriptor now.
+    #[must_use]
+    pub const fn either_if_any(fd: Option<BorrowedFd<'a>>, read: bool, write: bool) -> Self {
+        Self { fd, read, write }
+    }
 }
 
 /// What a descriptor is ready for.

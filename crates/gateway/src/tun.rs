@@ -23,6 +23,8 @@ pub struct Tun {
     file: File,
     name: String,
     offloads: bool,
+    /// Whether it is one of several queues.
+    is_queue: bool,
     /// Where the next packet is read to: the metadata's place, then room for the largest super-segment.
     scratch: Packet,
     /// Packets from the kernel that are not IP, or whose metadata makes no sense.
@@ -49,17 +51,40 @@ impl Tun {
     /// # Errors
     /// No such right, no TUN driver, or a name that is taken.
     pub fn open(name: &str, offloads: bool) -> io::Result<Self> {
+        Self::open_as(name, offloads, false)
+    }
+
+    /// The same with so many queues: the kernel sends a flow to the queue that the flow's answers are written to, or else to any.
+    ///
+    /// # Errors
+    /// As [`Tun::open`]; or the device is there already, with one queue.
+    pub fn open_queues(name: &str, offloads: bool, count: u32) -> io::Result<Vec<Self>> {
+        (0..count).map(|_| Self::open_as(name, offloads, count > 1)).collect()
+    }
+
+    fn open_as(name: &str, offloads: bool, is_queue: bool) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         let tun = Self {
             file,
             name: name.to_owned(),
             offloads,
+            is_queue,
             scratch: Packet::default(),
             unusable: Counter::default(),
         };
         tun.attach()?;
         Ok(tun)
+    }
+
+    /// Another handle of the same queue, which attaches it too.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn duplicate(&self) -> io::Result<Self> {
+        let (file, name) = (self.file.try_clone()?, self.name.clone());
+        let Self { offloads, is_queue, .. } = *self;
+        Ok(Self { file, name, offloads, is_queue, scratch: Packet::default(), unusable: Counter::default() })
     }
 
     /// Creates, or attaches to, the device again after somebody has removed it. That takes `CAP_NET_ADMIN`, but no right to open the
@@ -69,9 +94,17 @@ impl Tun {
     /// It is attached, no such right, or a name that is taken.
     pub fn attach(&self) -> io::Result<()> {
         let mut request = interface_request(&self.name)?;
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
+        let queues = if self.is_queue { libc::IFF_MULTI_QUEUE } else { 0 };
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | queues) as i16;
         // SAFETY: the request takes a `struct ifreq`.
-        unsafe { ioctl_pointer(&self.file, libc::TUNSETIFF, &mut request) }?;
+        let attached = unsafe { ioctl_pointer(&self.file, libc::TUNSETIFF, &mut request) };
+        attached.map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) if self.is_queue => io::Error::other(
+                "there is such a device already, of another kind or with a single queue; several workers need one with a queue for \
+                 each: remove it, or set workers = 1",
+            ),
+            _ => error,
+        })?;
         let mut header_len = VNET_HEADER_LEN as libc::c_int;
         // SAFETY: the request takes an `int`.
         unsafe { ioctl_pointer(&self.file, libc::TUNSETVNETHDRSZ, &mut header_len) }?;

@@ -4,12 +4,18 @@
 //! session, which tells the peer ([`Indices`]). Initiations, which have none, go to the [`Reception`]. Of those tunnels that have something
 //! to send, `share` says whose turn it is.
 //!
+//! Of a gateway with several workers each has a hub, which knows the other workers' peers as `neighbours`. What concerns all is said to all
+//! hubs in the same order: [`Hub::enrol`] at the first, [`Hub::enrol_as`] at the others, [`Hub::settle`] at the one that has the tunnel.
+//!
 //! Drain order: after packets and datagrams have gone in, take [`Hub::poll_packet`] until there are none; send what
 //! [`Hub::poll_transmit`] gives and say what became of it, until there is nothing; take [`Hub::poll_event`]; read [`Hub::poll_timeout`]
 //! again. As with a tunnel, nothing breaks if a caller looks later.
 
+mod enrolment;
 mod inbound;
 mod memory;
+mod neighbours;
+mod numbers;
 mod outbound;
 mod prefixes;
 mod roster;
@@ -21,17 +27,21 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use base::{Deadlines, Duration, Instant, Prefix, Rate};
-use link::Endpoint;
 
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::path::Path;
 use crate::random::Random;
-use crate::session::{Ends, Indices, MOST_PEERS, Peer, Reception};
+use crate::session::{Indices, Peer, Reception};
 use crate::tunnel::{Event, Tunnel};
+use crate::worker::WorkerId;
+pub use inbound::Taken;
 pub use memory::MEMORY;
 use memory::Memory;
+pub use neighbours::Handover;
+use neighbours::Neighbours;
+use numbers::Numbers;
 use prefixes::Prefixes;
 use roster::Roster;
 use share::Share;
@@ -78,15 +88,17 @@ pub enum Unfit {
 /// All tunnels of a gateway.
 #[derive(Debug)]
 pub struct Hub {
+    worker: WorkerId,
     own: Arc<PrivateKey>,
     public: PublicKey,
     reception: Reception,
     indices: Indices,
     randoms: Randoms,
-    /// By number.
-    members: Vec<Option<Member>>,
-    /// Numbers that are free again.
-    vacant: Vec<u32>,
+    /// By number; those of other workers are none.
+    members: Vec<Option<Box<Member>>>,
+    /// Those of all workers, at the first.
+    numbers: Numbers,
+    neighbours: Neighbours,
     by_key: HashMap<PublicKey, PeerId>,
     prefixes: Prefixes,
     deadlines: Deadlines,
@@ -145,6 +157,8 @@ struct Traffic {
     /// From a peer, with a source address that is not behind it.
     packets_from_elsewhere: Counter,
     challenges_sent: Counter,
+    /// Admitted for another worker, with no room to wait for it: whoever called asks again.
+    calls_without_room: Counter,
 }
 
 /// Before the timers of a tunnel that waits for its turn are looked at again.
@@ -159,17 +173,30 @@ impl Hub {
     pub fn new(
         own: PrivateKey,
         rate: Option<Rate>,
+        randoms: impl FnMut() -> Random + Send + 'static,
+    ) -> Self {
+        Self::of_worker(WorkerId::ONLY, own, rate, randoms)
+    }
+
+    /// The same, of one of several workers. A `rate` is its own then.
+    #[must_use]
+    pub fn of_worker(
+        worker: WorkerId,
+        own: PrivateKey,
+        rate: Option<Rate>,
         mut randoms: impl FnMut() -> Random + Send + 'static,
     ) -> Self {
         let own = Arc::new(own);
         Self {
+            worker,
             public: own.public(),
             reception: Reception::new(Arc::clone(&own), randoms()),
             own,
-            indices: Indices::new(&mut randoms()),
+            indices: Indices::of_worker(&mut randoms(), worker),
             randoms: Randoms(Box::new(randoms)),
             members: Vec::new(),
-            vacant: Vec::new(),
+            numbers: Numbers::new(worker),
+            neighbours: Neighbours::default(),
             by_key: HashMap::new(),
             prefixes: Prefixes::default(),
             deadlines: Deadlines::new(),
@@ -186,72 +213,6 @@ impl Hub {
             rejected: Reasons::default(),
             traffic: Traffic::default(),
         }
-    }
-
-    /// Takes somebody in.
-    ///
-    /// # Errors
-    /// [`Unfit`] says why not; nothing has changed then.
-    pub fn add(&mut self, membership: Membership) -> Result<PeerId, Unfit> {
-        let line = membership.config.first_line();
-        let endpoint = membership.config.link.protocol.build(&line);
-        self.add_with_endpoint(membership, endpoint)
-    }
-
-    /// The same, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the carrier
-    /// ([`frame_limit`](crate::config::CarrierLimits::frame_limit)), and the peer must have one like it.
-    ///
-    /// # Errors
-    /// As [`Hub::add`].
-    pub fn add_with_endpoint(
-        &mut self,
-        membership: Membership,
-        endpoint: Box<dyn Endpoint>,
-    ) -> Result<PeerId, Unfit> {
-        let Membership { key, preshared, place, allowed, weight, config } = membership;
-        if key == self.public {
-            return Err(Unfit::Own);
-        }
-        if let Some(known) = self.by_key.get(&key) {
-            return Err(Unfit::Known(*known));
-        }
-        let number = self.vacant.last().copied().unwrap_or(self.members.len() as u32);
-        if number as usize >= MOST_PEERS {
-            return Err(Unfit::Full);
-        }
-        let id = PeerId(number);
-        self.prefixes.set(id, &allowed)?;
-        let ends = Ends { own: Arc::clone(&self.own), peer: key, preshared };
-        let (indices, random) = ((self.indices, number), (self.randoms.0)());
-        let tunnel = Tunnel::new(config, endpoint, ends, place, indices, random);
-        let super_segment = tunnel.super_segment();
-        self.super_segments.add(super_segment);
-        let member = Member { tunnel, weight: weight.max(1), super_segment };
-        if self.vacant.pop().is_some() {
-            self.members[number as usize] = Some(member);
-        } else {
-            self.members.push(Some(member));
-            self.deadlines.add(None);
-            self.share.add();
-            self.memory.add();
-        }
-        self.by_key.insert(key, id);
-        self.touch(id);
-        Ok(id)
-    }
-
-    /// Takes somebody out: its session ends here and now, and its datagrams are nobody's.
-    pub fn remove(&mut self, id: PeerId) {
-        let Some(member) = self.members.get_mut(id.at()).and_then(Option::take) else { return };
-        self.by_key.remove(&member.tunnel.session().peer_key());
-        self.prefixes.remove(id);
-        self.deadlines.set(id.0, None);
-        self.share.rest(id);
-        self.memory.forget(id);
-        self.super_segments.remove(member.super_segment);
-        self.offered.take_if(|offered| *offered == Offered::Of(id));
-        self.blocked.take_if(|blocked| *blocked == id);
-        self.vacant.push(id.0);
     }
 
     /// Gives a peer other networks.
@@ -285,19 +246,25 @@ impl Hub {
         self.super_segments.least()
     }
 
+    /// Which worker's it is.
+    #[must_use]
+    pub const fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
     /// This gateway's public key.
     #[must_use]
     pub const fn public_key(&self) -> PublicKey {
         self.public
     }
 
-    /// All peers, by their numbers.
+    /// This worker's peers, by their numbers.
     pub fn peers(&self) -> impl Iterator<Item = (PeerId, &Tunnel)> {
         let numbered = (0..).map(PeerId).zip(&self.members);
         numbered.filter_map(|(id, member)| Some((id, &member.as_ref()?.tunnel)))
     }
 
-    /// How many peers there are.
+    /// How many peers there are, those of other workers among them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_key.len()
@@ -309,7 +276,7 @@ impl Hub {
         self.by_key.is_empty()
     }
 
-    /// The tunnel to a peer.
+    /// The tunnel to a peer of this worker's.
     #[must_use]
     pub fn tunnel(&self, id: PeerId) -> Option<&Tunnel> {
         self.members.get(id.at())?.as_ref().map(|member| &member.tunnel)
@@ -365,7 +332,7 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, super_segment, .. }) = &mut self.members[number as usize] {
+            if let Some(Member { tunnel, super_segment, .. }) = self.members[number as usize].as_deref_mut() {
                 let former = core::mem::replace(super_segment, tunnel.super_segment());
                 if former != *super_segment {
                     self.super_segments.remove(former);
@@ -401,7 +368,7 @@ impl PeerId {
         self.0 as usize
     }
 
-    /// A number that no two peers share.
+    /// A number that no two peers share, whichever worker's they are.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0

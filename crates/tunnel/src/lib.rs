@@ -25,8 +25,10 @@ mod splitting;
 pub mod super_segment;
 pub mod survey;
 mod tunnel;
+pub mod worker;
 
 pub use config::Config;
 pub use hub::{Hub, Membership, PeerId};
 pub use splitting::{Delivery, poll_train};
 pub use tunnel::{Event, Sent, Transmit, Tunnel};
+pub use worker::WorkerId;

@@ -25,6 +25,7 @@ mod rejection;
 mod replay;
 mod seal;
 mod seen;
+mod standing;
 mod strangers;
 mod timing;
 mod transport;
@@ -37,7 +38,7 @@ use base::{Duration, Instant};
 
 use crate::control::Kind;
 use crate::counters::Counter;
-use crate::key::{PresharedKey, PublicKey};
+use crate::key::PublicKey;
 use crate::path::{Address, Path};
 use crate::random::Random;
 use activity::Activity;
@@ -55,10 +56,11 @@ pub use handshake::Ends;
 pub use indices::Indices;
 pub(crate) use indices::MOST_PEERS;
 pub use paths::Peer;
-pub use reception::{Call, Received, Reception, Reply};
+pub use reception::{Admitted, Call, Received, Reception, Reply};
 pub use rejection::Rejection;
+pub use standing::Standing;
 pub use timing::{Idle, KEEP_ALIVE, Timing};
-pub use wire::{HEADER_LEN, OVERHEAD, TAG_LEN};
+pub use wire::{HEADER_LEN, OVERHEAD, TAG_LEN, layout};
 pub(crate) use wire::{initiates, receiver};
 
 /// What happened to a session.
@@ -99,10 +101,8 @@ pub struct Session {
     /// Prove where the peer is.
     cookies: Cookies,
     challenges: Buckets,
-    /// Answers to the peer's initiations.
-    answers: Allowance,
-    /// The rank of the peer's last initiation that was answered.
-    answered: (u64, u64),
+    /// What the peer's initiations may cost, and which are new.
+    standing: Standing,
     /// The last cookie that the peer gave us.
     cookie: Option<Cookie>,
     /// Between the peer's keep-alives while nothing else passes.
@@ -126,8 +126,6 @@ pub struct Session {
 
 /// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
-/// Answers to one peer: it shakes hands every two minutes, and more often only while the link loses what it sends.
-const ANSWERS: Allowance = Allowance::new(20, Duration::from_millis(100));
 /// Challenges to one address that claims to be the peer's; and for how many addresses there are allowances.
 const CHALLENGES: (Allowance, usize) = (Allowance::new(4, Duration::from_millis(250)), 16);
 
@@ -157,8 +155,7 @@ impl Session {
             cookies: Cookies::new(&mut random),
             challenges: Buckets::new(challenges, sources, &mut random),
             random,
-            answers: ANSWERS,
-            answered: (0, 0),
+            standing: Standing::default(),
             cookie: None,
             peer_keep_alive: timing.idle.keepalive,
             number: 0,
@@ -178,12 +175,6 @@ impl Session {
     #[must_use]
     pub const fn peer_key(&self) -> PublicKey {
         self.keys.ends().peer
-    }
-
-    /// Whether the two ends share this key.
-    #[must_use]
-    pub fn is_with(&self, preshared: &PresharedKey) -> bool {
-        self.keys.ends().preshared == *preshared
     }
 
     /// When the peer was heard last, if it ever was.
@@ -319,13 +310,13 @@ impl Session {
 
     /// Whether the peer may have one more answer, which counts.
     pub fn allows_answer(&mut self, now: Instant) -> bool {
-        self.answers.take(now)
+        self.standing.allows_answer(now)
     }
 
     /// Whether an initiation ranks above all that were answered. One that does not may be old, and is to be challenged again.
     #[must_use]
     pub fn is_newest(&self, call: &Call) -> bool {
-        call.rank() > self.answered
+        self.standing.is_newest(call)
     }
 
     /// Answers an initiation by the peer.
@@ -342,7 +333,7 @@ impl Session {
         if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
             return Ok(());
         }
-        self.answered = call.rank();
+        self.standing.on_answered(&call);
         let local = self.keys.fresh_index(random);
         let welcome = Welcome { terms: self.terms, cookie };
         let answer = call.request.answer(&self.keys.ends().preshared, welcome);

@@ -7,6 +7,7 @@ mod between;
 use base::{Duration, Instant, Rate};
 use between::{OTHER, Pair, SETUPS, Setup, packet, path};
 use proptest::prelude::*;
+use tunnel::hub::Taken;
 use tunnel::{Event, Sent};
 
 fn second(count: u64) -> Duration {
@@ -118,7 +119,8 @@ fn a_carrier_that_is_full_is_waited_for() {
     assert_eq!(pair.end(0).rate(), None);
     let hub = pair.hub(0);
     assert_eq!((hub.wants_packets(), hub.is_blocked()), (true, false));
-    assert!(hub.handle_packet(now, packet(0, 1000, 0, OTHER)), "it is best cut up at once");
+    let taken = hub.handle_packet(now, packet(0, 1000, 0, OTHER));
+    assert!(matches!(taken, Taken::ToLeave), "it is best cut up at once");
     assert!(!hub.wants_packets(), "one waits");
     let bytes = hub.poll_transmit(now, 1, false).expect("it leaves").bytes.to_vec();
     hub.on_sent(now, Sent::Full);

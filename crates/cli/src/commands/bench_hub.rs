@@ -17,6 +17,7 @@ use super::outcome::{failure, say};
 #[command(after_help = "\
 Examples:
   longhaul bench hub --peers 1,10,100,1000
+  longhaul bench hub --peers 100 --workers 2
   longhaul bench hub --idle 10000
   longhaul bench hub --storm --peers 1000
   longhaul bench hub --reload --peers 100")]
@@ -39,6 +40,9 @@ pub(crate) struct Arguments {
     /// Have other peers come, change and go with reloads of the hub's configuration while all terminals have a transfer.
     #[arg(long, conflicts_with_all = ["storm", "idle"])]
     reload: bool,
+    /// Threads of the hub [default: the gateway's own].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=16))]
+    workers: Option<u32>,
     /// A line of the `[link]` table at both ends; may be repeated.
     #[arg(long, value_name = "KEY = VALUE", default_value = "rate = \"max\"")]
     link: Vec<String>,
@@ -56,6 +60,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         storm: args.storm,
         reload: args.reload,
         link: args.link.join("\n"),
+        workers: args.workers,
     };
     if !args.json {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -80,15 +80,18 @@ fn show(status: &Status) {
         user => format!("; answered by user {user}"),
     };
     let peers: Vec<_> = status["peers"].as_array().into_iter().flatten().map(Reading).collect();
+    // A gateway of an earlier version says nothing of them.
+    let workers = of.number("/workers").max(1);
+    let threads = if workers == 1 { String::new() } else { format!(", {workers} workers") };
     say!(
-        "{}: up for {}, public key {}{user}",
+        "{}: up for {}{threads}, public key {}{user}",
         of.text("/device"),
         Duration::from_secs(uptime),
         of.text("/public_key")
     );
     match &peers[..] {
         [only] => show_peer(only),
-        peers => show_table(peers),
+        peers => show_table(peers, workers > 1),
     }
     say!(
         "  packets  {} from the hosts, {} to them; for no peer: {}; from a source that is not its peer's: {}",
@@ -137,9 +140,11 @@ fn show_peer(of: &Reading<'_>) {
     }
 }
 
-/// A line for each peer, in columns.
-fn show_table(peers: &[Reading<'_>]) {
-    let heading = ["peer", "address", "heard", "carries", "round trip", "lost", "queued", "received", "sent"];
+/// A line for each peer, in columns; the last one is its worker, where there are several.
+fn show_table(peers: &[Reading<'_>], has_workers: bool) {
+    let heading =
+        ["peer", "address", "heard", "carries", "round trip", "lost", "queued", "received", "sent", "worker"];
+    let columns = heading.len() - usize::from(!has_workers);
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(peers.iter().map(|of| {
         [
@@ -152,9 +157,10 @@ fn show_table(peers: &[Reading<'_>]) {
             bytes(of.number("/queued_bytes")),
             bytes(of.number("/traffic/bytes_received")),
             bytes(of.number("/traffic/bytes_sent")),
+            of.number("/worker").to_string(),
         ]
     }));
-    let widths: Vec<usize> = (0..heading.len())
+    let widths: Vec<usize> = (0..columns)
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
     for row in &rows {

@@ -32,16 +32,16 @@ fn a_peer_is_found_by_its_name() {
 }
 
 /// What lies in a namespace's directory of system files; removed when dropped.
-struct HostFiles(std::path::PathBuf);
+pub(crate) struct HostFiles(std::path::PathBuf);
 
 impl HostFiles {
-    fn new(namespace: &str) -> Self {
+    pub(crate) fn new(namespace: &str) -> Self {
         let directory = std::path::Path::new("/etc/netns").join(namespace);
         fs::create_dir_all(&directory).unwrap();
         Self(directory)
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub(crate) fn write(&self, name: &str, content: &str) {
         fs::write(self.0.join(name), content).unwrap();
     }
 }

@@ -110,10 +110,11 @@ impl Site {
 
     /// Writes the hub's configuration. Peers have the weight that `weight` says, by number; without one, they are none.
     pub(super) fn configure(&self, weight: impl Fn(u32) -> Option<u32>) -> Result<(), TestbedError> {
-        let link = &self.options.link;
+        let Options { link, workers, .. } = &self.options;
+        let workers = workers.map_or_else(String::new, |count| format!("workers = {count}\n"));
         let status = self.directory.join("hub.status");
         let mut text = format!(
-            "[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
+            "{workers}[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
              [carrier.udp]\nlisten = \"{}:{PORT}\"\n\
              [link]\n{link}\n[pep]\nenabled = false\n\
              [identity]\nprivate-key = \"{}\"\n[status]\nfile = {status:?}\ninterval = \"60 s\"\n",

@@ -1,10 +1,11 @@
 //! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
 
+mod group;
 mod send;
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::wire::ip::Ecn;
@@ -39,7 +40,10 @@ impl UdpCarrier {
     /// # Errors
     /// An address that is not ours or is taken.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(local)?;
+        Self::around(UdpSocket::bind(local)?)
+    }
+
+    fn around(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // `quinn-udp` 0.6 asks for time stamps, which nobody reads here, and has room for 96 bytes of control messages: with time
         // stamps the ECN field of coalesced datagrams, which comes last, would be cut off.
@@ -155,7 +159,7 @@ fn outcome(error: &io::Error) -> Sent {
 }
 
 fn set_option(
-    socket: &UdpSocket,
+    socket: &impl AsRawFd,
     level: libc::c_int,
     option: libc::c_int,
     value: libc::c_int,

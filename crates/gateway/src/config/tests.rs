@@ -11,6 +11,7 @@ use tunnel::path::Address;
 
 mod peers;
 mod secrets;
+mod workers;
 
 const SITE: &str = r#"
 [tun]

@@ -9,14 +9,19 @@ use crate::config::Config;
 use crate::tun::Tun;
 use crate::tun::netlink::{self, Settings, Watch};
 
-/// Opens the device and gives it what the configuration says. It hands over super-segments of `super_segment` bytes.
-pub(super) fn open(config: &Config, super_segment: Option<u32>) -> Result<(Tun, Watch), GatewayError> {
+/// Opens the device with a queue for each worker and gives it what the configuration says. It hands over super-segments of `super_segment` bytes.
+pub(super) fn open(
+    config: &Config,
+    super_segment: Option<u32>,
+    workers: u32,
+) -> Result<(Vec<Tun>, Watch), GatewayError> {
     let name = config.tun.name.as_str();
     let open = || {
         let wants_offloads = config.peers.iter().any(|peer| config.tunnel(peer).wants_offloads());
-        let tun = Tun::open(name, wants_offloads || config.peers.is_empty())?;
-        configure(config, super_segment, tun.has_offloads())?;
-        Ok((tun, Watch::new(name)?))
+        let has_offloads = wants_offloads || config.peers.is_empty();
+        let tuns = Tun::open_queues(name, has_offloads, workers)?;
+        configure(config, super_segment, has_offloads)?;
+        Ok((tuns, Watch::new(name)?))
     };
     open().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })
 }
@@ -36,16 +41,16 @@ fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) ->
 impl Gateway {
     /// Gives the device what the configuration says.
     pub(super) fn configure_device(&self) -> io::Result<()> {
-        configure(&self.config, self.super_segment, self.tun.has_offloads())
+        configure(&self.config, self.super_segment, self.worker.tun.has_offloads())
     }
 
     /// Has the device hand over what all tunnels take now.
     pub(super) fn follow_super_segment(&mut self, now: Instant) {
-        if now < self.follow_at && self.hub.len() > 1 {
+        if now < self.follow_at && self.worker.hub.len() > 1 {
             return;
         }
         self.follow_at = now + FOLLOW_INTERVAL;
-        let super_segment = self.hub.super_segment();
+        let super_segment = self.workers.super_segment(&self.worker.hub);
         if super_segment != self.super_segment {
             self.super_segment = super_segment;
             // Where that fails, somebody has taken the device, which is noticed elsewhere.
@@ -77,7 +82,9 @@ impl Gateway {
         }
         let name = self.config.tun.name.as_str();
         let attach = || {
-            self.tun.attach()?;
+            // The first makes it, and the others find it.
+            self.worker.tun.attach()?;
+            self.workers.attach()?;
             self.configure_device()?;
             Watch::new(name)
         };

@@ -2,11 +2,13 @@
 
 use std::io;
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Packet};
 use tunnel::Sent;
 use tunnel::counters::Counter;
+use tunnel::hub::Taken;
 
-use super::Gateway;
+use super::worker::Worker;
+use super::workers::{Parcel, Post};
 use crate::tun::Written;
 
 /// What passed the TUN device, and what did not.
@@ -22,12 +24,14 @@ pub(super) struct Traffic {
 
 /// Packets read from the TUN, or batches from the carrier, before the other direction has its turn.
 const TURN: usize = 16;
+/// Parcels of other workers before others have their turn.
+const PARCELS: usize = 256;
 /// Datagrams sent before arrivals have their turn: two batches.
 const DATAGRAMS: usize = 128;
 /// Before a device whose queue was full is tried again: what a gigabit takes for a few dozen packets.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-impl Gateway {
+impl Worker {
     /// Moves packets from the TUN to the hub, a few at most. Without a rate each is cut up and sealed at once, while it is in the cache.
     pub(super) fn read_tun(&mut self, now: Instant) -> io::Result<()> {
         for turn in 0..TURN {
@@ -37,29 +41,92 @@ impl Gateway {
             }
             let Some(packet) = self.tun.read()? else { break };
             self.traffic.tun_packets_read.increment();
-            if self.hub.handle_packet(now, packet) {
-                self.transmit(true);
+            if let Some((worker, packet)) = self.take_packet(now, packet)
+                && let Some(post) = &mut self.post
+            {
+                post.send(worker, Parcel::Packet(packet));
             }
         }
         self.deliver(now);
         Ok(())
     }
 
+    /// Gives the hub a packet from the LAN; back comes one that is for a peer of another worker.
+    fn take_packet(&mut self, now: Instant, packet: Packet) -> Option<(u32, Packet)> {
+        match self.hub.handle_packet(now, packet) {
+            Taken::Here => None,
+            Taken::ToLeave => {
+                self.transmit(true);
+                None
+            }
+            Taken::Elsewhere(worker, packet) => Some((worker, packet)),
+        }
+    }
+
     /// Takes what has arrived, a few batches at most, and delivers what it completes.
     pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         for _ in 0..TURN {
-            let Self { carrier, hub, complaints, .. } = self;
+            let Self { carrier, hub, complaints, post, .. } = self;
             let is_more = carrier.receive(now, |from, ecn, datagram| {
+                if let Some(post) = post
+                    && let Some(worker) = post.is_for(datagram)
+                {
+                    return post.send(worker, Parcel::Datagram(from, ecn, datagram.to_vec()));
+                }
                 if let Err(rejection) = hub.handle_datagram(now, from, ecn, datagram) {
                     complaints.on_rejection(now, from.peer, rejection);
                 }
             })?;
+            self.hand_over();
             self.deliver(now);
             if !is_more {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Hands over the calls that other workers are to answer.
+    fn hand_over(&mut self) {
+        let Some(post) = &mut self.post else { return };
+        while let Some(handover) = self.hub.poll_handover() {
+            let worker = self.hub.worker().of_peer(handover.peer().number());
+            post.send(worker, Parcel::Call(handover));
+        }
+    }
+
+    /// Takes what other workers have passed, a number at most.
+    pub(super) fn take_parcels(&mut self, now: Instant) {
+        let mut left = PARCELS;
+        while left > 0
+            && let Some(parcel) = self.post.as_mut().and_then(Post::poll)
+        {
+            left -= 1;
+            self.take_parcel(now, parcel);
+        }
+        self.hand_over();
+        self.deliver(now);
+        if left == 0 {
+            self.post.as_ref().into_iter().for_each(Post::remind);
+        }
+    }
+
+    fn take_parcel(&mut self, now: Instant, parcel: Parcel) {
+        let (from, taken) = match parcel {
+            Parcel::Packet(packet) => {
+                if self.take_packet(now, packet).is_some() {
+                    self.post.as_mut().into_iter().for_each(Post::on_astray);
+                }
+                return;
+            }
+            Parcel::Datagram(from, ecn, mut datagram) => {
+                (from, self.hub.handle_datagram(now, from, ecn, &mut datagram))
+            }
+            Parcel::Call(handover) => (handover.from(), self.hub.take_over(now, handover)),
+        };
+        if let Err(rejection) = taken {
+            self.complaints.on_rejection(now, from.peer, rejection);
+        }
     }
 
     /// Writes what the tunnels have for the LAN to the TUN.

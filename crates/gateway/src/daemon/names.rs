@@ -9,10 +9,11 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use base::Instant;
+use tunnel::PeerId;
 use tunnel::path::Address;
-use tunnel::{Hub, PeerId};
 
 use super::Notice;
+use super::workers::Hubs;
 use crate::carrier::resolver::Resolver;
 use crate::config::{Carrier, Peer};
 use whereabouts::Whereabouts;
@@ -69,7 +70,7 @@ impl Names {
         &mut self,
         now: Instant,
         answered: bool,
-        hub: &mut Hub,
+        hubs: &mut Hubs<'_>,
         notify: &mut impl FnMut(Notice),
     ) {
         if self.peers.is_empty() {
@@ -81,22 +82,22 @@ impl Names {
             // Whoever it was about may have been removed.
             if let Some((id, named)) = asked.next() {
                 named.question = None;
-                let is_heard = hub.tunnel(*id).is_some_and(|tunnel| tunnel.session().is_heard(now));
+                let is_heard = hubs.whereabouts(now, *id).is_some_and(|it| it.is_heard);
                 named.whereabouts.handle_answer(now, is_heard, answer).into_iter().for_each(&mut *notify);
-                call(now, hub, *id, &named.whereabouts);
+                call(now, hubs, *id, &named.whereabouts);
             }
         }
         self.due = None;
         for (id, named) in &mut self.peers {
-            let Some(session) = hub.tunnel(*id).map(tunnel::Tunnel::session) else { continue };
-            let (is_heard, peer) = (session.is_heard(now), session.peer());
+            let Some(present) = hubs.whereabouts(now, *id) else { continue };
+            let (is_heard, peer) = (present.is_heard, present.address);
             let whereabouts = &mut named.whereabouts;
             if let (true, Some(Address::Udp(address))) = (is_heard, peer)
                 && whereabouts.address.is_some_and(|called| called != address)
             {
                 // It is heard where it was before its name was asked for.
                 whereabouts.address = Some(address);
-                call(now, hub, *id, whereabouts);
+                call(now, hubs, *id, whereabouts);
             }
             if self.resolver.has_room()
                 && let Some(name) = whereabouts.poll_question(now, is_heard)
@@ -117,9 +118,9 @@ impl Names {
 }
 
 /// Has a peer called where it is known to be.
-fn call(now: Instant, hub: &mut Hub, id: PeerId, whereabouts: &Whereabouts) {
-    if let (Some(address), Some(tunnel)) = (whereabouts.address, hub.tunnel_mut(id)) {
-        tunnel.call_at(now, Address::Udp(address));
+fn call(now: Instant, hubs: &mut Hubs<'_>, id: PeerId, whereabouts: &Whereabouts) {
+    if let Some(address) = whereabouts.address {
+        hubs.call(now, id, Address::Udp(address));
     }
 }
 

@@ -1,6 +1,5 @@
 //! Reading the configuration again while the gateway runs (SIGHUP).
 
-use std::collections::HashMap;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
@@ -56,7 +55,7 @@ impl Gateway {
             self.reads_again = true;
             return;
         }
-        match Reading::start(file.clone(), self.hub.public_key(), &self.config) {
+        match Reading::start(file.clone(), self.worker.hub.public_key(), &self.config) {
             Ok(reading) => self.reading = Some(reading),
             Err(error) => notify(Notice::NotReloaded(error.to_string())),
         }
@@ -69,7 +68,9 @@ impl Gateway {
             |_| Err(ConfigError::about("the configuration", "the thread that reads it has panicked"));
         let read = reading.thread.join().unwrap_or_else(panicked);
         let taken = read.map_err(GatewayError::from).and_then(|(config, members)| {
-            let needs_restart = fixed(&self.config, &config);
+            let mut needs_restart = fixed(&self.config, &config);
+            let has_several = !self.worker.hub.worker().is_only();
+            needs_restart.extend(config.share.rate.filter(|_| has_several).map(|_| "rate of [share]"));
             let (tun, carrier) = (self.config.tun.clone(), self.config.carrier.clone());
             let config = Config { tun, carrier, ..config };
             self.take_over(now, config, members)?;
@@ -90,7 +91,7 @@ impl Gateway {
         config: Config,
         members: Vec<Membership>,
     ) -> Result<(), GatewayError> {
-        self.follow_peers(now, &config, members)?;
+        let staying = self.follow_peers(now, &config, members)?;
         if !is_elsewhere(&self.config, &config) {
             if self.config.status.as_ref().map(|status| &status.file)
                 != config.status.as_ref().map(|status| &status.file)
@@ -101,12 +102,10 @@ impl Gateway {
             self.status_at = now;
         }
         // What needs a restart stays as it is, and is told again the next time.
-        let kept = self.hub.peers().map(|(_, tunnel)| (tunnel.session().peer_key(), tunnel.config().clone()));
-        let kept: HashMap<_, _> = kept.collect();
         self.config.peers = config.peers;
         for peer in &mut self.config.peers {
-            if let Some(kept) = kept.get(&peer.public_key) {
-                (peer.link, peer.pep) = (kept.link, kept.pep.clone());
+            if let Some(old) = staying.get(&peer.public_key) {
+                (peer.link, peer.pep) = (old.link.reconfigured(&peer.link), old.pep.clone());
             }
         }
         self.config.share = config.share;
@@ -134,6 +133,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     let is_first = |old: DscpSet, new: DscpSet| old.is_empty() && !new.is_empty();
     [
         ("user", old.user != new.user),
+        ("workers", old.workers != new.workers),
         ("[tun]", differs(&old.tun, &new.tun)),
         ("[carrier]", differs(&old.carrier, &new.carrier)),
         ("[identity]", has_other_identity(old, new)),

@@ -2,9 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use base::Instant;
 use serde_json::{Map, Value, json};
 use tunnel::PeerId;
 
@@ -14,48 +13,47 @@ use crate::config;
 /// What a gateway says about itself, as JSON.
 pub type Status = Value;
 
+/// What a worker says about itself and its peers.
+#[derive(Debug)]
+pub(super) struct Account {
+    /// What concerns no single peer.
+    pub(super) whole: Value,
+    pub(super) peers: Vec<(PeerId, Value)>,
+}
+
 impl Gateway {
-    /// The status as of now.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let now = self.clock.now();
-        let mut status = self.hub.status();
-        let peers: Vec<Value> =
-            self.peers.iter().filter_map(|(id, name)| self.peer_status(now, id, name)).collect();
+    /// The status as of now. A worker that does not answer in time is missing in it.
+    pub fn status(&mut self) -> Status {
+        self.workers.ask();
+        let Account { whole: mut status, mut peers } = self.worker.account();
+        for account in self.workers.accounts() {
+            sum(&mut status, account.whole);
+            peers.extend(account.peers);
+        }
+        peers.sort_unstable_by_key(|(id, _)| *id);
+        let named = |(id, mut status): (PeerId, Value)| {
+            add(&mut status, json!({ "name": self.peers.name(id) }));
+            status
+        };
+        let peers: Vec<Value> = peers.into_iter().map(named).collect();
         let devices = json!({
             "device": self.config.tun.name.as_str(),
             "pid": std::process::id(),
-            "uptime_seconds": now.as_secs_f64(),
-            "super_segments": self.tun.has_offloads(),
-            "tun_unusable": self.tun.unusable,
-            "carrier": named(self.carrier.counters()),
+            "uptime_seconds": self.worker.clock.now().as_secs_f64(),
+            "super_segments": self.worker.tun.has_offloads(),
+            "workers": self.worker.hub.worker().count(),
             "peers": peers,
         });
         add(&mut status, devices);
-        add(&mut status["traffic"], json!(self.traffic));
         status
     }
 
-    fn peer_status(&self, now: Instant, id: PeerId, name: &str) -> Option<Value> {
-        let tunnel = self.hub.tunnel(id)?;
-        let mut status = tunnel.status();
-        let heard = tunnel.session().last_heard();
-        let peer = json!({
-            "name": name,
-            "public_key": tunnel.session().peer_key(),
-            "heard_seconds_ago": heard.map(|at| now.saturating_since(at).as_secs_f64()),
-            "is_heard": tunnel.session().is_heard(now),
-        });
-        add(&mut status, peer);
-        Some(status)
-    }
-
     /// Makes the status file, if one is wanted, and the directory that it lies in.
-    pub(super) fn begin_status(&self) -> Result<(), GatewayError> {
-        let Some(config::Status { file, .. }) = &self.config.status else { return Ok(()) };
+    pub(super) fn begin_status(&mut self) -> Result<(), GatewayError> {
+        let Some(file) = self.status_file() else { return Ok(()) };
         let made = self.status_directory().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| replace(file, self.status_text().as_bytes()))
-            .map_err(|error| GatewayError::Status { file: file.clone(), error })
+        made.and_then(|()| replace(&file, self.status_text().as_bytes()))
+            .map_err(|error| GatewayError::Status { file, error })
     }
 
     /// Where the status file lies: the only directory that the daemon may write in once it runs.
@@ -70,26 +68,49 @@ impl Gateway {
         }
     }
 
-    fn status_text(&self) -> String {
+    fn status_file(&self) -> Option<PathBuf> {
+        self.config.status.as_ref().map(|status| status.file.clone())
+    }
+
+    fn status_text(&mut self) -> String {
         format!("{:#}\n", self.status())
     }
 
     /// Writes the status file, if one is wanted. A failure is no reason to stop carrying packets.
-    pub(super) fn write_status(&self) {
-        if let Some(status) = &self.config.status {
-            let _ = replace(&status.file, self.status_text().as_bytes());
+    pub(super) fn write_status(&mut self) {
+        if let Some(file) = self.status_file() {
+            let _ = replace(&file, self.status_text().as_bytes());
         }
     }
 }
 
 /// Adds the members of one object to another.
-fn add(to: &mut Value, from: Value) {
+pub(super) fn add(to: &mut Value, from: Value) {
     if let (Value::Object(to), Value::Object(from)) = (to, from) {
         to.extend(from);
     }
 }
 
-fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
+/// Adds the numbers of one object to those of another that have the same names, in all that it holds.
+fn sum(to: &mut Value, from: Value) {
+    match (to, from) {
+        (Value::Object(to), Value::Object(from)) => {
+            for (name, value) in from {
+                match to.get_mut(&name) {
+                    Some(known) => sum(known, value),
+                    None => _ = to.insert(name, value),
+                }
+            }
+        }
+        (to, from) => {
+            if let (Some(one), Some(other)) = (to.as_u64(), from.as_u64()) {
+                *to = (one + other).into();
+            }
+        }
+    }
+}
+
+pub(super) fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
     counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
@@ -127,6 +148,17 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn workers_accounts_are_added_up() {
+        let mut one = json!({ "public_key": "k", "memory_bytes": 5, "refused": { "a": 1 }, "traffic": { "x": 1, "y": 2 } });
+        sum(
+            &mut one,
+            json!({ "public_key": "k", "memory_bytes": 6, "refused": { "b": 3 }, "traffic": { "x": 10, "y": 20 } }),
+        );
+        let both = json!({ "public_key": "k", "memory_bytes": 11, "refused": { "a": 1, "b": 3 }, "traffic": { "x": 11, "y": 22 } });
+        assert_eq!(one, both);
+    }
 
     /// Who may make files in the directory could have root write to any other file by a link.
     #[test]

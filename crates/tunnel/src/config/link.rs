@@ -97,6 +97,13 @@ const fn default_fillers() -> u32 {
 }
 
 impl Link {
+    /// This one with what a running tunnel takes over from `new`: rate, round trip, queue, fillers, marks and the age of datagrams.
+    #[must_use]
+    pub const fn reconfigured(self, new: &Self) -> Self {
+        let Self { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, .. } = *new;
+        Self { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, ..self }
+    }
+
     /// Reads `text`, the content of `file`: the keys of a `[link]` table by themselves.
     ///
     /// # Errors

@@ -3,37 +3,50 @@
 use base::wire::ip::{self, Ecn};
 use base::{Instant, Packet};
 
-use super::{Hub, MOST_CHALLENGES, PeerId};
+use super::{Handover, Hub, MOST_CHALLENGES, PeerId};
 use crate::path::Path;
 use crate::session::{Received, Rejection, initiates, receiver};
 use crate::splitting::Delivery;
 
+/// What became of a packet from the LAN.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is in its tunnel, or dropped and counted.
+    Here,
+    /// It is in a tunnel that sends as fast as it can, so that it is best cut up at once.
+    ToLeave,
+    /// It is for a peer of the worker with this number.
+    Elsewhere(u32, Packet),
+}
+
 impl Hub {
-    /// Takes a packet from the LAN, perhaps a super-segment behind its metadata; whether its tunnel sends as fast as it can, so that it is
-    /// best cut up at once.
-    pub fn handle_packet(&mut self, now: Instant, packet: Packet) -> bool {
+    /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
+    pub fn handle_packet(&mut self, now: Instant, packet: Packet) -> Taken {
         let destination = ip::View::parse(link::flow::without_metadata(&packet)).ok().map(|view| view.dst());
         let Some(id) = destination.and_then(|address| self.prefixes.owner(address)) else {
             self.traffic.packets_without_peer.increment();
-            return false;
+            return Taken::Here;
         };
+        if !self.worker.has_peer(id.0) {
+            return Taken::Elsewhere(self.worker.of_peer(id.0), packet);
+        }
         self.touch(id);
         if !self.memory.has_room(id) {
             self.traffic.packets_without_memory.increment();
-            return false;
+            return Taken::Here;
         }
-        let Some(member) = &mut self.members[id.at()] else { return false };
+        let Some(member) = &mut self.members[id.at()] else { return Taken::Here };
         member.tunnel.handle_packet(now, packet);
-        member.tunnel.rate().is_none()
+        if member.tunnel.rate().is_none() { Taken::ToLeave } else { Taken::Here }
     }
 
     /// Whether packets from the LAN are wanted. With one peer what its tunnel has no room for may wait in the kernel; with more, those of
-    /// others must not.
+    /// others must not, nor those of other workers' peers.
     #[must_use]
     pub fn wants_packets(&self) -> bool {
         let mut tunnels = self.members.iter().flatten().map(|member| &member.tunnel);
         match (tunnels.next(), tunnels.next()) {
-            (Some(only), None) => only.wants_packets(),
+            (Some(only), None) if self.worker.is_only() => only.wants_packets(),
             _ => true,
         }
     }
@@ -74,17 +87,26 @@ impl Hub {
     }
 
     fn handle_initiation(&mut self, now: Instant, from: Path, datagram: &[u8]) -> Result<(), Rejection> {
-        let Self { reception, members, by_key, .. } = self;
+        let Self { reception, members, neighbours, by_key, .. } = self;
         let allows = |number: u32| {
-            members.get_mut(number as usize)?.as_mut().map(|member| member.tunnel.allows_answer(now))
+            let member = members.get_mut(number as usize).and_then(Option::as_mut);
+            let own = member.map(|member| member.tunnel.allows_answer(now));
+            own.or_else(|| neighbours.allows_answer(now, PeerId(number)))
         };
         let challenge = match reception.handle_initiation(now, from, datagram, allows)? {
             Received::Challenged(challenge) => challenge,
             Received::Call(call) => {
                 let known = by_key.get(&call.key()).copied();
                 let id = known.ok_or(Rejection::UnknownPeer(call.key()))?;
-                let member = members[id.at()].as_mut().expect("whoever has a key has a tunnel");
-                if member.tunnel.session().is_newest(&call) {
+                if let Some(is_newest) = neighbours.is_newest(id, &call) {
+                    if is_newest {
+                        let handover = Handover::new(id, reception.hand_over(now, call, id.0));
+                        self.traffic.calls_without_room.add(u64::from(!neighbours.hand_over(handover)));
+                        return Ok(());
+                    }
+                } else if let Some(member) = members.get_mut(id.at()).and_then(Option::as_mut)
+                    && member.tunnel.session().is_newest(&call)
+                {
                     let reply = reception.reply(now, from, id.0);
                     let answered = member.tunnel.handle_call(now, call, reply);
                     self.touch(id);
@@ -97,6 +119,30 @@ impl Hub {
             self.challenges.push_back((from, challenge));
         }
         Ok(())
+    }
+
+    /// A call for a peer of another worker, which that one's hub is to take with [`Hub::take_over`].
+    pub fn poll_handover(&mut self) -> Option<Handover> {
+        self.neighbours.poll()
+    }
+
+    /// Takes a call that the first worker's hub has admitted.
+    ///
+    /// # Errors
+    /// [`Rejection`] says why it was dropped; it is counted. It may be that the peer has been removed meanwhile.
+    pub fn take_over(&mut self, now: Instant, handover: Handover) -> Result<(), Rejection> {
+        let id = handover.peer();
+        let (call, reply) = self.reception.take_over(handover.admitted);
+        let member = self.members.get_mut(id.at()).and_then(Option::as_mut);
+        let taken = match member.filter(|member| member.tunnel.session().peer_key() == call.key()) {
+            Some(member) => {
+                let answered = member.tunnel.handle_call(now, call, reply);
+                self.touch(id);
+                answered
+            }
+            None => Err(Rejection::UnknownPeer(call.key())),
+        };
+        taken.inspect_err(|rejection| self.rejected.increment(rejection.counter()))
     }
 
     /// A packet for the LAN. One whose source is not behind the peer that it comes from is dropped and counted.

@@ -4,6 +4,8 @@
 //! bits under a permutation that only this gateway can undo. To all others indices are random, so they do not tell that two sessions
 //! belong to one peer.
 //!
+//! Of several workers each draws those indices that name it ([`WorkerId`]): so much of an index is the same in all sessions of a peer.
+//!
 //! The permutation is a Feistel network of four rounds (Luby and Rackoff 1988) with SipHash-1-3 as its round function.
 
 use core::fmt;
@@ -12,11 +14,13 @@ use core::hash::Hasher as _;
 use siphasher::sip::SipHasher13;
 
 use crate::random::Random;
+use crate::worker::WorkerId;
 
-/// The indices of all sessions of one gateway.
+/// The indices of all sessions of one worker of a gateway.
 #[derive(Clone, Copy)]
 pub struct Indices {
     key: [u8; 16],
+    worker: WorkerId,
 }
 
 /// Bits of an index that tell a peer's sessions apart: far more than are ever alive at once.
@@ -26,14 +30,30 @@ pub(crate) const MOST_PEERS: usize = 1 << (32 - SESSION_BITS);
 const ROUNDS: u8 = 4;
 
 impl Indices {
-    /// Under a new secret.
+    /// Under a new secret, of the only worker.
     #[must_use]
     pub fn new(random: &mut Random) -> Self {
-        Self { key: random.draw() }
+        Self::of_worker(random, WorkerId::ONLY)
+    }
+
+    /// Under a new secret, of this worker.
+    #[must_use]
+    pub fn of_worker(random: &mut Random, worker: WorkerId) -> Self {
+        Self { key: random.draw(), worker }
+    }
+
+    /// One of this worker's for a session with the peer of this number, at random.
+    pub(super) fn draw(self, peer: u32, random: &mut Random) -> u32 {
+        loop {
+            let index = self.index(peer, u32::from_le_bytes(random.draw()));
+            if self.worker.has_index(index) {
+                return index;
+            }
+        }
     }
 
     /// One for a session with the peer of this number, of which `session` are the last bits.
-    pub(super) fn index(self, peer: u32, session: u32) -> u32 {
+    fn index(self, peer: u32, session: u32) -> u32 {
         let whole = peer << SESSION_BITS | session & ((1 << SESSION_BITS) - 1);
         let (mut left, mut right) = ((whole >> 16) as u16, whole as u16);
         for round in 0..ROUNDS {
@@ -67,6 +87,7 @@ impl fmt::Debug for Indices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::MOST_WORKERS;
     use std::collections::HashSet;
 
     #[test]
@@ -78,6 +99,24 @@ mod tests {
                 let index = indices.index(peer, session);
                 assert_eq!(indices.peer(index), peer);
                 assert!(seen.insert(index), "two sessions share {index}");
+            }
+        }
+    }
+
+    /// Of as many workers as there may be, each has enough for any peer, and who gets a datagram can be told from its index alone.
+    #[test]
+    fn each_worker_draws_indices_that_name_it() {
+        for count in [1, 2, 3, 7, MOST_WORKERS] {
+            for worker in WorkerId::all(count) {
+                let mut random = Random::seeded(worker.number().into());
+                let indices = Indices::of_worker(&mut random, worker);
+                for peer in (0..50).chain([MOST_PEERS as u32 - 1]) {
+                    let drawn: HashSet<_> = (0..100).map(|_| indices.draw(peer, &mut random)).collect();
+                    assert!(drawn.iter().all(|index| (index % 256) % count == worker.number()));
+                    assert!(drawn.iter().all(|index| indices.peer(*index) == peer));
+                    // 4096 / count of them: with 16 workers 100 draws give 82 different ones in the mean.
+                    assert!(drawn.len() > 50, "{} of worker {worker:?}", drawn.len());
+                }
             }
         }
     }

@@ -264,7 +264,7 @@ impl Keyring {
     pub(super) fn fresh_index(&self, random: &mut Random) -> u32 {
         loop {
             let (indices, peer) = self.indices;
-            let index = indices.index(peer, u32::from_le_bytes(random.draw()));
+            let index = indices.draw(peer, random);
             if !self.awaits(index) && !self.transports().any(|transport| transport.local == index) {
                 return index;
             }

@@ -76,6 +76,14 @@ pub struct Reply<'a> {
     pub(super) random: &'a mut Random,
 }
 
+/// A call that is to be answered elsewhere: by another worker of this gateway.
+#[derive(Debug)]
+pub struct Admitted {
+    call: Call,
+    /// For the caller's next call, which comes here again.
+    cookie: Cookie,
+}
+
 /// Initiations remembered exactly, so that one that was captured can still be challenged where it was made.
 const SERVED_KEPT: usize = 256;
 
@@ -138,6 +146,17 @@ impl Reception {
         Reply { seal: &self.seal, cookie, random: &mut self.random }
     }
 
+    /// Admits a call of the peer of this number, for which another worker's reception has [`Reception::take_over`].
+    pub fn hand_over(&mut self, now: Instant, call: Call, number: u32) -> Admitted {
+        Admitted { cookie: self.cookies.issue(now, call.from, Some(number)), call }
+    }
+
+    /// A call that another worker has admitted, and what its answer needs.
+    pub fn take_over(&mut self, admitted: Admitted) -> (Call, Reply<'_>) {
+        let Admitted { call, cookie } = admitted;
+        (call, Reply { seal: &self.seal, cookie, random: &mut self.random })
+    }
+
     /// A challenge for a call that ranks below one that was answered: it may have been held back, or it has been overtaken.
     ///
     /// # Errors
@@ -184,6 +203,14 @@ impl Reception {
     fn remember(&mut self, from: Path, seal: &[u8; SEAL_LEN]) {
         self.served.truncate(SERVED_KEPT - 1);
         self.served.push_front((*seal, from));
+    }
+}
+
+impl Admitted {
+    /// The call.
+    #[must_use]
+    pub const fn call(&self) -> &Call {
+        &self.call
     }
 }
 

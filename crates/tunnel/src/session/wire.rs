@@ -26,9 +26,23 @@ pub const TAG_LEN: usize = 16;
 pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
 
 const INITIATION: u8 = 1;
-const RESPONSE: u8 = 2;
-const CHALLENGE: u8 = 3;
-const SEALED: u8 = 4;
+
+/// Where datagrams name their receiver, for a kernel that is to tell them apart.
+pub mod layout {
+    /// First byte of a response.
+    pub const RESPONSE: u8 = 2;
+    /// First byte of a challenge.
+    pub const CHALLENGE: u8 = 3;
+    /// First byte of a sealed datagram.
+    pub const SEALED: u8 = 4;
+    /// Where the receiver's index begins, lowest byte first.
+    pub const RECEIVER_AT: usize = 4;
+    /// The same in a response: behind its sender's.
+    pub const RESPONSE_RECEIVER_AT: usize = 8;
+}
+
+use layout::{CHALLENGE, RECEIVER_AT, RESPONSE, RESPONSE_RECEIVER_AT, SEALED};
+
 /// Bytes of a handshake datagram's seal.
 pub(super) const SEAL_LEN: usize = 32;
 
@@ -84,9 +98,8 @@ pub(crate) fn initiates(datagram: &[u8]) -> bool {
 /// The index of the session that any other datagram is for, if it is long enough to have one.
 pub(crate) fn receiver(datagram: &[u8]) -> Option<u32> {
     let at = match *datagram.first()? {
-        // Behind its sender's.
-        RESPONSE => 8,
-        CHALLENGE | SEALED => 4,
+        RESPONSE => RESPONSE_RECEIVER_AT,
+        CHALLENGE | SEALED => RECEIVER_AT,
         _ => return None,
     };
     datagram.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))

@@ -40,11 +40,8 @@ impl Tunnel {
     /// known of the path stays too, unless that differs.
     pub fn reconfigure(&mut self, now: Instant, link: &Link, keep_alive: Duration) {
         self.config.keep_alive = keep_alive;
-        let Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, .. } = *link;
-        let kept = self.config.link;
-        self.config.link =
-            Link { rate, round_trip, queue, fillers, once_dscp, interactive_dscp, datagram_age, ..kept };
-        self.pacer = Pacer::new(rate.fixed(), fillers);
+        self.config.link = self.config.link.reconfigured(link);
+        self.pacer = Pacer::new(link.rate.fixed(), link.fillers);
         self.session.set_timing(self.config.timing());
         self.survey.configure(self.config.aim(), self.config.on_line());
         self.adapt(now);

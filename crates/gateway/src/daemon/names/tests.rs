@@ -2,6 +2,7 @@
 
 use base::Duration;
 use base::wire::ip::Ecn;
+use tunnel::Hub;
 use tunnel::key::PrivateKey;
 
 use super::*;
@@ -9,6 +10,7 @@ use crate::carrier;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::daemon::membership;
+use crate::daemon::workers::Workers;
 use crate::random;
 use crate::readiness::{Interest, wait};
 
@@ -44,7 +46,8 @@ impl End {
         let Self { hub, carrier, names, told, .. } = self;
         hub.handle_timeout(now);
         let answered = wait([Interest::read_if_any(names.fd())], Some(Duration::ZERO)).unwrap()[0].read;
-        names.follow(now, answered, hub, &mut |notice| told.push(notice.to_string()));
+        let mut hubs = Hubs { first: hub, others: &mut Workers::default() };
+        names.follow(now, answered, &mut hubs, &mut |notice| told.push(notice.to_string()));
         carrier
             .receive(now, |from, _, datagram| _ = hub.handle_datagram(now, from, Ecn::NotEct, datagram))
             .unwrap();
