@@ -29,6 +29,7 @@ use tunnel::{Event, Hub, PeerId, WorkerId};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::{Config, Peer};
+use crate::heap::Tidying;
 use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
@@ -63,6 +64,7 @@ pub struct Gateway {
     status_at: Instant,
     /// Before that it is not written again, so that the status of many peers takes little of the time.
     status_free_at: Instant,
+    tidying: Tidying,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
     /// The configuration that is being read again, and whether it is to be read once more.
@@ -202,6 +204,7 @@ impl Gateway {
             follow_at: Instant::ZERO,
             status_at: Instant::ZERO,
             status_free_at: Instant::ZERO,
+            tidying: Tidying::default(),
             queries,
             reading: None,
             reads_again: false,
@@ -273,6 +276,7 @@ impl Gateway {
                 self.status_free_at = now + took.saturating_mul(STATUS_SHARE);
                 self.status_at = self.status_free_at.max(now + self.status_interval());
             }
+            self.tidying.handle_timeout(now);
             if let Some(mut queries) = self.queries.take_if(|it| from_queries.read || it.is_due(now)) {
                 queries.serve(now, || self.status());
                 let took = self.worker.clock.now().saturating_since(now);
@@ -340,6 +344,7 @@ impl Gateway {
     fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {
         if matches!(event, Event::Established { .. } | Event::Lost) {
             self.status_at = self.status_at.min(self.status_free_at);
+            self.tidying.ask(self.worker.clock.now());
         }
         notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
     }
@@ -349,6 +354,7 @@ impl Gateway {
         [
             self.worker.hub.poll_timeout(now),
             self.worker.retry_at,
+            self.tidying.poll_timeout(),
             self.names.poll_timeout(),
             self.names.fd().map(|_| self.follow_at),
             self.worker.carrier.poll_timeout(),

@@ -129,6 +129,8 @@ struct Member {
     weight: u32,
     /// What it counts with among the super-segments of all.
     super_segment: Option<u32>,
+    /// What was due still after its timers had had their time.
+    stuck: Option<Instant>,
 }
 
 /// Where the random numbers of each part come from.
@@ -161,8 +163,9 @@ struct Traffic {
     calls_without_room: Counter,
 }
 
-/// Before the timers of a tunnel that waits for its turn are looked at again.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Before a tunnel that waits for its turn is looked at again because of what only that turn will bring. A thousand that wait are to cost
+/// little.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Challenges that wait, at most: they are sent again to whoever asks again.
 const MOST_CHALLENGES: usize = 256;
 
@@ -316,6 +319,7 @@ impl Hub {
             self.deadlines.set(number, None);
             let Some(member) = &mut self.members[number as usize] else { continue };
             member.tunnel.handle_timeout(now);
+            member.stuck = member.tunnel.timers(now).filter(|due| *due <= now);
             self.touch(PeerId(number));
         }
     }
@@ -332,7 +336,9 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, super_segment, .. }) = self.members[number as usize].as_deref_mut() {
+            if let Some(Member { tunnel, super_segment, stuck, .. }) =
+                self.members[number as usize].as_deref_mut()
+            {
                 let former = core::mem::replace(super_segment, tunnel.super_segment());
                 if former != *super_segment {
                     self.super_segments.remove(former);
@@ -344,8 +350,7 @@ impl Hub {
                 // Whoever waits for its turn has it as soon as that can be.
                 let waits = self.share.is_awake(PeerId(number));
                 let due = if waits {
-                    // What is due already may be done with the turn only.
-                    tunnel.timers(now).map(|due| if due <= now { now + PAUSE } else { due })
+                    tunnel.timers(now).map(|due| if *stuck == Some(due) { now + PAUSE } else { due })
                 } else {
                     tunnel.poll_timeout(now)
                 };
