@@ -1,4 +1,4 @@
-//! The gateway daemon: event loops around the same hub that the lab runs. There is one, or one for each [worker](worker) on a thread of its
+//! The gateway daemon: event loops around the same hub that the lab runs. There is one, or one for each worker on a thread of its
 //! own; this one is the first worker's and sees to all that concerns the whole gateway.
 //!
 //! Packets of the TUN device go into the hub's tunnels, and what these have to send leaves in batches, many datagrams in one call. Datagrams

@@ -677,3 +677,37 @@ proptest::proptest! {
         proptest::prop_assert_eq!(opened(&mut pair.called, at(2), &fine), Ok((b"frame".to_vec(), false)));
     }
 }
+
+/// One worker admits a call and another one answers it: the next call shows a cookie of the first, which names the caller to it.
+#[test]
+fn a_call_that_another_worker_answers_names_its_caller_the_next_time() {
+    let (mut pair, mut other, mut named) = (Pair::new(), called().reception, Vec::new());
+    for now in [at(0), at(250_000)] {
+        pair.caller.handle_timeout(now);
+        while let Some((_, bytes)) = pair.caller.poll_transmit() {
+            if bytes[0] != 1 {
+                let _ = give(&mut pair.called, now, CALLER, &bytes);
+                continue;
+            }
+            let allows = |number| {
+                named.push(number);
+                Some(true)
+            };
+            let received = pair.called.reception.handle_initiation(now, addr(CALLER), &bytes, allows);
+            match received.unwrap() {
+                Received::Challenged(challenge) => {
+                    give(&mut pair.caller, now, CALLED, &challenge).unwrap();
+                }
+                Received::Call(call) => {
+                    let admitted = pair.called.reception.hand_over(now, call, NUMBER + 70);
+                    let (call, reply) = other.take_over(admitted);
+                    pair.called.session.answer(now, call, reply).unwrap();
+                    let (_, response) = pair.called.poll_transmit().unwrap();
+                    give(&mut pair.caller, now, CALLED, &response).unwrap();
+                }
+            }
+        }
+        assert!(pair.is_established());
+    }
+    assert_eq!(named, [NUMBER + 70]);
+}
