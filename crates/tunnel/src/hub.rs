@@ -350,7 +350,7 @@ impl Hub {
                 // Whoever waits for its turn has it as soon as that can be.
                 let waits = self.share.is_awake(PeerId(number));
                 let due = if waits {
-                    tunnel.timers(now).map(|due| if *stuck == Some(due) { now + PAUSE } else { due })
+                    tunnel.timers(now).map(|due| if *stuck == Some(due) { now + PAUSE } else { due.max(now) })
                 } else {
                     tunnel.poll_timeout(now)
                 };

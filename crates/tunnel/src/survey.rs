@@ -90,7 +90,7 @@ impl Survey {
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.reports.set_rate(rate);
         if !self.minds_rate {
-            self.reports.stamp_seldom();
+            self.reports.take_time();
         }
         if let Some(mtu) = &mut self.mtu {
             mtu.set_rate(rate);

@@ -161,6 +161,8 @@ pub struct Reports {
     interval: Duration,
     /// Between two stamps, at least.
     stamp_interval: Duration,
+    /// From the first traffic to a report or a stamp, at least.
+    linger: Duration,
     sent: Totals,
     received: Totals,
     /// Datagrams longer than this are counted apart.
@@ -175,9 +177,7 @@ pub struct Reports {
     told: Option<Heard>,
     /// Whether the other end waits for an answer.
     owed: bool,
-    /// When traffic passed last.
-    passed_at: Instant,
-    /// If any has since the last report: from when on the next one, or a stamp, may leave.
+    /// If traffic passed since the last report: from when on the next one, or a stamp, may leave.
     tells_from: Option<Instant>,
     /// Whether any passed since the last stamp.
     passed_since_stamp: bool,
@@ -194,8 +194,7 @@ pub struct Reports {
 
 /// Between two reports, at least: enough to see a queue grow within a satellite's round trip.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// From the first traffic after a pause of at least so long to a report or stamp, which so says something of a whole burst.
-const PAUSE: Duration = Duration::from_millis(500);
+/// From the first traffic to a report, where nobody waits for it.
 const LINGER: Duration = Duration::from_millis(20);
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
@@ -238,6 +237,7 @@ impl Reports {
         Self {
             interval: interval(rate),
             stamp_interval: stamp_interval(rate),
+            linger: Duration::ZERO,
             sent: Totals::default(),
             received: Totals::default(),
             long_above: u64::MAX,
@@ -247,7 +247,6 @@ impl Reports {
             heard_alone: None,
             told: None,
             owed: false,
-            passed_at: Instant::ZERO,
             tells_from: None,
             passed_since_stamp: false,
             reported_at: None,
@@ -268,18 +267,19 @@ impl Reports {
 
     /// The line has another rate.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
-        (self.interval, self.stamp_interval) = (interval(rate), stamp_interval(rate));
+        (self.interval, self.stamp_interval, self.linger) =
+            (interval(rate), stamp_interval(rate), Duration::ZERO);
     }
 
-    /// Nobody looks for a rate: what reports say of delays is enough, and no stamp leaves alone.
-    pub const fn stamp_seldom(&mut self) {
-        self.stamp_interval = Duration::from_secs(3600);
+    /// Nobody looks for a rate: no stamp leaves alone, and a report waits until it says something of a whole burst.
+    pub const fn take_time(&mut self) {
+        (self.stamp_interval, self.linger) = (Duration::from_secs(3600), LINGER);
     }
 
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.
     pub fn restart(&mut self) {
-        let Self { interval, stamp_interval, long_above, .. } = *self;
-        *self = Self { interval, stamp_interval, long_above, ..Self::new(None) };
+        let Self { interval, stamp_interval, linger, long_above, .. } = *self;
+        *self = Self { interval, stamp_interval, linger, long_above, ..Self::new(None) };
         self.on_traffic(Instant::ZERO);
     }
 
@@ -318,10 +318,7 @@ impl Reports {
 
     /// What has left or come holds traffic, not only news about the path.
     pub fn on_traffic(&mut self, now: Instant) {
-        let is_after_pause = now >= self.passed_at + PAUSE;
-        let linger = if is_after_pause { LINGER } else { Duration::ZERO };
-        self.tells_from.get_or_insert(now + linger);
-        self.passed_at = now;
+        self.tells_from.get_or_insert(now + self.linger);
         self.passed_since_stamp = true;
     }
 

@@ -152,10 +152,8 @@ fn stamps_take_little_of_the_line_and_keep_no_step_with_anything() {
     assert!(spaces.len() >= 4, "{spaces:?}");
 }
 
-/// Two bursts and a silence: a report of each when it is over, and no stamp besides.
-#[test]
-fn a_burst_is_reported_once() {
-    let mut near = Reports::new(None);
+/// When reports and stamps leave of two bursts, of 10 and of 50 ms.
+fn told_of_bursts(mut near: Reports) -> Vec<u64> {
     near.on_traffic(ms(100));
     assert!(near.poll_report(ms(100)).is_some(), "the first is not waited for");
     let mut left = Vec::new();
@@ -166,11 +164,25 @@ fn a_burst_is_reported_once() {
         }
         left.extend(near.poll_report(ms(now)).map(|_| now));
     }
-    assert_eq!(&left[..2], &[1020, 2020], "{left:?}");
-    // What passes after that: a stamp, the last one behind the last of it, and a report.
-    let (stamps, report) = left[2..].split_at(left.len() - 3);
-    assert!(stamps.iter().all(|at| (2030..2065).contains(at)), "{left:?}");
-    assert_eq!(report, [2120]);
+    left
+}
+
+/// A report with the first datagram, stamps while the burst lasts, the last one behind its end, and a report of the rest.
+#[test]
+fn nothing_is_told_of_a_silence() {
+    let left = told_of_bursts(Reports::new(None));
+    let (first, second) = left.split_at(left.partition_point(|at| *at < 2000));
+    let [1000, stamp, 1100] = first[..] else { panic!("{left:?}") };
+    assert!((1010..=1015).contains(&stamp), "{left:?}");
+    let [2000, stamps @ .., 2100] = second else { panic!("{left:?}") };
+    assert!((4..=5).contains(&stamps.len()) && stamps.iter().all(|at| *at < 2065), "{left:?}");
+}
+
+#[test]
+fn where_nobody_looks_for_a_rate_a_burst_is_reported_once() {
+    let mut near = Reports::new(None);
+    near.take_time();
+    assert_eq!(told_of_bursts(near), [1020, 2020, 2120]);
 }
 
 #[test]
