@@ -111,19 +111,20 @@ pub fn run(
     let numbers = options.idle.map_or_else(|| options.peers.clone(), |idle| vec![idle]);
     let mut runs = Vec::new();
     for peers in numbers {
-        if signals.poll().is_some() {
-            break;
-        }
-        let run = measure(options, peers)?;
+        let run = match measure(options, peers, signals) {
+            // What is measured already counts.
+            Err(TestbedError::Interrupted) => break,
+            run => run?,
+        };
         progress(&run);
         runs.push(run);
     }
     Ok(runs)
 }
 
-fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
+fn measure(options: &Options, peers: u32, signals: &mut Signals) -> Result<Run, TestbedError> {
     let guests = if options.reload { GUESTS } else { 0 };
-    let mut site = Site::up(peers + guests, options)?;
+    let mut site = Site::up(peers + guests, options, signals)?;
     let connected_seconds = site.wait_for_all(PATIENCE)?;
     let mut run = Run { peers, connected_seconds, ..Run::default() };
     if options.storm {
@@ -153,7 +154,7 @@ fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
     run.hub_cores = hub_seconds / seconds;
     drop(site);
     if is_idle {
-        let mut empty = Site::up(0, options)?;
+        let mut empty = Site::up(0, options, signals)?;
         empty.pass(Duration::from_secs(1))?;
         run.hub_bytes_per_peer =
             Some(run.hub_bytes.saturating_sub(empty.hub_bytes()?) as f64 / f64::from(peers));
@@ -162,7 +163,7 @@ fn measure(options: &Options, peers: u32) -> Result<Run, TestbedError> {
 }
 
 /// First the hub begins anew, then all terminals but a few that have transfers.
-fn storm(site: &mut Site, peers: u32) -> Result<Storm, TestbedError> {
+fn storm(site: &mut Site<'_>, peers: u32) -> Result<Storm, TestbedError> {
     // All have something to say now and then, and miss the answer.
     site.order(Order::Speak(Duration::from_secs(1)))?;
     site.pass(Duration::from_secs(3))?;
@@ -187,7 +188,7 @@ fn storm(site: &mut Site, peers: u32) -> Result<Storm, TestbedError> {
 }
 
 /// Peers come, change and go while all others have transfers.
-fn reload(site: &mut Site, peers: u32, options: &Options) -> Result<Reload, TestbedError> {
+fn reload(site: &mut Site<'_>, peers: u32, options: &Options) -> Result<Reload, TestbedError> {
     let traffic = site.send_to(0..peers, options.rate, 1)?;
     site.pass(Duration::from_secs(2))?;
     let (clock, mut times) = (Clock::start(), 0);

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -12,6 +13,8 @@ use std::thread::JoinHandle;
 
 use base::{Duration, Instant, Rate};
 use gateway::clock::{Clock, sleep};
+use gateway::readiness::{Interest, wait};
+use gateway::signals::Signals;
 use tunnel::config::Link;
 use tunnel::key::PrivateKey;
 
@@ -22,7 +25,7 @@ use crate::testbed::TestbedError;
 use crate::testbed::namespaces::{Namespace, ip, this_program};
 use crate::testbed::processes::{Process, end_all};
 
-pub(super) struct Site {
+pub(super) struct Site<'a> {
     directory: PathBuf,
     hub: Namespace,
     terminals: Namespace,
@@ -36,6 +39,7 @@ pub(super) struct Site {
     told: Receiver<Told>,
     thread: Option<JoinHandle<io::Result<io::Result<()>>>>,
     options: Options,
+    signals: &'a mut Signals,
 }
 
 /// Addresses on the wire.
@@ -61,9 +65,9 @@ fn host(number: u32) -> Ipv4Addr {
     (u32::from(Ipv4Addr::new(10, 128, 0, 0)) + number).into()
 }
 
-impl Site {
+impl<'a> Site<'a> {
     /// A hub with so many terminals, all of which call.
-    pub(super) fn up(peers: u32, options: &Options) -> Result<Self, TestbedError> {
+    pub(super) fn up(peers: u32, options: &Options, signals: &'a mut Signals) -> Result<Self, TestbedError> {
         let id = std::process::id();
         let [hub, terminals] = ["hub", "fleet"].map(|end| Namespace::new(format!("lhf{id}-{end}")));
         let directory = std::env::temp_dir().join(format!("longhaul-fleet-{id}"));
@@ -85,6 +89,7 @@ impl Site {
             told,
             thread: None,
             options: options.clone(),
+            signals,
         };
         site.lay_wire()?;
         site.configure(|_| Some(1))?;
@@ -199,9 +204,12 @@ impl Site {
         life.matches(": session established with ").count() as u32
     }
 
-    /// Lets time pass.
+    /// Lets time pass, unless a signal asks to end.
     pub(super) fn pass(&mut self, span: Duration) -> Result<(), TestbedError> {
-        sleep(span);
+        wait([Interest::read(self.signals.as_fd())], Some(span))?;
+        if self.signals.received() {
+            return Err(TestbedError::Interrupted);
+        }
         let is_alive = self.process.as_ref().is_some_and(Process::is_alive);
         let runs = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         if is_alive && runs {
@@ -264,7 +272,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for Site<'_> {
     fn drop(&mut self) {
         let _ = self.orders.send(Order::End);
         if let Some(thread) = self.thread.take() {

@@ -34,7 +34,7 @@ impl Transmit<'_> {
 pub enum Sent {
     /// They are on their way.
     Yes,
-    /// The carrier's buffer is full; [`Tunnel::on_writable`] says when it has room.
+    /// The carrier's buffer is full; [`Hub::on_writable`](crate::Hub::on_writable) says when it has room.
     Full,
     /// The device's queue is full, of which the kernel does not say when it has room.
     Busy,
