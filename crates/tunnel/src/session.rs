@@ -111,8 +111,6 @@ pub struct Session {
     number: u64,
     last_heard: Instant,
     last_sent: Instant,
-    /// Whether the last keep-alive answered one of the peer's.
-    speaks_second: bool,
     activity: Activity,
     /// When the next initiation may leave.
     initiate_at: Instant,
@@ -161,7 +159,6 @@ impl Session {
             number: 0,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
-            speaks_second: false,
             activity: Activity::default(),
             initiate_at: Instant::ZERO,
             outbox: VecDeque::new(),
@@ -358,7 +355,6 @@ impl Session {
             self.initiate(now, 0);
         }
         if self.keepalive_due().is_some_and(|due| due <= now) {
-            self.speaks_second = false;
             self.send_keepalive(now);
         }
     }
@@ -537,11 +533,11 @@ impl Session {
 
     fn keepalive_due(&self) -> Option<Instant> {
         let Timing { keepalive, idle, .. } = self.timing;
-        self.keys.current().map(|_| {
+        self.keys.current().map(|current| {
             let soon = self.last_sent + keepalive;
-            // Who speaks second waits for the first to be late.
-            let patience = if self.speaks_second { idle.keepalive / 8 } else { Duration::ZERO };
-            if self.activity.is_at(soon) { soon } else { self.last_sent + idle.keepalive + patience }
+            // Who began the session speaks first, so that the other can answer in time.
+            let lead = if current.initiated { idle.keepalive / 8 } else { Duration::ZERO };
+            if self.activity.is_at(soon) { soon } else { self.last_sent + (idle.keepalive - lead) }
         })
     }
 
@@ -549,7 +545,6 @@ impl Session {
     fn answer_keepalive(&mut self, now: Instant) {
         let is_soon = now >= self.last_sent + self.timing.idle.keepalive / 2;
         if is_soon && !self.activity.is_at(now) {
-            self.speaks_second = true;
             self.send_keepalive(now);
         }
     }

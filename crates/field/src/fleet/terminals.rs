@@ -144,6 +144,7 @@ impl Fleet {
                 Ok(Order::End) => return Ok(()),
                 Ok(Order::Tell) => {
                     self.told.connected = self.connected();
+                    self.count_pauses();
                     if told.send(self.told).is_err() {
                         return Ok(());
                     }
@@ -177,7 +178,16 @@ impl Fleet {
     fn watch(&mut self, steady: u32) {
         self.told.longest_pause = Duration::ZERO;
         self.steady = steady;
-        self.terminals.iter_mut().for_each(|terminal| terminal.received = None);
+        let now = self.clock.now();
+        self.terminals.iter_mut().for_each(|terminal| terminal.received = Some(now));
+    }
+
+    /// Pauses that last still count too.
+    fn count_pauses(&mut self) {
+        let now = self.clock.now();
+        let watched = self.terminals.iter().take(self.steady as usize);
+        let pauses = watched.filter_map(|terminal| Some(now.saturating_since(terminal.received?)));
+        self.told.longest_pause = pauses.fold(self.told.longest_pause, Duration::max);
     }
 
     fn restart(&mut self) {
