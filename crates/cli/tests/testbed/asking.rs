@@ -121,7 +121,7 @@ fn fakes_keep_nobody_from_the_status() {
     let fakes = Stranger::start(&name, FAKES);
     testbed.restart_gateway("gw1");
     let pid = testbed.pid("gw1");
-    testbed.wait_until("it is back", 10, || testbed.status("gw1")["pid"] == pid);
+    testbed.wait_until("it is back", 10, || testbed.written("gw1")["pid"] == pid);
     let told = ask(&name, &["sat0", "--json"]);
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     assert_eq!((array(&told).len(), &array(&told)[0]["pid"]), (1, &pid.into()));

@@ -12,6 +12,7 @@ use field::testbed::namespaces::{Namespace, Room, check_namespaces};
 use field::testbed::processes::Process;
 use field::testbed::{self, Name};
 use gateway::clock::{Clock, sleep};
+use gateway::daemon::query;
 use serde_json::Value;
 
 pub(crate) struct Testbed {
@@ -94,6 +95,13 @@ pub(crate) fn wait_until(what: &str, seconds: u64, done: impl Fn() -> bool) {
         assert!(clock.now() < limit, "waited {seconds} s until {what}");
         sleep(Duration::from_millis(20));
     }
+}
+
+/// What the one gateway that runs in a namespace says of itself now.
+pub(crate) fn told(namespace: &Namespace) -> Option<Value> {
+    let ask = || query::ask(&query::running().unwrap_or_default());
+    let asked = namespace.enter(ask).ok()?.join().ok()?.ok()?;
+    asked.into_iter().find_map(|it| it.status.ok())
 }
 
 pub(crate) fn namespaces_of(name: &str) -> usize {
@@ -219,7 +227,13 @@ impl Testbed {
         Transfer { child, file, content: server.content.clone() }
     }
 
+    /// What a gateway says when it is asked, or, where none runs, wrote last.
     pub(crate) fn status(&self, name: &str) -> Value {
+        told(&self.namespace(name)).unwrap_or_else(|| self.written(name))
+    }
+
+    /// The status file. On a busy disk it may be some seconds old.
+    pub(crate) fn written(&self, name: &str) -> Value {
         testbed::gateway_status(&self.name, room(name)).unwrap()
     }
 

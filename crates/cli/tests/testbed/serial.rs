@@ -13,7 +13,7 @@ use field::testbed::null_modem::NullModem;
 use serde_json::Value;
 use tunnel::key::PrivateKey;
 
-use super::bench::{fresh_name, wait_until};
+use super::bench::{fresh_name, told, wait_until};
 
 /// Two namespaces, each with a gateway and nothing else, and a line between them that carries noise now and then.
 pub(crate) struct SerialSites {
@@ -47,12 +47,10 @@ impl SerialSites {
         };
         for (end, side) in ["a", "b"].iter().enumerate() {
             sites.sides[end].add().unwrap();
-            let status = sites.file(&format!("{side}.status"));
             let text = format!(
                 "[tun]\nname = \"sat0\"\naddresses = [\"10.77.30.{}/30\"]\n\
                  [carrier.serial]\ndevice = {:?}\nbaud = 1000000\n{extra}\n[link]\nprotocol = \"{protocol}\"\n\
-                 [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\n\
-                 [status]\nfile = {status:?}\ninterval = \"50 ms\"\n",
+                 [identity]\nprivate-key = \"{}\"\n[[peer]]\npublic-key = \"{}\"\n",
                 end + 1,
                 modem.device(end),
                 *key(end).to_base64(),
@@ -89,7 +87,7 @@ impl SerialSites {
 
     /// The status of the gateway at a side; nothing while there is none.
     pub(crate) fn status(&self, side: &str) -> Value {
-        gateway::daemon::read_status(&self.file(&format!("{side}.status"))).unwrap_or_default()
+        told(&self.sides[usize::from(side == "b")]).unwrap_or_default()
     }
 
     /// Fetches a file of `len` bytes from one side to the other with stock programs, and compares.

@@ -9,12 +9,11 @@ use std::thread::JoinHandle;
 use std::time;
 
 use field::testbed::namespaces::Namespace;
-use gateway::daemon::read_status;
 use gateway::random;
 use serde_json::Value;
 use tunnel::key::PrivateKey;
 
-use super::bench::{fresh_name, signal, wait_until};
+use super::bench::{fresh_name, signal, told, wait_until};
 
 /// The hub is end 0, terminal `n` is end `n`.
 pub(crate) struct Star {
@@ -73,10 +72,10 @@ impl Star {
         let text = format!(
             "{top}\n[tun]\nname = \"sat0\"\naddresses = [\"{}/24\"]\nroutes = [\"10.78.0.0/16\"]\n\
              [carrier.udp]\nlisten = \"0.0.0.0:51900\"\n[identity]\nprivate-key = \"{}\"\n\
-             [status]\nfile = {:?}\ninterval = \"50 ms\"\n{peers}",
+             [status]\nfile = {:?}\n{peers}",
             address(0),
             *self.keys[0].to_base64(),
-            self.directory.join("hub.status"),
+            self.status_file(),
         );
         fs::write(self.directory.join("0.toml"), text).unwrap();
     }
@@ -125,9 +124,14 @@ impl Star {
         self.gateways[end].take().expect("it runs").wait().unwrap().success()
     }
 
-    /// The hub's status file, or nothing.
+    /// What the hub says; nothing while it does not run.
     pub(crate) fn status(&self) -> Value {
-        read_status(&self.directory.join("hub.status")).unwrap_or_default()
+        told(&self.namespaces[0]).unwrap_or_default()
+    }
+
+    /// Where the hub writes its status while it runs.
+    pub(crate) fn status_file(&self) -> PathBuf {
+        self.directory.join("hub.status")
     }
 
     pub(crate) fn log(&self, end: usize) -> String {

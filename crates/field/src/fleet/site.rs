@@ -117,12 +117,11 @@ impl<'a> Site<'a> {
     pub(super) fn configure(&self, weight: impl Fn(u32) -> Option<u32>) -> Result<(), TestbedError> {
         let Options { link, workers, .. } = &self.options;
         let workers = workers.map_or_else(String::new, |count| format!("workers = {count}\n"));
-        let status = self.directory.join("hub.status");
         let mut text = format!(
             "{workers}[tun]\nname = \"sat0\"\naddresses = [\"{FAR}/32\"]\nroutes = [\"{HOSTS}\"]\n\
              [carrier.udp]\nlisten = \"{}:{PORT}\"\n\
              [link]\n{link}\n[pep]\nenabled = false\n\
-             [identity]\nprivate-key = \"{}\"\n[status]\nfile = {status:?}\ninterval = \"60 s\"\n",
+             [identity]\nprivate-key = \"{}\"\n",
             WIRE[0],
             &*self.hub_key.to_base64(),
         );
