@@ -131,6 +131,15 @@ struct Member {
     super_segment: Option<u32>,
     /// What was due still after its timers had had their time.
     stuck: Option<Instant>,
+    /// Whether it was at rest when all of it was looked at last.
+    was_settled: bool,
+}
+
+impl Member {
+    /// Whether nothing has changed but what its session says and waits for.
+    fn is_settled(&self, now: Instant) -> bool {
+        self.was_settled && self.tunnel.is_at_rest(now)
+    }
 }
 
 /// Where the random numbers of each part come from.
@@ -320,7 +329,7 @@ impl Hub {
             let Some(member) = &mut self.members[number as usize] else { continue };
             member.tunnel.handle_timeout(now);
             member.stuck = member.tunnel.timers(now).filter(|due| *due <= now);
-            self.touch(PeerId(number));
+            self.follow(now, PeerId(number));
         }
     }
 
@@ -336,31 +345,47 @@ impl Hub {
 
     fn read_deadlines(&mut self, now: Instant) {
         while let Some(number) = self.stale.pop() {
-            if let Some(Member { tunnel, super_segment, stuck, .. }) =
-                self.members[number as usize].as_deref_mut()
-            {
-                let former = core::mem::replace(super_segment, tunnel.super_segment());
-                if former != *super_segment {
+            let id = PeerId(number);
+            let Some(member) = self.members[id.at()].as_deref_mut() else { continue };
+            if !member.is_settled(now) {
+                let former = core::mem::replace(&mut member.super_segment, member.tunnel.super_segment());
+                if former != member.super_segment {
                     self.super_segments.remove(former);
-                    self.super_segments.add(*super_segment);
+                    self.super_segments.add(member.super_segment);
                 }
-                if let Some(allowed) = self.memory.count(PeerId(number), tunnel.memory()) {
-                    tunnel.limit_memory(allowed);
+                if let Some(allowed) = self.memory.count(id, member.tunnel.memory()) {
+                    member.tunnel.limit_memory(allowed);
                 }
-                // Whoever waits for its turn has it as soon as that can be.
-                let waits = self.share.is_awake(PeerId(number));
-                let due = if waits {
-                    tunnel.timers(now).map(|due| if *stuck == Some(due) { now + PAUSE } else { due.max(now) })
-                } else {
-                    tunnel.poll_timeout(now)
-                };
-                self.deadlines.set(number, due);
+                member.was_settled = member.tunnel.is_at_rest(now);
             }
+            // Whoever waits for its turn has it as soon as that can be.
+            let due = if self.share.is_awake(id) {
+                let again = |due| if member.stuck == Some(due) { now + PAUSE } else { due.max(now) };
+                member.tunnel.timers(now).map(again)
+            } else {
+                member.tunnel.poll_timeout(now)
+            };
+            self.deadlines.set(number, due);
+        }
+    }
+
+    /// Has that looked at which may have changed in a tunnel, and in one that has settled its session only.
+    fn follow(&mut self, now: Instant, id: PeerId) {
+        let Some(Some(member)) = self.members.get(id.at()) else { return };
+        if !member.is_settled(now) {
+            return self.touch(id);
+        }
+        self.stale.push(id.0);
+        if member.tunnel.has_control() {
+            self.share.wake(id);
         }
     }
 
     /// Has all looked at that may have changed in a tunnel.
     fn touch(&mut self, id: PeerId) {
+        if let Some(Some(member)) = self.members.get_mut(id.at()) {
+            member.was_settled = false;
+        }
         self.stale.push(id.0);
         self.delivering.push(id.0);
         self.telling.push(id.0);

@@ -39,11 +39,15 @@ impl Pacer {
         Self { line: rate.map(Serializer::new), filler_interval, filler_at: Instant::ZERO }
     }
 
-    /// Frames leave at another rate from now on; how often an idle line speaks stays.
+    /// Frames leave at another rate from now on; how often an idle line speaks stays. A line that is faster than was thought is free
+    /// sooner; one that is slower has had the time that was meant for it.
     pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        let former = self.rate();
         let debt = self.free_at().saturating_since(now);
         self.line = rate.map(|rate| {
             let mut line = Serializer::new(rate);
+            let faster = former.filter(|former| *former < rate);
+            let debt = faster.map_or(debt, |former| rate.time_for(former.bits_in(debt)));
             line.send(now.saturating_add(debt), 0);
             line
         });
@@ -163,11 +167,16 @@ mod tests {
         let mut pacer = Pacer::new(Some(Rate::from_bps(8_000)), 50);
         let now = Instant::ZERO + Duration::from_secs(1);
         pacer.on_sent(now, 1000);
-        let free_at = pacer.free_at();
+        let due = pacer.free_at().saturating_since(now);
+        // What was thought to take a second takes half of it.
         pacer.set_rate(now, Some(Rate::from_bps(16_000)));
+        let free_at = now + Duration::from_nanos(due.as_nanos() / 2);
         assert_eq!((pacer.free_at(), pacer.rate()), (free_at, Some(Rate::from_bps(16_000))));
         pacer.on_sent(now, 1000);
         assert_eq!(pacer.free_at(), free_at + Duration::from_millis(500));
+        let free_at = pacer.free_at();
+        pacer.set_rate(now, Some(Rate::from_bps(8_000)));
+        assert_eq!(pacer.free_at(), free_at);
         pacer.set_rate(now, None);
         assert!(pacer.is_free(now));
     }

@@ -364,6 +364,12 @@ impl Session {
         self.outbox.pop_front()
     }
 
+    /// Whether [`Session::poll_transmit`] has one.
+    #[must_use]
+    pub fn has_datagrams(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     /// What happened.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

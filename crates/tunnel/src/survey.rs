@@ -220,6 +220,12 @@ impl Survey {
         [self.reports.poll_timeout(), probe, waiting, train].into_iter().flatten().min()
     }
 
+    /// Whether there is a train that may not leave, and nobody knows for how long.
+    #[must_use]
+    pub fn holds_back(&self, now: Instant) -> bool {
+        self.trains.poll_timeout().is_some() && self.rate_controller.expected(now).is_none()
+    }
+
     /// What whoever runs the gateway should know.
     pub fn poll_finding(&mut self) -> Option<Finding> {
         self.findings.pop_front()

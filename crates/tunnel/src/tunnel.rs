@@ -7,13 +7,14 @@
 mod inbound;
 mod outbound;
 mod path_following;
+mod rest;
 mod status;
 
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
-use link::{Demand, Edge, Endpoint, Entry};
+use link::{Edge, Endpoint, Entry};
 
 use crate::batch::Batch;
 use crate::config::Config;
@@ -57,6 +58,8 @@ pub struct Tunnel {
     parts: Parts,
     /// A datagram that is no frame and leaves by itself.
     control: Option<(Path, Vec<u8>)>,
+    /// Nothing but the session has to be looked at before, unless it is `None`.
+    rests_until: Option<Instant>,
     /// What the caller was given last and has not told the end of.
     offered: Offered,
     /// Whether the carrier's buffer is full.
@@ -177,6 +180,7 @@ impl Tunnel {
             batch: Batch::default(),
             parts: Parts::default(),
             control: None,
+            rests_until: None,
             offered: Offered::Nothing,
             is_blocked: false,
             burst: None,
@@ -237,6 +241,7 @@ impl Tunnel {
 
     /// Has handshakes begin at `address` from now on.
     pub fn call_at(&mut self, now: Instant, address: Address) {
+        self.stir();
         if self.session.called() != Some(address) {
             self.session.call_at(address);
             // Nobody has been called there yet.
@@ -253,6 +258,7 @@ impl Tunnel {
 
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        self.stir();
         self.ingress.accept(now, packet, &*self.endpoint, &mut ());
         if self.pacer.is_limited() {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());
@@ -268,6 +274,7 @@ impl Tunnel {
 
     /// Proxy and link may take so many bytes from now on, half each, within their own limits.
     pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.stir();
         self.endpoint.limit_memory(bytes / 2);
         if let Some(proxy) = &mut self.ingress.proxy {
             proxy.limit_memory(bytes / 2);
@@ -283,6 +290,14 @@ impl Tunnel {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
         self.take_session_events(now);
+        if !self.is_at_rest(now) {
+            self.stir();
+            self.handle_link_timeout(now);
+        }
+        self.watch_silence(now);
+    }
+
+    fn handle_link_timeout(&mut self, now: Instant) {
         if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now);
             self.deliver(now);
@@ -292,52 +307,6 @@ impl Tunnel {
         {
             proxy.handle_timeout(now);
         }
-        self.watch_silence(now);
-    }
-
-    /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::offer`] are to be called then.
-    #[must_use]
-    pub(crate) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
-        [self.sending_due(now), self.timers(now)].into_iter().flatten().min()
-    }
-
-    /// When something is due, whether or not anything may be sent.
-    pub(crate) fn timers(&self, now: Instant) -> Option<Instant> {
-        [
-            self.endpoint.poll_timeout(),
-            self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout()),
-            self.session.poll_timeout(),
-            self.silence_due(now, self.session.is_heard(now)),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
-    /// When there is something to send, if it may leave then.
-    fn sending_due(&self, now: Instant) -> Option<Instant> {
-        if self.is_blocked || !self.session.is_heard(now) {
-            return None;
-        }
-        let transmit = match self.endpoint.demand(now) {
-            Demand::Nothing if self.parts.is_leaving() => Some(self.pacer.free_at()),
-            Demand::Nothing => None,
-            Demand::Fresh => Some(self.pacer.free_at()),
-            Demand::Filler => Some(self.pacer.filler_at()),
-        };
-        let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
-        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
-        [self.survey.poll_timeout(now), pairing, transmit, waiting].into_iter().flatten().min()
-    }
-
-    /// When silence is to be looked at next.
-    fn silence_due(&self, now: Instant, is_heard: bool) -> Option<Instant> {
-        if is_heard {
-            return None;
-        }
-        let given_up = self.ingress.proxy.as_ref().map(|_| self.silence.since + splitting::PATIENCE);
-        let told = self.silence.since + self.silence.told;
-        given_up.filter(|due| *due > now).map_or(Some(told), |due| Some(due.min(told)))
     }
 
     /// Tells, once in a while, that nobody answers.

@@ -95,8 +95,13 @@ impl Hub {
         }
         let super_segment = tunnel.super_segment();
         self.super_segments.add(super_segment);
-        self.members[id.at()] =
-            Some(Box::new(Member { tunnel, weight: weight.max(1), super_segment, stuck: None }));
+        self.members[id.at()] = Some(Box::new(Member {
+            tunnel,
+            weight: weight.max(1),
+            super_segment,
+            stuck: None,
+            was_settled: false,
+        }));
         self.touch(id);
     }
 

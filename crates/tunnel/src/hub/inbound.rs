@@ -74,7 +74,7 @@ impl Hub {
             return Err(rejection);
         };
         let taken = member.tunnel.handle_datagram(now, from, ecn, datagram);
-        self.touch(id);
+        self.follow(now, id);
         taken
     }
 

@@ -74,7 +74,11 @@ impl Hub {
             self.share.on_sent(now, id, member.weight, bytes);
         }
         self.stale.push(id.0);
-        self.telling.push(id.0);
+        if !member.is_settled(now) {
+            self.telling.push(id.0);
+        } else if !member.tunnel.has_control() {
+            self.share.rest(id);
+        }
     }
 
     /// Whether the carrier's buffer was full.

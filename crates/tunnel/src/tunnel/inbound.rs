@@ -65,8 +65,12 @@ impl Tunnel {
         arrival: Arrival,
     ) -> Result<(), Rejection> {
         let body = &datagram[arrival.payload];
+        if arrival.kind == Kind::Frame && body.is_empty() {
+            // A keep-alive: the session has heard it, and nobody else needs to.
+            return Ok(());
+        }
+        self.stir();
         match arrival.kind {
-            Kind::Frame if body.is_empty() => {}
             Kind::Frame => self.handle_frame(now, ecn, body, arrival.late),
             Kind::Part => {
                 if let Some((frame, ecn)) = self.parts.handle(ecn, body) {
@@ -131,6 +135,7 @@ impl Tunnel {
     /// A peer in a new life knows nothing of what was said: all that it is told in forgets it too, before it hears the new one.
     pub(super) fn take_session_events(&mut self, now: Instant) {
         while let Some(event) = self.session.poll_event() {
+            self.stir();
             let told = match (event, self.session.peer()) {
                 (session::Event::Established { restarted }, peer) => {
                     self.survey.on_established(now, restarted);

@@ -66,9 +66,22 @@ impl Tunnel {
     /// `more` packets are about to come, a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before
     /// the next call.
     pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool) -> bool {
+        if self.is_at_rest(now) {
+            let has_control = self.control.is_some() || self.take_control(now);
+            self.offered = if has_control { Offered::Control } else { Offered::Nothing };
+            return has_control;
+        }
         self.follow_path(now);
         self.offered = if self.is_blocked { Offered::Nothing } else { self.choose(now, limit, more) };
+        if self.offered == Offered::Nothing {
+            self.rest(now);
+        }
         self.offered != Offered::Nothing
+    }
+
+    /// Whether the session has something to say, which leaves at its next turn.
+    pub(crate) fn has_control(&self) -> bool {
+        self.session.has_datagrams()
     }
 
     /// What was decided to leave.
@@ -123,6 +136,7 @@ impl Tunnel {
 
     /// The carrier takes more again.
     pub(crate) const fn on_writable(&mut self) {
+        self.stir();
         self.is_blocked = false;
     }
 

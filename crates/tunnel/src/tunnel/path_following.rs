@@ -39,6 +39,7 @@ impl Tunnel {
     /// Sends otherwise from now on: rate, round trip, queue, fillers, marks and keep-alives are taken over, the rest stays as it is. What is
     /// known of the path stays too, unless that differs.
     pub fn reconfigure(&mut self, now: Instant, link: &Link, keep_alive: Duration) {
+        self.stir();
         self.config.keep_alive = keep_alive;
         self.config.link = self.config.link.reconfigured(link);
         self.pacer = Pacer::new(link.rate.fixed(), link.fillers);

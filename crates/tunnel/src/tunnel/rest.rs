@@ -1,0 +1,82 @@
+//! A tunnel at rest: link, queues, proxy and survey have nothing to do before a time that is known, so nobody looks at them. Only the
+//! session speaks, which is what ten thousand idle tunnels do all day.
+
+use base::Instant;
+use link::Demand;
+
+use super::{Tunnel, splitting};
+
+impl Tunnel {
+    /// Whether it is at rest: only the session may have something to say, or to wait for.
+    pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
+        let rests = self.rests_until.is_some_and(|until| now < until) && self.session.is_heard(now);
+        debug_assert!(!rests || self.link_due(now).is_none_or(|due| due > now), "{:?}", self.link_due(now));
+        rests
+    }
+
+    /// Something has come that is not the session's alone.
+    pub(super) const fn stir(&mut self) {
+        self.rests_until = None;
+    }
+
+    /// There is nothing to send now: from here on it rests until something is due.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.rests_until = None;
+        if !self.is_blocked && !self.survey.holds_back(now) && self.session.is_heard(now) {
+            self.rests_until = Some(self.link_due(now).unwrap_or(Instant::MAX)).filter(|until| now < *until);
+        }
+    }
+
+    /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::offer`] are to be called then.
+    #[must_use]
+    pub(crate) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        let link = if self.is_at_rest(now) { self.rests_until } else { self.link_due(now) };
+        [link.filter(|due| *due != Instant::MAX), self.session_due(now)].into_iter().flatten().min()
+    }
+
+    /// When something is due, whether or not anything may be sent.
+    pub(crate) fn timers(&self, now: Instant) -> Option<Instant> {
+        [self.link_timers(), self.session_due(now)].into_iter().flatten().min()
+    }
+
+    /// When link, queues, proxy or survey have something to do.
+    fn link_due(&self, now: Instant) -> Option<Instant> {
+        [self.sending_due(now), self.link_timers()].into_iter().flatten().min()
+    }
+
+    fn link_timers(&self) -> Option<Instant> {
+        let proxy = self.ingress.proxy.as_ref().and_then(|proxy| proxy.poll_timeout());
+        [self.endpoint.poll_timeout(), proxy].into_iter().flatten().min()
+    }
+
+    fn session_due(&self, now: Instant) -> Option<Instant> {
+        let silence = self.silence_due(now, self.session.is_heard(now));
+        [self.session.poll_timeout(), silence].into_iter().flatten().min()
+    }
+
+    /// When there is something to send, if it may leave then.
+    fn sending_due(&self, now: Instant) -> Option<Instant> {
+        if self.is_blocked || !self.session.is_heard(now) {
+            return None;
+        }
+        let transmit = match self.endpoint.demand(now) {
+            Demand::Nothing if self.parts.is_leaving() => Some(self.pacer.free_at()),
+            Demand::Nothing => None,
+            Demand::Fresh => Some(self.pacer.free_at()),
+            Demand::Filler => Some(self.pacer.filler_at()),
+        };
+        let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
+        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
+        [self.survey.poll_timeout(now), pairing, transmit, waiting].into_iter().flatten().min()
+    }
+
+    /// When silence is to be looked at next.
+    fn silence_due(&self, now: Instant, is_heard: bool) -> Option<Instant> {
+        if is_heard {
+            return None;
+        }
+        let given_up = self.ingress.proxy.as_ref().map(|_| self.silence.since + splitting::PATIENCE);
+        let told = self.silence.since + self.silence.told;
+        given_up.filter(|due| *due > now).map_or(Some(told), |due| Some(due.min(told)))
+    }
+}
