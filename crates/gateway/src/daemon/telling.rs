@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::account::{Part, Then};
 use super::peers::Peers;
+use super::query::Queries;
 use super::status::{add, sum};
 use super::{Gateway, Status};
 use crate::clock::sleep;
@@ -98,7 +99,7 @@ impl Gateway {
     /// When the next status is to be made, if one is wanted.
     fn status_due(&self) -> Option<Instant> {
         let Telling { took, done, file_at, .. } = self.telling;
-        let is_asked = self.queries.as_ref().is_some_and(|it| it.are_asked());
+        let is_asked = self.queries.as_ref().is_some_and(Queries::are_asked);
         let question = is_asked.then(|| done + took.saturating_mul(QUESTION_SHARE));
         let file = self.config.status.is_some().then(|| file_at.max(done + took.saturating_mul(FILE_SHARE)));
         [question, file].into_iter().flatten().min()

@@ -75,7 +75,7 @@ fn accounts_are_asked_of_all_and_nothing_else_is_lost() {
         while ended.len() < 3 || others < 3 {
             match told() {
                 (worker, Report::Account(of, Part { then: Then::End(_), .. })) if of == number => {
-                    ended.push(worker)
+                    ended.push(worker);
                 }
                 (_, Report::SuperSegment(_)) => others += 1,
                 _ => {}
