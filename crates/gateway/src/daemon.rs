@@ -4,6 +4,7 @@
 //! Packets of the TUN device go into the hub's tunnels, and what these have to send leaves in batches, many datagrams in one call. Datagrams
 //! that arrive go into them too, and what they complete goes to the TUN device.
 
+mod account;
 mod complaints;
 mod device;
 mod forwarding;
@@ -13,6 +14,7 @@ mod peers;
 pub mod query;
 mod reload;
 mod status;
+mod telling;
 mod worker;
 mod workers;
 
@@ -39,6 +41,7 @@ use names::Names;
 use peers::Peers;
 use query::Queries;
 use reload::Reading;
+use telling::Telling;
 use worker::Worker;
 use workers::{Hubs, Post, Workers};
 
@@ -61,9 +64,7 @@ pub struct Gateway {
     /// What the TUN device was last told of super-segments, and when that is to be looked at again.
     super_segment: Option<u32>,
     follow_at: Instant,
-    status_at: Instant,
-    /// Before that it is not written again, so that the status of many peers takes little of the time.
-    status_free_at: Instant,
+    telling: Telling,
     tidying: Tidying,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
@@ -202,8 +203,7 @@ impl Gateway {
             names,
             super_segment,
             follow_at: Instant::ZERO,
-            status_at: Instant::ZERO,
-            status_free_at: Instant::ZERO,
+            telling: Telling::default(),
             tidying: Tidying::default(),
             queries,
             reading: None,
@@ -270,19 +270,8 @@ impl Gateway {
             self.worker.transmit(false);
             self.worker.deliver(now);
             self.follow_super_segment(now);
-            if self.status_at <= now {
-                self.write_status();
-                let took = self.worker.clock.now().saturating_since(now);
-                self.status_free_at = now + took.saturating_mul(STATUS_SHARE);
-                self.status_at = self.status_free_at.max(now + self.status_interval());
-            }
+            self.follow_status(now, from_queries.read);
             self.tidying.handle_timeout(now);
-            if let Some(mut queries) = self.queries.take_if(|it| from_queries.read || it.is_due(now)) {
-                queries.serve(now, || self.status());
-                let took = self.worker.clock.now().saturating_since(now);
-                queries.pause_until(now + took.saturating_mul(STATUS_SHARE));
-                self.queries = Some(queries);
-            }
             let now = self.worker.clock.now();
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
@@ -343,8 +332,9 @@ impl Gateway {
 
     fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {
         if matches!(event, Event::Established { .. } | Event::Lost) {
-            self.status_at = self.status_at.min(self.status_free_at);
-            self.tidying.ask(self.worker.clock.now());
+            let now = self.worker.clock.now();
+            self.telling.hurry(now);
+            self.tidying.ask(now);
         }
         notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
     }
@@ -359,18 +349,12 @@ impl Gateway {
             self.names.fd().map(|_| self.follow_at),
             self.worker.carrier.poll_timeout(),
             self.queries.as_ref().and_then(|it| it.poll_timeout(now)),
-            Some(self.status_at),
+            self.poll_status(now),
         ]
         .into_iter()
         .flatten()
         .min()
         .unwrap_or(now + Duration::from_secs(1))
-    }
-
-    fn status_interval(&self) -> Duration {
-        let interval =
-            self.config.status.as_ref().map_or(Duration::from_secs(3600), |status| status.interval);
-        interval.max(Duration::from_millis(10))
     }
 }
 
@@ -384,6 +368,3 @@ fn hubs(config: &Config, count: u32) -> Result<(Hub, Workers), GatewayError> {
     Hubs { first: &mut first, others: &mut others }.set_memory(config.share.memory.0 as usize);
     Ok((first, others))
 }
-
-/// What status takes of the time: at most one part in this many.
-const STATUS_SHARE: u64 = 50;

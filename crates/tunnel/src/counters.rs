@@ -60,3 +60,13 @@ impl Serialize for Reasons {
         serializer.collect_map(self.iter())
     }
 }
+
+/// Counts by name, as JSON has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Named(pub(crate) Vec<(&'static str, u64)>);
+
+impl Serialize for Named {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}

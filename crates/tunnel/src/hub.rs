@@ -272,7 +272,13 @@ impl Hub {
 
     /// This worker's peers, by their numbers.
     pub fn peers(&self) -> impl Iterator<Item = (PeerId, &Tunnel)> {
-        let numbered = (0..).map(PeerId).zip(&self.members);
+        self.peers_from(0)
+    }
+
+    /// Those of them with this number or a higher one.
+    pub fn peers_from(&self, number: u32) -> impl Iterator<Item = (PeerId, &Tunnel)> {
+        let members = self.members.get(number as usize..).unwrap_or_default();
+        let numbered = (number..).map(PeerId).zip(members);
         numbered.filter_map(|(id, member)| Some((id, &member.as_ref()?.tunnel)))
     }
 

@@ -2,9 +2,10 @@
 
 use base::{Duration, Instant, Packet, Rate, Rng};
 use pep::{Peer, Proxy, Side};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::config::Config;
+use crate::counters::Named;
 use crate::pairing::Pairing;
 use crate::super_segment::Metadata;
 
@@ -118,17 +119,34 @@ impl Splitting {
 }
 
 /// What the status says of a proxy.
-pub(crate) fn status(proxy: &Proxy) -> Value {
-    let connections = |side| proxy.host(side).len();
-    let mut status = json!({
-        "connections": { "lan": connections(Side::Lan), "link": connections(Side::Link) },
-        "peer": proxy.peer() == Peer::Known,
-        "memory": Side::ALL.map(|side| proxy.host(side).held()).iter().sum::<usize>(),
-    });
-    for (name, count) in proxy.counters().named() {
-        status[name] = count.into();
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    connections: Connections,
+    /// Whether the other end is known to have one too.
+    peer: bool,
+    /// Bytes that its connections hold.
+    memory: usize,
+    #[serde(flatten)]
+    counted: Named,
+}
+
+/// Connections of each side.
+#[derive(Debug, Serialize)]
+struct Connections {
+    lan: usize,
+    link: usize,
+}
+
+impl Status {
+    pub(crate) fn of(proxy: &Proxy) -> Self {
+        let connections = |side| proxy.host(side).len();
+        Self {
+            connections: Connections { lan: connections(Side::Lan), link: connections(Side::Link) },
+            peer: proxy.peer() == Peer::Known,
+            memory: Side::ALL.map(|side| proxy.host(side).held()).iter().sum(),
+            counted: Named(proxy.counters().named().to_vec()),
+        }
     }
-    status
 }
 
 /// Bytes of data in the longest packet of IPv4, with timestamps.
@@ -207,12 +225,12 @@ mod tests {
     #[test]
     fn the_proxy_knows_its_peer_by_what_the_gateway_says() {
         let (mut splitting, mut proxy) = splitting();
-        assert_eq!(status(&proxy)["peer"], false);
+        assert!(!Status::of(&proxy).peer);
         assert!(call(&mut proxy) && says_to_be_a_proxy(&mut proxy), "there may be one");
         splitting.handle_pairing(NOW, &[0], Some(&mut proxy));
-        assert_eq!(status(&proxy)["peer"], true);
+        assert!(Status::of(&proxy).peer);
         splitting.on_peer_restarted(NOW, &mut proxy);
-        assert_eq!(status(&proxy)["peer"], false);
+        assert!(!Status::of(&proxy).peer);
         for second in 0..8 {
             splitting.poll_pairing(NOW + Duration::from_secs(second), Some(&mut proxy));
         }

@@ -32,6 +32,7 @@ use crate::survey::rate::Finding;
 use outbound::{Burst, Offered};
 
 pub use outbound::{Sent, Transmit};
+pub use status::Status;
 
 /// One end of a tunnel.
 #[derive(Debug)]

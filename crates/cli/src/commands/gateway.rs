@@ -124,7 +124,7 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
         false => say!("{}", notice),
     })?;
     if json {
-        say!("{}", gateway.status());
+        say!("{}", gateway.into_status());
     }
     Ok(())
 }

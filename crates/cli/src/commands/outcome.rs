@@ -44,7 +44,8 @@ pub(crate) fn has_failed() -> bool {
 }
 
 fn write(text: fmt::Arguments<'_>) -> io::Result<()> {
-    let mut output = io::stdout().lock();
+    // Standard output by itself asks the kernel once for each line, and a status may have a million.
+    let mut output = io::BufWriter::new(io::stdout().lock());
     output.write_fmt(text)?;
     output.flush()
 }

@@ -4,8 +4,9 @@
 //! device is in, and goes with the process. Such names have no permissions, so each side looks at who the other is. A gateway answers
 //! root and its own user; `asking` says whose answers count.
 //!
-//! Anybody may connect, so nobody who does holds a place: a question is a connection and nothing else, and is answered or refused
-//! when it is looked at. The kernel's queue is emptied faster than it is long, so that whoever may ask gets into it.
+//! Anybody may connect, so nobody who may not ask holds a place: a question is a connection and nothing else, and is refused when it is
+//! looked at, or answered with the next status that is begun (`telling`). The kernel's queue is emptied faster than it is long, so that
+//! whoever may ask gets into it.
 
 mod asking;
 mod name;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use base::{Duration, Instant};
 
 use super::Status;
+use super::telling::Text;
 
 pub use asking::{AskError, Asked, ask};
 pub use name::{Place, running};
@@ -29,16 +31,28 @@ pub(super) struct Queries {
     listener: UnixListener,
     /// Questions are looked at no sooner, so that askers take no time from packets, however many there are.
     look_at: Instant,
-    /// Answers that did not fit the asker's socket, the oldest first.
+    /// Who waits for a status to be made, the oldest first.
+    asking: VecDeque<Asker>,
+    /// Answers that are on their way, the oldest first, and when they go on.
     answering: VecDeque<Answering>,
+    go_on_at: Instant,
+}
+
+/// Somebody who asked.
+#[derive(Debug)]
+struct Asker {
+    stream: UnixStream,
+    user: libc::uid_t,
+    asked: Instant,
 }
 
 /// An answer that is on its way.
 #[derive(Debug)]
 struct Answering {
-    asker: UnixStream,
-    user: libc::uid_t,
-    text: Arc<[u8]>,
+    asker: Asker,
+    text: Text,
+    /// Pieces of the text that were sent, and bytes of the next one.
+    pieces: usize,
     sent: usize,
     until: Instant,
 }
@@ -52,7 +66,8 @@ impl Queries {
     pub(super) fn open(tun: &str, number: u64) -> io::Result<Self> {
         let listener = UnixListener::bind_addr(&Place::new(tun, number).address()?)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, look_at: Instant::ZERO, answering: VecDeque::new() })
+        let (asking, answering) = Default::default();
+        Ok(Self { listener, look_at: Instant::ZERO, asking, answering, go_on_at: Instant::ZERO })
     }
 
     /// What becomes readable with a question, while one may be asked.
@@ -62,24 +77,39 @@ impl Queries {
 
     /// When [`Queries::serve`] wants to be called though nobody may have asked, or when one may be asked again.
     pub(super) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
-        (self.look_at > now || !self.answering.is_empty()).then_some(self.look_at)
+        let look = (self.look_at > now).then_some(self.look_at);
+        let go_on = (!self.answering.is_empty()).then_some(self.go_on_at);
+        [look, go_on].into_iter().flatten().min()
     }
 
-    /// Whether answers are on their way that are to go on now.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.look_at <= now && !self.answering.is_empty()
+    /// Whether somebody waits for a status.
+    pub(super) fn are_asked(&self) -> bool {
+        !self.asking.is_empty()
     }
 
-    /// Answers those who have asked and may know, a few at most and all the same, and goes on with earlier answers.
-    pub(super) fn serve(&mut self, now: Instant, status: impl FnOnce() -> Status) {
-        self.answering.retain_mut(|it| now < it.until && it.advance());
-        let (mut asked_by, mut pause) =
-            (Vec::new(), if self.answering.is_empty() { STRANGER_PAUSE } else { PAUSE });
+    /// Hears new questions, if there are any, and goes on with answers; a bounded amount of both.
+    pub(super) fn serve(&mut self, now: Instant, is_readable: bool) {
+        if is_readable && self.look_at <= now {
+            self.look(now);
+        }
+        if self.go_on_at <= now && !self.answering.is_empty() {
+            self.answering.retain_mut(|it| now < it.until && it.advance());
+            self.go_on_at = now + ANSWER_PAUSE;
+        }
+    }
+
+    /// Hears those who have asked and may know, a few at most.
+    fn look(&mut self, now: Instant) {
+        let mut pause = STRANGER_PAUSE;
         for _ in 0..AT_ONCE {
             match self.listener.accept() {
-                Ok((asker, _)) => {
-                    let user = owner(&asker).filter(|&user| user == ROOT || user == own_user());
-                    asked_by.extend(user.map(|user| (asker, user)));
+                Ok((stream, _)) => {
+                    let user = owner(&stream).filter(|&user| user == ROOT || user == own_user());
+                    if let Some(user) = user.filter(|_| stream.set_nonblocking(true).is_ok()) {
+                        pause = PAUSE;
+                        make_room(&mut self.asking, MOST_ASKING, |it| it.user == user);
+                        self.asking.push_back(Asker { stream, user, asked: now });
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // There is no descriptor left, perhaps: it stays readable.
@@ -89,46 +119,51 @@ impl Queries {
                 }
             }
         }
-        if !asked_by.is_empty() {
-            pause = PAUSE;
-            let text: Arc<[u8]> = format!("{:#}\n", status()).into_bytes().into();
-            for (asker, user) in asked_by {
-                self.answer(now, asker, user, Arc::clone(&text));
-            }
-        }
         self.look_at = now + pause;
     }
 
-    /// The next look is no sooner than that.
-    pub(super) fn pause_until(&mut self, at: Instant) {
-        self.look_at = self.look_at.max(at);
+    /// Answers all who had asked when this status was begun.
+    pub(super) fn answer(&mut self, now: Instant, began: Instant, text: &Text) {
+        while let Some(asker) = self.asking.pop_front_if(|it| it.asked <= began) {
+            let user = asker.user;
+            let mut answering =
+                Answering { asker, text: Arc::clone(text), pieces: 0, sent: 0, until: now + PATIENCE };
+            if answering.advance() {
+                make_room(&mut self.answering, MOST_ANSWERING, |it| it.asker.user == user);
+                self.answering.push_back(answering);
+            }
+        }
     }
+}
 
-    fn answer(&mut self, now: Instant, asker: UnixStream, user: libc::uid_t, text: Arc<[u8]>) {
-        if asker.set_nonblocking(true).is_err() {
-            return;
-        }
-        let mut answering = Answering { asker, user, text, sent: 0, until: now + PATIENCE };
-        if !answering.advance() {
-            return;
-        }
-        let of_user = || self.answering.iter().enumerate().filter(|(_, it)| it.user == user);
-        if of_user().count() >= MOST_ANSWERING
-            && let Some((oldest, _)) = of_user().next()
-        {
-            self.answering.remove(oldest);
-        }
-        self.answering.push_back(answering);
+/// Removes the oldest of a user's, if those are so many that there is no room for one more.
+fn make_room<T>(queue: &mut VecDeque<T>, most: usize, is_users: impl Fn(&T) -> bool) {
+    if queue.iter().filter(|it| is_users(it)).count() >= most
+        && let Some(oldest) = queue.iter().position(is_users)
+    {
+        queue.remove(oldest);
     }
 }
 
 impl Answering {
-    /// Sends what the asker's socket takes; whether there is more to send, and somebody to send it to.
+    /// Sends what the asker's socket takes, within limits; whether there is more to send, and somebody to send it to.
     fn advance(&mut self) -> bool {
-        while self.sent < self.text.len() {
-            match self.asker.write(&self.text[self.sent..]) {
+        let mut left = ANSWER_AT_ONCE;
+        while let Some(piece) = self.text.get(self.pieces) {
+            let rest = &piece.as_bytes()[self.sent..];
+            if rest.is_empty() {
+                (self.pieces, self.sent) = (self.pieces + 1, 0);
+                continue;
+            }
+            if left == 0 {
+                return true;
+            }
+            match self.asker.stream.write(&rest[..rest.len().min(left)]) {
                 Ok(0) => return false,
-                Ok(sent) => self.sent += sent,
+                Ok(sent) => {
+                    self.sent += sent;
+                    left -= sent;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
@@ -163,12 +198,17 @@ const ROOT: libc::uid_t = 0;
 /// Connections that are looked at in one go: 16,000 a second, for a thirtieth of a processor, empty a queue of 4096
 /// (`net.core.somaxconn`) in a quarter of a second.
 const AT_ONCE: usize = 32;
-/// Time until the next look, after one in which somebody was answered and after any other.
+/// Time until the next look, after one in which somebody was heard and after any other.
 const PAUSE: Duration = Duration::from_millis(10);
 const STRANGER_PAUSE: Duration = Duration::from_millis(2);
+/// Bytes that an asker is sent in one go, and time until the next: 128 MB/s, if the asker reads as fast.
+const ANSWER_AT_ONCE: usize = 128 << 10;
+const ANSWER_PAUSE: Duration = Duration::from_millis(1);
 /// How long an asker may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Answers to each of the two users that wait for room; the oldest makes room for a further one.
+/// Questions of each of the two users that wait for a status, and answers to each that wait for room; the oldest makes room for a further
+/// one.
+const MOST_ASKING: usize = 32;
 const MOST_ANSWERING: usize = 8;
 
 #[cfg(test)]

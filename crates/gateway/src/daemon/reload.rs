@@ -99,7 +99,7 @@ impl Gateway {
                 self.remove_status();
             }
             self.config.status.clone_from(&config.status);
-            self.status_at = now;
+            self.telling.hurry(now);
         }
         // What needs a restart stays as it is, and is told again the next time.
         self.config.peers = config.peers;

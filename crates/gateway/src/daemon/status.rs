@@ -4,55 +4,21 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-use tunnel::PeerId;
+use serde_json::{Map, Value};
 
+use super::telling::Text;
 use super::{Gateway, GatewayError};
 use crate::config;
 
 /// What a gateway says about itself, as JSON.
 pub type Status = Value;
 
-/// What a worker says about itself and its peers.
-#[derive(Debug)]
-pub(super) struct Account {
-    /// What concerns no single peer.
-    pub(super) whole: Value,
-    pub(super) peers: Vec<(PeerId, Value)>,
-}
-
 impl Gateway {
-    /// The status as of now. A worker that does not answer in time is missing in it.
-    pub fn status(&mut self) -> Status {
-        self.workers.ask();
-        let Account { whole: mut status, mut peers } = self.worker.account();
-        for account in self.workers.accounts() {
-            sum(&mut status, account.whole);
-            peers.extend(account.peers);
-        }
-        peers.sort_unstable_by_key(|(id, _)| *id);
-        let named = |(id, mut status): (PeerId, Value)| {
-            add(&mut status, json!({ "name": self.peers.name(id) }));
-            status
-        };
-        let peers: Vec<Value> = peers.into_iter().map(named).collect();
-        let devices = json!({
-            "device": self.config.tun.name.as_str(),
-            "pid": std::process::id(),
-            "uptime_seconds": self.worker.clock.now().as_secs_f64(),
-            "super_segments": self.worker.tun.has_offloads(),
-            "workers": self.worker.hub.worker().count(),
-            "peers": peers,
-        });
-        add(&mut status, devices);
-        status
-    }
-
     /// Makes the status file, if one is wanted, and the directory that it lies in.
     pub(super) fn begin_status(&mut self) -> Result<(), GatewayError> {
         let Some(file) = self.status_file() else { return Ok(()) };
         let made = self.status_directory().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| replace(&file, self.status_text().as_bytes()))
+        made.and_then(|()| replace_with(&file, &self.status_text()))
             .map_err(|error| GatewayError::Status { file, error })
     }
 
@@ -72,14 +38,10 @@ impl Gateway {
         self.config.status.as_ref().map(|status| status.file.clone())
     }
 
-    fn status_text(&mut self) -> String {
-        format!("{:#}\n", self.status())
-    }
-
     /// Writes the status file, if one is wanted. A failure is no reason to stop carrying packets.
-    pub(super) fn write_status(&mut self) {
+    pub(super) fn write_status(&self, text: &Text) {
         if let Some(file) = self.status_file() {
-            let _ = replace(&file, self.status_text().as_bytes());
+            let _ = replace_with(&file, text);
         }
     }
 }
@@ -92,7 +54,7 @@ pub(super) fn add(to: &mut Value, from: Value) {
 }
 
 /// Adds the numbers of one object to those of another that have the same names, in all that it holds.
-fn sum(to: &mut Value, from: Value) {
+pub(super) fn sum(to: &mut Value, from: Value) {
     match (to, from) {
         (Value::Object(to), Value::Object(from)) => {
             for (name, value) in from {
@@ -120,6 +82,11 @@ pub(super) fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
 /// # Errors
 /// What the kernel says.
 pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with(file, &[content])
+}
+
+/// The same, with a content in pieces.
+fn replace_with(file: &Path, content: &[impl AsRef<[u8]>]) -> io::Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(".new");
     let create = || File::create_new(&name);
@@ -131,7 +98,7 @@ pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
         fs::remove_file(&name)?;
         create()
     })?;
-    new.write_all(content)?;
+    content.iter().try_for_each(|piece| new.write_all(piece.as_ref()))?;
     fs::rename(&name, file)
 }
 
@@ -146,6 +113,8 @@ pub fn read_status(file: &Path) -> io::Result<Status> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use serde_json::json;
 
     use super::*;
 

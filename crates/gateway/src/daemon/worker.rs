@@ -2,11 +2,12 @@
 
 use base::Instant;
 use serde_json::{Value, json};
-use tunnel::{Hub, PeerId};
+use tunnel::Hub;
 
+use super::account::Part;
 use super::complaints::Complaints;
 use super::forwarding::Traffic;
-use super::status::{Account, add, named};
+use super::status::{add, named};
 use super::workers::Post;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
@@ -46,9 +47,13 @@ impl Worker {
         (self.hub.is_blocked() && self.retry_at.is_none()) || self.carrier.has_unsent()
     }
 
-    /// What it says about itself and its peers.
-    pub(super) fn account(&self) -> Account {
-        let now = self.clock.now();
+    /// What it says about itself and its peers: the part that begins with the peer of this number.
+    pub(super) fn account(&self, from: u32) -> Part {
+        Part::of(&self.hub, self.clock.now(), from, || self.whole())
+    }
+
+    /// What concerns no single peer.
+    fn whole(&self) -> Value {
         let mut whole = self.hub.status();
         add(&mut whole["traffic"], json!(self.traffic));
         let counted = json!({ "tun_unusable": self.tun.unusable, "carrier": named(self.carrier.counters()) });
@@ -56,21 +61,6 @@ impl Worker {
         if let Some(post) = &self.post {
             add(&mut whole, json!({ "passed": post.counts() }));
         }
-        let peers = self.hub.peers().map(|(id, _)| (id, self.peer_status(now, id)));
-        Account { whole, peers: peers.collect() }
-    }
-
-    fn peer_status(&self, now: Instant, id: PeerId) -> Value {
-        let Some(tunnel) = self.hub.tunnel(id) else { return Value::Null };
-        let mut status = tunnel.status();
-        let heard = tunnel.session().last_heard();
-        let peer = json!({
-            "public_key": tunnel.session().peer_key(),
-            "worker": self.hub.worker().number(),
-            "heard_seconds_ago": heard.map(|at| now.saturating_since(at).as_secs_f64()),
-            "is_heard": tunnel.session().is_heard(now),
-        });
-        add(&mut status, peer);
-        status
+        whole
     }
 }

@@ -1,8 +1,8 @@
 //! The other workers, as the first one sees them: threads that are told what concerns their peers, and tell what happens.
 //!
 //! Nothing is shared. What the first worker says is an [`Order`], what the others say is a [`Report`], and what passes between any two is a
-//! [`Parcel`]; all three wait in queues of limited length. No thread waits for another, but for the first one for a status, and for room for
-//! an order, which each worker makes in every turn of its loop. A gateway with one worker has none of this.
+//! [`Parcel`]; all three wait in queues of limited length. No thread waits for another, but the first one for room for an order, which each
+//! worker makes in every turn of its loop. A gateway with one worker has none of this.
 
 mod bell;
 mod hubs;
@@ -10,17 +10,15 @@ mod orders;
 mod post;
 mod thread;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{Builder, JoinHandle};
-use std::time;
 
 use base::Instant;
 use tunnel::{Hub, PeerId};
 
-use super::status::Account;
 use super::worker::Worker;
 use super::{Gateway, GatewayError, Notice};
 use crate::carrier::Carrier;
@@ -42,16 +40,12 @@ pub(super) struct Workers {
     threads: Threads,
     /// Handles of their queues of the device, since the right to attach these again is the first worker's.
     queues: Vec<Tun>,
-    /// Reports that came while an account was waited for.
-    waiting: VecDeque<(u32, Report)>,
     /// What each is to be told of peers.
     changes: Vec<Vec<Change>>,
     /// What the tunnels of each take; `None` for those without.
     super_segments: Vec<Option<Option<u32>>>,
     /// Of peers that are known by name.
     whereabouts: HashMap<PeerId, Whereabouts>,
-    /// How often accounts were asked for.
-    asked: u64,
 }
 
 /// Their threads, which end with this.
@@ -73,8 +67,6 @@ struct Running {
 /// Orders that wait for a worker, and reports of all that wait for the first, at most.
 const MOST_ORDERS: usize = 64;
 const MOST_REPORTS: usize = 1024;
-/// For an account, which takes milliseconds with thousands of peers.
-const PATIENCE: time::Duration = time::Duration::from_secs(1);
 
 impl Workers {
     /// Those with these hubs.
@@ -167,37 +159,14 @@ impl Workers {
         others.chain(super_segment(first)).min().flatten()
     }
 
-    /// Asks for the accounts of all.
-    pub(super) fn ask(&mut self) {
-        self.asked += 1;
-        self.threads.order_all(|| Order::Tell(self.asked));
+    /// Asks all whose threads run for their accounts, for the status of this number.
+    pub(super) fn ask(&self, number: u64) -> impl Iterator<Item = u32> {
+        self.threads.order_all(|| Order::Tell(number));
+        1..=self.threads.running.len() as u32
     }
 
-    /// The accounts that were asked for last, of all that answer in time.
-    pub(super) fn accounts(&mut self) -> Vec<Account> {
-        let mut accounts: Vec<_> = self.idle.iter().map(Turns::account).collect();
-        let Some(reports) = &self.threads.reports else { return accounts };
-        let mut missing = self.threads.running.len();
-        while missing > 0 {
-            match reports.recv_timeout(PATIENCE) {
-                Ok((_, Report::Account(number, account))) if number == self.asked => {
-                    accounts.push(*account);
-                    missing -= 1;
-                }
-                // It came too late.
-                Ok((_, Report::Account(..))) => {}
-                Ok((worker, report)) => {
-                    missing -= usize::from(matches!(report, Report::Ended(_)));
-                    self.waiting.push_back((worker, report));
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        accounts
-    }
-
-    fn poll(&mut self) -> Option<(u32, Report)> {
-        self.waiting.pop_front().or_else(|| self.threads.reports.as_ref()?.try_recv().ok())
+    fn poll(&self) -> Option<(u32, Report)> {
+        self.threads.reports.as_ref()?.try_recv().ok()
     }
 }
 
@@ -281,15 +250,14 @@ impl Gateway {
                     self.workers.whereabouts.insert(id, whereabouts);
                     self.follow_at = now;
                 }
-                // Nobody waits for it any more.
-                Report::Account(..) => {}
+                Report::Account(number, part) => self.telling.handle_part(number, worker, part, &self.peers),
                 Report::Ended(Err(error)) => {
                     return Err(match error {
                         GatewayError::Worker { .. } => error,
                         error => GatewayError::Worker { number: worker, reason: error.to_string() },
                     });
                 }
-                Report::Ended(Ok(())) => {}
+                Report::Ended(Ok(())) => self.telling.on_ended(worker),
             }
         }
         Ok(())

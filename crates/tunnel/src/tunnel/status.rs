@@ -1,37 +1,72 @@
 //! What a tunnel says about itself.
 
 use base::{Duration, Rate};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::Tunnel;
+use super::{Traffic, Tunnel};
+use crate::counters::{Counter, Named, Reasons};
+use crate::path::Address;
 use crate::splitting;
+use crate::survey::Survey;
 use crate::survey::mtu::PathMtu;
 
+/// The status of a tunnel, to be serialized. Rates are in bits per second, with all headers.
+#[derive(Debug, Serialize)]
+pub struct Status<'a> {
+    established: bool,
+    peer: Option<Address>,
+    handshakes: Counter,
+    protocol: &'static str,
+    traffic: &'a Traffic,
+    frames_cut: u64,
+    path: PathStatus,
+    session: Named,
+    discarded: &'a Reasons,
+    link: Named,
+    queue: Named,
+    queued_bytes: u64,
+    pep: Option<splitting::Status>,
+    once_queue: Option<Named>,
+    interactive_queue: Option<Named>,
+}
+
+/// What is known of the path.
+#[derive(Debug, Serialize)]
+struct PathStatus {
+    rate: Option<u64>,
+    carries: Option<u64>,
+    experiments: u64,
+    channel_loss: f64,
+    round_trip_seconds: Option<f64>,
+    queueing_seconds: f64,
+    mtu: Option<usize>,
+    mtu_reductions: Option<u64>,
+}
+
 impl Tunnel {
-    /// The status, as JSON. Rates are in bits per second, with all headers.
+    /// The status as of now.
     #[must_use]
-    pub fn status(&self) -> Value {
-        let mut dropped: Map<String, Value> =
-            self.rejected.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-        dropped.insert("late".to_owned(), self.session.late.get().into());
+    pub fn status(&self) -> Status<'_> {
+        let late = [("late", self.session.late.get())];
         let entry = &self.ingress.entry;
-        json!({
-            "established": self.session.is_established(),
-            "peer": self.session.peer().map(|peer| peer.to_string()),
-            "handshakes": self.session.established,
-            "protocol": self.config.link.protocol.name(),
-            "traffic": self.traffic,
-            "frames_cut": self.parts.cut,
-            "path": self.path_status(),
-            "session": dropped,
-            "discarded": self.discarded,
-            "link": named(self.endpoint.counters()),
-            "queue": named(entry.counters()),
-            "queued_bytes": entry.bytes(),
-            "pep": self.ingress.proxy.as_deref().map(splitting::status),
-            "once_queue": entry.once_counters().map(named),
-            "interactive_queue": entry.interactive_counters().map(named),
-        })
+        Status {
+            established: self.session.is_established(),
+            peer: self.session.peer(),
+            handshakes: self.session.established,
+            protocol: self.config.link.protocol.name(),
+            traffic: &self.traffic,
+            frames_cut: self.parts.cut,
+            path: PathStatus::of(&self.survey, self.pacer.rate()),
+            session: Named(self.rejected.iter().chain(late).collect()),
+            discarded: &self.discarded,
+            link: Named(self.endpoint.counters()),
+            queue: Named(entry.counters()),
+            queued_bytes: entry.bytes(),
+            pep: self.ingress.proxy.as_deref().map(splitting::Status::of),
+            once_queue: entry.once_counters().map(Named),
+            interactive_queue: entry.interactive_counters().map(Named),
+        }
     }
 
     /// What was counted, by name.
@@ -46,7 +81,7 @@ impl Tunnel {
                 .map(|(name, count)| (name.replace('_', "-"), count))
                 .collect()
         };
-        let mut status = self.status();
+        let mut status = serde_json::to_value(self.status()).expect("its names are strings");
         let parts = [
             ("traffic", ""),
             ("session", "session-"),
@@ -58,22 +93,22 @@ impl Tunnel {
         let counted = parts.into_iter().flat_map(|(part, prefix)| numbers(prefix, status[part].take()));
         counted.chain([("frames-cut".to_owned(), self.parts.cut)]).collect()
     }
-
-    fn path_status(&self) -> Value {
-        let seconds = |time: Duration| time.as_secs_f64();
-        json!({
-            "rate": self.pacer.rate().map(Rate::as_bps),
-            "carries": self.survey.rate_controller.capacity().map(Rate::as_bps),
-            "experiments": self.survey.rate_controller.experiments(),
-            "channel_loss": self.survey.rate_controller.channel_loss(),
-            "round_trip_seconds": self.survey.round_trip().map(seconds),
-            "queueing_seconds": seconds(self.survey.rate_controller.queueing()),
-            "mtu": self.survey.mtu.as_ref().map(PathMtu::size),
-            "mtu_reductions": self.survey.mtu.as_ref().map(|mtu| mtu.shrunk),
-        })
-    }
 }
 
-fn named(counters: Vec<(&'static str, u64)>) -> Map<String, Value> {
-    counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
+impl PathStatus {
+    /// As `survey` has found it, and paced at `rate`.
+    fn of(survey: &Survey, rate: Option<Rate>) -> Self {
+        let seconds = |time: Duration| time.as_secs_f64();
+        let controller = &survey.rate_controller;
+        Self {
+            rate: rate.map(Rate::as_bps),
+            carries: controller.capacity().map(Rate::as_bps),
+            experiments: controller.experiments(),
+            channel_loss: controller.channel_loss(),
+            round_trip_seconds: survey.round_trip().map(seconds),
+            queueing_seconds: seconds(controller.queueing()),
+            mtu: survey.mtu.as_ref().map(PathMtu::size),
+            mtu_reductions: survey.mtu.as_ref().map(|mtu| mtu.shrunk),
+        }
+    }
 }

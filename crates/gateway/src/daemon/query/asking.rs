@@ -200,9 +200,10 @@ fn is_trusted(user: libc::uid_t) -> bool {
     user == ROOT || user == own_user()
 }
 
-/// How long all answers together may take: a gateway's turns are milliseconds, and its queue is emptied in a quarter of a second.
+/// How long all answers together may take: a gateway's queue is emptied in a quarter of a second, and a status of thousands of peers is made
+/// and sent in less than one.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of an answer at most; one has a few thousand for each peer.
-const LONGEST: usize = 16 << 20;
+/// Bytes of an answer at most; one has 1300 to 2000 for each peer.
+const LONGEST: usize = 64 << 20;
 /// Places with full queues at which somebody waits.
 const MOST_FULL: usize = 64;

@@ -47,12 +47,12 @@ impl Place {
     }
 }
 
-/// Where gateways of this network namespace may be asked, by device. Anybody may listen under such a name.
+/// Where gateways of this thread's network namespace may be asked, by device. Anybody may listen under such a name.
 ///
 /// # Errors
 /// The kernel's list cannot be read.
 pub fn running() -> io::Result<Vec<Place>> {
-    let all = std::fs::read("/proc/net/unix")?;
+    let all = std::fs::read("/proc/thread-self/net/unix")?;
     // Others may have names of any bytes; those of gateways are printable.
     let place = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;

@@ -8,7 +8,7 @@ use tunnel::session::Rejection;
 use tunnel::{Event, Hub, Membership, PeerId};
 
 use crate::daemon::GatewayError;
-use crate::daemon::status::Account;
+use crate::daemon::account::Part;
 
 /// From the first worker to another.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Order {
     Call(PeerId, Address),
     /// Its queue of the device is attached again.
     Restored,
-    /// Its account is wanted, for the time of this number.
+    /// Its account is wanted, for the status of this number, instead of any that it is giving.
     Tell(u64),
     /// It ends.
     End,
@@ -49,7 +49,8 @@ pub(super) enum Report {
     SuperSegment(Option<Option<u32>>),
     /// Whether a peer that is known by name is heard, and where it is.
     Whereabouts(PeerId, Whereabouts),
-    Account(u64, Box<Account>),
+    /// A part of its account, for the status of this number.
+    Account(u64, Part),
     /// It has ended.
     Ended(Result<(), GatewayError>),
 }

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use base::Duration;
 
 use super::*;
+use crate::daemon::account::{Part, Then};
 use crate::readiness::{Interest, wait};
 
 /// Threads that do this when they have their orders, and the first worker's bell.
@@ -32,7 +33,7 @@ fn a_worker_that_panics_or_fails_is_told_of() {
         Ok(Order::Restored) => panic!("on purpose"),
         _ => Err(io::Error::other("the socket is gone").into()),
     };
-    let (mut workers, bell) = threads(2, fails);
+    let (workers, bell) = threads(2, fails);
     for (worker, order, want) in
         [(1, Order::Restored, "worker 1: it has panicked"), (2, Order::Tell(0), "the socket is gone")]
     {
@@ -47,36 +48,40 @@ fn a_worker_that_panics_or_fails_is_told_of() {
 }
 
 #[test]
-fn accounts_are_of_those_who_answer_and_nothing_else_is_lost() {
+fn accounts_are_asked_of_all_and_nothing_else_is_lost() {
     let answers = |orders: &Receiver<Order>, outbox: &mut Outbox| {
-        while let Ok(order) = orders.recv() {
-            match order {
-                Order::Tell(number) => {
-                    let account = Account { whole: serde_json::json!({}), peers: Vec::new() };
-                    // One for a question that was given up, and something that has nothing to do with it.
-                    let former = Account { whole: serde_json::json!({}), peers: Vec::new() };
-                    outbox.say(Report::Account(number - 1, Box::new(former)));
-                    outbox.say(Report::SuperSegment(Some(None)));
-                    outbox.say(Report::Account(number, Box::new(account)));
-                    while !outbox.has_room() {
-                        outbox.flush();
-                        std::thread::yield_now();
-                    }
-                }
-                _ => break,
+        let part = |then| Part { peers: Vec::new(), then };
+        while let Ok(Order::Tell(number)) = orders.recv() {
+            outbox.say(Report::Account(number, part(Then::From(7))));
+            outbox.say(Report::SuperSegment(Some(None)));
+            outbox.say(Report::Account(number, part(Then::End(serde_json::json!({})))));
+            while !outbox.has_room() {
+                outbox.flush();
+                std::thread::yield_now();
             }
         }
         Ok(())
     };
-    let (mut workers, _bell) = threads(3, answers);
-    for _ in 0..100 {
-        workers.ask();
-        assert_eq!(workers.accounts().len(), 3);
-        let told = std::iter::from_fn(|| workers.poll());
-        assert_eq!(told.filter(|(_, report)| matches!(report, Report::SuperSegment(_))).count(), 3);
+    let (workers, _bell) = threads(3, answers);
+    let told = || loop {
+        match workers.poll() {
+            Some((worker, report)) => return (worker, report),
+            None => std::thread::yield_now(),
+        }
+    };
+    for number in 1..100 {
+        assert_eq!(workers.ask(number).collect::<Vec<_>>(), [1, 2, 3]);
+        let (mut ended, mut others) = (Vec::new(), 0);
+        while ended.len() < 3 || others < 3 {
+            match told() {
+                (worker, Report::Account(of, Part { then: Then::End(_), .. })) if of == number => {
+                    ended.push(worker);
+                }
+                (_, Report::SuperSegment(_)) => others += 1,
+                _ => {}
+            }
+        }
+        ended.sort_unstable();
+        assert_eq!(ended, [1, 2, 3]);
     }
-    // One that is gone is not waited for.
-    workers.threads.order(2, Order::End);
-    workers.ask();
-    assert_eq!(workers.accounts().len(), 2);
 }

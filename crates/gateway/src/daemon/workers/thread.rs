@@ -10,10 +10,11 @@ use tunnel::{Hub, PeerId};
 
 use super::bell::Bell;
 use super::orders::{Change, Order, Report};
-use super::{Account, Post, Whereabouts, Worker, super_segment};
+use super::{Post, Whereabouts, Worker, super_segment};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::daemon::GatewayError;
+use crate::daemon::account::Then;
 use crate::privileges::{self, Kept};
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::tun::Tun;
@@ -28,6 +29,8 @@ pub(super) struct Turns {
     /// What was told of super-segments, and when that and the whereabouts are looked at again.
     told: Option<Option<Option<u32>>>,
     follow_at: Instant,
+    /// The account that it is giving: for the status of this number, from this peer on.
+    giving: Option<(u64, u32)>,
 }
 
 /// A worker's peers, before there is anything that it could do for them.
@@ -73,7 +76,7 @@ impl Turns {
     pub(super) fn new(clock: Clock, tun: Tun, carrier: Carrier, members: Members, post: Post) -> Self {
         let Members { hub, watched } = members;
         let worker = Worker::new(clock, tun, carrier, hub, Some(post));
-        Self { worker, is_detached: false, watched, told: None, follow_at: Instant::ZERO }
+        Self { worker, is_detached: false, watched, told: None, follow_at: Instant::ZERO, giving: None }
     }
 
     pub(super) fn number(&self) -> u32 {
@@ -86,10 +89,6 @@ impl Turns {
     /// If it is the only worker, which has none.
     pub(super) fn bell(&self) -> Bell {
         self.worker.post.as_ref().expect("one of several has a post").bell.clone()
-    }
-
-    pub(super) fn account(&self) -> Account {
-        self.worker.account()
     }
 
     /// Runs until it is told to end.
@@ -106,7 +105,7 @@ impl Turns {
             let now = self.worker.clock.now();
             if from_bell.read {
                 self.worker.post.as_ref().into_iter().for_each(Post::answer);
-                if self.take_orders(now, orders, outbox) {
+                if self.take_orders(now, orders) {
                     return Ok(());
                 }
             }
@@ -124,6 +123,7 @@ impl Turns {
             self.worker.transmit(false);
             self.worker.deliver(now);
             self.tell(now, outbox);
+            self.give_account(outbox);
             let now = self.worker.clock.now();
             let timeout = self.next_wake(now, outbox).map(|due| due.saturating_since(now));
             let post = self.worker.post.as_ref().map(Post::fd);
@@ -138,7 +138,7 @@ impl Turns {
     }
 
     /// Does what it is told; whether it is to end.
-    fn take_orders(&mut self, now: Instant, orders: &Receiver<Order>, outbox: &mut Outbox) -> bool {
+    fn take_orders(&mut self, now: Instant, orders: &Receiver<Order>) -> bool {
         loop {
             match orders.try_recv() {
                 Ok(Order::Change(changes)) => {
@@ -151,9 +151,7 @@ impl Turns {
                     }
                 }
                 Ok(Order::Restored) => self.is_detached = false,
-                Ok(Order::Tell(number)) => {
-                    outbox.say(Report::Account(number, Box::new(self.worker.account())));
-                }
+                Ok(Order::Tell(number)) => self.giving = Some((number, 0)),
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
@@ -199,11 +197,26 @@ impl Turns {
         }
     }
 
+    /// Gives a part of the account that is wanted, if there is room.
+    fn give_account(&mut self, outbox: &mut Outbox) {
+        if let Some((number, from)) = self.giving.take_if(|_| outbox.has_room()) {
+            let part = self.worker.account(from);
+            if let Then::From(next) = part.then {
+                self.giving = Some((number, next));
+            }
+            outbox.say(Report::Account(number, part));
+        }
+    }
+
     /// When something is due, if nothing arrives before.
     fn next_wake(&mut self, now: Instant, outbox: &Outbox) -> Option<Instant> {
         let follow = (!self.watched.is_empty()).then_some(self.follow_at);
         let retry = (!outbox.has_room()).then(|| now + RETRY);
-        [self.worker.hub.poll_timeout(now), self.worker.retry_at, follow, retry].into_iter().flatten().min()
+        let giving = (self.giving.is_some() && retry.is_none()).then_some(now);
+        [self.worker.hub.poll_timeout(now), self.worker.retry_at, follow, retry, giving]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
