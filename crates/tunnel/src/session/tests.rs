@@ -1,6 +1,8 @@
 //! Two sessions over a wire that loses, delays, repeats and forges, in virtual time.
 
 mod attacks;
+mod idle;
+mod renewal;
 mod roaming;
 
 use core::ops::{Deref, DerefMut};
@@ -314,70 +316,6 @@ fn silence_makes_the_caller_try_again_for_ever() {
     assert!(pair.caller.initiation_due().unwrap() > at(23_000), "the peer is back");
 }
 
-/// A pair between which nothing has passed for a while; one was heard last after 18 s.
-fn idle_at_20() -> Pair {
-    let mut pair = Pair::established();
-    (1..=20).for_each(|second| pair.exchange(at(second * 1000)));
-    pair
-}
-
-/// Where nothing passes, two keep-alives may be lost before the peer is taken for gone.
-#[test]
-fn an_idle_side_is_patient() {
-    let mut pair = idle_at_20();
-    assert_eq!(initiations(&mut pair, 21, 24), [41, 42, 43, 44]);
-}
-
-/// An idle side speaks every ten seconds, and every second for a while after something has passed.
-#[test]
-fn keep_alives_are_as_frequent_as_there_is_reason() {
-    let mut pair = idle_at_20();
-    let spoken = |millis: u64, pair: &mut Pair| {
-        pair.called.handle_timeout(at(millis));
-        std::iter::from_fn(|| pair.called.poll_transmit()).count()
-    };
-    let idle: usize = (21..=120).map(|second| spoken(second * 1000, &mut pair)).sum();
-    assert_eq!(idle, 10);
-    let datagram = sealed(&mut pair.caller, at(120_500), b"x");
-    opened(&mut pair.called, at(120_500), &datagram).unwrap();
-    let busy: usize = (121..=130).map(|second| spoken(second * 1000, &mut pair)).sum();
-    assert_eq!(busy, 10);
-    let idle: usize = (131..=230).map(|second| spoken(second * 1000, &mut pair)).sum();
-    assert!((9..=11).contains(&idle), "{idle}");
-}
-
-/// The one that speaks first is answered at once; who speaks second waits for it, and not for long if it is lost.
-#[test]
-fn idle_sides_speak_in_one_moment() {
-    let mut pair = idle_at_20();
-    let mut spoken = Vec::new();
-    for millis in (20_100..120_000).step_by(100) {
-        for called in [false, true] {
-            let (of, to) = if called {
-                (&mut pair.called, &mut pair.caller)
-            } else {
-                (&mut pair.caller, &mut pair.called)
-            };
-            of.handle_timeout(at(millis));
-            while let Some((_, datagram)) = of.poll_transmit() {
-                spoken.push((millis, called));
-                // One is lost on its way.
-                if millis < 80_000 || spoken.len() % 9 > 0 {
-                    give(to, at(millis), if called { CALLED } else { CALLER }, &datagram).unwrap();
-                }
-            }
-        }
-    }
-    let moments: std::collections::BTreeSet<_> = spoken.iter().map(|(millis, _)| *millis).collect();
-    let longest = |called: bool| {
-        let of: Vec<_> = spoken.iter().filter(|by| by.1 == called).map(|by| by.0).collect();
-        of.windows(2).map(|two| two[1] - two[0]).max().unwrap()
-    };
-    assert!((20..=24).contains(&spoken.len()), "{spoken:?}");
-    assert!(moments.len() <= 14, "{spoken:?}");
-    assert!(longest(false).max(longest(true)) <= 10_100, "{spoken:?}");
-}
-
 #[test]
 fn a_round_trip_of_many_seconds_still_gives_a_session() {
     let (mut pair, half) = (Pair::new(), 6_000);
@@ -424,13 +362,6 @@ fn a_peer_that_fell_silent_is_worth_no_data_until_it_is_heard() {
 }
 
 #[test]
-fn keep_alives_do_not_fill_a_slow_link() {
-    let slow = Timing::for_frames_of(Duration::from_millis(1250), KEEP_ALIVE);
-    assert_eq!((slow.keepalive, slow.silence), (Duration::from_millis(2500), Duration::from_millis(7_500)));
-    assert_eq!(Timing::for_frames_of(Duration::from_millis(3), KEEP_ALIVE), Timing::default());
-}
-
-#[test]
 fn a_caller_that_restarts_is_a_new_life() {
     let mut pair = Pair::established();
     let old = [b"1", b"2"].map(|payload| sealed(&mut pair.caller, at(10), payload));
@@ -462,16 +393,6 @@ fn both_may_call_at_once() {
         let fro = sealed(&mut pair.called, at(4000), b"fro");
         assert_eq!(opened(&mut pair.caller, at(4000), &fro), Ok((b"fro".to_vec(), false)));
     }
-}
-
-#[test]
-fn an_idle_side_keeps_the_session_alive() {
-    let mut pair = Pair::established();
-    for second in 1..60 {
-        pair.exchange(at(second * 1000));
-    }
-    assert_eq!(pair.caller.established.get(), 1, "nobody took the other for dead");
-    assert!(pair.caller.poll_timeout().unwrap() <= at(70_000));
 }
 
 #[test]
@@ -564,32 +485,6 @@ fn the_called_side_waits_for_the_first_datagram() {
     assert!(pair.called.is_established());
 }
 
-#[test]
-fn data_under_the_old_keys_still_counts_until_new_data_came() {
-    let mut pair = Pair::established();
-    let old = [b"a", b"b"].map(|payload| sealed(&mut pair.caller, at(1), payload));
-    let answer = pair.answer(at(2));
-    assert_eq!(opened(&mut pair.called, at(3), &old[0]), Ok((b"a".to_vec(), false)));
-    give(&mut pair.caller, at(3), CALLED, &answer).unwrap();
-    let new = sealed(&mut pair.caller, at(4), b"c");
-    assert_eq!(opened(&mut pair.called, at(5), &new), Ok((b"c".to_vec(), false)));
-    assert_eq!(opened(&mut pair.called, at(6), &old[1]), Ok((b"b".to_vec(), true)));
-}
-
-/// New keys under which nothing came must not displace those that the peer still uses.
-#[test]
-fn keys_in_use_outlast_two_handshakes_without_data() {
-    let mut pair = Pair::established();
-    let old = sealed(&mut pair.called, at(1), b"old");
-    for second in 1..3 {
-        let answer = pair.answer(at(second * 1000));
-        give(&mut pair.caller, at(second * 1000), CALLED, &answer).unwrap();
-        // The datagram that would confirm the keys is lost.
-        while pair.caller.poll_transmit().is_some() {}
-    }
-    assert_eq!(opened(&mut pair.caller, at(3000), &old), Ok((b"old".to_vec(), false)));
-}
-
 /// When both call and ours cannot be answered, theirs is, whoever drew the larger key.
 #[test]
 fn an_initiation_with_a_cookie_wins_over_one_without() {
@@ -602,44 +497,6 @@ fn an_initiation_with_a_cookie_wins_over_one_without() {
         give(&mut pair.called, at(0), CALLER, &theirs).unwrap();
         assert_eq!(sent(&mut pair.called)[0], 2);
     }
-}
-
-#[test]
-fn keys_expire() {
-    let mut pair = Pair::established();
-    pair.called.handle_timeout(at(299_999));
-    assert!(pair.called.is_established());
-    pair.called.handle_timeout(at(300_000));
-    assert_eq!(pair.called.poll_event(), Some(Event::Lost));
-    assert!(!pair.called.is_established());
-}
-
-/// The keys before those in use expire by their own age, not by that of their successors.
-#[test]
-fn previous_keys_expire() {
-    for (now, want) in [(299_999, Ok((b"old".to_vec(), true))), (300_000, Err(Rejection::UnknownSession))] {
-        let mut pair = Pair::established();
-        let old = sealed(&mut pair.caller, at(1), b"old");
-        let answer = pair.answer(at(200_000));
-        give(&mut pair.caller, at(200_000), CALLED, &answer).unwrap();
-        let confirming = sent(&mut pair.caller);
-        give(&mut pair.called, at(200_000), CALLER, &confirming).unwrap();
-        pair.called.handle_timeout(at(now));
-        assert!(pair.called.is_established());
-        assert_eq!(opened(&mut pair.called, at(now), &old), want, "{now} ms");
-    }
-}
-
-/// Keys that nobody confirmed expire too: nobody can hold their first datagram back for long.
-#[test]
-fn unconfirmed_keys_expire() {
-    let mut pair = Pair::new();
-    let answer = pair.answer(at(0));
-    give(&mut pair.caller, at(0), CALLED, &answer).unwrap();
-    let confirming = sent(&mut pair.caller);
-    assert_eq!(pair.called.poll_timeout(), Some(at(300_000)));
-    pair.called.handle_timeout(at(300_000));
-    assert_eq!(give(&mut pair.called, at(300_000), CALLER, &confirming), Err(Rejection::UnknownSession));
 }
 
 /// A called side that restarts knows nobody. The caller hears nothing, and asks for a session again.

@@ -1,0 +1,144 @@
+//! Links as a scenario describes them: their lines, queues, protocol and proxies.
+
+use base::{Duration, Rate};
+use channel::{Encapsulation, dama};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// A duplex link between two nodes. A node that no traffic starts or ends at is a router.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// The two nodes that the link joins. The second is the terminal, where obstacles block the line.
+    #[schemars(inner(regex(pattern = schema::NAME)))]
+    pub ends: [String; 2],
+    /// Rates, delay and errors.
+    pub channel: channel::duplex::Config,
+    /// The IP queue at each end.
+    #[serde(default)]
+    pub queue: link::queue::Config,
+    /// Link-layer protocol. Default: none; the link carries IP packets as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<link::Protocol>,
+    /// How frames are found on the line.
+    #[serde(default, skip_serializing_if = "Framing::is_ideal")]
+    pub framing: Framing,
+    /// What each frame costs on the line, instead of the framing's cost.
+    #[serde(default, skip_serializing_if = "Encapsulations::is_empty")]
+    pub encapsulation: Encapsulations,
+    /// Bandwidth on demand (DAMA) from the terminal. Default: the terminal has its line to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dama: Option<dama::Config>,
+    /// A split-connection proxy (PEP) at both ends of the link. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pep: Option<pep::Config>,
+    /// At which ends of the link there is a proxy.
+    #[serde(default, skip_serializing_if = "ProxiesAt::is_default")]
+    pub pep_at: ProxiesAt,
+    /// The DSCPs of packets that the link-layer protocol never retransmits. Default: none.
+    #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
+    pub once_dscp: link::DscpSet,
+    /// The DSCPs of interactive packets, for which somebody waits: a protocol with classes sends them first. Default: none.
+    #[serde(default, skip_serializing_if = "link::DscpSet::is_empty")]
+    pub interactive_dscp: link::DscpSet,
+    /// Age beyond which datagrams (UDP, ICMP) are neither sent nor retransmitted, unless a DSCP of the two keys above marks them. Default: `none`.
+    #[serde(default, skip_serializing_if = "link::DatagramAge::is_none")]
+    pub datagram_age: link::DatagramAge,
+    /// Whether thin flows without a mark count as interactive. Default: no.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub sparse_flows: bool,
+}
+
+impl Link {
+    /// The age beyond which datagrams are dropped in a direction with this rate, if there is one. The round trip is that of a usual packet and its
+    /// answer.
+    #[must_use]
+    pub fn datagram_age(&self, rate: Rate) -> Option<Duration> {
+        let rates = [self.channel.rate, self.channel.up_rate.unwrap_or(self.channel.rate)];
+        let times = rates.map(|rate| rate.time_for(USUAL_PACKET * 8));
+        let round_trip =
+            times.into_iter().fold(self.channel.delay.saturating_mul(2), Duration::saturating_add);
+        self.datagram_age.limit(round_trip, self.queue.drain_time(rate))
+    }
+
+    /// How packets are treated by their marks.
+    #[must_use]
+    pub const fn by_dscp(&self) -> link::ByDscp {
+        link::ByDscp { once: self.once_dscp, interactive: self.interactive_dscp }
+    }
+
+    /// What the proxy at the first end, or the second, is to be like, if there is one.
+    #[must_use]
+    pub fn pep(&self, first: bool) -> Option<&pep::Config> {
+        let other = if first { ProxiesAt::Second } else { ProxiesAt::First };
+        self.pep.as_ref().filter(|pep| pep.enabled && self.pep_at != other)
+    }
+
+    /// What frames cost on the line towards the terminal, or from it.
+    #[must_use]
+    pub fn encapsulation(&self, towards: bool) -> Option<Encapsulation> {
+        let Encapsulations { down, up } = self.encapsulation;
+        if towards { down } else { up.or(self.dama.as_ref().map(|_| Encapsulation::Aal5)) }
+    }
+}
+
+/// Bytes of an Ethernet's packet.
+const USUAL_PACKET: u64 = 1500;
+
+/// At which ends of a link there is a proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxiesAt {
+    /// At each.
+    #[default]
+    Both,
+    /// At the first.
+    First,
+    /// At the second, the terminal.
+    Second,
+}
+
+impl ProxiesAt {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What frames cost on each line of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Encapsulations {
+    /// Towards the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<Encapsulation>,
+    /// From the terminal. Default: AAL5 with bandwidth on demand, otherwise none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<Encapsulation>,
+}
+
+impl Encapsulations {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Boundaries are never lost, and a frame with a wrong bit never passes.
+    #[default]
+    Ideal,
+    /// The bits are sent as EFL, damaged one by one, and searched for frames. Frames have up to 511 bytes.
+    Efl,
+    /// The same, encrypted.
+    EncryptedEfl,
+}
+
+impl Framing {
+    const fn is_ideal(&self) -> bool {
+        matches!(self, Self::Ideal)
+    }
+}
