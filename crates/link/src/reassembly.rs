@@ -114,4 +114,26 @@ mod tests {
             assert!(kept <= MAX_PACKET, "{kept} bytes are kept");
         }
     }
+
+    /// What the sender gave up is counted there: only what is missing for another reason counts here.
+    #[test]
+    fn the_rest_of_what_was_given_up_is_passed_over() {
+        let mut reassembly = Reassembly::default();
+        assert!(reassembly.push(true, false, b"begun").is_none());
+        reassembly.skip();
+        for last in [false, true] {
+            assert!(reassembly.push(false, last, b"rest").is_none());
+            assert_eq!(reassembly.incomplete(), 0);
+        }
+        // That was its end: of these the start is missing, and each counts once, where it ends.
+        for (last, count) in [(false, 0), (true, 1), (true, 2)] {
+            assert!(reassembly.push(false, last, b"rest").is_none());
+            assert_eq!(reassembly.incomplete(), count);
+        }
+        reassembly.skip();
+        assert!(reassembly.push(true, false, b"pac").is_none());
+        assert_eq!(&*reassembly.push(false, true, b"ket").unwrap(), b"packet");
+        assert!(reassembly.push(false, true, b"rest").is_none());
+        assert_eq!(reassembly.incomplete(), 3, "a new packet ends what is passed over");
+    }
 }

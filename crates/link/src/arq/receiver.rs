@@ -524,3 +524,6 @@ const A_LOSS: u32 = u16::MAX as u32 / LOSS_MEMORY;
 
 /// Frames over which losses are averaged. Ours: tells 1 % from none, and forgets within a second at 2 Mbit/s.
 const LOSS_MEMORY: u32 = 128;
+
+#[cfg(test)]
+mod tests;

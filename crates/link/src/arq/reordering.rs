@@ -191,3 +191,30 @@ const MOST_SUMS: usize = 1024;
 
 /// For how long sendings are remembered. Ours: more than any round trip.
 const MEMORY: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Sending 1 leaves 1 ms before sending 2, of which alone a report tells. Frames were overtaken by 8 ms: the window is 10 ms.
+    #[test]
+    fn the_clock_decides_where_nothing_follows() {
+        let mut reordering = Reordering { furthest: [Duration::from_millis(8); 2], ..Reordering::default() };
+        (1..=2).for_each(|serial| reordering.on_sent(at(serial), serial));
+        reordering.on_report(at(50), Told::nothing(2), core::iter::empty());
+        assert_eq!(reordering.ripe(2), 0, "1 may have been overtaken");
+        reordering.wait_for(at(50), Some(1));
+        assert_eq!(reordering.poll_timeout(), Some(at(69)), "two windows after its own sending");
+        assert!(reordering.handle_timeout(at(68)).is_none());
+        let (told, ripe) = reordering.handle_timeout(at(69)).unwrap();
+        assert_eq!((told.heard, ripe), (2, 1));
+        for (now, serial) in [(69, Some(1)), (50, None)] {
+            reordering.wait_for(at(now), serial);
+            assert_eq!(reordering.poll_timeout(), None, "there is nothing to wait for");
+        }
+    }
+}

@@ -54,3 +54,25 @@ pub(super) const MOST_SAVED: i64 = 256 << 20;
 
 /// What an addition costs however short it is, in bytes.
 pub(super) const STEP: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Credit that is spent to the last byte pays for nothing more, and no more is saved than is said.
+    #[test]
+    fn credit_ends_at_zero() {
+        let mut work = Work::default();
+        work.earn(1);
+        work.spend(MOST_SAVED as usize - STEP - 1);
+        assert!(work.is_paid(), "one is left");
+        work.spend(0);
+        assert!(!work.is_paid());
+        // What is owed is paid first.
+        let mut work = Work { credit: -WORK_PER_BYTE, ..Work::default() };
+        work.earn(1);
+        assert!(!work.is_paid());
+        work.earn(1);
+        assert!(work.is_paid());
+    }
+}

@@ -245,3 +245,67 @@ impl Block {
         recovered.append(&mut sums);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(sequence: u32) -> Part<'static> {
+        Part { sequence, first: true, last: true, back: 0, payload: b"payload" }
+    }
+
+    /// A block of `sources` frames and its redundancy, as a sender makes it.
+    fn block(gathering: &mut Gathering, sources: u32, count: usize) -> (Vec<Place>, Vec<(Place, Vec<u8>)>) {
+        let places = (0..sources).map(|n| gathering.push(Instant::ZERO, n.into(), &part(n))).collect();
+        let mut closed = gathering.close(count);
+        let repairs = core::iter::from_fn(|| {
+            let mut symbol = Vec::new();
+            closed.poll(&mut symbol).map(|place| (place, symbol))
+        });
+        (places, repairs.collect())
+    }
+
+    /// The numbers of frames that were recovered.
+    fn sequences(recovered: &[Vec<u8>]) -> Vec<u32> {
+        recovered.iter().map(|symbol| read_symbol(symbol).unwrap().sequence).collect()
+    }
+
+    #[test]
+    fn redundancy_that_no_sender_makes_is_refused() {
+        let mut blocks = Blocks::default();
+        let mut recovered = Vec::new();
+        let place = |index| Place { block: 7, index };
+        for (index, sources, len) in
+            [(0, 0, 20), (5, 0, 20), (2, 3, 20), (3, 256, 20), (3, 3, SYMBOL_FIELDS - 1)]
+        {
+            let is_taken = blocks.handle_repair(place(index), sources, &vec![0; len], &mut recovered);
+            assert!(!is_taken, "{index} of {sources}, {len} bytes");
+        }
+        assert!(blocks.blocks.is_empty(), "nothing is kept of it");
+        assert!(blocks.handle_repair(place(3), 3, &[0; SYMBOL_FIELDS], &mut recovered));
+        for other in [2, 4] {
+            assert!(!blocks.handle_repair(place(5), other, &[0; 20], &mut recovered), "it has three frames");
+        }
+        assert!(blocks.handle_repair(place(4), 3, &[0; 20], &mut recovered));
+        assert!(recovered.is_empty());
+    }
+
+    /// As many blocks are kept as there is room for: of one more, the oldest goes.
+    #[test]
+    fn the_oldest_block_goes_first() {
+        for others in [KEPT - 1, KEPT] {
+            let (mut gathering, mut blocks, mut recovered) =
+                (Gathering::default(), Blocks::default(), Vec::new());
+            let (places, repairs) = block(&mut gathering, 2, 1);
+            blocks.handle_source(places[1], &part(1), &mut recovered);
+            for _ in 0..others {
+                let (places, _) = block(&mut gathering, 2, 1);
+                blocks.handle_source(places[0], &part(0), &mut recovered);
+                assert!(blocks.blocks.len() <= KEPT);
+            }
+            assert!(blocks.handle_repair(repairs[0].0, 2, &repairs[0].1, &mut recovered));
+            let expected: &[u32] = if others < KEPT { &[0] } else { &[] };
+            assert_eq!(sequences(&recovered), expected, "{others} others");
+        }
+    }
+}

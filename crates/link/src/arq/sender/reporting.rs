@@ -28,6 +28,12 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// All frames, none of which had come.
+    #[cfg(test)]
+    pub(crate) const fn nothing(heard: u64) -> Self {
+        Self { heard, start: 0, runs_end: 0, is_open: true }
+    }
+
     pub(crate) fn covers(&self, sequence: u64) -> bool {
         self.start <= sequence && (sequence < self.runs_end || self.is_open)
     }

@@ -101,6 +101,34 @@ fn frames_that_come_are_taken_out() {
     known.check();
 }
 
+/// The first frame of the longest sum that may come is taken out as any other; nothing beyond is.
+#[test]
+fn a_frame_is_taken_out_of_the_longest_sum() {
+    let first = 7;
+    let end = first + MAX_SPAN - 1;
+    let mut known = Known::default();
+    known.add(1, &[end, end - 1, first]);
+    known.add(2, &[end + 1, end]);
+    known.know(first);
+    known.check();
+    known.know(end - 1);
+    assert_eq!(known.known, BTreeSet::from([first, end - 1, end, end + 1]));
+    assert!(known.decoder.is_empty());
+}
+
+/// A frame that a sum ends with leaves it without its place, whatever else is in it.
+#[test]
+fn a_pivot_that_comes_finds_its_sum_another() {
+    let mut known = Known::default();
+    known.add(1, &[5, 2, 1]);
+    known.add(2, &[4, 1]);
+    known.know(5);
+    known.check();
+    assert_eq!((known.decoder.sums.len(), known.seen.clone()), (2, BTreeSet::from([2, 4, 5])));
+    known.know(4);
+    assert_eq!(known.known, BTreeSet::from([1, 2, 4, 5]), "1 follows, and 2 from that");
+}
+
 #[test]
 fn prefixes_are_solved_first() {
     let mut known = Known::default();

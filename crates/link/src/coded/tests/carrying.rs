@@ -4,6 +4,7 @@ use base::Rng;
 use proptest::prelude::*;
 
 use super::*;
+use crate::arq::frame::{self, Frame};
 
 #[test]
 fn on_a_clean_line_every_frame_is_sent_once() {
@@ -121,4 +122,29 @@ fn an_idle_line_is_left_alone_when_reports_are_lost() {
     };
     pair.carry((0..3).map(|number| packet(1, number, 60)), 1000, &mut losing);
     assert!(pair.count(0, "frames-repair") < 40, "{}", pair.count(0, "frames-repair"));
+}
+
+/// Goal: while no report comes, an idle line carries in turn a sum of the newest frames and the one that was sent longest ago.
+#[test]
+fn fillers_are_sums_and_frames_in_turn() {
+    let mut end = class(Config::default());
+    for number in 0..3 {
+        end.offer(Instant::ZERO, packet(1, number, 60), Treatment::Reliable).unwrap();
+        end.poll_frame(Instant::ZERO, &mut Vec::new()).unwrap();
+    }
+    let (mut now, mut fillers) = (Instant::ZERO, Vec::new());
+    while fillers.len() < 6 {
+        now += MS;
+        end.handle_timeout(now);
+        let (demand, mut frame) = (end.demand(now), Vec::new());
+        if demand > Demand::Nothing {
+            end.poll_frame(now, &mut frame).unwrap();
+        }
+        if demand == Demand::Filler {
+            let Frame { class, sequence, .. } = Frame::parse(&frame).unwrap();
+            fillers.push((class, sequence));
+        }
+    }
+    let turns = (0..3).flat_map(|oldest| [(frame::Class::Repair, 2), (frame::Class::Reliable, oldest)]);
+    assert_eq!(fillers, turns.collect::<Vec<_>>());
 }

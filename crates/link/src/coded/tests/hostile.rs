@@ -3,7 +3,7 @@
 use base::Rng;
 
 use super::*;
-use crate::arq::frame::{self, Fields, Progress};
+use crate::arq::frame::{self, Extras, Fields, Place, Progress};
 
 /// A sum of the frames that `coverage` says, up to `end`.
 fn sum(end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
@@ -23,6 +23,40 @@ fn a_sum_that_no_sender_makes_is_refused() {
     let outside = end.handle_frame(Instant::ZERO, &sum(1 << 17, 1, &[0, 1]));
     assert_eq!(outside, Err(Discard::Duplicate(1 << 17)));
     assert!(end.handle_frame(Instant::ZERO, &sum(5, 1, &[0, 2])).is_ok());
+}
+
+/// A frame of class `class`, which says nothing but `extras`.
+fn bare(class: frame::Class, extras: Extras) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let fields = Fields { class, sequence: 1, extras, ..Fields::control(1) };
+    fields.begin(&mut frame);
+    fields.emit(frame.len(), Progress { next: 0, heard: 0, loss: 0, in_runs: false }, true, &mut frame);
+    frame
+}
+
+/// There are no blocks and no class 010 here, and a floor only where packets are given up.
+#[test]
+fn what_only_other_protocols_say_is_refused() {
+    let place = Some(Place { block: 0, index: 0 });
+    let floor = Some(1);
+    for kind in KINDS {
+        let gives_up = kind.expires || kind.treatment.is_once();
+        for (class, extras, is_sound) in [
+            (frame::Class::Control, Extras::default(), true),
+            (frame::Class::Unreliable, Extras::default(), false),
+            (frame::Class::Reliable, Extras::default(), true),
+            (frame::Class::Control, Extras { place, floor: None }, false),
+            (frame::Class::Reliable, Extras { place, floor: None }, false),
+            (frame::Class::Control, Extras { place: None, floor }, gives_up),
+            (frame::Class::Reliable, Extras { place: None, floor }, gives_up),
+        ] {
+            let mut end = Class::new(Config::default(), kind, &LINE);
+            let handled = end.handle_frame(Instant::ZERO, &bare(class, extras));
+            let expected = if is_sound { Ok(()) } else { Err(Discard::Malformed) };
+            assert_eq!(handled, expected, "{kind:?} {class:?} {extras:?}");
+            assert!(end.counters().contains(&("frames-malformed", u64::from(!is_sound))));
+        }
+    }
 }
 
 /// Sums without end of frames that never come: as many are kept as there is room for, and what is promised of them is kept.
