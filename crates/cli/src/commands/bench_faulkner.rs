@@ -17,6 +17,7 @@ use lab::real_time::{self, DELAY, Figure, Outcome, Point, QUEUE, RATE, Scheme, S
 use lab::statistics::Spread;
 use serde_json::{Value, json};
 use tunnel::config::{Link, LinkRate};
+use tunnel::session;
 
 use super::bench_tcp::configuration;
 use super::outcome::{failure, misconfigured, say};
@@ -68,8 +69,8 @@ const MTU: u32 = testbed::ETHERNET_MTU;
 /// Of the carrier: such a packet fits into one datagram, with the headers of IP, UDP and session.
 const CARRIER_MTU: u32 = MTU + 100;
 /// Bytes of the line that a datagram occupies besides its own: 5 of the frame layer, as in the lab, and not the 28
-/// of IP and UDP and the 32 of the session.
-const OVERHEAD: i32 = 5 - 28 - 32;
+/// of IP and UDP and those of the session.
+const OVERHEAD: i32 = 5 - 28 - session::OVERHEAD as i32;
 
 fn figure(number: &str) -> Result<Figure, String> {
     let numbers = || Figure::ALL.map(Figure::number).join(", ");
