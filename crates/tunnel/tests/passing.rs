@@ -4,6 +4,7 @@ extern crate longhaul_tunnel as tunnel;
 
 mod between;
 
+use base::wire::ip::Ecn;
 use base::{Duration, Instant, Rate};
 use between::{OTHER, Pair, SETUPS, Setup, packet, path};
 use proptest::prelude::*;
@@ -155,6 +156,41 @@ fn a_configured_rate_is_kept_on_the_line_with_all_headers() {
     // A second at 2 Mbit/s, and a burst of 10 ms.
     assert!((240_000..=256_000).contains(&sent), "{sent} bytes");
     assert_eq!(pair.end(0).rate(), Some(Rate::from_bps(2_000_000)));
+}
+
+/// A tunnel that nothing passes says all that its session has to say: a peer in a new place is answered, and both places are challenged.
+#[test]
+fn all_that_an_idle_session_has_to_say_leaves() {
+    let mut pair = Pair::new(SETUPS[5]);
+    pair.pass(second(30));
+    let caller = pair.hub(0);
+    let now = caller.poll_timeout(Instant::ZERO + second(31)).expect("a keep-alive is due");
+    caller.handle_timeout(now);
+    let mut datagram = caller.poll_transmit(now, 16, false).expect("a keep-alive").bytes.to_vec();
+    caller.on_sent(now, Sent::Yes);
+    let called = pair.hub(1);
+    called.handle_datagram(now, path(7), Ecn::NotEct, &mut datagram).expect("it is the peer's");
+    let mut places = Vec::new();
+    while let Some(transmit) = called.poll_transmit(now, 16, false) {
+        places.push(transmit.to);
+        called.on_sent(now, Sent::Yes);
+    }
+    assert!(places.contains(&path(0)) && places.contains(&path(7)), "{places:?}");
+}
+
+/// What a tunnel that has been idle holds now is counted: a packet that waits for one before it.
+#[test]
+fn memory_is_counted_after_a_rest() {
+    let mut pair = Pair::new(SETUPS[5]);
+    pair.pass(second(30));
+    assert_eq!(pair.hub(1).status()["memory_bytes"], 0);
+    pair.line(0).fates = vec![1];
+    (0..4).for_each(|_| _ = pair.offer(0, 1000, 0, OTHER));
+    pair.line(0).fates = Vec::new();
+    pair.offer(0, 1000, 0, OTHER);
+    pair.pass(Duration::from_millis(21));
+    let held = pair.hub(1).status()["memory_bytes"].as_u64();
+    assert!(held > Some(1000), "{held:?} of {}", pair.end(1).memory());
 }
 
 proptest! {
