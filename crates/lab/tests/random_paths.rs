@@ -51,11 +51,17 @@ fn draw(seed: u64) -> (String, String, f64) {
     (channel, format!("link.wan.queue.drop-tail.time=\"{queue:.0} ms\""), after * part)
 }
 
-/// What arrives in the last fifteen seconds of a minute, as a part of what could.
-fn carried(seed: u64) -> f64 {
+/// What arrives in the last fifteen of so many seconds, as a part of what could.
+fn carried_after(seed: u64, seconds: u64) -> f64 {
     let (channel, queue, rate) = draw(seed);
-    let run = run_with(BASE, "", &[&channel, &queue, "duration=60 s", &format!("seed={seed}")]);
-    received(&run, "download", 45, 60) / rate
+    let duration = format!("duration={seconds} s");
+    let run = run_with(BASE, "", &[&channel, &queue, &duration, &format!("seed={seed}")]);
+    received(&run, "download", seconds - 15, seconds) / rate
+}
+
+/// The same of a minute.
+fn carried(seed: u64) -> f64 {
+    carried_after(seed, 60)
 }
 
 /// What arrives on each path, with its seed; on every core.
@@ -92,7 +98,17 @@ fn nothing_collapses_and_stays_down() {
     carried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let median = carried[carried.len() / 2].0;
     println!("median {median:.3}, worst {:?}", &carried[..carried.len().min(10)]);
-    assert!(carried[0].0 >= 0.2, "seed {}: {:.3} of {:?}", carried[0].1, carried[0].0, draw(carried[0].1));
+    // A rate that began far too low takes its time on a slow line that loses much: each step needs dozens of packets. So what is
+    // down after a minute is looked at once more.
+    for &(part, seed) in carried.iter().take_while(|it| it.0 < 0.2) {
+        let later = carried_after(seed, 240);
+        println!("seed {seed}: {part:.3} after a minute, {later:.3} after four");
+        assert!(
+            later >= 0.5,
+            "seed {seed}: {part:.3} after a minute, {later:.3} after four, of {:?}",
+            draw(seed)
+        );
+    }
     assert!(median >= 0.8, "{median}");
 }
 

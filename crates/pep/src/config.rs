@@ -166,13 +166,16 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
 mod tests {
     use super::*;
     use base::config::parse;
-    use tcp::Congestion;
+    use tcp::{Congestion, CubicConfig, CubicVariant};
 
     #[test]
     fn what_is_not_said_comes_from_the_presets() {
         let config: Config = parse("t", "").unwrap();
         assert_eq!(config, Config::default());
-        assert_eq!((config.link.congestion, config.lan.congestion), (Congestion::Link, Congestion::Cubic));
+        assert_eq!(
+            (config.link.congestion, config.lan.congestion),
+            (Congestion::Link, Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux }))
+        );
         let config: Config =
             parse("t", "ack = \"end-to-end\"\n[link]\ncongestion = \"bbr\"\nwindow.initial = 4").unwrap();
         assert_eq!(config.link.congestion, Congestion::Bbr);

@@ -22,7 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::congestion::Factory;
 use crate::ensemble::{Sharing, SharingConfig};
 pub use acknowledgements::{AcknowledgementConfig, DelayedAcks};
-pub use congestion::{Congestion, FastConfig, HyblaConfig, SlowStart, VegasConfig};
+pub use congestion::{
+    Congestion, CubicConfig, CubicVariant, FastConfig, HyblaConfig, SlowStart, VegasConfig,
+};
 pub use ecn::EcnUse;
 pub use fec::{Estimator, FecConfig, RepairRule};
 pub use limits::LimitsConfig;
@@ -180,6 +182,7 @@ mod tests {
             ack_heuristic: true,
             reduction: Reduction::RateHalving,
             reduce_from: ReduceFrom::FlightSize,
+            second_reduction: true,
             f_rto: ForwardRto::Sack,
             eifel_detection: true,
             undo: true,

@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use base::{Duration, Instant, Rate};
 
-use crate::config::{self, TcpConfig};
+use crate::config::{self, CubicConfig, CubicVariant, TcpConfig};
 
 pub use bbr::Bbr;
 pub(crate) use bbr::max_filter::MaxFilter;
 pub use clocked::Clocked;
-pub use cubic::Cubic;
+pub use cubic::{Cubic, LinuxCubic};
 pub use fast::Fast;
 pub use hybla::Hybla;
 pub use reno::Reno;
@@ -54,6 +54,10 @@ pub struct AckSample {
     pub in_flight: u64,
     /// Bytes in the network before it: what the window had let out.
     pub prior_in_flight: u64,
+    /// Whether the window, and nothing else, kept data back in the last round trip in which data were sent.
+    pub limited_by_window: bool,
+    /// The most bytes that were outstanding in that round trip.
+    pub most_outstanding: u64,
     /// What the latest segment that it delivered says of the path's rate.
     pub delivery: Option<Delivery>,
     /// Round trips so far: it grows when a segment sent after the last growth is delivered.
@@ -71,6 +75,19 @@ impl AckSample {
     #[must_use]
     pub fn delivery_rate(&self) -> Option<Rate> {
         self.delivery.map(|delivery| delivery.rate())
+    }
+
+    /// Whether the sender has used its window, so that there is reason for a larger one: the window kept data back or, in slow
+    /// start, is less than twice what was outstanding (Linux, `tcp_is_cwnd_limited`).
+    #[must_use]
+    pub const fn fills(&self, window: u64, slow_start: bool) -> bool {
+        self.limited_by_window || (slow_start && window < 2 * self.most_outstanding)
+    }
+
+    /// Bytes that may open a window: those newly known to have arrived, where SND.UNA moved (Linux, `tcp_may_raise_cwnd`).
+    #[must_use]
+    pub const fn opening_bytes(&self) -> u64 {
+        if self.bytes == 0 { 0 } else { self.delivered_bytes }
     }
 
     /// Whether the application, not the window, limited the sampled delivery.
@@ -252,7 +269,10 @@ pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
     match config.congestion {
         config::Congestion::Reno => Box::new(Reno::new(start)),
         config::Congestion::Link if start.paired => Box::new(Clocked),
-        config::Congestion::Cubic | config::Congestion::Link => Box::new(Cubic::new(start)),
+        config::Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux }) => {
+            Box::new(LinuxCubic::new(start))
+        }
+        config::Congestion::Cubic(_) | config::Congestion::Link => Box::new(Cubic::new(start)),
         config::Congestion::Bbr => Box::new(Bbr::new(start)),
         config::Congestion::WestwoodEre => Box::new(Westwood::<westwood::EligibleRate>::new(start)),
         config::Congestion::WestwoodPlus => Box::new(Westwood::<westwood::Plus>::new(start)),

@@ -35,6 +35,7 @@ pub mod statistics;
 mod timers;
 mod transmit;
 mod validation;
+mod window_use;
 
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ use crate::config::TcpConfig;
 use crate::fec::Fec;
 use crate::recovery::Phase;
 use ecn::Marking;
+use emit::Reset;
 use forerunners::Forerunners;
 pub use open::Seeds;
 pub use proxied::Offer;
@@ -212,8 +214,8 @@ pub struct Connection {
     proxied: Proxied,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
-    /// A RST with this sequence number is to be sent.
-    reset_due: Option<SeqNum>,
+    /// A RST is to be sent.
+    reset_due: Option<Reset>,
     /// The application has closed it for good: nobody reads any more.
     orphaned: bool,
     /// A short write was made: the application waits for [`Event::Writable`].
@@ -325,7 +327,7 @@ impl Connection {
     /// The window that the peer last advertised, in bytes.
     #[must_use]
     pub const fn peer_window(&self) -> u64 {
-        self.sender.window
+        self.sender.window as u64
     }
 
     /// Whether selective acknowledgements are in use.

@@ -26,9 +26,9 @@ mod sequence;
 
 pub use buffer::send::Source;
 pub use config::{
-    AcknowledgementConfig, Congestion, DelayedAcks, EcnUse, Estimator, ExitWindow, FecConfig, ForwardRto,
-    InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, RtoConfig,
-    RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
+    AcknowledgementConfig, Congestion, CubicConfig, CubicVariant, DelayedAcks, EcnUse, Estimator, ExitWindow,
+    FecConfig, ForwardRto, InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom,
+    Reduction, RtoConfig, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, Offer, State};

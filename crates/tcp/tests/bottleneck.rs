@@ -5,7 +5,7 @@ mod pair;
 use base::Duration;
 use base::units::Size;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
-use longhaul_tcp::{Congestion, DelayedAcks, InitialWindow, Recovery, SlowStart, TcpConfig};
+use longhaul_tcp::{Congestion, CubicConfig, DelayedAcks, InitialWindow, Recovery, SlowStart, TcpConfig};
 use pair::{Pair, Path};
 
 /// Segments of 1000 bytes and room for every window.
@@ -55,7 +55,7 @@ fn bbr_fills_a_lossy_bottleneck() {
     let rate = throughput(&mut bbr, 5, 30);
     assert!(rate > 0.9 * full * 0.98, "{rate} Mbit/s");
     assert!(bbr.queue() < 150, "{} packets wait", bbr.queue());
-    for congestion in [Congestion::Cubic, Congestion::Reno] {
+    for congestion in [Congestion::Cubic(CubicConfig::default()), Congestion::Reno] {
         let rate = throughput(&mut endless(path, &with(congestion)), 5, 30);
         assert!(rate < 0.5 * full, "{congestion:?}: {rate} Mbit/s");
     }
@@ -77,7 +77,8 @@ fn bbr_finds_the_path() {
 /// Goal: CUBIC fills a clean bottleneck with a queue of half a product of bandwidth and delay (RFC 9438).
 #[test]
 fn cubic_fills_a_clean_bottleneck() {
-    let mut pair = endless(Path::clean(50).through(10_000, 60), &with(Congestion::Cubic));
+    let mut pair =
+        endless(Path::clean(50).through(10_000, 60), &with(Congestion::Cubic(CubicConfig::default())));
     let rate = throughput(&mut pair, 10, 60);
     assert!(rate > 0.95 * 10.0 * 1000.0 / 1040.0, "{rate}");
     assert!(pair.overflowed > 0);
@@ -87,7 +88,8 @@ fn cubic_fills_a_clean_bottleneck() {
 #[test]
 fn hystart_spares_the_queue() {
     let dropped = |slow_start| {
-        let config = with(Congestion::Cubic).with(|it| it.window.slow_start = slow_start);
+        let config =
+            with(Congestion::Cubic(CubicConfig::default())).with(|it| it.window.slow_start = slow_start);
         let mut pair = endless(Path::clean(50).through(10_000, 250), &config);
         run(&mut pair, 3);
         pair.overflowed

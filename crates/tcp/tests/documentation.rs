@@ -8,7 +8,8 @@ const DOCUMENT: &str = include_str!("../../../docs/tcp.md");
 /// The columns of the table of presets; the other presets differ from `enhanced` in a key each, or are a proxy's.
 const COLUMNS: [&str; 5] = ["reference", "enhanced", "linux-2.4", "linux", "rfc"];
 /// Controllers that have parameters.
-const CONTROLLERS: [&str; 3] = ["congestion.vegas", "congestion.fast", "congestion.hybla"];
+const CONTROLLERS: [&str; 4] =
+    ["congestion.cubic", "congestion.vegas", "congestion.fast", "congestion.hybla"];
 
 /// Every key of a table, in order: the complaint about an unknown one lists them.
 fn keys_of(table: &str) -> Vec<String> {

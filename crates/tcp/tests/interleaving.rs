@@ -7,8 +7,8 @@ use base::units::Size;
 use base::{Duration, Instant};
 use longhaul_tcp::config::{AfterIdle, FastConfig, HyblaConfig, PathMtu, VegasConfig};
 use longhaul_tcp::{
-    Congestion, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing, SlowStart, State,
-    TcpConfig,
+    Congestion, CubicConfig, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing,
+    SlowStart, State, TcpConfig,
 };
 use pair::{Pair, Path};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn recovery() -> impl Strategy<Value = TcpConfig> {
 fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
     let controllers = [
         Congestion::Reno,
-        Congestion::Cubic,
+        Congestion::Cubic(CubicConfig::default()),
         Congestion::Bbr,
         Congestion::Vegas(VegasConfig::default()),
         Congestion::WestwoodEre,

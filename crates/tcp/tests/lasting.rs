@@ -69,7 +69,8 @@ fn data_for_nobody_are_reset() {
     assert_eq!(script.connection().state(), State::FinWait2);
     script.take_count();
     script.inject(data(1, 100).ack(2));
-    script.expect(rst(2).ack(1));
+    // RFC 9293 (3.10.7.1): its number is the acknowledgement of what it answers.
+    script.expect(rst(2));
     script.expect_event(Event::Failed(Failure::Aborted));
 
     let mut script = Script::established(&plain());

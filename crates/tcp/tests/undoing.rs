@@ -6,7 +6,7 @@ mod script;
 use base::Duration;
 use base::wire::tcp::Flags;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
-use longhaul_tcp::{Congestion, EcnUse, InitialWindow, Recovery, SpuriousResponse, TcpConfig};
+use longhaul_tcp::{Congestion, CubicConfig, EcnUse, InitialWindow, Recovery, SpuriousResponse, TcpConfig};
 use pair::{Pair, Path};
 use script::*;
 
@@ -182,7 +182,7 @@ fn a_mark_leaves_the_window_as_it_is() {
 fn every_controller_gets_its_window_back() {
     for congestion in [
         Congestion::Reno,
-        Congestion::Cubic,
+        Congestion::Cubic(CubicConfig::default()),
         Congestion::Bbr,
         Congestion::Vegas(VegasConfig::default()),
         Congestion::WestwoodEre,

@@ -97,11 +97,14 @@ impl Configuration {
     pub fn table(&self) -> String {
         // Without selective acknowledgements the kernel takes three duplicates for a loss, and its Reno has no HyStart.
         let recovery = if self.sack { "rack" } else { "newreno" };
-        let slow_start = if self.controller == Controller::Cubic { "hystart" } else { "standard" };
+        let (congestion, slow_start) = match self.controller {
+            Controller::Cubic => ("{ cubic = { variant = \"linux\" } }", "hystart"),
+            Controller::Reno => ("\"reno\"", "standard"),
+            Controller::Bbr => ("\"bbr\"", "standard"),
+        };
         format!(
-            "preset = \"linux\"\nrecovery.scheme = \"{recovery}\"\ncongestion = \"{}\"\nwindow.slow-start = \"{slow_start}\"\n\
+            "preset = \"linux\"\nrecovery.scheme = \"{recovery}\"\ncongestion = {congestion}\nwindow.slow-start = \"{slow_start}\"\n\
              window.scaling = {}\n",
-            self.controller.name(),
             self.scaling,
         )
     }

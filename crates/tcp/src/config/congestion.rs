@@ -17,8 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub enum Congestion {
     /// RFC 5681.
     Reno,
-    /// RFC 9438.
-    Cubic,
+    /// CUBIC (RFC 9438), or what Linux makes of it.
+    Cubic(CubicConfig),
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00). It paces whatever `pacing` says.
     Bbr,
     /// Westwood with the Eligible Rate Estimate (Wang, Valla, Sanadidi, Ng and Gerla, 2002).
@@ -64,6 +64,7 @@ enum Name {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Table {
+    Cubic(CubicConfig),
     Vegas(VegasConfig),
     Fast(FastConfig),
     Hybla(HyblaConfig),
@@ -104,7 +105,7 @@ impl<'de> Visitor<'de> for NameOrTable {
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Congestion, E> {
         Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
             Name::Reno => Congestion::Reno,
-            Name::Cubic => Congestion::Cubic,
+            Name::Cubic => Congestion::Cubic(CubicConfig::default()),
             Name::Bbr => Congestion::Bbr,
             Name::WestwoodEre => Congestion::WestwoodEre,
             Name::WestwoodPlus => Congestion::WestwoodPlus,
@@ -117,11 +118,31 @@ impl<'de> Visitor<'de> for NameOrTable {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Congestion, A::Error> {
         Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
+            Table::Cubic(config) => Congestion::Cubic(config),
             Table::Vegas(config) => Congestion::Vegas(config),
             Table::Fast(config) => Congestion::Fast(config),
             Table::Hybla(config) => Congestion::Hybla(config),
         })
     }
+}
+
+/// Which CUBIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct CubicConfig {
+    /// Whose rules it follows.
+    pub variant: CubicVariant,
+}
+
+/// Whose rules CUBIC follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CubicVariant {
+    /// RFC 9438.
+    #[default]
+    Rfc9438,
+    /// Linux 6.x: windows of whole segments, and in small ones a fifth less than the RFC's.
+    Linux,
 }
 
 /// How slow start ends.

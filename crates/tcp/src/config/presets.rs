@@ -113,8 +113,8 @@ impl Serialize for TcpConfig {
 mod tests {
     use super::*;
     use crate::config::{
-        Congestion, DelayedAcks, ForwardRto, InitialWindow, Recovery, ReduceFrom, Reduction, RtoEstimator,
-        SpuriousResponse,
+        Congestion, CubicConfig, CubicVariant, DelayedAcks, ForwardRto, InitialWindow, Recovery, ReduceFrom,
+        Reduction, RtoEstimator, SpuriousResponse,
     };
     use base::Duration;
     use base::config;
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!((read.congestion, read.recovery.scheme), (Congestion::Reno, Recovery::Fack));
         assert_eq!(read.rto.min, Duration::from_secs(1));
         let rest = read.with(|it| {
-            it.congestion = Congestion::Cubic;
+            it.congestion = Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux });
             it.recovery.scheme = Recovery::Rack;
             it.rto.min = Duration::from_millis(200);
         });

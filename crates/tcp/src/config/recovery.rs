@@ -22,6 +22,8 @@ pub struct RecoveryConfig {
     pub reduction: Reduction,
     /// What congestion takes its share of: data in flight, or the window, of which less may have been in use.
     pub reduce_from: ReduceFrom,
+    /// RACK: whether a retransmission that is lost in fast recovery reduces the window a second time (RFC 5681, 4.3).
+    pub second_reduction: bool,
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
     /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1). By default they do for Vegas alone.
     pub fine_grained_expiry: Option<bool>,
@@ -46,6 +48,7 @@ impl Default for RecoveryConfig {
             ack_heuristic: false,
             reduction: Reduction::Immediate,
             reduce_from: ReduceFrom::FlightSize,
+            second_reduction: true,
             fine_grained_expiry: None,
             f_rto: ForwardRto::Off,
             eifel_detection: false,

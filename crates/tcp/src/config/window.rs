@@ -20,7 +20,8 @@ pub struct WindowConfig {
     pub initial_ssthresh: Option<Size>,
     /// How slow start ends, for the controllers that have the usual one: Reno, CUBIC and Westwood.
     pub slow_start: SlowStart,
-    /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1).
+    /// Segments that one acknowledgement can open the window by in slow start: L of RFC 3465. 1 in RFC 5681 (3.1), and after
+    /// a time-out, unless it is 65535: then every acknowledged segment always counts.
     #[serde(deserialize_with = "range::one_or_more")]
     #[schemars(range(min = 1))]
     pub byte_counting_limit: u32,

@@ -89,9 +89,9 @@ impl Controller for Fast {
             return;
         }
         if self.is_path_empty() {
-            self.window = self.slow_start.on_ack(self.window, ack);
+            self.window = self.slow_start.on_ack(self.window, ack).0;
         } else if new_round {
-            self.update(ack.prior_in_flight + self.mss > self.window);
+            self.update(ack.limited_by_window);
         }
         self.window = self.window.min(MAX_WINDOW);
     }
@@ -133,7 +133,7 @@ const SHORT_QUEUE: f64 = 0.000_75;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::samples::{MSS, ack, congestion, start};
+    use crate::congestion::samples::{MSS, ack, congestion, spare, start};
 
     /// A controller with a window of `segments`, a base round trip of 100 ms and an average of `rtt` seconds.
     fn fast(segments: u64, alpha: u32, rtt: f64) -> Fast {
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn an_unused_window_shrinks_but_does_not_grow() {
         let mut growing = fast(100, 100, 0.125);
-        growing.on_ack(&AckSample { round: 1, ..ack(MSS, 20 * MSS) });
+        growing.on_ack(&AckSample { round: 1, ..spare(MSS, 20 * MSS) });
         assert_eq!(growing.window(), 100 * MSS);
         let mut shrinking = fast(200, 20, 0.125);
-        shrinking.on_ack(&AckSample { round: 1, ..ack(MSS, 20 * MSS) });
+        shrinking.on_ack(&AckSample { round: 1, ..spare(MSS, 20 * MSS) });
         assert_eq!(shrinking.window(), 190 * MSS);
     }
 }

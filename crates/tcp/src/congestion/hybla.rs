@@ -81,8 +81,8 @@ impl Controller for Hybla {
         let window = self.window();
         if self.slow_start.active(window) {
             self.open(self.slow_start.counted(window, ack));
-        } else if ack.prior_in_flight as f64 + self.mss > self.cwnd {
-            self.cwnd += self.rho * self.rho * self.mss * ack.bytes as f64 / self.cwnd;
+        } else if ack.limited_by_window {
+            self.cwnd += self.rho * self.rho * self.mss * ack.opening_bytes() as f64 / self.cwnd;
         }
         self.cwnd = self.cwnd.min(MAX_WINDOW as f64);
     }

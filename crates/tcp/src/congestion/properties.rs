@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::samples::start;
 use super::{AckSample, Cause, Congestion, Delivery, Start, build};
-use crate::config::{self, FastConfig, HyblaConfig, SlowStart, TcpConfig, VegasConfig};
+use crate::config::{
+    self, CubicConfig, CubicVariant, FastConfig, HyblaConfig, SlowStart, TcpConfig, VegasConfig,
+};
 
 /// Something that a connection tells its controller.
 #[derive(Clone, Debug)]
@@ -20,10 +22,11 @@ enum Event {
 }
 
 /// Every controller, those that have parameters with these.
-const fn controllers(vegas: VegasConfig, fast: FastConfig, hybla: HyblaConfig) -> [config::Congestion; 8] {
+const fn controllers(vegas: VegasConfig, fast: FastConfig, hybla: HyblaConfig) -> [config::Congestion; 9] {
     [
         config::Congestion::Reno,
-        config::Congestion::Cubic,
+        config::Congestion::Cubic(CubicConfig { variant: CubicVariant::Rfc9438 }),
+        config::Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux }),
         config::Congestion::Bbr,
         config::Congestion::WestwoodEre,
         config::Congestion::WestwoodPlus,
@@ -33,7 +36,7 @@ const fn controllers(vegas: VegasConfig, fast: FastConfig, hybla: HyblaConfig) -
     ]
 }
 
-fn with_defaults() -> [TcpConfig; 8] {
+fn with_defaults() -> [TcpConfig; 9] {
     controllers(VegasConfig::default(), FastConfig::default(), HyblaConfig::default())
         .map(|congestion| TcpConfig { congestion, ..TcpConfig::default() })
 }
@@ -65,6 +68,8 @@ fn acknowledgement() -> impl Strategy<Value = Event> {
                 rtt_min: if rtt.is_some() { rtt_min } else { Duration::MAX },
                 in_flight,
                 prior_in_flight: in_flight + delivered_bytes,
+                limited_by_window: round == 1,
+                most_outstanding: in_flight + delivered_bytes,
                 delivery: delivery.map(|(bytes, interval, app_limited)| Delivery {
                     bytes,
                     interval: interval.max(Duration::from_nanos(1)),
@@ -95,7 +100,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn beginning() -> impl Strategy<Value = ([config::Congestion; 8], Start)> {
+fn beginning() -> impl Strategy<Value = ([config::Congestion; 9], Start)> {
     let slow_start =
         prop_oneof![Just(SlowStart::Standard), Just(SlowStart::HyStartPlusPlus), Just(SlowStart::HyStart)];
     let ssthresh = prop_oneof![bytes(), Just(u64::MAX)];

@@ -2,7 +2,7 @@
 //!
 //! Deviations:
 //! - the window grows only while it is what limits the sender (RFC 5681 leaves that open; RFC 7661, 4.3, and
-//!   Linux ask for it): in congestion avoidance while less than a segment of it is free;
+//!   Linux ask for it), and not by what was selectively acknowledged before;
 //! - inflation by duplicate acknowledgements (3.2, 4) is recovery's business, not the controller's.
 
 use base::Instant;
@@ -54,9 +54,13 @@ impl Controller for Reno {
             return;
         }
         if self.slow_start.active(self.window) {
-            self.window = self.slow_start.on_ack(self.window, ack);
-        } else if ack.prior_in_flight + self.slow_start.mss() > self.window {
-            self.avoid_congestion(ack.bytes);
+            let (window, rest) = self.slow_start.on_ack(self.window, ack);
+            self.window = window;
+            if rest > 0 {
+                self.avoid_congestion(rest);
+            }
+        } else if ack.limited_by_window {
+            self.avoid_congestion(ack.opening_bytes());
         }
     }
 
@@ -93,7 +97,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::samples::{MSS, ack, congestion, start};
+    use crate::congestion::samples::{MSS, ack, congestion, spare, start};
 
     fn reno(initial_window: u64) -> Reno {
         Reno::new(&start(initial_window / MSS))
@@ -134,11 +138,11 @@ mod tests {
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut slow = reno(10 * MSS);
-        slow.on_ack(&ack(MSS, 4 * MSS));
+        slow.on_ack(&spare(MSS, 4 * MSS));
         assert_eq!(slow.window(), 10 * MSS);
         let mut avoiding = reno(10 * MSS);
         avoiding.on_congestion(&congestion(20 * MSS, Cause::Loss));
-        avoiding.on_ack(&ack(10 * MSS, 8 * MSS));
+        avoiding.on_ack(&spare(10 * MSS, 8 * MSS));
         assert_eq!(avoiding.window(), 10 * MSS);
     }
 

@@ -22,7 +22,7 @@ pub(crate) const fn start(segments: u64) -> Start {
     }
 }
 
-/// An acknowledgement of `bytes` while `prior_in_flight` were out.
+/// An acknowledgement of `bytes` while `prior_in_flight` were out, in a window that kept more back.
 pub(crate) const fn ack(bytes: u64, prior_in_flight: u64) -> AckSample {
     AckSample {
         now: Instant::ZERO,
@@ -33,11 +33,18 @@ pub(crate) const fn ack(bytes: u64, prior_in_flight: u64) -> AckSample {
         rtt_min: Duration::MAX,
         in_flight: prior_in_flight.saturating_sub(bytes),
         prior_in_flight,
+        limited_by_window: true,
+        most_outstanding: prior_in_flight,
         delivery: None,
         round: 0,
         recovering: false,
         duplicate: false,
     }
+}
+
+/// The same where the application had no more to send.
+pub(crate) const fn spare(bytes: u64, prior_in_flight: u64) -> AckSample {
+    AckSample { limited_by_window: false, ..ack(bytes, prior_in_flight) }
 }
 
 /// Congestion with this much outstanding.

@@ -4,7 +4,10 @@
 //! here; what a paper adds (Vegas grows every other round, FAST while the queue is short, Hybla by several bytes for each
 //! that counts) is in its controller's file.
 //!
-//! Deviations: the window grows only while at least half of it is used (RFC 5681 leaves that open; Linux asks for it).
+//! Deviations:
+//! - the window grows only while it was used ([`AckSample::fills`]; RFC 5681 leaves that open, Linux asks for it);
+//! - what an acknowledgement selectively acknowledged before opens nothing again (Linux);
+//! - where every acknowledged segment counts, all do after a time-out too (RFC 3465, 2.3, allows one; Linux).
 
 mod hystart;
 mod hystart_plus_plus;
@@ -111,13 +114,15 @@ impl SlowStart {
     /// Bytes that an acknowledgement counts for.
     #[must_use]
     pub const fn counted(&self, window: u64, ack: &AckSample) -> u64 {
-        let limit = if self.after_timeout { self.mss() } else { self.limit };
-        counted(ack.bytes, limit, ack.prior_in_flight, window)
+        let every = self.limit >= EVERY_SEGMENT * self.mss();
+        let limit = if self.after_timeout && !every { self.mss() } else { self.limit };
+        counted(ack.opening_bytes(), limit, ack.fills(window, true))
     }
 
-    /// The window after an acknowledgement of new data; the threshold comes down to it if slow start is to end.
+    /// The window after an acknowledgement of new data, and how many of its bytes are left over, since the window has reached
+    /// the threshold; the threshold comes down to the window if slow start is to end.
     #[must_use]
-    pub fn on_ack(&mut self, window: u64, ack: &AckSample) -> u64 {
+    pub fn on_ack(&mut self, window: u64, ack: &AckSample) -> (u64, u64) {
         let counted = self.counted(window, ack);
         let growth = match self.search.as_deref() {
             Some(Search::PlusPlus(search)) if search.is_conservative() => {
@@ -125,7 +130,8 @@ impl SlowStart {
             }
             _ => counted,
         };
-        let window = window.saturating_add(growth);
+        let step = growth.min(self.threshold.saturating_sub(window));
+        let (window, rest) = (window.saturating_add(step), growth - step);
         let found = match self.search.as_deref_mut() {
             None => false,
             Some(Search::PlusPlus(search)) => search.on_ack(ack),
@@ -136,14 +142,16 @@ impl SlowStart {
             self.found = matches!(self.search.as_deref(), Some(Search::Original(_)));
             self.search = None;
         }
-        window
+        (window, rest)
     }
 }
 
-/// Of `bytes` that were acknowledged, those that open a window: at most `limit`, and none unless at least half of the
-/// window had been in flight.
-pub(crate) const fn counted(bytes: u64, limit: u64, prior_in_flight: u64, window: u64) -> u64 {
-    if prior_in_flight < window / 2 {
+/// Segments that one acknowledgement may open the window by where there is no limit: no acknowledgement has more.
+const EVERY_SEGMENT: u64 = 65_535;
+
+/// Of `bytes` that were acknowledged, those that open a window: at most `limit`, and none unless the window was used.
+pub(crate) const fn counted(bytes: u64, limit: u64, used: bool) -> u64 {
+    if !used {
         0
     } else if bytes < limit {
         bytes
@@ -162,11 +170,11 @@ mod tests {
     fn growth_is_the_acked_bytes_up_to_the_limit() {
         let mut slow = SlowStart::new(&Start { byte_counting_limit: 2, ..start(1) });
         assert!(slow.active(u64::MAX - 1));
-        assert_eq!(slow.on_ack(4000, &ack(500, 4000)), 4500);
-        assert_eq!(slow.on_ack(4000, &ack(1500, 4000)), 5500);
-        assert_eq!(slow.on_ack(4000, &ack(9000, 9000)), 6000);
+        assert_eq!(slow.on_ack(4000, &ack(500, 4000)).0, 4500);
+        assert_eq!(slow.on_ack(4000, &ack(1500, 4000)).0, 5500);
+        assert_eq!(slow.on_ack(4000, &ack(9000, 9000)).0, 6000);
         slow.set_threshold(4000, true);
-        assert_eq!(slow.on_ack(1000, &ack(9000, 9000)), 2000);
+        assert_eq!(slow.on_ack(1000, &ack(9000, 9000)).0, 2000);
         assert!(slow.active(3999) && !slow.active(4000));
     }
 }

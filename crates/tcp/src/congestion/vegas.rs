@@ -103,7 +103,7 @@ impl Controller for Vegas {
         if ack.round != self.round {
             self.round = ack.round;
             if !ack.recovering {
-                self.on_round(ack.prior_in_flight + self.mss > self.window);
+                self.on_round(ack.limited_by_window);
             }
             (self.rtt_sum, self.rtt_count) = (0, 0);
         }
@@ -113,7 +113,7 @@ impl Controller for Vegas {
             self.rtt_count += 1;
         }
         if !ack.recovering && self.slow_start.active(self.window) && self.grows {
-            self.window = self.slow_start.on_ack(self.window, ack);
+            self.window = self.slow_start.on_ack(self.window, ack).0;
         }
         self.window = self.window.min(MAX_WINDOW);
     }
@@ -163,7 +163,7 @@ impl Controller for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::samples::{MSS, ack, at_ms, congestion, start};
+    use crate::congestion::samples::{MSS, ack, at_ms, congestion, spare, start};
 
     /// A controller in congestion avoidance at this window, with a base round trip of 100 ms.
     fn avoiding(segments: u64) -> Vegas {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut vegas = avoiding(20);
-        vegas.on_ack(&AckSample { round: 2, ..ack(MSS, 5 * MSS) });
+        vegas.on_ack(&AckSample { round: 2, ..spare(MSS, 5 * MSS) });
         assert_eq!(vegas.window(), 20 * MSS);
     }
 

@@ -24,7 +24,7 @@ impl Connection {
         let sender = &self.sender;
         let ack = sender.space.offset(segment.ack, sender.una);
         // RFC 5961 (5.2).
-        if ack > sender.nxt || ack + sender.max_window < sender.una {
+        if ack > sender.nxt || ack + u64::from(sender.max_window) < sender.una {
             self.challenge(now);
             return Err(Discard::BadAck(segment.ack));
         }
@@ -47,8 +47,12 @@ impl Connection {
             self.advance(now, ack, &mut news);
         }
         let sender = &mut self.sender;
-        let window = u64::from(segment.window) << sender.window_shift;
+        let window = u32::from(segment.window) << sender.window_shift;
         let window_changed = sender.update_window(start, ack, window);
+        if window_changed {
+            self.on_window_changed();
+        }
+        let sender = &mut self.sender;
         if outstanding && self.negotiated.sack && !blocks.is_empty() {
             let bounds = (sender.una, sender.nxt);
             sender.board.take_blocks(blocks, sender.space, bounds, &mut news);
@@ -112,11 +116,10 @@ impl Connection {
         if sender.recovery.is_timed() {
             // RFC 8985 (6.2, step 2): not sooner than any round trip, and not before what the echo says.
             news.trusted_until = now.saturating_sub(sender.rtt.min());
-            if let Some(age) = self.timestamp_rtt(now, segment) {
+            news.echoed_until = self.timestamp_rtt(now, segment).map_or(Instant::MAX, |age| {
                 let tick = now.as_nanos() / 1_000_000 * 1_000_000;
-                let echoed = Instant::from_nanos((tick + 999_999).saturating_sub(age.as_nanos()));
-                news.trusted_until = news.trusted_until.min(echoed);
-            }
+                Instant::from_nanos((tick + 999_999).saturating_sub(age.as_nanos()))
+            });
         }
         news
     }
@@ -162,6 +165,8 @@ impl Connection {
             rtt_min: sender.rtt.min(),
             in_flight,
             prior_in_flight: seen.prior_in_flight,
+            limited_by_window: sender.window_use.limited,
+            most_outstanding: sender.window_use.most(),
             delivery,
             round: sender.meter.round(),
             recovering: marked || repairing || restored,
@@ -241,6 +246,16 @@ impl Connection {
         if self.accepts_data() && (room >= enough || (starved && room > 0)) {
             self.write_blocked = false;
             self.events.raise(Events::WRITABLE);
+        }
+    }
+
+    /// The peer's window is another one. Where it lets out what waited for it before it had to be probed, the timer that was to
+    /// ask is not needed: for data it would be too early.
+    fn on_window_changed(&mut self) {
+        let sender = &self.sender;
+        let waited = sender.board.is_empty() && !sender.persisting && !self.is_half_open();
+        if waited && sender.next_new().is_some() {
+            self.timers.stop_retransmit();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use base::Instant;
 
+use super::emit::Reset;
 use super::proxied::KEEPS_UNREAD;
 use super::{Connection, Events, Failure, State};
 
@@ -46,7 +47,7 @@ impl Connection {
         match self.state {
             State::Closed => return,
             State::SynSent | State::TimeWait => {}
-            _ => self.reset_due = Some(self.sender.space.number(self.sender.nxt)),
+            _ => self.reset_due = Some(Reset::Own(self.sender.space.number(self.sender.nxt))),
         }
         self.proxied.clear(KEEPS_UNREAD);
         self.fail(now, Failure::Aborted);

@@ -9,6 +9,15 @@ use base::{Instant, Packet, SeqNum};
 
 use super::{Connection, State};
 
+/// A reset that is to be sent, with its sequence number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reset {
+    /// This end breaks the connection off.
+    Own(SeqNum),
+    /// It answers a segment that had this acknowledgement number (RFC 9293, 3.10.7.1).
+    Answer(SeqNum),
+}
+
 /// A segment that is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
@@ -114,17 +123,23 @@ impl Connection {
     }
 
     /// Writes a reset to `out`.
-    pub(super) fn emit_reset(&mut self, out: &mut Packet, seq: SeqNum) {
+    pub(super) fn emit_reset(&mut self, now: Instant, out: &mut Packet, reset: Reset) {
+        let (Reset::Own(seq) | Reset::Answer(seq)) = reset;
         let knows_peer = self.state != State::SynSent && self.receiver.nxt() > crate::sequence::ORIGIN;
+        let acknowledges = knows_peer && matches!(reset, Reset::Own(_));
         let repr = tcp::Repr {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq,
-            ack: if knows_peer { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
-            flags: if knows_peer { Flags::RST | Flags::ACK } else { Flags::RST },
+            ack: if acknowledges { self.receiver.space.number(self.receiver.nxt()) } else { SeqNum(0) },
+            flags: if acknowledges { Flags::RST | Flags::ACK } else { Flags::RST },
             window: 0,
             urgent: 0,
-            options: Options::default(),
+            // RFC 7323 (3.2); an answer has none, as in Linux.
+            options: Options {
+                timestamps: self.timestamps(now).filter(|_| acknowledges),
+                ..Options::default()
+            },
         };
         write_packet(
             out,

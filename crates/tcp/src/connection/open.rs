@@ -9,6 +9,7 @@ use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, SeqNum};
 
 use super::ecn::Marking;
+use super::emit::Reset;
 use super::emit::TIMESTAMPS_LEN;
 use super::proxied::RESEMBLES;
 use super::receiver::{MAX_SHIFT, Receiver};
@@ -177,7 +178,7 @@ impl Connection {
         // A SYN's window is not scaled (RFC 7323, 2.2), but between proxies.
         let shift = if self.negotiated.paired { self.sender.window_shift } else { 0 };
         let seq = self.receiver.space.offset(syn.seq, ORIGIN);
-        self.sender.update_window(seq, self.sender.una, u64::from(syn.window) << shift);
+        self.sender.update_window(seq, self.sender.una, u32::from(syn.window) << shift);
     }
 
     /// Sends the SYN or SYN-ACK that is due.
@@ -226,7 +227,7 @@ impl Connection {
         let taken = segment.ack.distance(self.sender.space.number(ORIGIN + 1));
         if acks && !(0..=i64::from(self.proxied.sent_early)).contains(&i64::from(taken)) {
             if !segment.flags.has(Flags::RST) {
-                self.reset_due = Some(segment.ack);
+                self.reset_due = Some(Reset::Answer(segment.ack));
             }
             return Err(Discard::BadAck(segment.ack));
         }

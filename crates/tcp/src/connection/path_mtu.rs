@@ -140,13 +140,23 @@ impl Connection {
             let mss = if sender.mss > base { base } else { (sender.mss / 2).max(least) };
             if mss < sender.mss {
                 let suspected = self.path_mtu.as_ref().and_then(|path| path.suspected);
-                let suspected = Some(suspected.unwrap_or(sender.mss));
+                let (suspected, before) = (Some(suspected.unwrap_or(sender.mss)), sender.mss);
                 self.shrink(now, mss, Duration::ZERO);
+                self.scale_window(mss, before);
                 if let Some(path) = &mut self.path_mtu {
                     path.suspected = suspected;
                 }
             }
         }
+    }
+
+    /// Segments became smaller: as many as before may be under way, for a queue may count packets (in Linux windows do).
+    fn scale_window(&mut self, mss: u32, before: u32) {
+        let controller = &mut self.sender.controller;
+        let scaled = |bytes: u64| (u128::from(bytes) * u128::from(mss) / u128::from(before)) as u64;
+        let (window, ssthresh) = (controller.window(), controller.ssthresh());
+        controller
+            .set_window(scaled(window), ssthresh.map(|it| if it == u64::MAX { it } else { scaled(it) }));
     }
 
     /// The time-outs were not needed: what they were about had passed, whatever its size.

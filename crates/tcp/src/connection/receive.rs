@@ -5,6 +5,7 @@ use base::wire::ip::Ecn;
 use base::wire::tcp::{self, Flags};
 
 use super::delaying::MOST_QUICK_ACKS;
+use super::emit::Reset;
 use super::proxied::UNCONFIRMED;
 use super::{Connection, Discard, Events, Failure, State};
 use crate::buffer::reassembly::Placed;
@@ -83,7 +84,7 @@ impl Connection {
                 return Err(Discard::BadAck(segment.ack));
             }
             if segment.ack != self.sender.space.number(ORIGIN + 1) {
-                self.reset_due = Some(segment.ack);
+                self.reset_due = Some(Reset::Answer(segment.ack));
                 return Err(Discard::BadAck(segment.ack));
             }
             self.establish(now, segment);
@@ -181,7 +182,9 @@ impl Connection {
         fin: bool,
     ) -> Option<Placed> {
         if self.orphaned && !payload.is_empty() && start + payload.len() as u64 > self.receiver.nxt() {
-            self.abort(now); // RFC 1122 (4.2.2.13).
+            // RFC 1122 (4.2.2.13), with the number that the segment acknowledged.
+            self.abort(now);
+            self.reset_due = Some(Reset::Answer(self.sender.space.number(self.sender.una)));
             return None;
         }
         let before = self.receiver.reassembly.next();

@@ -162,6 +162,10 @@ impl Connection {
         if !sender.recovery.is_timed() {
             return;
         }
+        if sender.persisting {
+            // What asks for the window is no tail, and has a timer of its own.
+            return self.timers.start_recovery(Instant::MAX, false);
+        }
         let deadline = sender.recovery.deadline();
         if deadline < Instant::MAX {
             return self.timers.start_recovery(deadline, false);

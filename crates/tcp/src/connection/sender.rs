@@ -8,6 +8,7 @@ use base::{Duration, Instant};
 use super::delivery::DeliveryMeter;
 use super::spurious::Prior;
 use super::validation::Validation;
+use super::window_use::WindowUse;
 use crate::buffer::send::SendBuffer;
 use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
@@ -27,13 +28,13 @@ pub(super) struct Sender {
     /// SND.NXT.
     pub(super) nxt: u64,
     /// SND.WND in bytes.
-    pub(super) window: u64,
+    pub(super) window: u32,
     /// SND.WL1, an offset of the peer's.
     window_seq: u64,
     /// SND.WL2.
     window_ack: u64,
     /// Max(SND.WND).
-    pub(super) max_window: u64,
+    pub(super) max_window: u32,
     /// Snd.Wind.Shift.
     pub(super) window_shift: u8,
     /// Eff.snd.MSS: payload bytes of a full segment.
@@ -56,6 +57,8 @@ pub(super) struct Sender {
     membership: Option<Box<Membership>>,
     pub(super) rtt: RttEstimator,
     pub(super) meter: DeliveryMeter,
+    /// How much of the congestion window is used.
+    pub(super) window_use: WindowUse,
     /// When data were last sent.
     pub(super) last_sent_at: Instant,
     /// Doublings of the time-out.
@@ -97,6 +100,7 @@ impl Sender {
             membership: None,
             rtt: RttEstimator::new(config),
             meter: DeliveryMeter::new(),
+            window_use: WindowUse::default(),
             last_sent_at: Instant::ZERO,
             backoff: 0,
             retries: 0,
@@ -186,7 +190,7 @@ impl Sender {
     }
 
     /// The peer's window as an acceptable segment tells it (RFC 9293, 3.10.7.4, fifth); whether it changed.
-    pub(super) fn update_window(&mut self, seq: u64, ack: u64, window: u64) -> bool {
+    pub(super) fn update_window(&mut self, seq: u64, ack: u64, window: u32) -> bool {
         if self.window_seq > seq || (self.window_seq == seq && self.window_ack > ack) {
             return false;
         }
@@ -208,7 +212,7 @@ impl Sender {
 
     /// Bytes of the peer's window that are free.
     pub(super) const fn usable_window(&self) -> u64 {
-        (self.una + self.window).saturating_sub(self.nxt)
+        (self.una + self.window as u64).saturating_sub(self.nxt)
     }
 
     /// The window that the controller and recovery allow together.
@@ -241,6 +245,11 @@ impl Sender {
             rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min(),
         }
+    }
+
+    /// New data left, or have to wait for the congestion window, which is full then.
+    pub(super) const fn note_window_use(&mut self, full: bool) {
+        self.window_use.note(self.una, self.nxt, full);
     }
 
     /// `bytes` went out, new or again.
@@ -277,7 +286,7 @@ impl Sender {
         let fin = self.fin_waits() && len == unsent && usable > len;
         let goes = len == u64::from(self.mss)
             || (len == unsent && (free || self.fin_queued))
-            || (free && len > 0 && 2 * len >= self.max_window);
+            || (free && len > 0 && 2 * len >= u64::from(self.max_window));
         goes.then_some((len as u32, fin))
     }
 

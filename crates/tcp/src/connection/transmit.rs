@@ -22,8 +22,8 @@ impl Connection {
     /// number of segments in it. A packet of several has up to `most` bytes of data, and its TCP checksum covers the
     /// pseudo-header alone.
     pub fn poll_transmit_train(&mut self, now: Instant, out: &mut Packet, most: u32) -> u32 {
-        if let Some(seq) = self.reset_due.take() {
-            self.emit_reset(out, seq);
+        if let Some(reset) = self.reset_due.take() {
+            self.emit_reset(now, out, reset);
             return 1;
         }
         match self.state {
@@ -97,6 +97,9 @@ impl Connection {
                 let forced = self.sender.recovery.forced() && matches!(next, Next::Retransmit(_));
                 // With nothing in the network the first segment goes, whatever the window (RFC 6298, 5.4).
                 if !forced && pipe > 0 && pipe + len > self.sender.allowed() {
+                    if new.is_some() {
+                        self.sender.note_window_use(true);
+                    }
                     return 0;
                 }
                 if !self.may_pace(now) {
@@ -131,6 +134,7 @@ impl Connection {
         let forced = sender.recovery.lets_new_out();
         // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
         if !forced && pipe + u64::from(sender.mss.max(len)) > sender.allowed() {
+            sender.note_window_use(true);
             return 0;
         }
         if !self.may_pace(now) {
@@ -150,7 +154,9 @@ impl Connection {
         self.send_train(now, out, (len, fin), segments);
         let pipe = self.pipe();
         let sender = &mut self.sender;
-        let limited = sender.unsent() == 0 && pipe + u64::from(sender.mss) <= sender.allowed();
+        let full = pipe + u64::from(sender.mss) > sender.allowed();
+        sender.note_window_use(full);
+        let limited = sender.unsent() == 0 && !full;
         if limited {
             sender.meter.on_app_limited(sender.board.pipe());
         }
@@ -192,18 +198,19 @@ impl Connection {
         if sender.board.is_empty() {
             self.timers.note_progress(now);
         }
+        let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
+        let flags = if fin { push | Flags::FIN } else { push };
         let space = len + u32::from(fin);
-        for _ in 0..segments {
+        for at in 1..=segments {
             let snapshot = sender.meter.snapshot(now, sender.board.is_empty());
             sender.board.make_room(sender.allowance());
-            sender.board.push(sender.nxt, space, fin, now, snapshot);
+            let flags = if at == segments { flags } else { Flags(0) };
+            sender.board.push(sender.nxt, space, flags, now, snapshot);
             sender.nxt += u64::from(space);
             sender.recovery.on_sent(Next::New, now, 0);
             sender.note_sent(u64::from(space));
         }
         sender.last_sent_at = now;
-        let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
-        let flags = if fin { push | Flags::FIN } else { push };
         self.emit(now, out, Outgoing { start, flags: flags | told, len: whole, ecn, segments, place });
         self.close_block(now, len);
         self.note_paced(now, whole);
@@ -231,7 +238,7 @@ impl Connection {
         let snapshot = sender.meter.snapshot(now, false);
         match next {
             Next::Rescue(_) => sender.board.on_rescued(index, now, snapshot),
-            _ => sender.board.on_resent(index, now, snapshot, matches!(next, Next::Retransmit(_))),
+            _ => sender.board.on_resent(index, now, snapshot),
         }
         sender.recovery.on_sent(next, now, timestamp);
         if !matches!(next, Next::Probe(_)) {
@@ -240,7 +247,7 @@ impl Connection {
         sender.note_sent(u64::from(record.len));
         sender.last_sent_at = now;
         let len = record.data_len();
-        let flags = if record.has_fin() { Flags::FIN } else { Flags(0) };
+        let flags = record.flags();
         let again = Outgoing { start: record.start, flags, len, ecn: Ecn::NotEct, segments: 1, place };
         self.emit(now, out, again);
         if let Some(fec) = &mut self.fec {

@@ -149,7 +149,8 @@ impl Connection {
         let (cwnd, pipe) = (sender.controller.window(), sender.board.pipe());
         validation.used = validation.used.max(pipe);
         let slow_start = sender.controller.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh);
-        let in_use = pipe + u64::from(sender.mss) > cwnd || (slow_start && cwnd < 2 * validation.used);
+        let window_use = sender.window_use;
+        let in_use = window_use.limited || (slow_start && cwnd < 2 * window_use.most());
         let over = now.saturating_since(validation.used_since) >= sender.rtt.rto();
         if !in_use && !over {
             return;

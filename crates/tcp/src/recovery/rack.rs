@@ -8,12 +8,15 @@
 //! Deviations:
 //! - the reordering timer is set for the earliest segment in doubt, where step 5 waits for the latest;
 //! - `RACK.min_RTT` is the least of the connection, not of the last minutes;
-//! - a retransmission that is lost is a second indication of congestion (RFC 5681, 4.3), at most once for all that
-//!   were sent since the last response; Linux responds only after a time-out.
+//! - a retransmission that is lost is a second indication of congestion (RFC 5681, 4.3), if so configured, at most once for
+//!   all that were sent since the last response; always after a time-out.
 
-use std::collections::VecDeque;
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use base::{Duration, Instant};
+
+use crate::config::RecoveryConfig;
 
 use super::scoreboard::Scoreboard;
 use super::tail_loss_probe::{Outcome, TailLossProbe};
@@ -40,6 +43,8 @@ pub(crate) struct Rack {
     /// `RACK.reo_wnd_persist`.
     reo_wnd_persist: u8,
     reordering_seen: bool,
+    /// Whether a lost retransmission reduces the window again.
+    reduces_again: bool,
 }
 
 /// Retransmissions on their way and lost ones.
@@ -47,8 +52,21 @@ pub(crate) struct Rack {
 struct Resends {
     /// When they were sent, and their records' indices; outdated entries are skipped.
     sent: VecDeque<(Instant, u64)>,
-    /// Those that are to be sent once more.
-    lost: VecDeque<u64>,
+    /// Those that are to be sent once more; the lowest goes first, and before it what lies below and is lost.
+    lost: BinaryHeap<Reverse<u64>>,
+}
+
+impl Resends {
+    /// The lowest of those that are to be sent once more.
+    fn lowest_lost(&mut self, board: &Scoreboard) -> Option<u64> {
+        while let Some(&Reverse(index)) = self.lost.peek() {
+            if board.is_due_again(index) {
+                return Some(index);
+            }
+            self.lost.pop();
+        }
+        None
+    }
 }
 
 /// What a look at the clock found.
@@ -61,7 +79,7 @@ struct Found {
 }
 
 impl Rack {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: &RecoveryConfig) -> Self {
         Self {
             probe: TailLossProbe::default(),
             latest: (Instant::ZERO, 0),
@@ -73,6 +91,7 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
             reordering_seen: false,
+            reduces_again: config.second_reduction,
         }
     }
 
@@ -90,7 +109,9 @@ impl Rack {
                 episode.begin(Phase::FastRecovery, arrival.nxt);
                 Change::Entered { flight_size, lost }
             }
-            (Phase::FastRecovery, _, Some(lost)) => Change::Again { flight_size: in_network, lost },
+            (Phase::FastRecovery, _, Some(lost)) if self.reduces_again => {
+                Change::Again { flight_size: in_network, lost }
+            }
             _ => Change::None,
         };
         if change != Change::None {
@@ -183,7 +204,7 @@ impl Rack {
                         found.again.get_or_insert(lost);
                     }
                     board.mark_lost_again(index);
-                    resends.lost.push_back(index);
+                    resends.lost.push(Reverse(index));
                 }
                 resends.sent.pop_front();
             }
@@ -259,15 +280,11 @@ impl Scheme for Rack {
     }
 
     fn next(&mut self, _episode: &Episode, board: &mut Scoreboard, new_data: bool) -> Next {
-        if let Some(resends) = &mut self.resends {
-            while let Some(&index) = resends.lost.front() {
-                if board.is_due_again(index) {
-                    return Next::Retransmit(index);
-                }
-                resends.lost.pop_front();
-            }
+        let again = self.resends.as_mut().and_then(|resends| resends.lowest_lost(board));
+        match board.next_lost() {
+            Some(index) => Next::Retransmit(again.map_or(index, |again| again.min(index))),
+            None => again.map_or_else(|| Next::lost_or_new(board, new_data), Next::Retransmit),
         }
-        Next::lost_or_new(board, new_data)
     }
 
     fn asks_for_order(&self) -> bool {

@@ -93,7 +93,7 @@ pub(super) fn choose(config: &RecoveryConfig, sack: bool) -> Box<dyn Scheme> {
         Recovery::Reno => Box::new(Reno::default()),
         Recovery::Sack if sack => Box::new(Sack::default()),
         Recovery::Fack if sack => Box::new(Fack::default()),
-        Recovery::Rack if sack => Box::new(Rack::new()),
+        Recovery::Rack if sack => Box::new(Rack::new(config)),
         Recovery::NewReno | Recovery::Sack | Recovery::Fack | Recovery::Rack => {
             Box::new(NewReno::new(config))
         }

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use base::Instant;
-use base::wire::tcp::SackBlock;
+use base::wire::tcp::{Flags, SackBlock};
 
 use crate::buffer::ranges::{MOST_SPANS, RangeSet, Span};
 use crate::connection::delivery::Snapshot;
@@ -40,6 +40,8 @@ const RESENT: u8 = 4;
 const EVER_RESENT: u8 = 8;
 /// It ends with a FIN.
 const FIN: u8 = 16;
+/// Its last byte is where the application's data ended, so that it is pushed.
+const PUSHED: u8 = 32;
 
 /// Records whose memory stays when nothing is outstanding, so that a connection that exchanges small messages does not
 /// allocate; beyond that, a window of data pays for an allocation.
@@ -57,6 +59,12 @@ impl Record {
     /// Whether it ends with a FIN.
     pub(crate) const fn has_fin(&self) -> bool {
         self.has(FIN)
+    }
+
+    /// Its flags: it is sent again with those that it had.
+    pub(crate) fn flags(&self) -> Flags {
+        let push = if self.has(PUSHED) { Flags::PSH } else { Flags(0) };
+        push | if self.has_fin() { Flags::FIN } else { Flags(0) }
     }
 
     /// Bytes of data.
@@ -84,7 +92,7 @@ impl Record {
         (0..count).map(move |piece| {
             let last = piece + 1 == count;
             let len = if last { self.len - piece * mss } else { mss };
-            let marks = if last { self.marks } else { self.marks & !FIN };
+            let marks = if last { self.marks } else { self.marks & !(FIN | PUSHED) };
             Self { start: self.start + u64::from(piece * mss), len, marks, ..self }
         })
     }
@@ -119,6 +127,9 @@ pub(crate) struct Delivered {
     /// Of segments that were sent again, those that were sent last after this tell nothing: the acknowledgement may
     /// be of an earlier copy.
     pub(crate) trusted_until: Instant,
+    /// The same of those that are acknowledged cumulatively, by the time that is echoed. Of what lies above a hole the echo
+    /// says nothing: it is the last in-order segment's (RFC 7323, 4.3).
+    pub(crate) echoed_until: Instant,
     /// When the one sent last was sent, and its end.
     pub(crate) newest: Option<(Instant, u64)>,
     /// Of the segment that was sent with the most delivered before it: what it noted, and when it was sent.
@@ -126,7 +137,8 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
-    fn count(&mut self, record: &Record) {
+    /// Counts a record that is acknowledged; `cumulatively` or not.
+    fn count(&mut self, record: &Record, cumulatively: bool) {
         self.bytes += u64::from(record.len);
         if record.has(EVER_RESENT) {
             self.any_resent = true;
@@ -135,18 +147,19 @@ impl Delivered {
             self.latest_sent_at = Some(record.sent_at);
         }
         if self.in_detail {
-            self.count_order(record);
+            let echoed = if cumulatively { self.echoed_until } else { Instant::MAX };
+            self.count_order(record, self.trusted_until.min(echoed));
         }
         if self.latest.is_none_or(|(latest, _)| record.snapshot.is_as_late_as(&latest)) {
             self.latest = Some((record.snapshot, record.sent_at));
         }
     }
 
-    fn count_order(&mut self, record: &Record) {
+    fn count_order(&mut self, record: &Record, trusted_until: Instant) {
         if !record.has(EVER_RESENT) && record.end() < self.prior_fack {
             self.reordered_by = self.reordered_by.max(self.prior_fack - record.start);
         }
-        if !record.has(EVER_RESENT) || record.sent_at <= self.trusted_until {
+        if !record.has(EVER_RESENT) || record.sent_at <= trusted_until {
             self.newest = self.newest.max(Some((record.sent_at, record.end())));
         }
     }
@@ -266,10 +279,11 @@ impl Scoreboard {
         }
     }
 
-    /// A segment was sent for the first time.
-    pub(crate) fn push(&mut self, start: u64, len: u32, fin: bool, now: Instant, snapshot: Snapshot) {
+    /// A segment was sent for the first time, with these of the flags PSH and FIN.
+    pub(crate) fn push(&mut self, start: u64, len: u32, flags: Flags, now: Instant, snapshot: Snapshot) {
         self.outstanding += len;
-        let marks = if fin { FIN } else { 0 };
+        let fin = if flags.has(Flags::FIN) { FIN } else { 0 };
+        let marks = fin | if flags.has(Flags::PSH) { PUSHED } else { 0 };
         if self.records.capacity() == 0 {
             self.records.reserve_exact(KEPT_RECORDS);
         }
@@ -336,8 +350,9 @@ impl Scoreboard {
         record.snapshot = snapshot;
     }
 
-    /// The record with this index was sent again; `advance` moves `HighRxt` to it.
-    pub(crate) fn on_resent(&mut self, index: u64, now: Instant, snapshot: Snapshot, advance: bool) {
+    /// The record with this index was sent again. `HighRxt` moves past it when it gets there: what lies below may be found lost
+    /// later.
+    pub(crate) fn on_resent(&mut self, index: u64, now: Instant, snapshot: Snapshot) {
         let record = &mut self.records[(index - self.base) as usize];
         if !record.has(RESENT) {
             self.resent += record.len;
@@ -345,9 +360,6 @@ impl Scoreboard {
         record.marks |= RESENT | EVER_RESENT;
         record.sent_at = now;
         record.snapshot = snapshot;
-        if advance {
-            self.cursor = self.cursor.max(index + 1);
-        }
     }
 
     /// Takes in a cumulative acknowledgement of everything before `una`.
@@ -362,7 +374,7 @@ impl Scoreboard {
             self.outstanding -= record.len;
             news.acked += u64::from(record.len);
             if !record.has(SACKED) {
-                news.count(&record);
+                news.count(&record, true);
             }
         }
         self.trim_head(una, news);
@@ -444,7 +456,7 @@ impl Scoreboard {
             if !record.has(SACKED) && merged.start <= record.start && record.end() <= merged.end {
                 self.forget(&record);
                 news.sacked += u64::from(record.len);
-                news.count(&record);
+                news.count(&record, false);
                 let kept = &mut self.records[at];
                 kept.marks = kept.marks & !(LOST | RESENT) | SACKED;
                 self.sacked += record.len;

@@ -117,7 +117,7 @@ mod tests {
         let mut window = 16 * MSS;
         for at in 0..9 {
             assert!(slow.active(window));
-            window = slow.on_ack(window, &sample(at * 10, 1, 113, window));
+            window = slow.on_ack(window, &sample(at * 10, 1, 113, window)).0;
         }
         assert_eq!((slow.active(window), slow.threshold()), (false, 25 * MSS));
     }
@@ -128,7 +128,7 @@ mod tests {
         let mut slow = slow_start();
         let mut window = 16 * MSS;
         for at in 0..30 {
-            window = slow.on_ack(window, &sample(at * 10, 1, 112, window));
+            window = slow.on_ack(window, &sample(at * 10, 1, 112, window)).0;
         }
         assert!(slow.active(window));
     }
@@ -139,10 +139,10 @@ mod tests {
         let mut slow = slow_start();
         let mut window = 16 * MSS;
         for at in 0..26 {
-            window = slow.on_ack(window, &sample(at * 2, 1, 100, window));
+            window = slow.on_ack(window, &sample(at * 2, 1, 100, window)).0;
             assert!(slow.active(window), "{at}");
         }
-        window = slow.on_ack(window, &sample(52, 1, 100, window));
+        window = slow.on_ack(window, &sample(52, 1, 100, window)).0;
         assert!(!slow.active(window));
     }
 
@@ -154,7 +154,7 @@ mod tests {
             see_least(slow);
             let mut window = 16 * MSS;
             for at in 0..20 {
-                window = slow.on_ack(window, &sample(at * 10, 1, 150, window));
+                window = slow.on_ack(window, &sample(at * 10, 1, 150, window)).0;
             }
             slow.threshold()
         };
@@ -171,7 +171,7 @@ mod tests {
         let mut slow = slow_start();
         let mut window = 16 * MSS;
         for at in 0..40 {
-            window = slow.on_ack(window, &sample(at * 3, 1, 100, window));
+            window = slow.on_ack(window, &sample(at * 3, 1, 100, window)).0;
         }
         assert!(slow.active(window));
     }

@@ -104,7 +104,7 @@ mod tests {
     fn round(slow: &mut SlowStart, mut window: u64, round: u64, rtt_ms: u64) -> u64 {
         for _ in 0..8 {
             let rtt = Some(Duration::from_millis(rtt_ms));
-            window = slow.on_ack(window, &AckSample { round, rtt, ..ack(MSS, window) });
+            window = slow.on_ack(window, &AckSample { round, rtt, ..ack(MSS, window) }).0;
         }
         window
     }
@@ -142,9 +142,9 @@ mod tests {
         let mut window = round(&mut slow, 10 * MSS, 1, 80);
         for _ in 0..7 {
             let rtt = Some(Duration::from_millis(200));
-            window = slow.on_ack(window, &AckSample { round: 2, rtt, ..ack(MSS, window) });
+            window = slow.on_ack(window, &AckSample { round: 2, rtt, ..ack(MSS, window) }).0;
         }
-        assert_eq!(slow.on_ack(window, &AckSample { round: 2, ..ack(MSS, window) }), window + MSS);
+        assert_eq!(slow.on_ack(window, &AckSample { round: 2, ..ack(MSS, window) }).0, window + MSS);
     }
 
     /// RFC 9406 (4.2): after `CSS_ROUNDS` rounds, the first of them partial, ssthresh = cwnd.
@@ -159,7 +159,7 @@ mod tests {
         }
         // Four rounds of eight quarters of a segment.
         assert_eq!(window, (26 + 4 * 2) * MSS);
-        window = slow.on_ack(window, &AckSample { round: 7, ..ack(MSS, window) });
+        window = slow.on_ack(window, &AckSample { round: 7, ..ack(MSS, window) }).0;
         assert_eq!((slow.active(window), slow.threshold()), (false, window));
     }
 
@@ -177,8 +177,8 @@ mod tests {
     /// RFC 9406 (4.3): L is 8 without pacing and infinite with it.
     #[test]
     fn one_acknowledgement_opens_by_eight_segments_unless_paced() {
-        assert_eq!(slow_start(false).on_ack(20 * MSS, &ack(12 * MSS, 20 * MSS)), 28 * MSS);
-        assert_eq!(slow_start(true).on_ack(20 * MSS, &ack(12 * MSS, 20 * MSS)), 32 * MSS);
+        assert_eq!(slow_start(false).on_ack(20 * MSS, &ack(12 * MSS, 20 * MSS)).0, 28 * MSS);
+        assert_eq!(slow_start(true).on_ack(20 * MSS, &ack(12 * MSS, 20 * MSS)).0, 32 * MSS);
     }
 
     /// RFC 9406 (4.3): only the first slow start uses it.

@@ -327,16 +327,25 @@ impl Ecb {
         }
         let Some(share) = self.share_mut(id) else { return };
         // What left before the collapse says nothing of the window after it.
-        let stale = share.stale.min(ack.bytes);
+        let bytes = ack.opening_bytes();
+        let stale = share.stale.min(bytes);
         share.stale -= stale;
-        let (cwnd, mss, bytes) = (share.cwnd, share.mss, ack.bytes - stale);
+        let (cwnd, mss, bytes) = (share.cwnd, share.mss, bytes - stale);
         let bytes = self.part_of(bytes);
         self.learned = true;
-        if self.n_cwnd < self.n_ssthresh {
+        let rest = if self.n_cwnd < self.n_ssthresh {
             let limit = if self.after_timeout { mss } else { limit };
-            self.n_cwnd += counted(bytes, limit, ack.prior_in_flight, cwnd);
-        } else if ack.prior_in_flight + mss > cwnd {
-            self.acked += bytes;
+            let counted = counted(bytes, limit, ack.fills(cwnd, true));
+            let step = counted.min(self.n_ssthresh - self.n_cwnd);
+            self.n_cwnd += step;
+            counted - step
+        } else if ack.limited_by_window {
+            bytes
+        } else {
+            0
+        };
+        if rest > 0 {
+            self.acked += rest;
             if self.acked >= self.n_cwnd {
                 self.acked -= self.n_cwnd;
                 self.n_cwnd += mss;

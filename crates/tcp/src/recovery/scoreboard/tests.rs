@@ -125,7 +125,7 @@ proptest! {
             let mut news = Delivered::default();
             match step {
                 Step::Send(len) => {
-                    board.push(nxt, len, false, Instant::ZERO, meter.snapshot(Instant::ZERO, false));
+                    board.push(nxt, len, Flags(0), Instant::ZERO, meter.snapshot(Instant::ZERO, false));
                     model.segments.push((nxt, nxt + u64::from(len), false, false));
                     nxt += u64::from(len);
                 }
@@ -159,7 +159,7 @@ proptest! {
                     let index = board.next_lost();
                     prop_assert_eq!(index.map(|index| board.record(index).start), first.map(|at| model.segments[at].0));
                     if let (Some(index), Some(at)) = (index, first) {
-                        board.on_resent(index, Instant::ZERO, meter.snapshot(Instant::ZERO, false), true);
+                        board.on_resent(index, Instant::ZERO, meter.snapshot(Instant::ZERO, false));
                         model.segments[at].3 = true;
                     }
                 }
@@ -226,7 +226,7 @@ fn an_empty_scoreboard_holds_no_memory() {
     let mut meter = DeliveryMeter::new();
     for segment in 0..100 {
         let snapshot = meter.snapshot(Instant::ZERO, segment == 0);
-        board.push(ORIGIN + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+        board.push(ORIGIN + segment * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot);
     }
     board.acknowledge(ORIGIN + 99 * MSS, &mut Delivered::default());
     assert!(board.records.capacity() >= 100);
@@ -234,7 +234,7 @@ fn an_empty_scoreboard_holds_no_memory() {
     assert_eq!(board.records.capacity(), 0);
     for segment in 100..103 {
         let snapshot = meter.snapshot(Instant::ZERO, true);
-        board.push(ORIGIN + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+        board.push(ORIGIN + segment * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot);
         board.acknowledge(ORIGIN + (segment + 1) * MSS, &mut Delivered::default());
         assert_eq!(board.records.capacity(), KEPT_RECORDS);
     }
@@ -249,7 +249,13 @@ fn repeated_cuts_leave_full_pieces() {
         let fin = segment == 19;
         let sent_at = Instant::from_nanos(segment % 10);
         let snapshot = meter.snapshot(sent_at, segment == 0);
-        board.push(ORIGIN + segment * 1000, 1000 + u32::from(fin), fin, sent_at, snapshot);
+        board.push(
+            ORIGIN + segment * 1000,
+            1000 + u32::from(fin),
+            if fin { Flags::FIN } else { Flags(0) },
+            sent_at,
+            snapshot,
+        );
     }
     for mss in (500..1000).rev() {
         board.cut(mss);
@@ -270,7 +276,7 @@ fn claims_are_bounded() {
     let una = ORIGIN + 1;
     for segment in 0..100 {
         let snapshot = meter.snapshot(Instant::ZERO, segment == 0);
-        board.push(una + segment * MSS, MSS as u32, false, Instant::ZERO, snapshot);
+        board.push(una + segment * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot);
     }
     let nxt = una + 100 * MSS;
     let mut take = |start: u64, end: u64| {
