@@ -34,7 +34,7 @@ pub use recovery::{
     ExitWindow, ForwardRto, PartialAcks, Recovery, RecoveryConfig, ReduceFrom, Reduction, SpuriousResponse,
 };
 pub use rto::{RtoConfig, RtoEstimator};
-pub use window::{AfterIdle, InitialWindow, WindowConfig};
+pub use window::{AfterIdle, InUse, InitialWindow, WindowConfig};
 
 /// How one end of a connection behaves. In TOML every key may be left out; `preset` names the settings, one of
 /// those of [`DIALECT`], that the missing ones are taken from.

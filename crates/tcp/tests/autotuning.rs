@@ -122,11 +122,11 @@ fn a_long_fat_path_is_filled() {
 }
 
 /// Goal: a sender in slow start meets no delayed acknowledgement, so HyStart leaves as with Linux's receiver: the
-/// queue of 100 packets overflows by about 33 instead of 40, and without selective acknowledgements, where each costs a
-/// round trip, 1 MiB takes 23.7 s instead of 24.3 (docs/kernel.md, `cubic-scaling`: 23.2 s).
+/// queue of 100 packets overflows by about 33 instead of 42, and without selective acknowledgements, where each costs a
+/// round trip, 1 MiB takes 24.3 s instead of 29.4 (docs/kernel.md, `cubic-scaling`: 23.2 s).
 #[test]
 fn slow_start_is_acknowledged_segment_by_segment() {
-    for (autotuning, drops, seconds) in [(true, 32..35, 23.0..24.0), (false, 36..42, 24.0..25.0)] {
+    for (autotuning, drops, seconds) in [(true, 32..35, 24.0..24.5), (false, 40..44, 29.0..30.0)] {
         let config = linux().with(|it| {
             it.recovery.scheme = Recovery::NewReno;
             it.window.autotuning = autotuning;

@@ -25,6 +25,8 @@ pub struct WindowConfig {
     #[serde(deserialize_with = "range::one_or_more")]
     #[schemars(range(min = 1))]
     pub byte_counting_limit: u32,
+    /// When a congestion window counts as used, which is when it may grow.
+    pub in_use: InUse,
     /// What happens to the congestion window while a sender does not use it.
     pub after_idle: AfterIdle,
     /// Offer window scaling (RFC 7323, 2).
@@ -52,6 +54,7 @@ impl Default for WindowConfig {
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             byte_counting_limit: 1,
+            in_use: InUse::Round,
             after_idle: AfterIdle::Restart,
             scaling: true,
             receive_buffer: Size(256 * 1024),
@@ -60,6 +63,17 @@ impl Default for WindowConfig {
             unsent_limit: None,
         }
     }
+}
+
+/// When a congestion window counts as used (RFC 5681 leaves it open).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InUse {
+    /// When it kept data back in the last round trip in which data were sent or, in slow start, is less than twice the most that was
+    /// outstanding in it: Linux since 3.12.
+    Round,
+    /// When it is full as an acknowledgement comes: Linux 2.4.
+    Now,
 }
 
 /// What happens to the congestion window while a sender does not use it. BBR's is left alone.

@@ -7,6 +7,7 @@ use base::{Duration, Instant};
 use super::proxied::KEEPS_UNREAD;
 use super::recovering::Before;
 use super::{Connection, Discard, Events};
+use crate::config::InUse;
 use crate::congestion::AckSample;
 use crate::recovery::scoreboard::{Delivered, Record};
 use crate::recovery::{Arrival, Phase};
@@ -154,6 +155,7 @@ impl Connection {
         let repairing = !self.ignores_losses()
             && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
         let in_flight = self.pipe();
+        let (limited_by_window, most_outstanding) = self.window_use(seen.prior_in_flight);
         let sender = &mut self.sender;
         let delivery = if news.bytes > 0 { sender.meter.on_delivered(now, news) } else { None };
         sender.controller.on_ack(&AckSample {
@@ -165,14 +167,24 @@ impl Connection {
             rtt_min: sender.rtt.min(),
             in_flight,
             prior_in_flight: seen.prior_in_flight,
-            limited_by_window: sender.window_use.limited,
-            most_outstanding: sender.window_use.most(),
+            limited_by_window,
+            most_outstanding,
             delivery,
             round: sender.meter.round(),
             recovering: marked || repairing || restored,
             duplicate,
         });
         self.note_pipe_ack(now, news.bytes);
+    }
+
+    /// Whether the window kept data back, and the most that was outstanding where that counts; `prior_in_flight` is what was in the
+    /// network when the acknowledgement came.
+    fn window_use(&self, prior_in_flight: u64) -> (bool, u64) {
+        let sender = &self.sender;
+        match self.config.window.in_use {
+            InUse::Round => (sender.window_use.limited, sender.window_use.most()),
+            InUse::Now => (prior_in_flight + u64::from(sender.mss) > sender.controller.window(), 0),
+        }
     }
 
     /// Feeds the estimator; the round-trip time of the latest segment delivered, for controllers.
