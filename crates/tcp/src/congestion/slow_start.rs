@@ -7,7 +7,8 @@
 //! Deviations:
 //! - the window grows only while it was used ([`AckSample::fills`]; RFC 5681 leaves that open, Linux asks for it);
 //! - what an acknowledgement selectively acknowledged before opens nothing again (Linux);
-//! - where every acknowledged segment counts, all do after a time-out too (RFC 3465, 2.3, allows one; Linux).
+//! - where every acknowledged segment counts, all do after a time-out too (RFC 3465, 2.3, allows one; Linux), and slow start
+//!   stops at the threshold, beyond which an acknowledgement of many may lead (Linux).
 
 mod hystart;
 mod hystart_plus_plus;
@@ -114,13 +115,13 @@ impl SlowStart {
     /// Bytes that an acknowledgement counts for.
     #[must_use]
     pub const fn counted(&self, window: u64, ack: &AckSample) -> u64 {
-        let every = self.limit >= EVERY_SEGMENT * self.mss();
-        let limit = if self.after_timeout && !every { self.mss() } else { self.limit };
+        let limit =
+            if self.after_timeout && !counts_all(self.limit, self.mss()) { self.mss() } else { self.limit };
         counted(ack.opening_bytes(), limit, ack.fills(window, true))
     }
 
-    /// The window after an acknowledgement of new data, and how many of its bytes are left over, since the window has reached
-    /// the threshold; the threshold comes down to the window if slow start is to end.
+    /// The window after an acknowledgement of new data, and how many of its bytes are left over, where it stops at the
+    /// threshold; the threshold comes down to the window if slow start is to end.
     #[must_use]
     pub fn on_ack(&mut self, window: u64, ack: &AckSample) -> (u64, u64) {
         let counted = self.counted(window, ack);
@@ -130,7 +131,8 @@ impl SlowStart {
             }
             _ => counted,
         };
-        let step = growth.min(self.threshold.saturating_sub(window));
+        let room = self.threshold.saturating_sub(window);
+        let step = if counts_all(self.limit, self.mss()) { growth.min(room) } else { growth };
         let (window, rest) = (window.saturating_add(step), growth - step);
         let found = match self.search.as_deref_mut() {
             None => false,
@@ -149,6 +151,11 @@ impl SlowStart {
 /// Segments that one acknowledgement may open the window by where there is no limit: no acknowledgement has more.
 const EVERY_SEGMENT: u64 = 65_535;
 
+/// Whether every acknowledged segment opens the window, where `limit` bytes of one acknowledgement do.
+pub(crate) const fn counts_all(limit: u64, mss: u64) -> bool {
+    limit >= EVERY_SEGMENT.saturating_mul(mss)
+}
+
 /// Of `bytes` that were acknowledged, those that open a window: at most `limit`, and none unless the window was used.
 pub(crate) const fn counted(bytes: u64, limit: u64, used: bool) -> u64 {
     if !used {
@@ -164,6 +171,20 @@ pub(crate) const fn counted(bytes: u64, limit: u64, used: bool) -> u64 {
 mod tests {
     use super::*;
     use crate::congestion::samples::{ack, start};
+
+    /// Linux (`tcp_slow_start`): where every acknowledged segment counts, after a time-out too, the window stops at the threshold, and
+    /// what is left of an acknowledgement is for congestion avoidance.
+    #[test]
+    fn where_all_counts_the_threshold_is_met_exactly() {
+        let mut slow = SlowStart::new(&Start { byte_counting_limit: EVERY_SEGMENT, ..start(1) });
+        slow.set_threshold(10_000, true);
+        assert_eq!(slow.on_ack(4000, &ack(4000, 4000)), (8000, 0));
+        assert_eq!(slow.on_ack(8000, &ack(5000, 8000)), (10_000, 3000));
+        // RFC 5681 (3.1) has an acknowledgement of at most a segment lead beyond it.
+        let mut one = SlowStart::new(&start(1));
+        one.set_threshold(10_000, false);
+        assert_eq!(one.on_ack(9500, &ack(1000, 9500)), (10_500, 0));
+    }
 
     /// RFC 3465 (2.2) and (2.3).
     #[test]

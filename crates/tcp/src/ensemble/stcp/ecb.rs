@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 use base::Instant;
 
-use crate::congestion::slow_start::counted;
+use crate::congestion::slow_start::{counted, counts_all};
 use crate::congestion::{AckSample, Start};
 use crate::ensemble::{FloorAcks, SharingConfig, Ticket};
 use crate::rtt::RttEstimator;
@@ -336,7 +336,8 @@ impl Ecb {
         let rest = if self.n_cwnd < self.n_ssthresh {
             let limit = if self.after_timeout { mss } else { limit };
             let counted = counted(bytes, limit, ack.fills(cwnd, true));
-            let step = counted.min(self.n_ssthresh - self.n_cwnd);
+            let room = self.n_ssthresh - self.n_cwnd;
+            let step = if counts_all(limit, mss) { counted.min(room) } else { counted };
             self.n_cwnd += step;
             counted - step
         } else if ack.limited_by_window {
