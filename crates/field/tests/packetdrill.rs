@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::packetdrill::Script;
 use base::Duration;
-use field::testbed::namespaces::{Namespace, check_namespaces};
+use longhaul_field::testbed::namespaces::{Namespace, check_namespaces};
 use packetdrill::kernel::Kernel;
 use requirements::skipped;
 

@@ -133,9 +133,7 @@ impl Run<'_> {
 
     /// Goes on a little, to `until` at most.
     pub(crate) fn pass(&mut self, until: Instant) -> Result<(), String> {
-        // A call that blocks is asked often whether it can return.
-        let step = if self.pending.is_some() { until.min(self.stack.now() + STEP) } else { until };
-        self.stack.pass(step)?;
+        self.stack.pass(until)?;
         self.collect();
         self.poll_call()
     }
@@ -267,8 +265,6 @@ impl Run<'_> {
 
 /// How long `*` waits.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How often a call that blocks is asked.
-const STEP: Duration = Duration::from_millis(1);
 /// Beyond the last moment that is allowed.
 const GRAIN: Duration = Duration::from_micros(1);
 

@@ -12,7 +12,7 @@ pub trait Stack {
     /// Time since the start of the script.
     fn now(&self) -> Instant;
 
-    /// Lets time pass until `until`, or less if the host sends something.
+    /// Lets time pass until `until`, or less if the host sends something or a call that blocked may return.
     ///
     /// # Errors
     /// The host cannot go on.

@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time;
 
 use base::{Duration, Instant, Prefix};
-use field::tcp_info::TcpInfo;
 use gateway::clock::Clock;
 use gateway::readiness::{self, Interest};
 use gateway::tun::{Tun, Written, netlink};
+use longhaul_field::tcp_info::TcpInfo;
 use packetdrill::{Answer, Ends, Errno, Field, Operation, Script, Shutdown, SocketOption, Stack};
 use socket2::{Domain, Socket, TcpKeepalive, Type};
 
@@ -32,6 +32,8 @@ struct Entry {
     connects: bool,
 }
 
+/// How long to wait at most before calls are tried again.
+const STEP: Duration = Duration::from_millis(1);
 const DEVICE: &str = "tun0";
 /// That of the preset `linux`; a system's may be another.
 const CONTROLLER: &[u8] = b"cubic";
@@ -193,7 +195,8 @@ impl Stack for Kernel {
 
     fn pass(&mut self, until: Instant) -> Result<(), String> {
         let span = until.saturating_since(self.clock.now());
-        let span = if span.is_zero() { Duration::ZERO } else { span };
+        // Nothing tells that a call may return: whoever waits for one asks again.
+        let span = span.min(STEP);
         readiness::wait([Interest::read(self.tun.as_fd())], Some(span)).map_err(|error| error.to_string())?;
         self.collect()
     }

@@ -95,7 +95,7 @@ fn read_operation(reader: &mut Reader, name: &str) -> Result<Operation, SyntaxEr
 fn read_transfer(reader: &mut Reader, name: &str, fd: i32) -> Result<Operation, SyntaxError> {
     any(reader)?;
     reader.sign(",")?;
-    let len = reader.whole(1 << 30)? as usize;
+    let len = reader.whole(MOST_BYTES)? as usize;
     if matches!(name, "send" | "sendto" | "recv") {
         reader.sign(",")?;
         reader.whole(0)?;
@@ -121,6 +121,9 @@ fn read_fcntl(reader: &mut Reader, fd: i32) -> Result<Operation, SyntaxError> {
     }
     Ok(Operation::SetFlags { fd, nonblocking })
 }
+
+/// Bytes that one call may write or read.
+const MOST_BYTES: u64 = 1 << 24;
 
 const SOCKET_OPTIONS: [&str; 5] = ["SO_REUSEADDR", "SO_KEEPALIVE", "SO_LINGER", "SO_SNDBUF", "SO_RCVBUF"];
 const TCP_OPTIONS: [&str; 7] = [

@@ -38,7 +38,10 @@ pub(super) fn read(reader: &mut Reader) -> Result<Options, SyntaxError> {
             "set" if value.contains('=') => options.settings.push(Setting { line: value.clone(), at }),
             "set" => return Err(wrong("`key=value`, a line of a [tcp] table, with text in quotes")),
             _ => {
-                return Err(SyntaxError::new(at, format!("unknown option `--{name}`; allowed are {ALLOWED}")));
+                return Err(SyntaxError::new(
+                    at,
+                    format!("unknown option `--{name}`; allowed are {ALLOWED}"),
+                ));
             }
         }
         reader.next();
