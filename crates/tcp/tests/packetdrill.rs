@@ -76,3 +76,12 @@ fn every_script_names_its_source() {
         assert!(sourced, "{}", complaint(&path, "1:1: names no source"));
     }
 }
+
+/// What `docs/tcp.md` shows is a script that holds.
+#[test]
+fn the_example_in_the_documentation_holds() {
+    let document = include_str!("../../../docs/tcp.md");
+    let (_, after) = document.split_once("```\n//").expect("a script");
+    let (script, _) = after.split_once("```").expect("its end");
+    assert_eq!(run(&format!("//{script}")), Ok(()));
+}
