@@ -142,6 +142,8 @@ pub enum SocketOption {
     UserTimeout(u32),
     /// `TCP_KEEPIDLE`, seconds.
     KeepIdle(u32),
+    /// `TCP_KEEPINTVL` or `TCP_KEEPCNT`, as they are anyway.
+    Unchanged,
     /// `TCP_CONGESTION`: the controller's name.
     Congestion(Controller),
 }

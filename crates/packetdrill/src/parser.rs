@@ -10,7 +10,6 @@ use crate::event::{Action, Assertion, Event, Time};
 use crate::expression::Expression;
 use crate::lexer::{self, Kind, Position, Token};
 use crate::script::{Script, SyntaxError};
-use call::Start;
 
 /// Reads a script.
 pub(crate) fn parse(text: &str) -> Result<Script, SyntaxError> {
@@ -51,7 +50,7 @@ fn read_event(reader: &mut Reader) -> Result<Event, SyntaxError> {
     }
     let (time, returns) = read_time(reader)?;
     let action = match reader.kind() {
-        Kind::Word(_) => Action::Call(call::read(reader, Start { returns })?),
+        Kind::Word(_) => Action::Call(call::read(reader, returns)?),
         _ if returns.is_some() => return Err(reader.unexpected("a system call, since only those take time")),
         Kind::Sign("<") => Action::In(packet::read_inbound(reader)?),
         Kind::Sign(">") => Action::Out(packet::read_outbound(reader)?),

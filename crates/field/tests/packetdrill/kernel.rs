@@ -161,6 +161,7 @@ const READ_AND_WRITE: i64 = 2;
 fn set(socket: &Socket, option: SocketOption) -> io::Result<()> {
     match option {
         SocketOption::ReuseAddress(on) => socket.set_reuse_address(on),
+        SocketOption::Unchanged => Ok(()),
         SocketOption::KeepAlive(on) => socket.set_keepalive(on),
         SocketOption::KeepIdle(seconds) => socket
             .set_tcp_keepalive(&TcpKeepalive::new().with_time(time::Duration::from_secs(seconds.into()))),

@@ -7,15 +7,11 @@ use crate::call::{Call, Controller, Errno, Expected, Operation, Shutdown, Socket
 use crate::lexer::{Kind, Position};
 use crate::script::SyntaxError;
 
-/// What was read before a call's name.
-pub(super) struct Start {
-    pub(super) returns: Option<Duration>,
-}
-
 const CALLS: &str = "socket, bind, listen, accept, connect, fcntl, setsockopt, getsockopt, write, send, sendto, read, \
                      recv, shutdown, close";
 
-pub(super) fn read(reader: &mut Reader, start: Start) -> Result<Call, SyntaxError> {
+/// A call that returns at `returns`, if it blocks.
+pub(super) fn read(reader: &mut Reader, returns: Option<Duration>) -> Result<Call, SyntaxError> {
     let at = reader.at();
     let name = reader.word(CALLS)?;
     if !CALLS.split(", ").any(|known| known == name) {
@@ -34,10 +30,10 @@ pub(super) fn read(reader: &mut Reader, start: Start) -> Result<Call, SyntaxErro
             | Operation::Write { .. }
             | Operation::Read { .. }
     );
-    if start.returns.is_some() && !blocks {
+    if returns.is_some() && !blocks {
         return Err(SyntaxError::new(at, format!("`{name}` does not block, so it has one time")));
     }
-    Ok(Call { operation, expected, returns: start.returns })
+    Ok(Call { operation, expected, returns })
 }
 
 fn read_operation(reader: &mut Reader, name: &str) -> Result<Operation, SyntaxError> {
@@ -196,8 +192,8 @@ fn numeric(name: &str, value: u32, at: Position) -> Result<SocketOption, SyntaxE
         "TCP_USER_TIMEOUT" => SocketOption::UserTimeout(value),
         "TCP_KEEPIDLE" => SocketOption::KeepIdle(value),
         // What keep-alives of ours have, and Linux's defaults.
-        "TCP_KEEPINTVL" => fixed(75, SocketOption::ReuseAddress(true))?,
-        _ => fixed(9, SocketOption::ReuseAddress(true))?,
+        "TCP_KEEPINTVL" => fixed(75, SocketOption::Unchanged)?,
+        _ => fixed(9, SocketOption::Unchanged)?,
     })
 }
 

@@ -100,13 +100,14 @@ impl VirtualHost {
             socket.resets = true;
             return Ok(());
         }
-        if (socket.listens || socket.connection.is_some()) && !matches!(option, SocketOption::ReuseAddress(_))
+        if (socket.listens || socket.connection.is_some())
+            && !matches!(option, SocketOption::ReuseAddress(_) | SocketOption::Unchanged)
         {
             return Err("options of ours are set before `connect` or `listen`".to_owned());
         }
         let config = &mut socket.config;
         match option {
-            SocketOption::ReuseAddress(_) | SocketOption::LingerZero => {}
+            SocketOption::ReuseAddress(_) | SocketOption::LingerZero | SocketOption::Unchanged => {}
             SocketOption::KeepAlive(on) => socket.keep_alive = on,
             SocketOption::KeepIdle(seconds) => socket.keep_idle = Duration::from_secs(seconds.into()),
             SocketOption::SendBuffer(bytes) => config.window.send_buffer = Size(bytes.into()),
