@@ -15,6 +15,7 @@ pub mod fleet;
 pub mod latency;
 pub mod pages;
 pub mod stack;
+pub mod tcp_info;
 pub mod testbed;
 pub mod traffic;
 mod workers;

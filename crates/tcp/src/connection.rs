@@ -20,6 +20,7 @@ pub(crate) mod delivery;
 mod ecn;
 pub(crate) mod emit;
 mod forerunners;
+pub(crate) mod information;
 mod keep_alive;
 mod open;
 mod pacing;

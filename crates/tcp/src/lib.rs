@@ -30,6 +30,7 @@ pub use config::{
     FecConfig, ForwardRto, InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom,
     Reduction, RtoConfig, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
+pub use connection::information::CongestionState;
 pub use connection::statistics::Statistics;
 pub use connection::{Connection, Discard, Event, Failure, Offer, State};
 pub use ensemble::{FloorAcks, Sharing, SharingConfig};

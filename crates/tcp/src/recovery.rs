@@ -283,6 +283,11 @@ impl Machine {
         self.episode.phase
     }
 
+    /// Whether duplicate acknowledgements have come since the last new one.
+    pub(crate) const fn has_duplicates(&self) -> bool {
+        self.episode.dup_acks > 0
+    }
+
     /// Whether it may have something to send.
     pub(crate) fn is_busy(&self) -> bool {
         self.phase() != Phase::Open || self.forced() || self.is_probe_due()

@@ -9,7 +9,8 @@ use std::time;
 use base::{Duration, Instant};
 
 use crate::comparison::configuration::Controller;
-use crate::comparison::transfer::{changed, panicked, retransmissions, socket};
+use crate::comparison::transfer::{changed, panicked, socket};
+use crate::tcp_info::TcpInfo;
 use crate::testbed::namespaces::Namespace;
 use gateway::clock::{Clock, sleep};
 
@@ -148,7 +149,7 @@ fn send(plan: &Plan, to: SocketAddr, content: &[u8], told: &AtomicBool) -> io::R
     while !told.load(Ordering::Relaxed) && plan.clock.now() < plan.ends + LOOK {
         sleep(LOOK);
     }
-    retransmissions(&stream)
+    Ok(TcpInfo::of(&stream)?.total_retransmissions())
 }
 
 /// Whether nothing has happened in the time given.

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -16,6 +15,7 @@ use super::configuration::Configuration;
 use super::site::{FORWARDING, KERNEL, MTU, OURS, PORT, Site};
 use crate::stack::exchange::Plan;
 use crate::stack::{self, Application, Exchange, Stack};
+use crate::tcp_info::TcpInfo;
 use gateway::clock::{Clock, sleep};
 
 /// What a transfer took.
@@ -169,26 +169,13 @@ fn send(
             Err(_) => {}
         }
     }
-    Ok((started, retransmissions(&stream)?))
+    Ok((started, TcpInfo::of(&stream)?.total_retransmissions()))
 }
 
 pub(crate) fn socket(remote: SocketAddr, controller: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, None)?;
     socket.set_tcp_congestion(controller.as_bytes())?;
     Ok(socket)
-}
-
-/// What the kernel counted of a connection.
-pub(crate) fn retransmissions(stream: &TcpStream) -> io::Result<u64> {
-    // SAFETY: tcp_info is plain old data, for which all zeros is a value.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the option writes at most `len` bytes to `info`, which outlives the call.
-    let result = unsafe {
-        let info = std::ptr::from_mut(&mut info).cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info, &raw mut len)
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info.tcpi_total_retrans.into()) }
 }
 
 /// By our TCP, in a stack on either side.

@@ -214,6 +214,11 @@ impl Scoreboard {
         self.lost as u64
     }
 
+    /// Bytes that were sent again since they were last deemed lost.
+    pub(crate) const fn resent_bytes(&self) -> u64 {
+        self.resent as u64
+    }
+
     /// Segments that the peer has beyond the cumulative acknowledgement.
     pub(crate) const fn sacked_segments(&self) -> u32 {
         self.sacked_segments
