@@ -70,3 +70,16 @@ impl Serialize for Named {
         serializer.collect_map(self.0.iter().copied())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_count_of_its_own() {
+        let mut reasons = Reasons::default();
+        ["late", "malformed", "late"].into_iter().for_each(|name| reasons.increment(name));
+        assert_eq!(["late", "malformed", "truncated"].map(|name| reasons.get(name)), [2, 1, 0]);
+        assert_eq!(reasons.iter().collect::<Vec<_>>(), [("late", 2), ("malformed", 1)], "in this order");
+    }
+}

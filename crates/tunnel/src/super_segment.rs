@@ -219,6 +219,36 @@ mod tests {
     }
 
     #[test]
+    fn each_kind_of_super_segment_crosses_the_link() {
+        for (gso_type, first) in
+            [(GSO_TCPV4, 0x45), (GSO_TCPV6, 0x60), (GSO_UDP_L4, 0x45), (GSO_UDP_L4, 0x60)]
+        {
+            let metadata = Metadata { gso_type, ecn: false, ..tcp4() };
+            let mut packet = vec![first; METADATA_LEN + 4000];
+            metadata.emit(&mut packet);
+            assert_eq!(Metadata::parse(&packet), Some((metadata, &packet[METADATA_LEN..])), "{first:x}");
+        }
+    }
+
+    #[test]
+    fn a_train_of_segments_is_described_by_its_headers() {
+        let train = |first, start: u16, tcp_len| {
+            let mut packet = vec![0x11; 3000];
+            packet[0] = first;
+            packet[usize::from(start) + 12] = tcp_len;
+            let headers = start + u16::from(tcp_len >> 4) * 4;
+            let described = Metadata::of_train(&packet, 1348);
+            assert_eq!(Metadata::of_train(&packet[..headers.into()], 1348), None, "nothing but headers");
+            described.map(|train| (train.gso_type, train.header_len, train.checksum_start))
+        };
+        // With options of IPv4, and of TCP; the low bits say something else.
+        assert_eq!(train(0x46, 24, 0x81), Some((GSO_TCPV4, 56, 24)));
+        assert_eq!(train(0x61, 40, 0x5f), Some((GSO_TCPV6, 60, 40)));
+        assert_eq!(train(0x51, 40, 0x5f), None, "neither IPv4 nor IPv6");
+        assert_eq!(Metadata::of_train(&[], 1348), None);
+    }
+
+    #[test]
     fn contradictions_are_refused() {
         let mut packet = vec![0x45; METADATA_LEN + 100];
         tcp4().emit(&mut packet);
@@ -226,6 +256,32 @@ mod tests {
         assert_eq!(Metadata::parse(&packet[..5]), None);
         packet[METADATA_LEN] = 0x60;
         assert_eq!(Metadata::parse(&packet), None, "TCP/IPv4 metadata before IPv6");
+    }
+
+    /// A place outside of the packet is none, and neither is a super-segment without segments.
+    #[test]
+    fn what_lies_outside_of_the_packet_is_refused() {
+        let fits =
+            |metadata: Metadata, len| Metadata::from_vnet_header(&metadata.to_vnet_header(), len).is_some();
+        assert_eq!([52, 53].map(|len| fits(tcp4(), len)), [false, true], "headers, and a byte");
+        let checksum = Metadata { checksum_start: 300, checksum_offset: 250, ..tcp4() };
+        assert_eq!([551, 552].map(|len| fits(checksum, len)), [false, true], "the checksum");
+        assert!(!fits(Metadata { checksum_offset: 256, ..tcp4() }, 4000), "one byte tells it on the link");
+        assert!(!fits(Metadata { gso_size: 0, ..tcp4() }, 4000));
+        let single = Metadata { gso_type: GSO_NONE, gso_size: 0, ..tcp4() };
+        assert!(fits(single, 38) && !fits(single, 37));
+    }
+
+    #[test]
+    fn congestion_that_a_super_segment_tells_of_crosses_the_link() {
+        for ecn in [false, true] {
+            let metadata = Metadata { ecn, ..tcp4() };
+            let header = metadata.to_vnet_header();
+            assert_eq!(read(&header, 4000), Read::SuperSegment(metadata));
+            let mut packet = vec![0x45; METADATA_LEN + 4000];
+            metadata.emit(&mut packet);
+            assert_eq!(Metadata::parse(&packet).map(|(metadata, _)| metadata.ecn), Some(ecn));
+        }
     }
 
     #[test]

@@ -251,3 +251,28 @@ const fn known(aim: Aim) -> Option<Rate> {
         Aim::Find | Aim::Unlimited => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where no rate is looked for, a report waits until it tells of a whole burst.
+    #[test]
+    fn reports_have_time_only_where_no_rate_is_looked_for() {
+        let known = Aim::Known(Rate::from_bps(10_000_000));
+        let now = Instant::ZERO + Duration::from_secs(1);
+        for (former, present, waits) in [
+            (Aim::Unlimited, known, false),
+            (known, Aim::Unlimited, true),
+            (Aim::Unlimited, Aim::Find, false),
+        ] {
+            let mut survey = Survey::new(former, 0, (Some(576), 1500), 70);
+            survey.configure(present, 0);
+            survey.reports.on_traffic(now);
+            assert!(survey.reports.poll_report(now).is_some(), "the first");
+            let now = now + Duration::from_secs(1);
+            survey.reports.on_traffic(now);
+            assert_eq!(survey.reports.poll_report(now).is_none(), waits, "{former:?}, then {present:?}");
+        }
+    }
+}

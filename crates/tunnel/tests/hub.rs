@@ -8,6 +8,8 @@ mod star;
 
 use base::{Duration, Instant, Rate};
 use star::{Star, host, key, network, packet, path};
+use tunnel::Sent;
+use tunnel::config::Link;
 use tunnel::hub::Unfit;
 use tunnel::key::PublicKey;
 use tunnel::path::Path;
@@ -154,6 +156,57 @@ fn the_carrier_is_shared_by_weights_and_who_asks_for_little_does_not_wait() {
     star.pass(millis(200));
     let (arrived, ..) = *star.delivered[6].last().unwrap();
     assert!(arrived.saturating_since(sent) < millis(20 + 15), "{arrived:?} after {sent:?}");
+}
+
+#[test]
+fn the_rate_of_all_together_may_change() {
+    let mut star = Star::new(2, LINK, None);
+    star.pass(millis(1000));
+    for (rate, sums) in [(Some(1_000_000), 800_000.0..1_000_000.0), (None, 3_200_000.0..4_000_000.0)] {
+        let now = star.now;
+        star.end(0).set_rate(now, rate.map(Rate::from_bps));
+        let sum = backlogged(&mut star, &[1, 2], 5).iter().sum::<f64>() * 8.0 / 5.0;
+        assert!(sums.contains(&sum), "{sum} bit/s of packets");
+    }
+}
+
+/// The device hands over what all of them take whole.
+#[test]
+fn the_shortest_super_segment_of_all_counts() {
+    let clean = "protocol = \"plain\"\nclean = true\nrate = ";
+    let mut star = Star::new(0, "", None);
+    assert!(star.end(0).is_empty() && star.end(0).super_segment().is_none());
+    let add = |star: &mut Star, end, link: String| {
+        let mut member = star.member(key(end).public(), network(end), 1, None);
+        member.config.link = Link::parse("link.toml", &link).unwrap();
+        star.end(0).add(member).unwrap()
+    };
+    add(&mut star, 1, format!("{clean}\"40 Mbit/s\""));
+    assert_eq!((star.end(0).super_segment(), star.end(0).is_empty()), (Some(20_000), false));
+    let slower = add(&mut star, 2, format!("{clean}\"20 Mbit/s\""));
+    assert_eq!(star.end(0).super_segment(), Some(10_000));
+    let single = add(&mut star, 3, "rate = \"1 Mbit/s\"".to_owned());
+    assert_eq!(star.end(0).super_segment(), None);
+    star.end(0).remove(single);
+    star.end(0).remove(slower);
+    assert_eq!(star.end(0).super_segment(), Some(20_000));
+}
+
+/// What a caller holds, or waits with, is somebody's: it ends with him, and with nobody else.
+#[test]
+fn a_peer_that_goes_takes_along_what_it_has_offered() {
+    for goes in [1, 2] {
+        let mut star = Star::new(2, "rate = \"max\"", None);
+        star.pass(millis(1000));
+        let (now, id) = (star.now, star.peer(goes));
+        let hub = star.end(0);
+        let _ = hub.handle_packet(now, packet(0, 1, 1000));
+        assert!(hub.poll_transmit(now, 1, false).is_some_and(|transmit| transmit.to == path(1)));
+        hub.on_sent(now, Sent::Full);
+        assert!(hub.is_blocked());
+        hub.remove(id);
+        assert_eq!(hub.is_blocked(), goes == 2, "{goes} went");
+    }
 }
 
 /// A hub restarts with all terminals at once, in networks of their own: all have sessions within ten seconds.

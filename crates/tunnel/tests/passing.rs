@@ -8,7 +8,9 @@ use base::wire::ip::Ecn;
 use base::{Duration, Instant, Rate};
 use between::{OTHER, Pair, SETUPS, Setup, packet, path};
 use proptest::prelude::*;
+use tunnel::config::Link;
 use tunnel::hub::Taken;
+use tunnel::session::KEEP_ALIVE;
 use tunnel::{Event, Sent};
 
 fn second(count: u64) -> Duration {
@@ -41,6 +43,26 @@ fn what_goes_in_at_one_end_comes_out_at_the_other() {
     }
 }
 
+/// Frames are cut for datagrams as long as the path carries: none is longer.
+#[test]
+fn long_packets_fill_whole_frames() {
+    for setup in SETUPS {
+        let mut pair = Pair::new(setup);
+        pair.pass(second(3));
+        let numbers: Vec<_> = (0..20)
+            .map(|_| {
+                pair.pass(Duration::from_millis(50));
+                pair.offer(0, 1500, 0, OTHER)
+            })
+            .collect();
+        pair.pass(second(3));
+        let mut delivered = pair.delivered(1).to_vec();
+        delivered.sort_unstable();
+        assert_eq!(delivered, numbers, "{setup:?}");
+        assert_eq!(counter(&pair, 0, "frames-cut"), 0, "{setup:?}");
+    }
+}
+
 /// The path carries less than it did while frames that are longer wait to be repeated: they arrive in parts.
 #[test]
 fn frames_that_became_too_long_arrive_in_parts() {
@@ -55,6 +77,7 @@ fn frames_that_became_too_long_arrive_in_parts() {
         delivered.sort_unstable();
         assert_eq!(delivered, numbers, "{link}");
         assert!(counter(&pair, 0, "frames-cut") > 0);
+        assert_eq!(counter(&pair, 1, "frames-cut"), 0, "the other way carries what it did");
     }
 }
 
@@ -156,6 +179,37 @@ fn a_configured_rate_is_kept_on_the_line_with_all_headers() {
     // A second at 2 Mbit/s, and a burst of 10 ms.
     assert!((240_000..=256_000).contains(&sent), "{sent} bytes");
     assert_eq!(pair.end(0).rate(), Some(Rate::from_bps(2_000_000)));
+}
+
+#[test]
+fn when_a_peer_was_heard_last_is_known_once_it_was() {
+    let mut pair = pair("rate = \"2 Mbit/s\"");
+    assert_eq!(pair.end(0).session().last_heard(), None);
+    pair.pass(second(3));
+    let heard = pair.end(0).session().last_heard().expect("it is there");
+    assert!(heard > Instant::ZERO + second(1) && heard <= Instant::ZERO + second(3), "{heard:?}");
+}
+
+#[test]
+fn a_tunnel_that_is_told_another_rate_keeps_to_it() {
+    let mut pair = pair("rate = \"2 Mbit/s\"");
+    pair.pass(second(3));
+    let link = Link::parse("link.toml", "rate = \"1 Mbit/s\"").unwrap();
+    let hub = pair.hub(0);
+    let (id, _) = hub.peers().next().expect("the other end");
+    hub.tunnel_mut(id).unwrap().reconfigure(Instant::ZERO + second(3), &link, KEEP_ALIVE);
+    assert_eq!(pair.end(0).rate(), Some(Rate::from_bps(1_000_000)));
+    let mut second_of_traffic = || {
+        let before = pair.sent(0);
+        for _ in 0..200 {
+            pair.offer(0, 1400, 0, OTHER);
+            pair.pass(Duration::from_millis(5));
+        }
+        pair.sent(0) - before
+    };
+    second_of_traffic();
+    let sent = second_of_traffic();
+    assert!((120_000..=128_000).contains(&sent), "{sent} bytes");
 }
 
 /// A tunnel that nothing passes says all that its session has to say: a peer in a new place is answered, and both places are challenged.

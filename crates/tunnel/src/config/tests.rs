@@ -70,6 +70,53 @@ fn super_segments_follow_rate_and_protection() {
     assert_eq!(site.super_segment(site.link.rate.fixed()), Some(10_000));
 }
 
+/// Offloads are asked for where they may come to be of use: a rate that is looked for may be high enough.
+#[test]
+fn offloads_are_wanted_where_super_segments_may_cross() {
+    let mut site = config();
+    for (rate, clean, wants) in [
+        (LinkRate::Auto, false, false),
+        (LinkRate::Auto, true, true),
+        (LinkRate::Max, true, true),
+        (LinkRate::Max, false, false),
+        (LinkRate::Fixed(Rate::from_bps(1_000_000)), true, false),
+        (LinkRate::Fixed(Rate::from_bps(20_000_000)), true, true),
+    ] {
+        (site.link.rate, site.link.clean) = (rate, clean);
+        assert_eq!(site.wants_offloads(), wants, "{rate}, clean: {clean}");
+    }
+}
+
+#[test]
+fn what_is_around_a_datagram_counts_on_the_line() {
+    let mut site = config();
+    for (overhead, bytes) in [(0, 28), (18, 46), (-55, -27)] {
+        site.link.overhead = Overhead::try_from(overhead).unwrap();
+        assert_eq!(site.on_line(), bytes);
+    }
+}
+
+#[test]
+fn a_rate_that_is_said_elsewhere_is_not_missed() {
+    let text = "rate = \"max\"\nqueue = { drop-tail = { time = \"1 s\" } }\nfillers = 7";
+    assert!(Link::parse("link.toml", text).is_err(), "a time needs a rate");
+    let link = Link::parse_without_rate("link.toml", text).unwrap();
+    assert_eq!((link.rate, link.fillers), (LinkRate::Max, 7));
+    let silent = "protocol = \"cotmll\"\nfillers = 0";
+    assert!(Link::parse_without_rate("link.toml", silent).is_err(), "all else is looked at");
+}
+
+#[test]
+fn sizes_are_taken_within_their_bounds() {
+    let mtu = |text| serde_json::from_str::<Mtu<1500>>(text).map(|mtu| mtu.0).ok();
+    assert_eq!(["575", "576", "65535", "65536"].map(mtu), [None, Some(576), Some(65_535), None]);
+    assert_eq!(Mtu::<1400>::default().0, 1400);
+    let overhead = |text| serde_json::from_str::<Overhead>(text).map(Overhead::get).ok();
+    assert_eq!(["-65", "-64", "256", "257"].map(overhead), [None, Some(-64), Some(256), None]);
+    let on_line = |bytes, len| Overhead::try_from(bytes).unwrap().on_line(len);
+    assert_eq!((on_line(-55, 100), on_line(18, 100), on_line(-55, 20)), (45, 118, 1));
+}
+
 #[test]
 fn a_super_segment_leaves_in_one_batch() {
     let mut site = config();

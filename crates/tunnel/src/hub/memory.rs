@@ -95,6 +95,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_allowed_is_told_again_when_it_differs_by_an_eighth() {
+        const MIB: usize = 1 << 20;
+        let mut memory = Memory::new(80 * MIB);
+        memory.add();
+        let mut told = |held| memory.count(PeerId(0), held * MIB).map(|bytes| bytes / MIB);
+        assert_eq!([0, 10, 11, 19, 20].map(&mut told), [Some(80), None, Some(69), None, Some(60)]);
+        assert_eq!([13, 12].map(told), [None, Some(68)], "more is allowed again");
+    }
+
+    #[test]
     fn a_little_is_always_allowed() {
         let mut memory = Memory::new(1);
         memory.add();

@@ -377,6 +377,120 @@ mod tests {
     }
 
     /// Frames that were cut for a wider device meet a narrower one in a burst, before anything can be done about it.
+    /// What arrived of what left since the sample before, of which so many were long.
+    fn sample(at: u64, sent: u64, received: u64, long: (u64, u64)) -> Sample {
+        let totals = |bytes| Totals { datagrams: 10, bytes };
+        let sent_in = Duration::from_millis(100);
+        let span = Span { sent: totals(sent), received: totals(received), sent_in, ..Span::default() };
+        Sample {
+            sent_at: Instant::ZERO + Duration::from_millis(at),
+            round_trip: Duration::from_millis(300),
+            delay: 0,
+            span: Some(span),
+            missed: 0,
+            after: Totals::default(),
+            long: Long { sent: long.0, received: long.1 },
+            silence: Silence::default(),
+        }
+    }
+
+    /// Three samples in a row, and ten long datagrams, of which none arrived.
+    #[test]
+    fn only_short_ones_must_arrive_for_long_enough_before_the_size_is_given_up() {
+        let size = |longs: &[(u64, u64)], missed: usize, from: u64| {
+            let mut mtu = PathMtu::new(576, 1500, None);
+            (mtu.check_at, mtu.changed_at) =
+                (Instant::from_nanos(u64::MAX), Instant::ZERO + Duration::from_millis(1000));
+            for (at, long) in (from..).step_by(100).zip(longs) {
+                let sample = Sample { missed, ..sample(at, 1000, 900, *long) };
+                mtu.on_sample(sample.sent_at, &sample);
+            }
+            mtu.size()
+        };
+        assert_eq!(size(&[(4, 0), (3, 0), (3, 0)], 0, 1100), 576);
+        assert_eq!(size(&[(4, 0), (3, 0), (2, 0)], 0, 1100), 1500, "nine");
+        assert_eq!(size(&[(9, 0), (9, 0)], 0, 1100), 1500, "two samples");
+        assert_eq!(size(&[(4, 0), (9, 1), (4, 0), (4, 0)], 0, 1100), 1500, "one has arrived");
+        assert_eq!(size(&[(9, 0); 3], 1, 1100), 1500, "where reports are lost, so is much else");
+        assert_eq!(size(&[(9, 0); 3], 0, 1099), 1500, "some left before the size was this one");
+        assert_eq!(size(&[(9, 0); 4], 0, 1099), 576);
+        let mut shortest = PathMtu::new(576, 576, None);
+        (1..=9).for_each(|at| shortest.on_sample(Instant::ZERO, &sample(at * 100, 1000, 900, (9, 0))));
+        assert_eq!((shortest.size(), shortest.shrunk), (576, 0));
+    }
+
+    /// Two samples in a row of which less than half arrived are looked into, if nothing else is.
+    #[test]
+    fn much_that_is_lost_makes_a_probe() {
+        let probes = |received: &[u64]| {
+            let mut mtu = PathMtu::new(576, 1500, None);
+            mtu.check_at = Instant::from_nanos(u64::MAX);
+            for (at, received) in (100..).step_by(100).zip(received) {
+                let sample = sample(at, 1000, *received, (0, 1));
+                mtu.on_sample(sample.sent_at, &sample);
+            }
+            mtu.poll_timeout().is_some()
+        };
+        assert_eq!([probes(&[499]), probes(&[499, 499]), probes(&[500, 500])], [false, true, false]);
+        assert_eq!([probes(&[499, 900, 499]), probes(&[0, 0])], [false, true]);
+    }
+
+    /// A device says at once what is too long for it: only what says something new about what is tried counts.
+    #[test]
+    fn what_is_said_to_be_too_long_narrows_the_search() {
+        let now = Instant::ZERO;
+        let task = |said: &[usize]| {
+            let mut mtu = PathMtu::new(576, 1500, None);
+            said.iter().for_each(|size| mtu.on_too_long(now, *size));
+            (mtu.size(), mtu.task)
+        };
+        assert_eq!(task(&[1501]), (1500, Task::Rest), "such are not sent");
+        assert_eq!(task(&[1500]), (576, Task::Search { high: 1499, next: 576 + 462 }));
+        assert_eq!(
+            task(&[1500, 1200]),
+            (576, Task::Search { high: 1199, next: 1038 }),
+            "longer than what is tried"
+        );
+        assert_eq!(task(&[1500, 1200, 1300]), (576, Task::Search { high: 1199, next: 1038 }));
+        assert_eq!(task(&[1500, 1038]), (576, Task::Search { high: 1037, next: 576 + 231 }));
+        assert_eq!(task(&[1500, 1039]), (576, Task::Search { high: 1038, next: 1038 }));
+        assert_eq!(task(&[1500, 600]), (576, Task::Search { high: 599, next: 588 }));
+        assert_eq!(task(&[1500, 577]), (576, Task::Rest), "nothing is left to try");
+        assert_eq!(
+            task(&[1500, 576]),
+            (576, Task::Search { high: 1499, next: 1038 }),
+            "no path carries less"
+        );
+    }
+
+    #[test]
+    fn a_size_below_the_longest_is_tried_again_after_ten_minutes_and_the_longest_confirmed_after_half_a_minute()
+     {
+        for (longest, wait) in [(583, 600), (576, 30)] {
+            let mut mtu = PathMtu::new(576, longest, None);
+            mtu.size = 576;
+            mtu.rest(Instant::ZERO);
+            assert_eq!(mtu.check_at, Instant::ZERO + Duration::from_secs(wait));
+        }
+        let mut mtu = PathMtu::new(576, 1500, None);
+        mtu.size = 576;
+        for (high, is_search) in [(576 + GRAIN - 1, false), (576 + GRAIN, true)] {
+            mtu.search(Instant::ZERO, high);
+            assert_eq!(mtu.task != Task::Rest, is_search, "{high}");
+        }
+    }
+
+    #[test]
+    fn probes_take_a_fiftieth_of_a_slow_line() {
+        for (bps, wait) in [(64_000, 9375), (9_600, 62_500), (1_000_000, 1000)] {
+            let mut mtu = PathMtu::new(576, 1500, None);
+            mtu.set_rate(Some(Rate::from_bps(bps)));
+            mtu.on_too_long(Instant::ZERO, 1500);
+            assert!(mtu.poll_probe(Instant::ZERO).is_some());
+            assert_eq!(mtu.poll_timeout(), Some(Instant::ZERO + Duration::from_millis(wait)), "{bps}");
+        }
+    }
+
     #[test]
     fn a_burst_that_the_kernel_refuses_counts_once() {
         let mut path = path(1400);

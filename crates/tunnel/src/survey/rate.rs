@@ -347,3 +347,6 @@ impl RateController {
         self.pacing.set(now, rate.min(self.aim.most()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,12 +139,6 @@ impl Trains {
         *self = Self { number: self.number, opening, ..Self::default() };
     }
 
-    /// No padded trains, nor what waits for an answer.
-    pub fn stop(&mut self) {
-        self.own.clear();
-        self.opening = None;
-    }
-
     /// When a padded train is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -373,6 +367,136 @@ mod tests {
     fn each_train_takes_as_long_as_the_one_before_it_says() {
         assert_eq!(opening(20_000_000), [1000, 12_000, 61_500]);
         assert_eq!(opening(1_000_000_000), [1000, 12_000, 96_000]);
+    }
+
+    /// A policer drops what comes in bursts.
+    #[test]
+    fn trains_of_which_more_is_lost_are_further_apart_twice_each_time() {
+        let mut trains = Trains::default();
+        let mut now = Instant::ZERO;
+        let mut left = |is_policed| {
+            let rate = Rate::from_bps(10_000_000);
+            let train = trains.poll(now, rate, None, 1500, 1 << 20, false).expect("it is due");
+            trains.begin(now, train, Totals::default(), None);
+            trains.space(now, is_policed);
+            let due = (0..100_000).step_by(500).map(|millis| now + Duration::from_millis(millis));
+            let next = { due }.find(|due| trains.poll(*due, rate, None, 1500, 1 << 20, false).is_some());
+            let wait = next.unwrap().saturating_since(now);
+            now = next.unwrap();
+            wait.as_millis()
+        };
+        assert_eq!([true, true, true, false, false].map(&mut left), [1000, 2000, 4000, 4000, 500]);
+        let most = (0..8).map(|_| left(true)).max();
+        assert_eq!(most, Some(32_000));
+    }
+
+    /// Enough must wait for the train and one more; on a slow line a train would take too long unless something is in doubt.
+    #[test]
+    fn trains_of_frames_leave_where_enough_waits_and_the_line_is_fast() {
+        let poll = |kbit: u64, datagrams: u64, in_doubt| {
+            let rate = Rate::from_bps(kbit * 1000);
+            let train =
+                Trains::default().poll(Instant::ZERO, rate, ROUND_TRIP, 1500, datagrams * 1500, in_doubt);
+            train.map(|train| (train.datagrams, train.padded))
+        };
+        // Of 25 ms each.
+        assert_eq!(
+            [20, 21, 22].map(|waiting| poll(9600, waiting, false)),
+            [None, Some((20, false)), Some((20, false))]
+        );
+        assert_eq!(poll(1_000_000, 100, false), Some((MOST, false)));
+        assert_eq!([1919, 1920].map(|kbit| poll(kbit, 100, false)), [None, Some((LEAST, false))]);
+        assert_eq!([319, 320].map(|kbit| poll(kbit, 100, true)), [None, Some((LEAST, false))]);
+        assert_eq!([4, 5].map(|waiting| poll(1000, waiting, true)), [None, Some((LEAST, false))]);
+    }
+
+    #[test]
+    fn a_train_takes_a_quarter_of_a_round_trip_within_bounds() {
+        let lengths = [4, 40, 90, 600].map(|millis| length(Some(Duration::from_millis(millis))).as_micros());
+        assert_eq!(lengths, [5000, 10_000, 22_500, 25_000]);
+        assert_eq!(length(None), LENGTH.1);
+    }
+
+    /// The next of padding may be due when the answer to this one should have come, and of frames half a second later.
+    #[test]
+    fn trains_wait_for_the_answer_to_the_one_before() {
+        let wait = |round_trip: Option<u64>, is_opening| {
+            let mut trains = Trains::default();
+            if is_opening {
+                trains.restart();
+            }
+            let train = Train { datagrams: FIRST, padded: is_opening, size: SMALL };
+            let round_trip = round_trip.map(Duration::from_millis);
+            trains.begin(Instant::ZERO, train, Totals::default(), round_trip);
+            assert_eq!(trains.poll_timeout().is_some(), is_opening, "those of frames have no timer");
+            trains.due.saturating_since(Instant::ZERO).as_millis()
+        };
+        assert_eq!([None, Some(100), Some(800)].map(|time| wait(time, true)), [1000, 250, 900]);
+        assert_eq!([None, Some(100), Some(800)].map(|time| wait(time, false)), [500, 500, 800]);
+    }
+
+    #[test]
+    fn padding_names_its_train_and_has_its_size() {
+        let mut trains = Trains::default();
+        trains.restart();
+        assert_eq!(trains.padding().1, 0, "none has left");
+        let train = Train { datagrams: FIRST, padded: true, size: 700 };
+        trains.begin(Instant::ZERO, train, Totals::default(), None);
+        assert_eq!(trains.padding(), (mark(1, Place::Within), 700));
+        // Numbers go on, so that an answer from a former life is nobody's.
+        trains.restart();
+        assert_eq!(trains.begin(Instant::ZERO, train, Totals::default(), None), mark(2, Place::Front));
+        // The mark behind another train is not answered, nor is padding.
+        let mut far = Trains::default();
+        far.handle_mark(Instant::ZERO, &mark(2, Place::Front), Totals::default());
+        for body in [mark(1, Place::Behind), mark(2, Place::Within)] {
+            assert_eq!(far.handle_mark(Instant::ZERO, &body, Totals::default()), None);
+        }
+        assert!(far.handle_mark(Instant::ZERO, &mark(2, Place::Behind), Totals::default()).is_some());
+    }
+
+    /// Frames that were expected and did not come in time make no train.
+    #[test]
+    fn fewer_datagrams_than_four_tell_nothing_and_padding_is_followed_by_padding() {
+        for (count, tells) in [(3, false), (4, true)] {
+            let mut trains = Trains::default();
+            let train = Train { datagrams: LEAST, padded: false, size: 0 };
+            trains.begin(Instant::ZERO, train, Totals::default(), ROUND_TRIP);
+            trains.end(Instant::ZERO, Totals { datagrams: count, bytes: count * 1000 });
+            let mut answer = 1_u32.to_le_bytes().to_vec();
+            answer.extend([1000_u64, count, count * 1000].into_iter().flat_map(u64::to_le_bytes));
+            let passage = trains.handle_answer(Instant::ZERO, &answer, ROUND_TRIP);
+            assert_eq!(passage.is_some(), tells, "{count}");
+            let Some(passage) = passage else { continue };
+            let due = Instant::ZERO + Duration::from_millis(7);
+            trains.hurry(due, &passage);
+            assert_eq!((trains.due, trains.poll_timeout()), (due, None), "of frames");
+            trains.hurry(due, &Passage { is_padding: true, ..passage });
+            assert_eq!(trains.poll_timeout(), Some(due));
+        }
+    }
+
+    /// Jitter may have spread the first one: then the second, of twice as many bytes, takes less than twice as long.
+    #[test]
+    fn a_train_that_contradicts_the_one_before_it_is_not_the_last() {
+        for (took, is_last) in [(31, false), (32, true)] {
+            let (mut near, mut far) = (Trains::default(), Trains::default());
+            near.restart();
+            let (mut now, mut totals) = (Instant::ZERO, Totals::default());
+            let mut is_long = [20, took].map(|millis| {
+                let rate = Rate::from_bps(256_000);
+                let train = near.poll(now, rate, ROUND_TRIP, 1500, 0, false).unwrap();
+                let front = near.begin(now, train, totals, ROUND_TRIP);
+                far.handle_mark(now, &front, totals);
+                totals.add(train.datagrams, train.bytes());
+                let behind = near.end(now, totals);
+                let answer = far.handle_mark(now + Duration::from_millis(millis), &behind, totals).unwrap();
+                now += Duration::from_secs(1);
+                near.handle_answer(now, &answer, ROUND_TRIP).unwrap().is_long
+            });
+            is_long.sort_unstable();
+            assert_eq!(is_long, [false, is_last], "{took} ms after 20 ms");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
-use base::{Duration, Instant, Packet, Prefix};
+use base::{Duration, Instant, Packet, Prefix, Rate};
 use tunnel::config::{CarrierLimits, Link};
 use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::{Address, Path};
@@ -63,6 +63,10 @@ pub(crate) struct Line {
     /// Whether the sender hears that a packet is too long.
     pub(crate) says: bool,
     pub(crate) delay: Duration,
+    /// What lets through so much, and for how long datagrams may wait in front of it.
+    pub(crate) bottleneck: Option<(Rate, Duration)>,
+    /// When that is free.
+    free_at: Instant,
 }
 
 #[derive(Debug)]
@@ -83,8 +87,27 @@ const MOST_WAITING: u64 = 3 * (4 << 20);
 const IP_HEADER: usize = 20;
 
 impl Line {
-    pub(crate) const CLEAR: Self =
-        Self { fates: Vec::new(), longest: MTU, says: false, delay: Duration::from_millis(20) };
+    pub(crate) const CLEAR: Self = Self {
+        fates: Vec::new(),
+        longest: MTU,
+        says: false,
+        delay: Duration::from_millis(20),
+        bottleneck: None,
+        free_at: Instant::ZERO,
+    };
+
+    /// When a packet of so many bytes, which leaves now, has passed; `None` if it is dropped.
+    fn pass(&mut self, now: Instant, bytes: usize) -> Option<Instant> {
+        if bytes > self.longest {
+            return None;
+        }
+        let Some((rate, holds)) = self.bottleneck else { return Some(now + self.delay) };
+        let begins = self.free_at.max(now);
+        (begins <= now + holds).then(|| {
+            self.free_at = begins + rate.time_for(bytes as u64 * 8);
+            self.free_at + self.delay
+        })
+    }
 
     /// Whether datagram `number` is lost, arrives twice, has a bit inverted, or is marked for congestion; and how much later it arrives.
     fn fate(&self, number: u64) -> u8 {
@@ -247,14 +270,9 @@ impl Pair {
                     self.departed += 1;
                     self.sent[at] += (bytes.len() + HEADERS) as u64;
                     let fate = line.fate(self.departed);
-                    if bytes.len() + HEADERS <= line.longest {
-                        carry(
-                            &mut self.on_way,
-                            self.departed,
-                            now + line.delay,
-                            fate,
-                            Flight { to: 1 - at, ecn, bytes },
-                        );
+                    if let Some(arrives_at) = line.pass(now, bytes.len() + HEADERS) {
+                        let flight = Flight { to: 1 - at, ecn, bytes };
+                        carry(&mut self.on_way, self.departed, arrives_at, fate, flight);
                     }
                 }
             }

@@ -359,3 +359,24 @@ fn a_pinned_peer_is_where_it_is_called() {
     assert_eq!(calls_from(&mut pair.caller, &mut stranger, CALLED), Err(Rejection::Elsewhere));
     assert_eq!(calls_from(&mut pair.caller, &mut stranger, NEW_PLACE), Ok(None));
 }
+
+/// Has the caller move to `port`, from where it answers.
+fn move_to(pair: &mut Pair, now: Instant, port: u16) {
+    let moved = sealed(&mut pair.caller, now, b"moved");
+    give(&mut pair.called, now, port, &moved).unwrap();
+    carry(pair, now, port);
+    assert_eq!(pair.called.path(), Some(addr(port)));
+}
+
+/// Whoever moves on before is still at home where it was before: nobody may lead it away in two steps.
+#[test]
+fn a_peer_is_at_home_where_it_has_been_for_a_minute() {
+    for (moves_on, is_at_home) in [(59_000, false), (61_000, true)] {
+        let mut pair = Pair::established();
+        move_to(&mut pair, at(40), NEW_PLACE);
+        move_to(&mut pair, at(moves_on), NEW_PLACE + 1);
+        let back = sealed(&mut pair.caller, at(moves_on + 10), b"back");
+        give(&mut pair.called, at(moves_on + 10), NEW_PLACE, &back).unwrap();
+        assert_eq!(pair.called.path() == Some(addr(NEW_PLACE)), is_at_home, "after {moves_on} ms");
+    }
+}

@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn the_middle_of_what_was_lost_of_late_counts() {
+        let mut losses = Losses::default();
+        losses.accept(0.5);
+        for lost in [1, 15, 2, 14, 3, 13, 4, 12, 5, 11, 6, 10, 7, 9, 8] {
+            losses.observe(&span(100, lost));
+        }
+        assert!((losses.channel() - 0.08).abs() < 1e-9, "{}", losses.channel());
+    }
+
+    #[test]
     fn what_is_beyond_the_channel_s_losses_may_be_less() {
         let mut losses = Losses::default();
         losses.accept(0.25);
