@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use base::units::Size;
 use base::{Duration, Instant, Rng, SeqNum};
 use longhaul_tcp::{
-    Congestion, Connection, ConnectionError, ConnectionId, Event, Failure, Host, State, TcpConfig,
+    Congestion, Connection, ConnectionError, ConnectionId, CubicConfig, CubicVariant, Event, Failure, Host,
+    State, TcpConfig,
 };
 use packetdrill::{Answer, Ends, Errno, Field, Operation, Script, Shutdown, SocketOption, Stack};
 
@@ -123,7 +124,7 @@ impl VirtualHost {
             SocketOption::Congestion(controller) => {
                 config.congestion = match controller.name() {
                     "reno" => Congestion::Reno,
-                    "cubic" => Congestion::Cubic,
+                    "cubic" => Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux }),
                     "bbr" => Congestion::Bbr,
                     name => {
                         return Err(format!(

@@ -143,7 +143,7 @@ fn a_failure_shows_segments() {
 fn the_tolerance_holds_both_ways() {
     let retransmission = |options: &str, time: &str| {
         let body = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1";
-        format!("{options}{}\n{time} > . 1:1001(1000) ack 1", with_connection(body))
+        format!("{options}{}\n{time} > P. 1:1001(1000) ack 1", with_connection(body))
     };
     // Without selective acknowledgements there is no probe: the time-out comes 300 ms after the segment.
     for time in ["+0.3", "+0.3039", "+0.2961", "0.4", "+0.2~+0.4", "+0.303~+0.4", "*", "0.1~0.4", "0.3~0.397"]
