@@ -192,6 +192,21 @@ fn the_shortest_super_segment_of_all_counts() {
     assert_eq!(star.end(0).super_segment(), Some(20_000));
 }
 
+#[test]
+fn a_peer_s_networks_may_be_others_if_they_are_nobody_s() {
+    let mut star = Star::new(2, LINK, None);
+    star.pass(millis(1000));
+    let (first, second) = (star.peer(1), star.peer(2));
+    let taken = star.end(0).set_allowed(first, &[network(2)]);
+    assert_eq!(taken, Err(Unfit::Overlap(network(2), second, network(2))));
+    assert_eq!(star.end(0).set_allowed(first, &[network(5)]), Ok(()));
+    star.send(0, 5, 100);
+    star.send(0, 1, 200);
+    star.pass(millis(1000));
+    let got: Vec<_> = star.delivered[1].iter().map(|(_, len, _)| *len).collect();
+    assert_eq!(got, [100], "what is for its former network is nobody's");
+}
+
 /// What a caller holds, or waits with, is somebody's: it ends with him, and with nobody else.
 #[test]
 fn a_peer_that_goes_takes_along_what_it_has_offered() {

@@ -181,6 +181,30 @@ mod tests {
         }
     }
 
+    /// What a turn may send leaves within a timer's granularity.
+    #[test]
+    fn a_turn_takes_as_many_datagrams_as_leave_at_once() {
+        for (rate, at_once) in [(Some(1_000_000_000), 25), (Some(1_000_000), 1), (None, usize::MAX)] {
+            let mut share = Share::new(rate.map(Rate::from_bps));
+            share.add();
+            share.wake(PeerId(0));
+            assert_eq!(share.next(Instant::ZERO, LEN), Some((PeerId(0), at_once)), "{rate:?}");
+        }
+    }
+
+    /// What is nobody's takes the line too.
+    #[test]
+    fn what_is_sent_for_all_takes_its_time() {
+        let mut share = Share::new(Some(Rate::from_bps(8_000)));
+        share.add();
+        share.wake(PeerId(0));
+        let now = Instant::ZERO + Duration::from_secs(1);
+        share.on_sent_for_all(now, LEN);
+        assert!(!share.is_free(now) && share.next(now, LEN).is_none());
+        let due = share.poll_timeout().expect("it has a rate");
+        assert!(share.is_free(due) && due.saturating_since(now) > Duration::from_millis(980), "{due:?}");
+    }
+
     #[test]
     fn tags_begin_anew_in_order() {
         let mut share = Share::new(None);

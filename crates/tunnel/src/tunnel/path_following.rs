@@ -90,3 +90,16 @@ fn is_other(former: Option<u64>, present: Option<u64>) -> bool {
         (former, present) => former != present,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_tenth_is_another_value() {
+        let others = [89, 90, 110, 111].map(|present| is_other(Some(100), Some(present)));
+        assert_eq!(others, [true, false, false, true]);
+        assert!(is_other(None, Some(1)) && is_other(Some(1), None) && !is_other(None, None));
+        assert!(!is_other(Some(5), Some(5)) && is_other(Some(5), Some(6)));
+    }
+}

@@ -306,3 +306,169 @@ impl RateController {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::capacity::Measured;
+    use super::*;
+    use crate::survey::report::{Long, Totals};
+    use crate::survey::silence::Silence;
+    use base::Rate;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn totals(datagrams: u64) -> Totals {
+        Totals { datagrams, bytes: 1000 * datagrams }
+    }
+
+    /// A capacity of 10 Mbit/s is believed; the newest four stamps waited so many milliseconds.
+    fn controller(waits: [u64; 4]) -> RateController {
+        let mut controller = RateController::new(Aim::Find, 0);
+        controller.capacity.set(at(0), 10e6, 0.0);
+        for (wait, now) in waits.into_iter().zip((1000..).step_by(100)) {
+            let sample = Sample {
+                sent_at: at(now),
+                round_trip: Duration::from_millis(600 + wait),
+                delay: (wait * 1_000_000).cast_signed(),
+                span: None,
+                missed: 0,
+                after: Totals::default(),
+                long: Long::default(),
+                silence: Silence::default(),
+            };
+            controller.queue.observe(at(now), &sample, 10e6);
+        }
+        controller
+    }
+
+    /// Of a hundred datagrams so many arrived, within so many milliseconds.
+    fn span(arrived: u64, millis: u64) -> Span {
+        let time = Duration::from_millis(millis);
+        Span { sent: totals(100), sent_in: time, received: totals(arrived), received_in: time }
+    }
+
+    /// A train of which so much arrived at 10 Mbit/s.
+    fn passage(sent: u64, arrived: u64, is_long: bool) -> Passage {
+        let time = Duration::from_micros(800 * arrived);
+        Passage {
+            is_padding: true,
+            is_long,
+            sent_at: at(1000),
+            sent: totals(sent),
+            sent_in: Duration::ZERO,
+            received: totals(arrived),
+            received_in: time,
+        }
+    }
+
+    #[test]
+    fn three_quarters_lost_behind_a_queue_that_grew_by_half_is_a_flood() {
+        let is_flooded =
+            |waits, arrived, millis| controller(waits).is_flooded(at(1400), &span(arrived, millis));
+        assert!(is_flooded([0, 0, 0, 40], 25, 50));
+        assert!(!is_flooded([0, 0, 0, 40], 26, 50), "less was lost");
+        assert!(!is_flooded([0, 0, 0, 40], 25, 49), "in a moment");
+        assert!(!is_flooded([0, 0, 0, 39], 25, 50), "the queue is not long");
+        assert_eq!([59, 60].map(|wait| is_flooded([0, 40, 40, wait], 25, 50)), [false, true]);
+        let mut unlimited = controller([0, 0, 0, 40]);
+        unlimited.aim = Aim::Unlimited;
+        assert!(!unlimited.is_flooded(at(1400), &span(25, 50)));
+        let mut shared = controller([0, 0, 0, 40]);
+        shared.sharing.on_not_drained(at(1400));
+        assert!(!shared.is_flooded(at(1400), &span(25, 50)), "others fill it");
+    }
+
+    /// What arrived is sent, but an eighth of what was believed at least.
+    #[test]
+    fn after_a_flood_as_much_is_sent_as_arrives_of_it() {
+        for (arrived, capacity) in [(25, 4e6), (1, 1.25e6)] {
+            let mut controller = controller([0, 0, 0, 40]);
+            controller.windows.add(at(1400), &span(100, 1000), true);
+            controller.retreat(at(1400), &span(arrived, 50));
+            assert!((controller.capacity.bits() - capacity).abs() < 1.0, "{}", controller.capacity.bits());
+            let before = controller.experiments.losses_before().expect("it is tried whether it helps");
+            let (losses, rate) = (1.0 - arrived as f64 / 100.0, arrived as f64 * 160e3);
+            assert!(
+                (before.losses - losses).abs() < 1e-9 && (before.arrived - rate).abs() < 1.0,
+                "{before:?}"
+            );
+            assert_eq!(before.capacity, 10e6);
+            assert!(controller.windows.take_rate().is_none(), "what left before tells nothing");
+        }
+    }
+
+    #[test]
+    fn a_long_train_of_padding_tells_what_the_channel_loses() {
+        for (passage, loss) in [
+            (passage(40, 30, true), 0.25),
+            (passage(20, 15, true), 0.25),
+            (passage(19, 15, true), 0.0),
+            (passage(40, 30, false), 0.0),
+        ] {
+            let mut controller = controller([0; 4]);
+            controller.open(at(1400), 10e6, &passage);
+            assert!((controller.losses.channel() - loss).abs() < 1e-9, "{passage:?}");
+        }
+    }
+
+    /// A short one tells that there is at least so much, which a configuration says better.
+    #[test]
+    fn a_short_train_contradicts_no_configured_rate() {
+        let mut known = RateController::new(Aim::Known(Rate::from_bps(5_000_000)), 0);
+        assert!(!known.open(at(1400), 10e6, &passage(4, 4, false)));
+        assert!(known.open(at(1400), 10e6, &passage(40, 40, true)));
+        assert_eq!(known.capacity.bits(), 5e6);
+    }
+
+    /// Trains find 10 Mbit/s, of which so much passes for us.
+    fn beside_others(carried: f64) -> RateController {
+        let mut controller = controller([30; 4]);
+        for _ in 0..2 {
+            controller.trains.observe(at(1400), &passage(40, 40, true), controller.line, 0.0);
+        }
+        let measured = Measured {
+            offered: 10e6,
+            carried,
+            is_busy: true,
+            is_used: true,
+            overflows: false,
+            since: at(1000),
+            is_drained: false,
+        };
+        controller.capacity.observe(at(1400), &measured, &controller.queue);
+        controller
+    }
+
+    #[test]
+    fn who_gets_clearly_less_than_trains_find_is_not_alone() {
+        assert_eq!([8.4e6, 8.6e6].map(|carried| beside_others(carried).has_others(at(1400))), [true, false]);
+    }
+
+    #[test]
+    fn our_part_of_a_bottleneck_is_that_of_our_flows_beside_one_other() {
+        for (inside, share) in [(1, 5e6), (4, 8e6)] {
+            let mut controller = beside_others(2e6);
+            controller.sharing.set_inside(at(1400), inside);
+            controller.raise_to_share(at(1400));
+            assert!((controller.capacity.bits() - share).abs() < 1e4, "{}", controller.capacity.bits());
+        }
+    }
+
+    /// Less than half is another bottleneck, of which the trains of before tell nothing, unless others are known to be there.
+    #[test]
+    fn trains_of_before_tell_nothing_of_another_bottleneck() {
+        for (carried, is_shared, remembers) in [(4.9, false, false), (5.1, false, true), (4.9, true, true)] {
+            let mut controller = beside_others(10e6);
+            if is_shared {
+                controller.sharing.on_not_drained(at(1400));
+            }
+            let received_in = Duration::from_secs_f64(10.0 / carried);
+            let sent_in = Duration::from_secs(1);
+            let span = Span { sent: totals(1250), sent_in, received: totals(1250), received_in };
+            controller.measure(at(2000), &Window { span, since: Some(at(1000)), is_busy: true });
+            assert_eq!(controller.trains.bottleneck(at(2000)).is_some(), remembers, "{carried}, {is_shared}");
+        }
+    }
+}

@@ -512,6 +512,14 @@ mod tests {
     }
 
     #[test]
+    fn something_may_be_wrong_for_ten_seconds_after_an_experiment_began() {
+        let mut experiments = begun(Cause::Queue);
+        experiments.abandon();
+        assert_eq!([1000, 10_999, 11_000].map(|now| experiments.is_in_doubt(ms(now))), [true, true, false]);
+        assert!(!Experiments::default().is_in_doubt(ms(0)));
+    }
+
+    #[test]
     fn an_experiment_is_overtaken_by_more_losses_or_if_there_is_none() {
         assert!(Experiments::default().is_overtaken(0.0) && begun(Cause::Queue).is_overtaken(0.0));
         let experiments = begun(Cause::Losses);
