@@ -245,21 +245,6 @@ fn who_hears_nothing_sends_no_more_than_is_known_and_then_a_trickle() {
     assert!(path.controller.expected(now + seconds(10.0)).is_none(), "no train either");
 }
 
-/// Nearly nothing arrives: what is sent is a trickle until something does.
-#[test]
-fn a_path_that_starves_gets_a_trickle() {
-    let mut path = Path::new(Aim::Find, 10.0);
-    path.pass(20.0);
-    path.loses = 0.97;
-    path.pass(25.0);
-    let sent = path.sent;
-    path.pass(5.0);
-    assert!((path.sent - sent) * 8000.0 / 5e6 < 0.25, "{}", path.sent - sent);
-    path.loses = 0.0;
-    path.pass(10.0);
-    assert_is_used(&mut path, 20.0, 0.98);
-}
-
 #[test]
 fn who_is_not_to_be_paced_is_not_whatever_is_found() {
     let mut path = Path::new(Aim::Unlimited, 10.0);
