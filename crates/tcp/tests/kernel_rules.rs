@@ -2,6 +2,7 @@
 
 mod script;
 
+use base::Duration;
 use base::wire::tcp::Flags;
 use longhaul_tcp::{Recovery, TcpConfig};
 use script::*;
@@ -62,35 +63,53 @@ fn an_echo_tells_which_copy_arrived() {
     assert!(!script.sent().contains(&segment(4)), "nothing that left at 20 ms is overdue by a copy of 40 ms");
 }
 
-/// After a time-out what was lost goes out in order, however a probe went before it, and nothing waits for another time-out
-/// (Linux, `tcp_verify_retransmit_hint`).
+/// Linux (`tcp_verify_retransmit_hint`): after a time-out what was lost goes out in order. A probe that left too shortly before to
+/// be overdue then, and turns out lost a little later, does not take the lowest one's turn, and nothing below it waits for
+/// another time-out.
 #[test]
 fn after_a_timeout_a_lost_probe_goes_in_its_turn() {
-    let mut script = Script::with_window(&rack(), 10);
-    script.write(10_000);
-    assert_eq!(script.take_count(), 10);
-    // Two round trips of 100 ms after the last segment: the probe, which is lost too, and the time-out.
-    script.at(400);
-    assert_eq!(script.sent(), [9001]);
-    let mut waited = 0;
-    while script.connection().statistics().timeouts == 0 {
-        waited += 50;
-        assert!(waited < 2000);
-        script.at(400 + waited);
-    }
-    let mut sent = script.sent();
-    let (mut at, mut acked) = (400 + waited, 1);
-    while acked < 10_001 && at < 5000 {
-        at += 100;
+    let config = rack().with(|it| {
+        it.window.initial = longhaul_tcp::InitialWindow::Segments(10);
+        (it.rto.min, it.rto.margin) = (Duration::from_millis(50), Duration::from_millis(50));
+    });
+    let mut script = Script::connected(&config, 600, syn_ack().sack_permitted());
+    // Twenty exchanges of a segment, until the variation is gone and the time-out is 650 ms.
+    let (mut at, mut head) = (600, 1);
+    for _ in 0..20 {
+        script.write(1000);
+        script.take_count();
+        at += 600;
         script.at(at);
-        acked = sent.iter().max().copied().map_or(acked, |last| acked.max(last + 1000));
-        script.inject(ack(1, acked));
-        let next = script.sent();
-        assert!(next.iter().all(|&start| start >= acked), "{next:?} after {acked}");
-        assert_eq!(next.first().copied().unwrap_or(acked), acked, "the lowest first: {next:?}");
-        sent = next;
+        head += 1000;
+        script.inject(ack(1, head));
     }
-    assert_eq!((acked, script.connection().statistics().timeouts), (10_001, 1));
+    script.write(10_000);
+    assert_eq!(script.sent().len(), 10);
+    while script.connection().statistics().timeouts == 0 {
+        at += 10;
+        assert!(at < 20_000);
+        script.at(at);
+    }
+    // The time-out comes before a round trip and a quarter is over since the probe, which may still arrive then.
+    assert_eq!(script.sent(), [head + 9000, head]);
+    assert_eq!(script.connection().lost(), 9000);
+    // What leaves from here on arrives, a round trip a round.
+    let (mut acked, end, mut arrived) = (head + 1000, head + 10_000, Vec::new());
+    while acked < end {
+        at += 600;
+        assert!(at < 25_000, "only {acked} of {end} by {at} ms");
+        script.at(at);
+        let beyond: Vec<_> =
+            arrived.iter().filter(|&&it| it > acked).map(|&it| (it as u32, it as u32 + 1000)).collect();
+        script.inject(ack(1, acked).sack(&beyond[..beyond.len().min(3)]));
+        let sent = script.sent();
+        assert!(sent.is_sorted(), "{sent:?} after {acked}");
+        arrived.extend(sent);
+        while arrived.contains(&acked) {
+            acked += 1000;
+        }
+    }
+    assert_eq!(script.connection().statistics().timeouts, 1);
 }
 
 /// Linux (`tcp_is_cwnd_limited`): the most that was out in the round counts, so a burst that fills the window doubles it,
@@ -113,8 +132,7 @@ fn a_burst_that_fills_the_window_doubles_it() {
     script.write(11_000);
     script.at(400);
     script.inject(ack(1, 31_001));
-    assert_eq!(script.connection().cwnd(), 22_000.max(script.connection().cwnd()));
-    assert!(script.connection().cwnd() > 20_000);
+    assert_eq!(script.connection().cwnd(), 31_000);
 }
 
 /// Linux (`tcp_newly_delivered`): what was selectively acknowledged opens the window when that is said, not once more when it is

@@ -90,7 +90,7 @@ fn one_member_equals_reno_byte_for_byte() {
             it.recovery.spurious_response =
                 [SpuriousResponse::Halve, SpuriousResponse::Eifel, SpuriousResponse::Undo][seed / 3 % 3];
             it.window.after_idle = if seed % 2 == 0 { AfterIdle::Restart } else { AfterIdle::Keep };
-            it.window.byte_counting_limit = 1 + (seed % 2) as u32;
+            it.window.byte_counting_limit = [1, 2, 65_535][seed / 2 % 3];
         });
         let reno = trace(seed as u64, path, &alone);
         for (idle_release, decay) in [(false, false), (true, true)] {

@@ -112,12 +112,14 @@ impl SlowStart {
         self.mss as u64
     }
 
+    const fn counting(&self) -> Counting {
+        Counting { limit: self.limit, mss: self.mss(), after_timeout: self.after_timeout }
+    }
+
     /// Bytes that an acknowledgement counts for.
     #[must_use]
     pub const fn counted(&self, window: u64, ack: &AckSample) -> u64 {
-        let limit =
-            if self.after_timeout && !counts_all(self.limit, self.mss()) { self.mss() } else { self.limit };
-        counted(ack.opening_bytes(), limit, ack.fills(window, true))
+        self.counting().counted(ack.opening_bytes(), ack.fills(window, true))
     }
 
     /// The window after an acknowledgement of new data, and how many of its bytes are left over, where it stops at the
@@ -131,9 +133,8 @@ impl SlowStart {
             }
             _ => counted,
         };
-        let room = self.threshold.saturating_sub(window);
-        let step = if counts_all(self.limit, self.mss()) { growth.min(room) } else { growth };
-        let (window, rest) = (window.saturating_add(step), growth - step);
+        let (step, rest) = self.counting().split(growth, self.threshold.saturating_sub(window));
+        let window = window.saturating_add(step);
         let found = match self.search.as_deref_mut() {
             None => false,
             Some(Search::PlusPlus(search)) => search.on_ack(ack),
@@ -151,19 +152,36 @@ impl SlowStart {
 /// Segments that one acknowledgement may open the window by where there is no limit: no acknowledgement has more.
 const EVERY_SEGMENT: u64 = 65_535;
 
-/// Whether every acknowledged segment opens the window, where `limit` bytes of one acknowledgement do.
-pub(crate) const fn counts_all(limit: u64, mss: u64) -> bool {
-    limit >= EVERY_SEGMENT.saturating_mul(mss)
+/// What of an acknowledgement counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counting {
+    /// Bytes of one acknowledgement that open the window.
+    pub(crate) limit: u64,
+    /// Payload bytes of a full segment.
+    pub(crate) mss: u64,
+    /// Whether this slow start follows a time-out: then it is a segment (RFC 3465, 2.3), unless all count.
+    pub(crate) after_timeout: bool,
 }
 
-/// Of `bytes` that were acknowledged, those that open a window: at most `limit`, and none unless the window was used.
-pub(crate) const fn counted(bytes: u64, limit: u64, used: bool) -> u64 {
-    if !used {
-        0
-    } else if bytes < limit {
-        bytes
-    } else {
-        limit
+impl Counting {
+    /// Whether there is no limit.
+    const fn is_whole(self) -> bool {
+        self.limit >= EVERY_SEGMENT.saturating_mul(self.mss)
+    }
+
+    /// Of `bytes` that were acknowledged, those that open a window: none unless it was used.
+    pub(crate) const fn counted(self, bytes: u64, used: bool) -> u64 {
+        let limit = if self.after_timeout && !self.is_whole() { self.mss } else { self.limit };
+        match (used, bytes < limit) {
+            (false, _) => 0,
+            (true, true) => bytes,
+            (true, false) => limit,
+        }
+    }
+
+    /// What the window grows by that is `room` below its threshold, and what is left over.
+    pub(crate) const fn split(self, growth: u64, room: u64) -> (u64, u64) {
+        if self.is_whole() && growth > room { (room, growth - room) } else { (growth, 0) }
     }
 }
 

@@ -177,13 +177,13 @@ impl Connection {
         self.note_pipe_ack(now, news.bytes);
     }
 
-    /// Whether the window kept data back, and the most that was outstanding where that counts; `prior_in_flight` is what was in the
-    /// network when the acknowledgement came.
-    fn window_use(&self, prior_in_flight: u64) -> (bool, u64) {
+    /// Whether the window kept data back, and the most that was outstanding where that counts; `in_flight` is what is in the
+    /// network, before an acknowledgement that has come.
+    pub(super) fn window_use(&self, in_flight: u64) -> (bool, u64) {
         let sender = &self.sender;
         match self.config.window.in_use {
             InUse::Round => (sender.window_use.limited, sender.window_use.most()),
-            InUse::Now => (prior_in_flight + u64::from(sender.mss) > sender.controller.window(), 0),
+            InUse::Now => (in_flight + u64::from(sender.mss) > sender.controller.window(), 0),
         }
     }
 

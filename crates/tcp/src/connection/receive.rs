@@ -184,7 +184,8 @@ impl Connection {
         if self.orphaned && !payload.is_empty() && start + payload.len() as u64 > self.receiver.nxt() {
             // RFC 1122 (4.2.2.13), with the number that the segment acknowledged.
             self.abort(now);
-            self.reset_due = Some(Reset::Answer(self.sender.space.number(self.sender.una)));
+            let answer = Reset::Answer(self.sender.space.number(self.sender.una));
+            self.reset_due = self.reset_due.map(|_| answer);
             return None;
         }
         let before = self.receiver.reassembly.next();

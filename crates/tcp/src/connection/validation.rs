@@ -144,13 +144,14 @@ impl Connection {
 
     /// RFC 2861 (3): a window that was not used for a time-out falls half of the way to what was used of it.
     fn decay_unused(&mut self, now: Instant) {
+        let pipe = self.sender.board.pipe();
+        let (limited, most) = self.window_use(pipe);
         let sender = &mut self.sender;
         let Some(validation) = &mut sender.validation else { return };
-        let (cwnd, pipe) = (sender.controller.window(), sender.board.pipe());
+        let cwnd = sender.controller.window();
         validation.used = validation.used.max(pipe);
         let slow_start = sender.controller.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh);
-        let window_use = sender.window_use;
-        let in_use = window_use.limited || (slow_start && cwnd < 2 * window_use.most());
+        let in_use = limited || (slow_start && cwnd < 2 * most);
         let over = now.saturating_since(validation.used_since) >= sender.rtt.rto();
         if !in_use && !over {
             return;

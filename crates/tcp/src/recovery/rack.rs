@@ -281,9 +281,10 @@ impl Scheme for Rack {
 
     fn next(&mut self, _episode: &Episode, board: &mut Scoreboard, new_data: bool) -> Next {
         let again = self.resends.as_mut().and_then(|resends| resends.lowest_lost(board));
-        match board.next_lost() {
-            Some(index) => Next::Retransmit(again.map_or(index, |again| again.min(index))),
-            None => again.map_or_else(|| Next::lost_or_new(board, new_data), Next::Retransmit),
+        match board.next_lost().into_iter().chain(again).min() {
+            Some(index) => Next::Retransmit(index),
+            None if new_data => Next::New,
+            None => Next::Nothing,
         }
     }
 

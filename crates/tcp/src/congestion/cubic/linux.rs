@@ -86,11 +86,10 @@ impl LinuxCubic {
 
     /// `bictcp_update`: how many acknowledged segments make the window one larger.
     fn per_segment(&mut self, now: Instant, acked: u64) -> u64 {
-        let is_new = self.epoch.is_none();
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(now));
         epoch.reno_acked += acked;
         let is_fresh = epoch.looked_with == self.cwnd && now.saturating_since(epoch.looked_at) <= LOOK_AGAIN;
-        if is_new || !is_fresh {
+        if !is_fresh {
             (epoch.looked_at, epoch.looked_with) = (now, self.cwnd);
             let cubic = self.by_curve(&epoch, now);
             epoch.per_segment = cubic.min(self.by_reno(&mut epoch)).max(FEWEST_PER_SEGMENT);
@@ -118,8 +117,9 @@ impl LinuxCubic {
     /// Where Reno, with the reduction of CUBIC, would have grown further.
     fn by_reno(&self, epoch: &mut Epoch) -> u64 {
         let delta = (self.cwnd * RENO_SCALE / 8).max(1);
-        epoch.reno += epoch.reno_acked.saturating_sub(1) / delta;
-        epoch.reno_acked -= epoch.reno_acked.saturating_sub(1) / delta * delta;
+        let grown = epoch.reno_acked.saturating_sub(1) / delta;
+        epoch.reno += grown;
+        epoch.reno_acked -= grown * delta;
         match epoch.reno.saturating_sub(self.cwnd) {
             0 => u64::MAX,
             ahead => self.cwnd / ahead,

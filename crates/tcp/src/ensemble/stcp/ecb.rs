@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 use base::Instant;
 
-use crate::congestion::slow_start::{counted, counts_all};
+use crate::congestion::slow_start::Counting;
 use crate::congestion::{AckSample, Start};
 use crate::ensemble::{FloorAcks, SharingConfig, Ticket};
 use crate::rtt::RttEstimator;
@@ -334,12 +334,11 @@ impl Ecb {
         let bytes = self.part_of(bytes);
         self.learned = true;
         let rest = if self.n_cwnd < self.n_ssthresh {
-            let limit = if self.after_timeout { mss } else { limit };
-            let counted = counted(bytes, limit, ack.fills(cwnd, true));
-            let room = self.n_ssthresh - self.n_cwnd;
-            let step = if counts_all(limit, mss) { counted.min(room) } else { counted };
+            let counting = Counting { limit, mss, after_timeout: self.after_timeout };
+            let counted = counting.counted(bytes, ack.fills(cwnd, true));
+            let (step, rest) = counting.split(counted, self.n_ssthresh - self.n_cwnd);
             self.n_cwnd += step;
-            counted - step
+            rest
         } else if ack.limited_by_window {
             bytes
         } else {
