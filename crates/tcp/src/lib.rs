@@ -27,8 +27,8 @@ mod sequence;
 pub use buffer::send::Source;
 pub use config::{
     AcknowledgementConfig, Congestion, CubicConfig, CubicVariant, DelayedAcks, EcnUse, Estimator, ExitWindow,
-    FecConfig, ForwardRto, InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig, ReduceFrom,
-    Reduction, RtoConfig, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
+    FecConfig, ForwardRto, InUse, InitialWindow, LimitsConfig, PartialAcks, Recovery, RecoveryConfig,
+    ReduceFrom, Reduction, RtoConfig, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::information::CongestionState;
 pub use connection::statistics::Statistics;

@@ -30,6 +30,21 @@ fn an_active_close_ends_in_time_wait() {
     assert_eq!(script.host.poll_timeout(), None);
 }
 
+/// Data beyond the peer's own FIN are nonsense: in TIME-WAIT nobody is left who could be told (RFC 9293, 3.10.7.4).
+#[test]
+fn data_beyond_the_fin_reset_nobody_in_time_wait() {
+    let mut script = Script::established(&plain());
+    script.close();
+    script.inject(ack(1, 2));
+    script.acked = 2;
+    script.inject(fin(1));
+    assert_eq!(script.connection().state(), State::TimeWait);
+    script.take_count();
+    script.inject(data(2, 100));
+    script.expect_nothing();
+    assert_eq!(script.connection().state(), State::Closed);
+}
+
 /// RFC 9293, figure 12, the peer first.
 #[test]
 fn a_passive_close_ends_with_the_last_ack() {

@@ -135,6 +135,22 @@ fn a_burst_that_fills_the_window_doubles_it() {
     assert_eq!(script.connection().cwnd(), 31_000);
 }
 
+/// Linux 2.4 (`tcp_ack`): the window has to be full at the moment, so that only the first acknowledgement of a burst opens it.
+#[test]
+fn a_window_in_use_now_is_full_now() {
+    let config = rack().with(|it| {
+        it.window.byte_counting_limit = 65_535;
+        it.window.in_use = longhaul_tcp::InUse::Now;
+    });
+    let mut script = Script::with_window(&config, 10);
+    script.write(10_000);
+    script.at(200);
+    for acked in 1..=5 {
+        script.inject(ack(1, 1 + 2000 * acked));
+    }
+    assert_eq!(script.connection().cwnd(), 12_000);
+}
+
 /// Linux (`tcp_newly_delivered`): what was selectively acknowledged opens the window when that is said, not once more when it is
 /// acknowledged cumulatively.
 #[test]
