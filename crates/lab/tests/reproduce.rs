@@ -159,14 +159,19 @@ fn every_claim_of_lt_tcp_is_decided_and_every_cell_filled() {
     let outcome = run(&study, Plan { default_reading_only: true, ..plan(None, None) });
     let ids: Vec<_> = outcome.judgement.judged.iter().map(|judged| judged.claim).collect();
     assert_eq!(ids, (0..46).collect::<Vec<_>>());
-    let sure = ["lttcp-harq-good-at-its-design-rate"];
     for judged in &outcome.judgement.judged {
         let id = study.claims[judged.claim].id.as_str();
         assert!(!judged.decision.comparisons.is_empty(), "{id} compares nothing");
-        if sure.contains(&id) {
+        if id == "lttcp-harq-good-at-its-design-rate" {
             assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}: {:?}", judged.decision.reason);
         }
     }
+    // With two seeds it is luck how soon the estimate recovers where losses go on.
+    let seeds = Plan { default_reading_only: true, seeds: Some(5), ..plan(Some("bursts"), None) };
+    let bursts = run(&study, seeds);
+    let stuck = |claim: usize| study.claims[claim].id == "lttcp-estimator-stuck-after-burst";
+    let judged = bursts.judgement.judged.iter().find(|judged| stuck(judged.claim)).unwrap();
+    assert_eq!(judged.decision.verdict, Verdict::Holds, "{:?}", judged.decision.reason);
     let summary = Summary::new(&outcome, None).unwrap();
     let printed = summary.cells.iter().filter(|cell| cell.paper.is_some()).count();
     assert_eq!(printed, 3 * 16 + 2 * 4, "of tables II to V at four rates");
