@@ -13,6 +13,7 @@ mod pages {
 
 mod requirements;
 
+use lab::study::published::check;
 use pages::markdown::Page;
 use pages::{browser, site};
 use requirements::skipped;
@@ -114,6 +115,51 @@ fn the_readme_has_its_two_commands_and_the_rust_version() {
     ] {
         assert!(readme.contains(part), "README.md has no {part:?}");
     }
+}
+
+/// Every study that comes with the program.
+fn studies() -> Vec<lab::study::Study> {
+    lab::papers::ALL.iter().map(|paper| paper.study().unwrap()).collect()
+}
+
+#[test]
+fn what_runs_wrote_still_stands_in_the_pages() {
+    let studies = studies();
+    let mut shown = BTreeMap::new();
+    for path in pages().keys() {
+        let text = fs::read_to_string(path).unwrap();
+        let marks =
+            check(&studies, &path.display().to_string(), &text).unwrap_or_else(|fault| panic!("{fault}"));
+        shown.insert(path.file_stem().unwrap().to_str().unwrap().to_owned(), marks);
+    }
+    for study in studies {
+        assert!(shown[&study.name] > 2, "docs/{}.md has {} marks", study.name, shown[&study.name]);
+    }
+}
+
+#[test]
+fn a_wrong_number_in_any_page_is_found() {
+    let (studies, mut planted) = (studies(), 0);
+    for path in pages().keys() {
+        let (name, text) = (path.display().to_string(), fs::read_to_string(path).unwrap());
+        // The first digit at each mark of a full run, and none of its opening comment.
+        for (at, _) in text.match_indices("<!-- /") {
+            let opened = text[..at].rfind("-->").map_or(0, |end| end + 3);
+            let opening = &text[..opened];
+            let opening = &opening[opening.rfind("<!--").unwrap_or(0)..];
+            let digit = text[opened..at].find(|c: char| c.is_ascii_digit());
+            if let Some(digit) =
+                digit.filter(|_| !opening.contains(" quick: ") && !opening.contains(": made"))
+            {
+                let mut wrong = text.clone();
+                let other = if text.as_bytes()[opened + digit] == b'7' { "8" } else { "7" };
+                wrong.replace_range(opened + digit..=opened + digit, other);
+                assert!(check(&studies, &name, &wrong).is_err(), "{name}: {:?}", &text[opened..at]);
+                planted += 1;
+            }
+        }
+    }
+    assert!(planted > 20, "only {planted} numbers");
 }
 
 /// All sources below a directory in one text, with string literals that go on over several lines joined.

@@ -14,6 +14,7 @@ mod judge;
 mod markdown;
 mod page;
 pub mod probe;
+pub mod published;
 mod readings;
 mod results;
 mod scenario;

@@ -219,8 +219,13 @@ impl Outcome<'_> {
     /// What was chosen where the paper leaves a choice: the default reading's name, or the study's setting.
     #[must_use]
     pub fn setting(&self) -> String {
-        match self.points.first() {
-            Some(point) if !point.is_empty() => self.study.reading_name(point),
+        self.point_name(0)
+    }
+
+    /// What a reading that ran is called.
+    pub(super) fn point_name(&self, point: usize) -> String {
+        match self.points.get(point) {
+            Some(reading) if !reading.is_empty() => self.study.reading_name(reading),
             _ => self.study.setting.clone(),
         }
     }
@@ -252,13 +257,9 @@ impl Outcome<'_> {
             text += format!("{:width$}  {verdict:9}{readings}", id(judged)).trim_end();
             text += "\n";
         }
-        let name = |point: usize| match self.points[point].is_empty() {
-            true => self.study.setting.clone(),
-            false => self.study.reading_name(&self.points[point]),
-        };
         let line = |point: usize| {
             let Tally { holds, fails, undecided } = self.judgement.tallies[point];
-            format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", name(point))
+            format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", self.point_name(point))
         };
         if !judged.is_empty() {
             text += &format!("\n{} claims: {}", judged.len(), line(0));

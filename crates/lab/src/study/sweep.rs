@@ -46,6 +46,12 @@ impl Plan {
         !self.quick && self.seeds.is_none() && self.axes.is_empty() && self.shard.is_none()
     }
 
+    /// Whether all of the study runs, or all of its quick version.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        Self { quick: false, ..self.clone() }.is_full() && self.figure.is_none() && !self.default_reading_only
+    }
+
     /// The places on an axis that run under the default reading.
     pub(super) fn places(&self, axis: &Axis) -> Vec<usize> {
         self.places_or_fewer(axis, false)
@@ -72,6 +78,8 @@ pub struct Sweep<'a> {
     points: Vec<Vec<usize>>,
     experiments: Vec<usize>,
     stores: BTreeMap<usize, Store>,
+    /// What answers, by experiment, where it had to be known.
+    stamps: BTreeMap<usize, u64>,
     jobs: Vec<Job>,
 }
 
@@ -100,6 +108,8 @@ pub struct Outcome<'a> {
     pub results: Results,
     /// Every claim that they decide.
     pub judgement: Judgement,
+    /// What answered, by experiment, where it had to be known.
+    stamps: BTreeMap<usize, u64>,
 }
 
 impl<'a> Sweep<'a> {
@@ -116,9 +126,14 @@ impl<'a> Sweep<'a> {
             .map(|&place| Ok((place, cases_of(study, place, &plan, &points)?)))
             .collect::<Result<_, String>>()
             .map_err(wrong)?;
-        let mut sweep = Self { study, plan, points, experiments, stores: BTreeMap::new(), jobs: Vec::new() };
-        let open = |&place: &usize| Ok((place, sweep.open(&study.experiments[place])?));
-        sweep.stores = sweep.experiments.par_iter().map(open).collect::<io::Result<_>>()?;
+        let stamps = match plan.store {
+            Some(_) => stamps(study, experiments.clone())?,
+            None => BTreeMap::new(),
+        };
+        let jobs = Vec::new();
+        let mut sweep = Self { study, plan, points, experiments, stores: BTreeMap::new(), stamps, jobs };
+        let open = |&place: &usize| Ok((place, sweep.open(place)?));
+        sweep.stores = sweep.experiments.iter().map(open).collect::<io::Result<_>>()?;
         for (experiment, cases) in cases {
             sweep.add(experiment, cases);
         }
@@ -142,13 +157,11 @@ impl<'a> Sweep<'a> {
         chosen(study, plan)
     }
 
-    fn open(&self, experiment: &Experiment) -> io::Result<Store> {
+    fn open(&self, place: usize) -> io::Result<Store> {
+        let name = &self.study.experiments[place].name;
         match &self.plan.store {
             None => Ok(Store::memory()),
-            Some(directory) => {
-                let stamp = stamp(self.study, experiment)?;
-                Store::open(directory, &self.plan.merge, &experiment.name, stamp)
-            }
+            Some(directory) => Store::open(directory, &self.plan.merge, name, self.stamps[&place]),
         }
     }
 
@@ -226,9 +239,9 @@ impl<'a> Sweep<'a> {
                 cell.set(job.number, Arc::clone(&record));
             }
         }
-        let Self { study, plan, points, experiments, .. } = self;
+        let Self { study, plan, points, experiments, stamps, .. } = self;
         let judgement = judge::judge(study, &plan, &points, &experiments, &results)?;
-        Ok(Outcome { study, plan, points, experiments, results, judgement })
+        Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
     }
 
     fn measure(&self, job: &Job) -> io::Result<Measurements> {
@@ -243,6 +256,27 @@ impl<'a> Sweep<'a> {
             let label = experiment.label(&job.case.coordinates);
             io::Error::other(format!("experiment \"{}\", {label}: {error}", experiment.name))
         })
+    }
+}
+
+impl Outcome<'_> {
+    /// The hash of what a full run asks and of what answers today: while it stays, so does what the run comes to.
+    ///
+    /// # Errors
+    /// A case is wrong, or a run for an experiment's stamp failed.
+    pub(super) fn identity(&self) -> Result<u64, StudyError> {
+        let study = self.study;
+        let full = Sweep::prepare(study, Plan::default())?;
+        let mut asked: Vec<u64> = full.jobs.iter().map(|job| job.key).collect();
+        asked.sort_unstable();
+        let missing = (0..study.experiments.len()).filter(|place| !self.stamps.contains_key(place)).collect();
+        let mut answers = stamps(study, missing)?;
+        answers.extend(&self.stamps);
+        let checks: Vec<_> =
+            study.claims.iter().map(|claim| (&claim.id, &claim.check, &claim.paper_value)).collect();
+        let shown = (&study.figures, &study.tables);
+        let text = format!("{asked:?} {answers:?} {checks:?} {shown:?}");
+        Ok(base::random::fnv1a(text.as_bytes()))
     }
 }
 
@@ -287,6 +321,12 @@ fn identity(experiment: &Experiment, case: &Case) -> u64 {
 const TRIED: usize = 6;
 /// How much of each, in simulated seconds.
 const TRIED_LENGTH: Duration = Duration::from_secs(20);
+
+/// The stamps of experiments.
+fn stamps(study: &Study, places: Vec<usize>) -> io::Result<BTreeMap<usize, u64>> {
+    let of = |place: usize| Ok((place, stamp(study, &study.experiments[place])?));
+    places.into_par_iter().map(of).collect()
+}
 
 /// The hash of what answers: the probes' versions, and the traces of the beginnings of some of the experiment's own
 /// scenarios. What does not change a trace does not change what was measured.
