@@ -130,10 +130,16 @@ fn what_runs_wrote_still_stands_in_the_pages() {
         let text = fs::read_to_string(path).unwrap();
         let marks =
             check(&studies, &path.display().to_string(), &text).unwrap_or_else(|fault| panic!("{fault}"));
-        shown.insert(path.file_stem().unwrap().to_str().unwrap().to_owned(), marks);
+        let is_old = text.contains("> The figures on this page are from before");
+        shown.insert(path.file_stem().unwrap().to_str().unwrap().to_owned(), (marks, is_old));
     }
     for study in studies {
-        assert!(shown[&study.name] > 2, "docs/{}.md has {} marks", study.name, shown[&study.name]);
+        let (marks, is_old) = shown[&study.name];
+        assert!(
+            marks > 2 || is_old,
+            "docs/{}.md has {marks} marks, and does not say that it is old",
+            study.name
+        );
     }
 }
 

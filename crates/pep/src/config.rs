@@ -56,9 +56,10 @@ pub struct Config {
     pub backlog: Size,
     /// Idle time after which the proxy checks whether a host is still there.
     pub keep_alive: Duration,
-    /// Time without an answer after which the proxy gives up a host on the LAN for which data waits. With `ack = "end-to-end"` hosts
-    /// decide that themselves.
-    pub user_timeout: Duration,
+    /// Time without an answer after which the proxy gives up a host on the LAN for which data waits; 5 min unless given. With
+    /// `ack = "end-to-end"` hosts decide that themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_timeout: Option<Duration>,
     /// Rules for which connections to split. The first match decides; a connection that matches none is split.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rule: Vec<Rule>,
@@ -109,13 +110,16 @@ impl Default for Config {
             memory: Size(256 << 20),
             backlog: Size(256 << 10),
             keep_alive: Duration::from_secs(7200),
-            user_timeout: Duration::from_secs(300),
+            user_timeout: None,
             rule: Vec::new(),
             link: preset(LINK),
             lan: preset(LAN),
         }
     }
 }
+
+/// Longer than a host is silent that will answer again, as a rule, and a third of what Linux waits.
+const USER_TIMEOUT: Duration = Duration::from_secs(300);
 
 const LINK: &str = "proxy-link";
 const LAN: &str = "proxy-lan";
@@ -134,7 +138,8 @@ impl Config {
         self.completed(&self.lan).with(|it| {
             // Whoever has acknowledged data for a host that is gone would hold them for a quarter of an hour.
             if self.ack == Acknowledgement::Local {
-                it.limits.user_timeout = it.limits.user_timeout.or(Some(self.user_timeout));
+                let usual = self.user_timeout.unwrap_or(USER_TIMEOUT);
+                it.limits.user_timeout = it.limits.user_timeout.or(Some(usual));
             }
         })
     }
