@@ -263,7 +263,8 @@ fn a_passive_open_attaches() {
     assert_eq!(group.sent(two), 20);
 }
 
-/// The same where it sends at once, before the running member has been asked: half of the window is handed over, not one segment.
+/// Peng et al. 2001, 3.3: the same where it sends at once, before the running member has been asked: half of the window is handed over,
+/// not one segment.
 #[test]
 fn a_passive_open_that_sends_at_once_gets_its_half() {
     let mut group = Group::new(&literal_from(40));
