@@ -138,7 +138,10 @@ fn try_execute(
     let outcome = pool.install(|| {
         let sweep = Sweep::prepare(study, plan)?;
         let progress = Progress::new(sweep.work());
-        let outcome = sweep.run(|work| progress.advance(work));
+        let outcome = sweep.run(|step| match step {
+            study::Progress::Done(work) => progress.advance(work),
+            study::Progress::Added(work) => progress.extend(work),
+        });
         progress.finish();
         outcome
     })?;
@@ -205,6 +208,11 @@ impl Progress {
         let (done, all) = (self.bar.position() as f64, self.bar.length().unwrap_or(0) as f64);
         let left = elapsed.as_secs_f64() * (all / done - 1.0).max(0.0);
         let _ = writeln!(io::stderr(), "{:.0} %, about {left:.0} s left", 100.0 * done / all);
+    }
+
+    /// There is more to do than was known.
+    fn extend(&self, work: u64) {
+        self.bar.inc_length(work);
     }
 
     fn finish(&self) {

@@ -255,16 +255,10 @@ impl<'a> Source<'a> {
     }
 
     fn view<'b>(&'b self, scope: &'b Scope) -> View<'b> {
-        View {
-            study: self.outcome.study,
-            plan: &self.outcome.plan,
-            results: &self.outcome.results,
-            reading: self.reading,
-            experiments: core::slice::from_ref(&self.experiment),
-            scope: Some(scope),
-            // A trace is of the first seed's run.
-            single: self.form.single || self.form.kind == Kind::Trace,
-        }
+        let Outcome { study, plan, results, .. } = self.outcome;
+        let view = View::new(study, plan, results, self.reading, core::slice::from_ref(&self.experiment));
+        // A trace is of the first seed's run.
+        View { scope: Some(scope), single: self.form.single || self.form.kind == Kind::Trace, ..view }
     }
 
     /// Whether the point is drawn.
@@ -324,8 +318,9 @@ impl<'a> Source<'a> {
 pub(super) fn told(value: &Value) -> Option<Told> {
     match value {
         Value::Sample(sample) => told(&sample.mean_value()),
-        Value::Estimate(estimate) => Some((estimate.point, estimate.interval(claims::LEVEL).ok()))
-            .filter(|(point, _)| point.is_finite()),
+        Value::Estimate(estimate) => {
+            Some((estimate.point, estimate.spread(claims::LEVEL))).filter(|(point, _)| point.is_finite())
+        }
         other => other.as_number().filter(|number| number.is_finite()).map(|number| (number, None)),
     }
 }

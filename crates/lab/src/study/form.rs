@@ -27,6 +27,10 @@ pub(super) struct StudyForm {
     /// Seed of the first replication of everything; the next has the next seed. Scenarios that experiments start from have no say.
     #[serde(default = "first_seed")]
     pub(super) seed: u64,
+    /// How often a full run looks at the claims, 1 to 6: those that are undecided get twice as many seeds for the next time.
+    #[serde(default = "looks")]
+    #[schemars(range(min = 1, max = 6))]
+    pub(super) looks: u32,
     /// Further files of experiments, figures and tables, without `.toml`.
     #[serde(default)]
     pub(super) include: Vec<String>,
@@ -65,7 +69,11 @@ pub(super) struct StudyForm {
 }
 
 const fn first_seed() -> u64 {
-    super::sweep::FIRST_SEED
+    super::identity::FIRST_SEED
+}
+
+const fn looks() -> u32 {
+    super::looks::DEFAULT
 }
 
 /// What a file that `experiments.toml` includes may hold.

@@ -1,22 +1,22 @@
 //! Running a study: every case with every seed, once, in parallel, and not again if it was kept.
 
+use core::ops::Range;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::Duration;
 use rayon::prelude::*;
 
 use super::axis::Axis;
-use super::experiment::{Case, Experiment};
+use super::experiment::Case;
+use super::identity::{identity, key, stamps};
+use super::looks::Growth;
 use super::probe::Trial;
 use super::results::{Cell, Place};
 use super::store::Store;
 use super::{Judgement, Results, Study, StudyError, judge};
 use crate::claims::{Measurements, Value};
-use crate::run::{self, Watch};
-use crate::scenario::Scenario;
 
 /// How much of a study to run, and how.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +58,11 @@ impl Plan {
         Self { quick: false, ..self.clone() }.is_full() && self.figure.is_none() && !self.default_reading_only
     }
 
+    /// How often the claims are looked at: once where seeds were chosen, or where others have theirs.
+    pub(super) const fn looks(&self, study: &Study) -> u32 {
+        if self.seeds.is_some() || self.quick || self.shard.is_some() { 1 } else { study.looks }
+    }
+
     /// The places on an axis that run under the default reading.
     pub(super) fn places(&self, axis: &Axis) -> Vec<usize> {
         self.places_or_fewer(axis, false)
@@ -71,9 +76,6 @@ impl Plan {
         }
     }
 }
-
-/// The seed of the first replication unless a study or a plan says otherwise.
-pub(super) const FIRST_SEED: u64 = 1;
 
 /// A study's runs, ready to go.
 #[derive(Debug)]
@@ -93,12 +95,21 @@ pub struct Sweep<'a> {
 
 /// One replication of one case, for all places where it counts.
 #[derive(Debug)]
-struct Job {
+pub(super) struct Job {
     key: u64,
     experiment: usize,
-    case: Arc<Case>,
-    number: u32,
-    places: Vec<Place>,
+    pub(super) case: Arc<Case>,
+    pub(super) number: u32,
+    pub(super) places: Vec<Place>,
+}
+
+/// What happens to the work of a run, in milliseconds of one core, roughly.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress {
+    /// So much is done.
+    Done(u64),
+    /// So much has been added.
+    Added(u64),
 }
 
 /// What a study's runs came to.
@@ -221,11 +232,40 @@ impl<'a> Sweep<'a> {
         left.map(|job| job.case.work).sum()
     }
 
-    /// Does it, in parallel, and calls `on_done` with the work of each run; then decides the claims.
+    /// Does it, in parallel; then decides the claims, and looks again with more seeds for those that are undecided, where the plan allows it.
+    /// Tells `tell` of work that is done, and that has been added.
     ///
     /// # Errors
     /// A run or the store failed, or a claim does not fit what was measured.
-    pub fn run(self, on_done: impl Fn(u64) + Sync) -> Result<Outcome<'a>, StudyError> {
+    pub fn run(mut self, tell: impl Fn(Progress) + Sync) -> Result<Outcome<'a>, StudyError> {
+        let mut growth =
+            Growth::new(self.plan.looks(self.study), self.jobs.iter().map(|job| job.case.work).sum());
+        let mut results = Results { first_seed: self.seed, ..Results::default() };
+        let mut done = 0;
+        let judgement = loop {
+            self.measure_from(done, &mut results, &tell)?;
+            done = self.jobs.len();
+            let Self { study, plan, points, experiments, .. } = &self;
+            let judgement = judge::judge(study, plan, points, experiments, (&results, growth.level()))?;
+            let more = growth.next(&self.jobs, &judgement);
+            if more.is_empty() {
+                break judgement;
+            }
+            let before = self.work();
+            more.into_iter().for_each(|(job, numbers)| self.add_seeds(job, numbers));
+            tell(Progress::Added(self.work() - before));
+        };
+        let Self { study, plan, points, experiments, stamps, .. } = self;
+        Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
+    }
+
+    /// Measures the jobs from one on, and puts what they measured where it counts.
+    fn measure_from(
+        &self,
+        first: usize,
+        results: &mut Results,
+        tell: &(impl Fn(Progress) + Sync),
+    ) -> io::Result<()> {
         let measured = |job: &Job| -> io::Result<Option<Arc<Measurements>>> {
             let store = &self.stores[&job.experiment];
             if let Some(known) = store.get(job.key) {
@@ -236,22 +276,33 @@ impl<'a> Sweep<'a> {
             }
             let new = self.measure(job)?;
             store.keep(job.key, &new)?;
-            on_done(job.case.work);
+            tell(Progress::Done(job.case.work));
             Ok(Some(Arc::new(new)))
         };
-        let records: Vec<_> =
-            self.jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
-        let mut results = Results { first_seed: self.seed, ..Results::default() };
-        for (job, record) in self.jobs.iter().zip(records) {
+        let jobs = &self.jobs[first..];
+        let records: Vec<_> = jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
+        for (job, record) in jobs.iter().zip(records) {
             let Some(record) = record else { continue };
             for place in &job.places {
                 let cell = results.cells.entry(place.clone()).or_insert_with(|| Cell::new(job.case.exact));
                 cell.set(job.number, Arc::clone(&record));
             }
         }
-        let Self { study, plan, points, experiments, stamps, .. } = self;
-        let judgement = judge::judge(study, &plan, &points, &experiments, &results)?;
-        Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
+        Ok(())
+    }
+
+    /// Adds replications of what a job is the first of.
+    fn add_seeds(&mut self, first: usize, numbers: Range<u32>) {
+        let Job { experiment, ref case, ref places, .. } = self.jobs[first];
+        let (case, places) = (Arc::clone(case), places.clone());
+        let identity = identity(&self.study.experiments[experiment], &case);
+        self.jobs.extend(numbers.map(|number| Job {
+            key: key(identity, self.seed, number),
+            experiment,
+            case: Arc::clone(&case),
+            number,
+            places: places.clone(),
+        }));
     }
 
     fn measure(&self, job: &Job) -> io::Result<Measurements> {
@@ -285,10 +336,14 @@ impl Outcome<'_> {
         let checks: Vec<_> =
             study.claims.iter().map(|claim| (&claim.id, &claim.check, &claim.paper_value)).collect();
         let shown = (&study.figures, &study.tables);
-        let text = format!("{asked:?} {answers:?} {checks:?} {shown:?}");
+        let judging = (judge::VERSION, study.looks);
+        let text = format!("{asked:?} {answers:?} {checks:?} {shown:?} {judging:?}");
         Ok(base::random::fnv1a(text.as_bytes()))
     }
 }
+
+/// Seeds of what a claim rests on, at least. Ours: with two, an interval is 13 times the standard error to either side.
+const FEWEST_SEEDS: u32 = 3;
 
 /// The cases of an experiment under each reading that changes it, the default one first.
 fn cases_of(
@@ -309,80 +364,20 @@ fn cases_of(
     }
     let mut all = Vec::new();
     for reading in readings {
-        all.extend(experiment.cases(study, plan, &reading)?.into_iter().map(|case| (reading.clone(), case)));
+        let cases = experiment.cases(study, plan, &reading)?;
+        let few = cases.iter().find(|case| !case.exact && case.seeds < FEWEST_SEEDS);
+        if let Some(Case { seeds, .. }) = few
+            && plan.looks(study) > 1
+            && study.asked.iter().any(|asked| asked.by_check.contains(&place))
+        {
+            return Err(format!(
+                "experiment \"{}\": seeds = {seeds}; claims rest on it: allowed are {FEWEST_SEEDS} or more, or exact = true",
+                experiment.name
+            ));
+        }
+        all.extend(cases.into_iter().map(|case| (reading.clone(), case)));
     }
     Ok(all)
-}
-
-/// The hash of all that a case asks: its scenarios as they resolve, and its numbers.
-fn identity(experiment: &Experiment, case: &Case) -> u64 {
-    let mut text = format!("{:?}\n", case.numbers);
-    if case.scenarios.is_empty() {
-        text += &experiment.label(&case.coordinates);
-    }
-    for (label, scenario) in &case.scenarios {
-        text += label;
-        text += &toml::to_string(scenario).expect("a scenario that was read can be written");
-    }
-    base::random::fnv1a(text.as_bytes())
-}
-
-/// What a replication of a case is kept under. A seed is the same measurement wherever it stands, but only the first has series.
-fn key(identity: u64, first_seed: u64, number: u32) -> u64 {
-    let ahead = first_seed.wrapping_sub(FIRST_SEED).wrapping_add(number.into());
-    let first = if number == 0 && ahead > 0 { " first" } else { "" };
-    base::random::fnv1a(format!("{identity:016x} {ahead}{first}").as_bytes())
-}
-
-/// Scenarios of an experiment that are tried for its stamp, at most.
-const TRIED: usize = 6;
-/// How much of each, in simulated seconds.
-const TRIED_LENGTH: Duration = Duration::from_secs(20);
-
-/// The stamps of experiments.
-fn stamps(study: &Study, places: Vec<usize>) -> io::Result<BTreeMap<usize, u64>> {
-    let of = |place: usize| Ok((place, stamp(study, &study.experiments[place])?));
-    places.into_par_iter().map(of).collect()
-}
-
-/// The hash of what answers: the probes' versions, and the traces of the beginnings of some of the experiment's own
-/// scenarios. What does not change a trace does not change what was measured.
-fn stamp(study: &Study, experiment: &Experiment) -> io::Result<u64> {
-    let mut text = format!("{:?}\n", experiment.probes);
-    let mut tried: Vec<String> = Vec::new();
-    for scenario in experiment.examples(study) {
-        let shape = shape(&scenario);
-        if tried.len() == TRIED || tried.contains(&shape) {
-            continue;
-        }
-        tried.push(shape);
-        let short = Scenario { duration: scenario.duration.min(TRIED_LENGTH), ..scenario };
-        text += &run::run("stamp", &short, FIRST_SEED, &Watch::default())?.trace_hash;
-    }
-    if tried.is_empty() {
-        text += &reference()?;
-    }
-    Ok(base::random::fnv1a(text.as_bytes()))
-}
-
-/// What tells scenarios with different machines apart: the settings of TCP, and of the links' protocols, queues and proxies.
-fn shape(scenario: &Scenario) -> String {
-    let links: Vec<_> =
-        scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing, &link.pep)).collect();
-    format!("{:?} {:?} {links:?}", scenario.tcp, scenario.host)
-}
-
-/// The trace of a run with most of the machines in it, for what is calculated without a scenario.
-fn reference() -> io::Result<String> {
-    const TEXT: &str = include_str!("../../../../scenarios/demo/download.toml");
-    let suite = crate::scenario::Suite::parse("download.toml", TEXT, std::path::Path::new(""), &[]);
-    let suite = suite.map_err(io::Error::other)?;
-    let mut hashes = String::new();
-    for (name, scenario) in &suite.schemes {
-        let short = Scenario { duration: TRIED_LENGTH, ..scenario.clone() };
-        hashes += &run::run(name, &short, FIRST_SEED, &Watch::default())?.trace_hash;
-    }
-    Ok(hashes)
 }
 
 /// The experiments that the plan's figure, table or experiment needs; all unless it names one.
@@ -474,14 +469,6 @@ mod tests {
         assert_eq!(rows(&study(""), None), "1,seed,1 2,seed,2");
         assert_eq!(rows(&study("seed = 7"), None), "7,seed,7 8,seed,8");
         assert_eq!(rows(&study("seed = 7"), Some(40)), "40,seed,40 41,seed,41");
-    }
-
-    #[test]
-    fn a_seed_is_measured_once_wherever_it_stands() {
-        assert_eq!(key(5, 1, 4), key(5, 4, 1));
-        // Only the first has series.
-        assert_ne!(key(5, 1, 4), key(5, 5, 0));
-        assert_ne!(key(5, 1, 0), key(6, 1, 0));
     }
 
     /// A study over a scenario file that names another seed would run other seeds than its reader thinks.

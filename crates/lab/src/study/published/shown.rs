@@ -231,15 +231,8 @@ fn value(
         return Err(format!("\"{}\": that reading did not run", formula.source()));
     }
     let reading = &reading[..];
-    let view = View {
-        study: outcome.study,
-        plan: &outcome.plan,
-        results: &outcome.results,
-        reading,
-        experiments: &outcome.experiments,
-        scope: None,
-        single: false,
-    };
+    let Outcome { study, plan, results, experiments, .. } = outcome;
+    let view = View::new(study, plan, results, reading, experiments);
     let complain = |message: &str| format!("\"{}\": {message}", formula.source());
     let value = formula.value(&view).map_err(|error| complain(&error.to_string()))?;
     match (told(&value), value) {
