@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use base::{Deadlines, Duration, Instant, Prefix, Rate};
 
+use crate::batch::Rooms;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
@@ -114,6 +115,10 @@ pub struct Hub {
     /// Challenges to whoever wants a session.
     challenges: VecDeque<(Path, Vec<u8>)>,
     offered: Option<Offered>,
+    /// For the next batches, whosever they are.
+    rooms: Rooms,
+    /// Who has had the latest packet that may leave at once.
+    fed: Option<PeerId>,
     /// Whose datagrams the carrier's full buffer refused.
     blocked: Option<PeerId>,
     /// The index that came last, and the number of its peer.
@@ -220,6 +225,8 @@ impl Hub {
             super_segments: SuperSegments::default(),
             challenges: VecDeque::new(),
             offered: None,
+            rooms: Rooms::default(),
+            fed: None,
             blocked: None,
             latest: (0, u32::MAX),
             rejected: Reasons::default(),
