@@ -31,6 +31,7 @@ use base::{Deadlines, Duration, Instant, Prefix, Rate};
 use crate::batch::Rooms;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
+use crate::due::Due;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::path::Path;
 use crate::random::Random;
@@ -102,7 +103,10 @@ pub struct Hub {
     neighbours: Neighbours,
     by_key: HashMap<PublicKey, PeerId>,
     prefixes: Prefixes,
+    /// When each tunnel is to be looked at, if the hub is awake.
     deadlines: Deadlines,
+    /// When the hub has to wake for each.
+    wakes: Deadlines,
     /// Whose deadlines are to be read again.
     stale: Roster,
     /// Who may have packets for the LAN.
@@ -217,6 +221,7 @@ impl Hub {
             by_key: HashMap::new(),
             prefixes: Prefixes::default(),
             deadlines: Deadlines::new(),
+            wakes: Deadlines::new(),
             stale: Roster::default(),
             delivering: Roster::default(),
             telling: Roster::default(),
@@ -341,16 +346,16 @@ impl Hub {
             self.deadlines.set(number, None);
             let Some(member) = &mut self.members[number as usize] else { continue };
             member.tunnel.handle_timeout(now);
-            member.stuck = member.tunnel.timers(now).filter(|due| *due <= now);
+            member.stuck = member.tunnel.timers(now).map(|due| due.from).filter(|due| *due <= now);
             self.follow(now, PeerId(number));
         }
     }
 
-    /// When something is due, if nothing comes in before. Both [`Hub::handle_timeout`] and [`Hub::poll_transmit`] are to be called then.
+    /// When something is due that does not wait for other work, if nothing comes in before. Both [`Hub::handle_timeout`] and [`Hub::poll_transmit`] are to be called then.
     #[must_use]
     pub fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         self.read_deadlines(now);
-        let due = self.deadlines.first().map(|(due, _)| due);
+        let due = self.wakes.first().map(|(due, _)| due);
         let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
         let turn = if waits { self.share.poll_timeout() } else { None };
         [due, turn].into_iter().flatten().min()
@@ -373,12 +378,16 @@ impl Hub {
             }
             // Whoever waits for its turn has it as soon as that can be.
             let due = if self.share.is_awake(id) {
-                let again = |due| if member.stuck == Some(due) { now + PAUSE } else { due.max(now) };
+                let again = |due: Due| match member.stuck == Some(due.from) {
+                    true => Due::at(now + PAUSE),
+                    false => due.not_before(now),
+                };
                 member.tunnel.timers(now).map(again)
             } else {
-                member.tunnel.poll_timeout(now)
+                member.tunnel.next_due(now)
             };
-            self.deadlines.set(number, due);
+            self.deadlines.set(number, due.map(|due| due.from));
+            self.wakes.set(number, due.map(|due| due.by));
         }
     }
 

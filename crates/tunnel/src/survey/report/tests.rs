@@ -185,6 +185,95 @@ fn where_nobody_looks_for_a_rate_a_burst_is_reported_once() {
     assert_eq!(told_of_bursts(near), [1020, 2020, 2120]);
 }
 
+/// When each of two ends reports of a burst from the first to the second every 1.1 s, which is answered by a datagram of traffic; of each burst `lost`
+/// datagrams do not arrive. Nobody looks for a rate.
+fn reported_bursts(lost: u64) -> [Vec<u64>; 2] {
+    let mut ends = [Reports::new(None), Reports::new(None)];
+    let (mut left, mut arriving): ([Vec<u64>; 2], _) = Default::default();
+    ends.iter_mut().for_each(Reports::take_time);
+    ends[0].on_traffic(ms(0));
+    for now in 1..20_000_u64 {
+        if now % 1100 == 0 {
+            (0..10).for_each(|_| ends[0].on_sent(1, 1000));
+            ends[0].on_traffic(ms(now));
+            (lost..10).for_each(|at| ends[1].on_received(ms(now), 1000, if at == lost { lost } else { 0 }));
+            ends[1].on_traffic(ms(now));
+        }
+        let come: Vec<(usize, Vec<u8>)> = core::mem::take(&mut arriving);
+        for (to, body) in come {
+            ends[to].on_received(ms(now), body.len() as u64, 0);
+            ends[to].handle_report(ms(now), &body);
+        }
+        for end in 0..2 {
+            if let Some(body) = ends[end].poll_report(ms(now)) {
+                ends[end].on_sent(1, body.len() as u64);
+                left[end].push(now);
+                arriving.push((1 - end, body));
+            }
+        }
+    }
+    left.map(|times| times.into_iter().filter(|now| *now >= 10_000).collect())
+}
+
+#[test]
+fn where_nobody_looks_for_a_rate_reports_stand_in_for_keep_alives_while_all_arrives() {
+    for times in reported_bursts(0) {
+        assert!((9..=10).contains(&times.len()), "one for each burst: {times:?}");
+        assert!(times.windows(2).all(|two| two[1] - two[0] < 1200), "{times:?}");
+    }
+    let [sender, receiver] = reported_bursts(1);
+    assert!(sender.len() >= 15 && receiver.len() >= 15, "{sender:?} {receiver:?}");
+}
+
+/// An end with all arrived, and the stamp that it sends then.
+fn calm() -> (Reports, Vec<u8>) {
+    let mut near = Reports::new(None);
+    near.take_time();
+    near.is_calm = true;
+    near.on_traffic(ms(100));
+    let body = near.poll_report(ms(100)).unwrap();
+    (near, body)
+}
+
+#[test]
+fn an_answer_waits_only_while_it_may_and_nothing_is_missing() {
+    let due = |body: &[u8], before: u64, after: u64| {
+        let mut far = Reports::new(None);
+        far.on_traffic(ms(10));
+        far.poll_report(ms(10));
+        far.on_received(ms(200), 1000, before);
+        far.handle_report(ms(200), body);
+        far.on_received(ms(300), 1000, after);
+        far.poll_timeout().unwrap()
+    };
+    let (mut near, body) = calm();
+    assert_eq!(due(&body, 0, 0), ms(2200));
+    assert_eq!(due(&body, 1, 0), ms(110), "something that left before it has not come");
+    assert_eq!(due(&body, 0, 1), ms(110), "something that left after it has not");
+    near.set_rate(None);
+    near.on_traffic(ms(250));
+    let body = near.poll_report(ms(300)).unwrap();
+    assert_eq!(due(&body, 0, 0), ms(110), "whoever looks for a rate does not wait");
+}
+
+/// That an answer may wait is no part of the stamp, neither for whoever answers it nor for whoever gets the answer.
+#[test]
+fn a_stamp_whose_answer_may_wait_is_a_time() {
+    let (mut near, body) = calm();
+    let mut far = Reports::new(None);
+    far.handle_report(ms(150), &body);
+    far.on_traffic(ms(160));
+    let answer = far.poll_report(ms(160)).unwrap();
+    assert_eq!(answer[8..16], 100_000_000_u64.to_le_bytes());
+    let sample = near.handle_report(ms(210), &answer).unwrap();
+    assert_eq!((sample.sent_at, sample.round_trip), (ms(100), Duration::from_millis(100)));
+    // An older version gives it back as it came.
+    let (mut near, body) = calm();
+    let mut answer = answer;
+    answer[8..16].copy_from_slice(&body[..8]);
+    assert!(near.handle_report(ms(210), &answer).is_some());
+}
+
 #[test]
 fn reports_are_missed_and_stamps_that_leave_alone_are_not() {
     let (mut near, mut far) = (Reports::new(None), Reports::new(None));
