@@ -261,9 +261,9 @@ impl Endpoint for Coded {
     }
 
     fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
-        for place in 0..CLASSES {
+        for (place, kind) in KINDS.iter().enumerate() {
             // Nothing waits for those of which nobody has heard.
-            if KINDS[place].treatment == treatment && (self.in_use[place] || bytes > 0) {
+            if kind.treatment == treatment && (self.in_use[place] || bytes > 0) {
                 self.classes[place].set_backlog(treatment, bytes);
                 self.begin_use(place);
             }

@@ -123,7 +123,9 @@ fn while_packets_come_only_whose_they_are_is_asked() {
             hub.on_sent(now, Sent::Yes);
         }
         // Three fill a batch of two.
-        [1, 1, 1, 2].map(|to| hub.handle_packet(now, packet(0, to, 1000)));
+        for to in [1, 1, 1, 2] {
+            let _ = hub.handle_packet(now, packet(0, to, 1000));
+        }
         assert_eq!(hub.poll_transmit(now, 2, true).map(|transmit| transmit.to), first, "{share:?}");
         hub.on_sent(now, Sent::Yes);
         let mut others = Vec::new();

@@ -374,7 +374,9 @@ impl Reports {
 
     /// The same, with how late it may be.
     pub(crate) fn due(&self) -> Option<Due> {
-        self.poll_timeout().map(if self.has_time() { Due::about } else { Due::at })
+        // Whoever looks for a rate is answered in time.
+        let has_time = self.has_time() && self.owed_from != Some(Instant::ZERO);
+        self.poll_timeout().map(if has_time { Due::about } else { Due::at })
     }
 
     fn report_due(&self) -> Option<Instant> {
@@ -464,6 +466,9 @@ impl Reports {
         let under_way = now.saturating_since(stamp.at);
         let span = before.and_then(|before| stamp.since(&before));
         self.is_calm = span.is_some_and(|span| span.received.datagrams >= span.sent.datagrams);
+        if self.takes_time && !self.is_calm {
+            self.tells_from = self.tells_from.map(|from| from.min(now + LINGER));
+        }
         Some(Sample {
             sent_at: stamp.at,
             round_trip: under_way.saturating_sub(Duration::from_nanos(held)),

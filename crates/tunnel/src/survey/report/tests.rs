@@ -204,11 +204,11 @@ fn reported_bursts(lost: u64) -> [Vec<u64>; 2] {
             ends[to].on_received(ms(now), body.len() as u64, 0);
             ends[to].handle_report(ms(now), &body);
         }
-        for end in 0..2 {
-            if let Some(body) = ends[end].poll_report(ms(now)) {
-                ends[end].on_sent(1, body.len() as u64);
-                left[end].push(now);
-                arriving.push((1 - end, body));
+        for (at, end) in ends.iter_mut().enumerate() {
+            if let Some(body) = end.poll_report(ms(now)) {
+                end.on_sent(1, body.len() as u64);
+                left[at].push(now);
+                arriving.push((1 - at, body));
             }
         }
     }
@@ -221,8 +221,13 @@ fn where_nobody_looks_for_a_rate_reports_stand_in_for_keep_alives_while_all_arri
         assert!((9..=10).contains(&times.len()), "one for each burst: {times:?}");
         assert!(times.windows(2).all(|two| two[1] - two[0] < 1200), "{times:?}");
     }
-    let [sender, receiver] = reported_bursts(1);
-    assert!(sender.len() >= 15 && receiver.len() >= 15, "{sender:?} {receiver:?}");
+    // Where one of each burst is lost, what is told of it is told soon.
+    let [calm, lossy] =
+        [0, 1].map(|lost| reported_bursts(lost)[0].iter().map(|at| at % 1100).collect::<Vec<_>>());
+    assert!(
+        calm.iter().all(|after| *after >= 800) && lossy.iter().all(|after| *after <= 150),
+        "{calm:?} {lossy:?}"
+    );
 }
 
 /// An end with all arrived, and the stamp that it sends then.
@@ -254,6 +259,26 @@ fn an_answer_waits_only_while_it_may_and_nothing_is_missing() {
     near.on_traffic(ms(250));
     let body = near.poll_report(ms(300)).unwrap();
     assert_eq!(due(&body, 0, 0), ms(110), "whoever looks for a rate does not wait");
+}
+
+/// An end that takes its time is late with nothing that somebody waits for, and takes none once something may be lost.
+#[test]
+fn who_takes_time_hurries_for_others_and_for_losses() {
+    let late = |near: &Reports| near.due().map(|due| (due.from, due.by));
+    let (mut near, _) = calm();
+    near.on_traffic(ms(150));
+    assert_eq!(late(&near), Some((ms(1050), ms(1070))));
+    let mut seeker = Reports::new(None);
+    seeker.on_traffic(ms(140));
+    near.handle_report(ms(160), &seeker.poll_report(ms(140)).unwrap());
+    assert_eq!(late(&near), Some((ms(200), ms(200))), "it looks for a rate");
+    let (mut near, body) = calm();
+    near.on_traffic(ms(150));
+    let mut far = Reports::new(None);
+    far.handle_report(ms(160), &body);
+    // The first of all, which says nothing of what arrived since.
+    near.handle_report(ms(210), &far.poll_report(ms(160)).unwrap());
+    assert_eq!(late(&near), Some((ms(230), ms(230))));
 }
 
 /// That an answer may wait is no part of the stamp, neither for whoever answers it nor for whoever gets the answer.
