@@ -21,6 +21,7 @@ mod interruption;
 mod keygen;
 mod man;
 mod outcome;
+mod pages;
 mod peer;
 mod peer_add;
 mod peer_files;

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::study::published::Published;
 use lab::study::{self, Cell, Plan, Study, StudyError, Summary, Sweep};
 
-use super::destination;
 use super::outcome::{failure, misconfigured, say, show};
+use super::{destination, pages};
 
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
@@ -27,6 +28,9 @@ pub(crate) struct Running {
     /// Number of seeds of each random experiment [default: the experiment's own].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
+    /// Seed of the first; the next has the next seed [default: the study's, or the scenario's].
+    #[arg(long)]
+    seed: Option<u64>,
     /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -42,6 +46,12 @@ pub(crate) struct Running {
     /// Add the measurements of other runs, given by their --out directories; may be repeated.
     #[arg(long, value_name = "DIR")]
     merge: Vec<PathBuf>,
+    /// Write what comes out into the marks of this Markdown page, or of each page in this directory; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    pages: Vec<PathBuf>,
+    /// Compare with --pages instead of writing; fail where they differ.
+    #[arg(long, requires = "pages")]
+    check: bool,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -60,6 +70,9 @@ impl Running {
         if let Some(seeds) = self.seeds {
             choices += &format!(" --seeds {seeds}");
         }
+        if let Some(seed) = self.seed {
+            choices += &format!(" --seed {seed}");
+        }
         choices
     }
 }
@@ -72,14 +85,15 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
-/// Runs what is asked for, of the axes in `plan`, and writes the report. `command` without the options in common gives the
-/// same again.
+/// Runs what is asked for, of the axes in `plan`, and writes the report. `command` without the options in common runs all of
+/// it.
 pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> ExitCode {
     let out = running.out.clone().unwrap_or_else(|| destination::usual(&study.name));
     let plan = Plan {
         figure: running.figure.clone(),
         default_reading_only: running.default_reading,
         seeds: running.seeds,
+        seed: running.seed,
         quick: running.quick,
         store: Some(out.join("measured")),
         merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),
@@ -93,12 +107,18 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         let message = "no such folder; allowed are --out folders of runs that have measured something";
         return misconfigured(format_args!("--merge: {}: {message}", nowhere.display()));
     }
+    if !running.pages.is_empty() && !plan.is_whole() {
+        return misconfigured(
+            "--pages: pages show whole runs; allowed beside it is --quick, and nothing else that leaves something out",
+        );
+    }
     let whole = format!("{command}{}", running.choices());
     if let Err(refused) = destination::claim(&out, &whole, Some(command), running.force) {
         return refused.complain();
     }
-    match try_execute(study, running, plan, &whole, &out) {
-        Ok(()) => ExitCode::SUCCESS,
+    match try_execute(study, running, plan, (command, &whole), &out) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(differences) => failure(format_args!("pages and run differ at {differences} marks")),
         Err(error @ StudyError::Io(_)) => failure(error),
         Err(error) => misconfigured(error),
     }
@@ -108,9 +128,9 @@ fn try_execute(
     study: &Study,
     running: &Running,
     plan: Plan,
-    command: &str,
+    (full, command): (&str, &str),
     out: &Path,
-) -> Result<(), StudyError> {
+) -> Result<usize, StudyError> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(running.jobs.map_or(0, usize::from))
         .build()
@@ -124,9 +144,13 @@ fn try_execute(
     })?;
     let page = study::write(&outcome, command, out)?;
     let summary = Summary::new(&outcome, Some(page.clone()))?;
+    let differences = match running.pages.is_empty() {
+        true => 0,
+        false => pages::show(&Published::new(&outcome, full)?, &running.pages, running.check)?,
+    };
     if running.json {
         say!("{}", summary.to_json());
-        return Ok(());
+        return Ok(differences);
     }
     say!("{}\n", study.title);
     if outcome.plan.shard.is_none() && !study.claims.is_empty() {
@@ -137,7 +161,7 @@ fn try_execute(
     }
     show(format_args!("{}", summary.agreement()));
     say!("report: {}", page.display());
-    Ok(())
+    Ok(differences)
 }
 
 /// A number of a table, where no claim says what came out.

@@ -127,6 +127,38 @@ pub(super) fn lines(agreements: &[Agreement]) -> String {
     whole.map(line).collect()
 }
 
+/// A table's agreement as Markdown: as a whole, then by the values on its axes.
+pub(super) fn markdown(agreements: &[Agreement], table: &str) -> Result<String, String> {
+    let own = || agreements.iter().filter(|agreement| agreement.table == table);
+    let has_order = own().any(|agreement| agreement.order.is_some());
+    let more = if has_order {
+        " sets in the paper's order | pairs |\n|---|---|---|---|---|---|---|\n"
+    } else {
+        "\n|---|---|---|---|---|\n"
+    };
+    let mut text = format!("| cells | | within 10 % | 20 % | 50 % |{more}");
+    let mut any = false;
+    for Agreement { group, cells, within: [ten, twenty, fifty], order, .. } in own() {
+        any = true;
+        let name = group.as_ref().map_or("all".to_owned(), |(axis, value)| format!("{axis} {value}"));
+        text += &format!("| {} | {cells} | {ten} | {twenty} | {fifty} |", super::markdown::cell(&name));
+        text += &match (order, has_order) {
+            (Some(order), _) => {
+                format!(
+                    " {} of {} | {} of {} |\n",
+                    order.sets_kept, order.sets, order.pairs_kept, order.pairs
+                )
+            }
+            (None, true) => " | |\n".to_owned(),
+            (None, false) => "\n".to_owned(),
+        };
+    }
+    match any {
+        true => Ok(text),
+        false => Err(format!("table \"{table}\" has too few printed values for an agreement")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,26 +6,38 @@ use super::judge::Judged;
 use super::{Outcome, Reading};
 use crate::claims::{Comparison, Tally, Value, Verdict, short};
 
-/// Every claim with its verdict, what it rests on, and under which readings it holds.
+/// Every claim with its verdict, and how many claims hold under each reading.
 pub(super) fn verdicts(outcome: &Outcome<'_>) -> String {
-    let many = outcome.points.len() > 1;
-    let mut text = String::from("| claim | paper | ours | verdict |");
-    text += if many { " readings |\n|---|---|---|---|---|\n" } else { "\n|---|---|---|---|\n" };
-    for judged in &outcome.judgement.judged {
-        let claim = &outcome.study.claims[judged.claim];
-        let id = claim.id.strip_prefix(&format!("{}-", outcome.study.name)).unwrap_or(&claim.id);
-        let paper = claim.paper_value.as_deref().unwrap_or("-");
-        let verdict = judged.decision.verdict;
-        let _ = write!(text, "| `{id}` | {} | {} | {verdict} |", cell(paper), cell(&ours(judged)));
-        if many {
-            let tally = judged.tally();
-            let _ = write!(text, " {} of {} |", tally.holds, tally.total());
-        }
-        text += "\n";
+    match outcome.points.len() {
+        0 | 1 => claims(outcome),
+        _ => format!("{}\n{}", claims(outcome), readings(outcome)),
     }
-    if many {
-        text += "\n";
-        text += &readings(outcome);
+}
+
+/// Every claim with its verdict, what it rests on, and under how many readings it holds.
+pub(super) fn claims(outcome: &Outcome<'_>) -> String {
+    let many = outcome.points.len() > 1;
+    let judged = &outcome.judgement.judged;
+    let claim_of = |judged: &Judged| &outcome.study.claims[judged.claim];
+    // A study of our own says what it claims; a paper's page has the names that its text and report use.
+    let has_paper = judged.iter().any(|judged| claim_of(judged).paper_value.is_some());
+    let mut headings = vec!["claim"];
+    headings.extend(has_paper.then_some("paper"));
+    headings.extend(["ours", "verdict"]);
+    headings.extend(many.then_some("readings"));
+    let mut text = format!("| {} |\n|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
+    for judged in judged {
+        let claim = claim_of(judged);
+        let id = claim.id.strip_prefix(&format!("{}-", outcome.study.name)).unwrap_or(&claim.id);
+        let mut fields = match has_paper {
+            true => vec![format!("`{id}`"), cell(claim.paper_value.as_deref().unwrap_or("-"))],
+            false => vec![cell(&claim.statement)],
+        };
+        fields.push(cell(&ours(judged)));
+        fields.push(judged.decision.verdict.to_string());
+        let tally = judged.tally();
+        fields.extend(many.then(|| format!("{} of {}", tally.holds, tally.total())));
+        let _ = writeln!(text, "| {} |", fields.join(" | "));
     }
     text
 }
@@ -56,7 +68,7 @@ fn values(comparison: &Comparison) -> String {
 }
 
 /// How many claims hold under each reading: the readings with the most first, and only the first twenty.
-fn readings(outcome: &Outcome<'_>) -> String {
+pub(super) fn readings(outcome: &Outcome<'_>) -> String {
     const SHOWN: usize = 20;
     let axes: Vec<String> =
         outcome.study.readings.iter().map(|reading: &Reading| reading.axis.name.replace('_', " ")).collect();
@@ -82,6 +94,6 @@ fn readings(outcome: &Outcome<'_>) -> String {
 }
 
 /// Text in a cell of a table.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

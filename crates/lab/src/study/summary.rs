@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::agreement::{self, Agreement};
 use super::judge::Judged;
-use super::sweep::FIRST_SEED;
 use super::{Outcome, StudyError, table};
 use crate::claims::{Tally, Value, Verdict};
 
@@ -151,7 +150,7 @@ impl<'a> Summary<'a> {
         let side_by_side = tables.map(|form| (form.id.as_str(), form.order.as_slice())).collect();
         Ok(Self {
             paper: &outcome.study.name,
-            seed: FIRST_SEED,
+            seed: outcome.results.first_seed,
             agreements: agreement::agreements(&cells, &side_by_side),
             cells,
             verdicts: outcome.judgement.judged.iter().map(|judged| verdict_row(outcome, judged)).collect(),
@@ -219,8 +218,13 @@ impl Outcome<'_> {
     /// What was chosen where the paper leaves a choice: the default reading's name, or the study's setting.
     #[must_use]
     pub fn setting(&self) -> String {
-        match self.points.first() {
-            Some(point) if !point.is_empty() => self.study.reading_name(point),
+        self.point_name(0)
+    }
+
+    /// What a reading that ran is called.
+    pub(super) fn point_name(&self, point: usize) -> String {
+        match self.points.get(point) {
+            Some(reading) if !reading.is_empty() => self.study.reading_name(reading),
             _ => self.study.setting.clone(),
         }
     }
@@ -252,13 +256,9 @@ impl Outcome<'_> {
             text += format!("{:width$}  {verdict:9}{readings}", id(judged)).trim_end();
             text += "\n";
         }
-        let name = |point: usize| match self.points[point].is_empty() {
-            true => self.study.setting.clone(),
-            false => self.study.reading_name(&self.points[point]),
-        };
         let line = |point: usize| {
             let Tally { holds, fails, undecided } = self.judgement.tallies[point];
-            format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", name(point))
+            format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", self.point_name(point))
         };
         if !judged.is_empty() {
             text += &format!("\n{} claims: {}", judged.len(), line(0));
