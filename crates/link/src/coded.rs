@@ -118,7 +118,7 @@ impl Coded {
         let is_early = self.reported_at.is_some_and(|at| now < at + self.report_interval);
         let waits = is_early && self.used().any(Class::has_packets);
         core::array::from_fn(|place| match &self.classes[place] {
-            class if self.in_use[place] && !(waits && !class.has_packets()) => class.demand(now),
+            class if self.in_use[place] && (!waits || class.has_packets()) => class.demand(now),
             _ => Demand::Nothing,
         })
     }

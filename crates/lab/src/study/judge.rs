@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use super::results::{Place, View, in_view};
 use super::{Plan, Results, Study, StudyError};
 use crate::claims::{Claim, Decision, Formula, Tally, Value, Verdict};
@@ -84,10 +86,9 @@ fn judge_claim(
     (place, claim): (usize, &Claim),
 ) -> Result<Judged, String> {
     let experiments = in_view(study, &claim.from)?;
-    let view = |reading| View::new(study, plan, results, reading, &experiments);
     let decide = |view: &View<'_>| claim.check.decide_at(view, level).map_err(|error| error.to_string());
     let [default, others @ ..] = points else { return Err("no reading runs".to_owned()) };
-    let under_default = view(default);
+    let under_default = View::new(study, plan, results, default, &experiments);
     let decision = decide(&under_default)?;
     let open = match decision.verdict {
         Verdict::Undecided => {
@@ -102,11 +103,12 @@ fn judge_claim(
         Verdict::Holds | Verdict::Fails => BTreeSet::new(),
     };
     let mut verdicts = vec![decision.verdict];
-    for point in others {
-        verdicts.push(decide(&view(point))?.verdict);
-    }
+    let under = |point: &Vec<usize>| -> Result<Verdict, String> {
+        Ok(decide(&View::new(study, plan, results, point, &experiments))?.verdict)
+    };
+    verdicts.extend(others.par_iter().map(under).collect::<Result<Vec<_>, _>>()?);
     let tell = |told: &Formula| {
-        let value = told.value(&view(default)).map_err(|error| format!("{}: {error}", told.source()))?;
+        let value = told.value(&under_default).map_err(|error| format!("{}: {error}", told.source()))?;
         Ok((told.source().to_owned(), value))
     };
     let told = claim.told.iter().map(tell).collect::<Result<_, String>>()?;

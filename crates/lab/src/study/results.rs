@@ -1,9 +1,9 @@
 //! What a study measured, as expressions ask for it: by experiment, coordinates, seed and quantity.
 
 use core::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::config::ConfigError;
 
@@ -32,11 +32,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) const fn new(exact: bool) -> Self {
+    const fn new(exact: bool) -> Self {
         Self { exact, seeds: Vec::new() }
     }
 
-    pub(super) fn set(&mut self, number: u32, measured: Arc<Measurements>) {
+    fn set(&mut self, number: u32, measured: Arc<Measurements>) {
         let place = number as usize;
         if self.seeds.len() <= place {
             self.seeds.resize(place + 1, None);
@@ -83,16 +83,34 @@ pub struct Results {
     pub(super) cells: BTreeMap<Place, Cell>,
     /// The seed of each cell's first measurement.
     pub(super) first_seed: u64,
+    /// Steps of quantities, of which one was asked for: each takes a look at all cells.
+    steps: Arc<Mutex<HashMap<(usize, String), f64>>>,
 }
 
 impl Results {
+    /// Nothing yet.
+    pub(super) fn from_seed(first_seed: u64) -> Self {
+        Self { first_seed, ..Self::default() }
+    }
+
     /// What the seeds of one case measured.
     pub(super) fn cell(&self, place: &Place) -> Option<&Cell> {
         self.cells.get(place)
     }
 
+    /// Takes in what a replication of a case measured.
+    pub(super) fn set(&mut self, place: &Place, exact: bool, number: u32, measured: Arc<Measurements>) {
+        self.cells.entry(place.clone()).or_insert_with(|| Cell::new(exact)).set(number, measured);
+        self.steps = Arc::default();
+    }
+
     /// The least by which values of a quantity differ in an experiment; 1 if all are whole, and 0 if there is only one.
     fn step(&self, experiment: usize, call: &str) -> f64 {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        *steps.entry((experiment, call.to_owned())).or_insert_with(|| self.find_step(experiment, call))
+    }
+
+    fn find_step(&self, experiment: usize, call: &str) -> f64 {
         let cells = self.cells.iter().filter(|(place, _)| place.experiment == experiment);
         let seeds = cells.flat_map(|(_, cell)| cell.seeds.iter().flatten());
         let mut values: Vec<f64> =

@@ -263,15 +263,12 @@ impl Outcome<'_> {
         if !judged.is_empty() {
             text += &format!("\n{} claims: {}", judged.len(), line(0));
         }
-        match (judged.iter().filter(|judged| !judged.open.is_empty()).count(), self.plan.looks(self.study)) {
-            (0, _) => {}
-            (open, 1) => {
-                text +=
-                    &format!("{open} of the undecided may be decided by more seeds, which a full run has\n")
-            }
-            (open, looks) => {
-                text += &format!("{open} of the undecided need more seeds than {looks} looks may add\n")
-            }
+        let open = judged.iter().filter(|judged| !judged.open.is_empty()).count();
+        if open > 0 {
+            text += &match self.plan.looks(self.study) {
+                1 => format!("{open} of the undecided may be decided by more seeds, which a full run has\n"),
+                looks => format!("{open} of the undecided need more seeds than {looks} looks may add\n"),
+            };
         }
         if let Some(best) = self.best_reading() {
             text += &format!("most hold, of {} readings: {}", self.points.len(), line(best));

@@ -13,7 +13,7 @@ use super::experiment::Case;
 use super::identity::{identity, key, stamps};
 use super::looks::Growth;
 use super::probe::Trial;
-use super::results::{Cell, Place};
+use super::results::Place;
 use super::store::Store;
 use super::{Judgement, Results, Study, StudyError, judge};
 use crate::claims::{Measurements, Value};
@@ -240,16 +240,18 @@ impl<'a> Sweep<'a> {
     pub fn run(mut self, tell: impl Fn(Progress) + Sync) -> Result<Outcome<'a>, StudyError> {
         let mut growth =
             Growth::new(self.plan.looks(self.study), self.jobs.iter().map(|job| job.case.work).sum());
-        let mut results = Results { first_seed: self.seed, ..Results::default() };
+        let mut results = Results::from_seed(self.seed);
         let mut done = 0;
         let judgement = loop {
             self.measure_from(done, &mut results, &tell)?;
             done = self.jobs.len();
             let Self { study, plan, points, experiments, .. } = &self;
-            let judgement = judge::judge(study, plan, points, experiments, (&results, growth.level()))?;
-            let more = growth.next(&self.jobs, &judgement);
+            let level = growth.level();
+            let judged = |points| judge::judge(study, plan, points, experiments, (&results, level));
+            // Only the default reading asks for more.
+            let more = growth.next(&self.jobs, &judged(&points[..1])?);
             if more.is_empty() {
-                break judgement;
+                break judged(points)?;
             }
             let before = self.work();
             more.into_iter().for_each(|(job, numbers)| self.add_seeds(job, numbers));
@@ -284,8 +286,7 @@ impl<'a> Sweep<'a> {
         for (job, record) in jobs.iter().zip(records) {
             let Some(record) = record else { continue };
             for place in &job.places {
-                let cell = results.cells.entry(place.clone()).or_insert_with(|| Cell::new(job.case.exact));
-                cell.set(job.number, Arc::clone(&record));
+                results.set(place, job.case.exact, job.number, Arc::clone(&record));
             }
         }
         Ok(())

@@ -82,7 +82,7 @@ fn sums_of_all_classes_share_one_memory() {
     const LEN: usize = 60_000;
     let mut end = Coded::new(Config::default(), &LINE);
     let of = |end: &Coded, place: usize| end.classes[place].memory().sums;
-    let mut fill = |end: &mut Coded, place: usize, most: u64| {
+    let fill = |end: &mut Coded, place: usize, most: u64| {
         for serial in 1..=most {
             let mut frame = sum_of(LEN, serial * 3, serial, &[0, 2]);
             frame.push(KINDS[place].number);
