@@ -14,6 +14,7 @@ mod pages {
 mod requirements;
 
 use lab::study::published::check;
+use lab::study::{Files, Study};
 use pages::markdown::Page;
 use pages::{browser, site};
 use requirements::skipped;
@@ -117,9 +118,12 @@ fn the_readme_has_its_two_commands_and_the_rust_version() {
     }
 }
 
-/// Every study that comes with the program.
-fn studies() -> Vec<lab::study::Study> {
-    lab::papers::ALL.iter().map(|paper| paper.study().unwrap()).collect()
+/// Every study that a page is about.
+fn studies() -> Vec<Study> {
+    let probes: Vec<_> = lab::papers::ALL.iter().flat_map(|paper| paper.probes).copied().collect();
+    let folder = Files::Folder(root().join("scenarios/faulkner"));
+    let papers = lab::papers::ALL.iter().map(|paper| paper.study().unwrap());
+    papers.chain([Study::load(folder, "optimum.toml", &probes).unwrap()]).collect()
 }
 
 #[test]
