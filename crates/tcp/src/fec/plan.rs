@@ -135,10 +135,10 @@ mod tests {
         let printed = FecConfig { layout: Layout::Printed, ..LT };
         for (bytes, rate, expected) in [
             // Without losses the smallest segments and one repair.
-            (20_000, 0.0, (200, 99, 1)),
+            (10_000, 0.0, (200, 49, 1)),
             (20_000, 0.1, (666, 27, 3)),
             (15_000, 0.13, (650, 20, 3)),
-            // Ten full segments, as many as B / G asks for.
+            // 30 %: 10 kB x 0.3 / 5 = 600 bytes; with 20 kB full segments, and W E = 6.
             (10_000, 0.3, (600, 11, 5)),
             (20_000, 0.3, (1000, 14, 6)),
             (1000, 0.5, (200, 3, 2)),

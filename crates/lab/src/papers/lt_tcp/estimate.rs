@@ -11,8 +11,8 @@ use crate::study::probe::{Method, Probe, Trial};
 
 /// After the channel's change at second `change` (a number of the experiment's `with`) from the rate `before` to `after`: `settled`, the
 /// seconds until the estimate, averaged over the flows, has gone four fifths of the way from where it stood to where the
-/// experiment's last fifth has it, `windows`, the blocks that a flow begins in that time, on average, and `near`, the seconds until the estimate is
-/// first within 0.05 of the rate `after`; the run's length where it never is.
+/// experiment's last fifth has it, `windows`, the blocks that a flow begins in that time, on average, and `near`, the seconds
+/// until the estimate is first within 0.05 of the rate `after`; the run's length where it never is.
 pub(super) const ESTIMATE: Probe = Probe {
     name: "estimate",
     version: 2,
