@@ -49,11 +49,15 @@ fn segment_size(config: &FecConfig, bytes: f64, rate: f64, most: u32) -> u32 {
     let granular = bytes / f64::from(config.granularity);
     // Less than half a segment is expected to be lost.
     let hardly_lossy = 2.0 * bytes / f64::from(most) * rate < 1.0;
-    let wanted = match config.layout {
-        _ if !config.proactive => f64::from(most),
-        Layout::Granular => f64::from(most),
-        Layout::Restored if hardly_lossy => f64::from(most),
-        Layout::Restored | Layout::Printed => bytes * rate / f64::from(least_repairs(rate)),
+    let by_rate = match config.layout {
+        Layout::Restored => !hardly_lossy,
+        Layout::Printed => true,
+        Layout::Granular => false,
+    };
+    let wanted = if by_rate && config.proactive {
+        bytes * rate / f64::from(least_repairs(rate))
+    } else {
+        f64::from(most)
     };
     wanted.min(granular).clamp(f64::from(least), f64::from(most)) as u32
 }
