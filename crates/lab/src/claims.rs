@@ -70,6 +70,8 @@ pub struct Claim {
     pub remark: Option<String>,
     /// An older wording of the check.
     pub was: Option<String>,
+    /// In what the check asks for less than the paper says.
+    pub weaker: Option<String>,
     /// The place in the paper's text.
     pub source: Option<String>,
     /// The experiments whose quantities its bare names mean; all if it names none.
@@ -128,6 +130,8 @@ struct Written {
     remark: Option<String>,
     /// An older wording of the check.
     was: Option<String>,
+    /// In what the check asks for less than the paper says; shown beside the verdict.
+    weaker: Option<String>,
     /// The place in the paper's text.
     source: Option<String>,
     /// The experiments whose quantities its bare names mean; all if it names none.
@@ -189,6 +193,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
             note: written.note,
             remark: written.remark,
             was: written.was,
+            weaker: written.weaker,
             source: written.source,
             from: written.from,
         });

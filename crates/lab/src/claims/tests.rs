@@ -196,7 +196,7 @@ kind = "ratio"
 fn a_check_has_parts_and_a_claim_values_to_tell() {
     let parts = FILE.replace(
         "check = \"x() > 2\"",
-        "check = [\"x() > 2\", \"y() < 1 and x() > 0\"]\ntold = [\"x() / y()\"]\nremark = \"so\"\nwas = \"x() > 3\"\nsource = \"p. 5\"",
+        "check = [\"x() > 2\", \"y() < 1 and x() > 0\"]\ntold = [\"x() / y()\"]\nremark = \"so\"\nwas = \"x() > 3\"\nweaker = \"not y\"\nsource = \"p. 5\"",
     );
     let claim = &parse("c.toml", &parts).unwrap()[0];
     let world = Numbers(&[("x", 3.0), ("y", 1.5)]);
@@ -205,8 +205,8 @@ fn a_check_has_parts_and_a_claim_values_to_tell() {
     assert_eq!(verdicts, [("x() > 2", Verdict::Holds), ("y() < 1 and x() > 0", Verdict::Fails)]);
     assert_eq!(decision.verdict, Verdict::Fails);
     assert_eq!(claim.told[0].value(&world), Ok(Value::Number(2.0)));
-    let texts = [&claim.remark, &claim.was, &claim.source].map(Option::as_deref);
-    assert_eq!(texts, [Some("so"), Some("x() > 3"), Some("p. 5")]);
+    let texts = [&claim.remark, &claim.was, &claim.weaker, &claim.source].map(Option::as_deref);
+    assert_eq!(texts, [Some("so"), Some("x() > 3"), Some("not y"), Some("p. 5")]);
     let complaint = |from: &str, to: &str| parse("c.toml", &parts.replace(from, to)).unwrap_err().to_string();
     assert!(complaint("y() < 1", "y( < 1").contains("c.toml:7: "));
     assert!(complaint("y() < 1", "y( < 1").ends_with("part 2, at byte 3: \"<\" instead of a value"));

@@ -231,7 +231,7 @@ mod tests {
     const CLAIMS: &str = "[[claim]]\nid = 'pears-heavy'\nsection = '1'\nstatement = 'Pears are heavy.'\n\
         experiment = 'e'\ncheck = \"weight('red', 1) > 0.5\"\nkind = 'ordering'\n\
         [[claim]]\nid = 'pears-light'\nsection = '1'\nstatement = 'Pears are light.'\n\
-        experiment = 'e'\ncheck = \"weight('red', 1) < 0.5\"\nkind = 'ordering'\n";
+        experiment = 'e'\ncheck = \"weight('red', 1) < 0.5\"\nkind = 'ordering'\nweaker = 'red ones alone'\n";
     const PAGE: &str = "# Pears\n\n<!-- pears: made -->\n\n<!-- /pears -->\n\n\
         **<!-- pears: tally --><!-- /pears -->** (<!-- pears: held pears-heavy --><!-- /pears -->, \
         <!-- pears: weight('red', 1) under grown = twice as 0.00 --><!-- /pears --> g); a red one has <!-- pears: weight('red', 1) as 0.0 ± --><!-- /pears --> g.\n\n\
@@ -264,6 +264,8 @@ mod tests {
             "-->1.2 (0.9 to 1.6)<!-- /pears --> g",
             "\n\n| n | green | red |\n|---|---|---|\n| 1 | 1.50 / 1.25 | 1.50 / 1.25 |\n",
             "| Pears are heavy. | 1.250 (0.9",
+            " | holds | 2 of 2 |\n",
+            " | fails (weaker: red ones alone) | 0 of 2 |\n",
             "Quick: <!-- pears quick: weight('red', 1) as 0.00 --><!-- /pears -->. <!-- a remark -->\n",
             "written by `longhaul reproduce pears`",
         ] {

@@ -97,6 +97,9 @@ pub struct VerdictRow<'a> {
     pub tally: Tally,
     /// Why it comes out so in a full run, where we know.
     pub remark: Option<&'a str>,
+    /// In what the check asks for less than the paper says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weaker: Option<&'a str>,
 }
 
 /// One reading of what the paper leaves unsaid.
@@ -179,6 +182,7 @@ fn verdict_row<'a>(outcome: &'a Outcome<'_>, judged: &'a Judged) -> VerdictRow<'
         criteria: criteria(judged),
         tally: judged.tally(),
         remark: claim.remark.as_deref(),
+        weaker: claim.weaker.as_deref(),
     }
 }
 
