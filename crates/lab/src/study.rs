@@ -92,6 +92,8 @@ pub struct Study {
     pub title: String,
     /// One line on what was chosen where the paper leaves a choice.
     pub setting: String,
+    /// The seed of the first replication of everything.
+    pub seed: u64,
     /// What the paper leaves unsaid.
     pub readings: Vec<Reading>,
     /// What it runs.
@@ -174,6 +176,7 @@ impl Study {
             name: form.name,
             title: form.title,
             setting: form.setting,
+            seed: form.seed,
             readings,
             experiments: Vec::new(),
             claims: Vec::new(),

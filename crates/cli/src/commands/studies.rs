@@ -28,6 +28,9 @@ pub(crate) struct Running {
     /// Number of seeds of each random experiment [default: the experiment's own].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
+    /// Seed of the first; the next has the next seed [default: the study's, or the scenario's].
+    #[arg(long)]
+    seed: Option<u64>,
     /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -67,6 +70,9 @@ impl Running {
         if let Some(seeds) = self.seeds {
             choices += &format!(" --seeds {seeds}");
         }
+        if let Some(seed) = self.seed {
+            choices += &format!(" --seed {seed}");
+        }
         choices
     }
 }
@@ -87,6 +93,7 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         figure: running.figure.clone(),
         default_reading_only: running.default_reading,
         seeds: running.seeds,
+        seed: running.seed,
         quick: running.quick,
         store: Some(out.join("measured")),
         merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),

@@ -34,6 +34,14 @@ pub(super) fn figures(outcome: &Outcome<'_>) -> Result<Vec<Figure>, StudyError> 
     Ok(figures)
 }
 
+/// What the files of a figure are called: one of a paper has only a number.
+pub(super) fn file_name(id: &str) -> String {
+    match id.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("figure-{id}"),
+        false => id.to_owned(),
+    }
+}
+
 /// Checks that every figure asks only for what its experiment has.
 pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
     for form in &study.figures {
@@ -161,10 +169,8 @@ impl<'a> Source<'a> {
             Kind::Trace => trace::trace(self)?,
         };
         let id = &self.form.id;
-        let (name, prefix) = match id.starts_with(|c: char| c.is_ascii_digit()) {
-            true => (format!("figure-{id}"), format!("Figure {id}: ")),
-            false => (id.clone(), String::new()),
-        };
+        let name = file_name(id);
+        let prefix = if name == *id { String::new() } else { format!("Figure {id}: ") };
         let title = format!("{prefix}{}", self.form.title);
         let caption = self.form.caption.clone();
         Ok(drawing.map(|drawing| Figure { name, title, caption, drawing }))

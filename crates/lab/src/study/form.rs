@@ -24,6 +24,9 @@ pub(super) struct StudyForm {
     /// One line on what was chosen where the paper leaves a choice.
     #[serde(default)]
     pub(super) setting: String,
+    /// Seed of the first replication of everything; the next has the next seed. Scenarios that experiments start from have no say.
+    #[serde(default = "first_seed")]
+    pub(super) seed: u64,
     /// Further files of experiments, figures and tables, without `.toml`.
     #[serde(default)]
     pub(super) include: Vec<String>,
@@ -59,6 +62,10 @@ pub(super) struct StudyForm {
     #[serde(default)]
     #[schemars(with = "Vec<TableForm>")]
     pub(super) table: Vec<Spanned<TableForm>>,
+}
+
+const fn first_seed() -> u64 {
+    super::sweep::FIRST_SEED
 }
 
 /// What a file that `experiments.toml` includes may hold.

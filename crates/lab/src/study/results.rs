@@ -81,6 +81,8 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     pub(super) cells: BTreeMap<Place, Cell>,
+    /// The seed of each cell's first measurement.
+    pub(super) first_seed: u64,
 }
 
 impl Results {
@@ -124,7 +126,7 @@ impl Results {
                         reading: reading.clone(),
                         experiment: &experiment.name,
                         coordinates: coordinates.clone(),
-                        seed: super::sweep::FIRST_SEED + seed as u64,
+                        seed: self.first_seed.wrapping_add(seed as u64),
                         quantity: quantity.strip_suffix("()").unwrap_or(quantity),
                         value,
                     })?;

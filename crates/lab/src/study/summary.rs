@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::agreement::{self, Agreement};
 use super::judge::Judged;
-use super::sweep::FIRST_SEED;
 use super::{Outcome, StudyError, table};
 use crate::claims::{Tally, Value, Verdict};
 
@@ -151,7 +150,7 @@ impl<'a> Summary<'a> {
         let side_by_side = tables.map(|form| (form.id.as_str(), form.order.as_slice())).collect();
         Ok(Self {
             paper: &outcome.study.name,
-            seed: FIRST_SEED,
+            seed: outcome.results.first_seed,
             agreements: agreement::agreements(&cells, &side_by_side),
             cells,
             verdicts: outcome.judgement.judged.iter().map(|judged| verdict_row(outcome, judged)).collect(),

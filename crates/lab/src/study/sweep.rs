@@ -21,8 +21,10 @@ use crate::scenario::Scenario;
 /// How much of a study to run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Replications of everything that is random, number k with seed `1 + k`; what each experiment names unless given.
+    /// Replications of everything that is random; what each experiment names unless given.
     pub seeds: Option<u32>,
+    /// The seed of the first; the study's unless given. The next has the next seed.
+    pub seed: Option<u64>,
     /// Less of everything: as the study's `quick` says.
     pub quick: bool,
     /// Only what this figure, table or experiment needs.
@@ -43,7 +45,11 @@ impl Plan {
     /// Whether all of the study runs with as many seeds as it names.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        !self.quick && self.seeds.is_none() && self.axes.is_empty() && self.shard.is_none()
+        !self.quick
+            && self.seeds.is_none()
+            && self.seed.is_none()
+            && self.axes.is_empty()
+            && self.shard.is_none()
     }
 
     /// Whether all of the study runs, or all of its quick version.
@@ -66,7 +72,7 @@ impl Plan {
     }
 }
 
-/// The root seed of every study: replication k runs with seed `FIRST_SEED + k`.
+/// The seed of the first replication unless a study or a plan says otherwise.
 pub(super) const FIRST_SEED: u64 = 1;
 
 /// A study's runs, ready to go.
@@ -74,6 +80,8 @@ pub(super) const FIRST_SEED: u64 = 1;
 pub struct Sweep<'a> {
     study: &'a Study,
     plan: Plan,
+    /// The seed of each experiment's first replication.
+    seed: u64,
     /// The readings, the default one first.
     points: Vec<Vec<usize>>,
     experiments: Vec<usize>,
@@ -131,7 +139,9 @@ impl<'a> Sweep<'a> {
             None => BTreeMap::new(),
         };
         let jobs = Vec::new();
-        let mut sweep = Self { study, plan, points, experiments, stores: BTreeMap::new(), stamps, jobs };
+        let seed = plan.seed.unwrap_or(study.seed);
+        let mut sweep =
+            Self { study, plan, seed, points, experiments, stores: BTreeMap::new(), stamps, jobs };
         let open = |&place: &usize| Ok((place, sweep.open(place)?));
         sweep.stores = sweep.experiments.iter().map(open).collect::<io::Result<_>>()?;
         for (experiment, cases) in cases {
@@ -181,7 +191,7 @@ impl<'a> Sweep<'a> {
             }
             let case = Arc::new(case);
             for number in 0..case.seeds {
-                let key = base::random::fnv1a(format!("{identity:016x} {number}").as_bytes());
+                let key = key(identity, self.seed, number);
                 let coordinates = case.coordinates.clone();
                 let place = Place { reading: reading.clone(), experiment, coordinates };
                 match known.get(&key) {
@@ -231,7 +241,7 @@ impl<'a> Sweep<'a> {
         };
         let records: Vec<_> =
             self.jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
-        let mut results = Results::default();
+        let mut results = Results { first_seed: self.seed, ..Results::default() };
         for (job, record) in self.jobs.iter().zip(records) {
             let Some(record) = record else { continue };
             for place in &job.places {
@@ -249,7 +259,7 @@ impl<'a> Sweep<'a> {
         let trial = Trial {
             scenarios: &job.case.scenarios,
             numbers: &job.case.numbers,
-            seed: FIRST_SEED + u64::from(job.number),
+            seed: self.seed.wrapping_add(job.number.into()),
             is_first: job.number == 0,
         };
         trial.measure(&experiment.probes).map_err(|error| {
@@ -315,6 +325,13 @@ fn identity(experiment: &Experiment, case: &Case) -> u64 {
         text += &toml::to_string(scenario).expect("a scenario that was read can be written");
     }
     base::random::fnv1a(text.as_bytes())
+}
+
+/// What a replication of a case is kept under. A seed is the same measurement wherever it stands, but only the first has series.
+fn key(identity: u64, first_seed: u64, number: u32) -> u64 {
+    let ahead = first_seed.wrapping_sub(FIRST_SEED).wrapping_add(number.into());
+    let first = if number == 0 && ahead > 0 { " first" } else { "" };
+    base::random::fnv1a(format!("{identity:016x} {ahead}{first}").as_bytes())
 }
 
 /// Scenarios of an experiment that are tried for its stamp, at most.
@@ -409,4 +426,79 @@ fn check_axes(study: &Study, plan: &Plan) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::probe::{Method, Probe};
+    use crate::study::{Files, Study};
+
+    const SEEDS: Probe = Probe {
+        name: "seeds",
+        version: 1,
+        quantities: &["seed"],
+        series: &[],
+        method: Method::Trial(|trial, measured| {
+            measured.set("seed", &[], trial.seed as f64);
+            Ok(())
+        }),
+    };
+
+    const EXPERIMENT: &str = "[[experiment]]\nname = 'e'\naxes.a = [1]\nseeds = 2\nprobes = ['seeds']\n";
+
+    fn load(files: &'static [(&'static str, &'static str)]) -> Result<Study, base::config::ConfigError> {
+        Study::load(Files::Embedded("study", files), "experiments.toml", &[&SEEDS])
+    }
+
+    fn rows(study: &Study, seed: Option<u64>) -> String {
+        let plan = Plan { seed, ..Plan::default() };
+        let outcome = Sweep::prepare(study, plan).unwrap().run(|_| {}).unwrap();
+        let mut table = Vec::new();
+        outcome.results.write_csv(study, &mut table).unwrap();
+        String::from_utf8(table)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .map(|row| row.replace(",e,a=1,", ""))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn seeds_begin_where_the_plan_or_the_study_says() {
+        let text = |head: &str| -> &'static str {
+            Box::leak(format!("name = 't'\ntitle = ''\n{head}\n{EXPERIMENT}").into_boxed_str())
+        };
+        let study = |head: &str| load(Box::leak(Box::new([("experiments.toml", text(head))]))).unwrap();
+        assert_eq!(rows(&study(""), None), "1,seed,1 2,seed,2");
+        assert_eq!(rows(&study("seed = 7"), None), "7,seed,7 8,seed,8");
+        assert_eq!(rows(&study("seed = 7"), Some(40)), "40,seed,40 41,seed,41");
+    }
+
+    #[test]
+    fn a_seed_is_measured_once_wherever_it_stands() {
+        assert_eq!(key(5, 1, 4), key(5, 4, 1));
+        // Only the first has series.
+        assert_ne!(key(5, 1, 4), key(5, 5, 0));
+        assert_ne!(key(5, 1, 0), key(6, 1, 0));
+    }
+
+    /// A study over a scenario file that names another seed would run other seeds than its reader thinks.
+    #[test]
+    fn a_base_with_a_seed_of_its_own_is_refused() {
+        const BASE: &str = include_str!("../../../../scenarios/casoni/base.toml");
+        let text = "name = 't'\ntitle = ''\n[[experiment]]\nname = 'e'\nbase = 'base'\nseeds = 2\nprobes = ['seeds']\n";
+        let other: &'static str = Box::leak(BASE.replacen("seed = 1\n", "seed = 9\n", 1).into_boxed_str());
+        let files = |base, head: &'static str| -> &'static [(&'static str, &'static str)] {
+            Box::leak(Box::new([("experiments.toml", head), ("base.toml", base)]))
+        };
+        assert!(load(files(BASE, text)).is_ok());
+        let complaint = load(files(other, text)).unwrap_err().to_string();
+        assert!(
+            complaint.contains("base.toml: seed = 9; a study's seeds are its own, from 1 on"),
+            "{complaint}"
+        );
+        assert!(load(files(other, Box::leak(format!("seed = 9\n{text}").into_boxed_str()))).is_ok());
+    }
 }
