@@ -379,7 +379,7 @@ mod tests {
         assert!((70..=72).contains(&cubic.cwnd), "{}", cubic.cwnd);
     }
 
-    /// `bictcp_recalc_ssthresh`: a loss below the last maximum leaves room for others (fast convergence): W_max is a little less than the
+    /// `bictcp_recalc_ssthresh`: a loss below the last maximum leaves room for others (fast convergence): `W_max` is a little less than the
     /// window, by (1 + beta) / 2; at the maximum it is the window.
     #[test]
     fn fast_convergence_leaves_room() {
