@@ -71,4 +71,28 @@ mod tests {
         assert!(!known.holds(at(1000), server(0)) && known.holds(at(1000), server(9999)));
         assert!(known.until.len() <= MOST && known.noted.len() <= MOST);
     }
+
+    /// What is known no more goes when the next server is noted, and what was noted again meanwhile stays.
+    #[test]
+    fn what_is_known_no_more_is_swept() {
+        let server = |number: u32| SocketAddr::new(core::net::Ipv4Addr::from(number).into(), 80);
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let mut known = KnownServers::default();
+        for number in 0..10 {
+            known.note(at(0), server(number));
+        }
+        known.note(at(400), server(3));
+        known.note(at(599), server(100));
+        assert_eq!((known.until.len(), known.noted.len()), (11, 12));
+        known.note(at(600), server(101));
+        assert_eq!((known.until.len(), known.noted.len()), (3, 3));
+        assert!(known.holds(at(999), server(3)) && !known.holds(at(600), server(4)));
+        // More often than every five minutes it is not noted.
+        for s in 601..=699 {
+            known.note(at(s), server(3));
+        }
+        assert_eq!(known.noted.len(), 3);
+        known.note(at(700), server(3));
+        assert_eq!(known.noted.len(), 4);
+    }
 }

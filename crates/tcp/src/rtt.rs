@@ -312,4 +312,33 @@ mod tests {
         rtt.on_sample(Duration::from_millis(200), 0, (0, 0));
         assert!(rtt.rto() > Duration::from_millis(1600), "{}", rtt.rto());
     }
+
+    /// Linux 2.4, `tcp_rtt_estimator`: a round trip ends with the acknowledgement of what was sent after its begin, not with that of all that
+    /// was outstanding then.
+    #[test]
+    fn linuxs_round_trip_ends_with_what_was_sent_after_it() {
+        let mut rtt = linux();
+        sample(&mut rtt, 400, 1, 10);
+        // Up to here: the largest deviation is still that of the first sample.
+        sample(&mut rtt, 400, 10, 20);
+        // Beyond: the next round trip begins, and its largest deviation counts when it ends in its turn.
+        sample(&mut rtt, 400, 11, 30);
+        assert_eq!(sample(&mut rtt, 400, 30, 40), Duration::from_millis(400 + 800));
+        assert!(sample(&mut rtt, 400, 31, 50) < Duration::from_millis(400 + 800));
+    }
+
+    /// RFC 4015 (3.2, step 8), RFC 9040 (6): an estimate that somebody else gives sets Linux's margin too, and the next samples start from it.
+    #[test]
+    fn a_given_estimate_sets_linuxs_margin() {
+        let of = |ms| Duration::from_millis(ms);
+        let mut adapted = linux();
+        sample(&mut adapted, 100, 1, 10);
+        adapted.adapt(of(1000), of(1000), of(250));
+        assert_eq!(adapted.rto(), of(2000));
+        assert_eq!(sample(&mut adapted, 1000, 5, 12), of(2000));
+        let mut seeded = linux();
+        seeded.seed(of(1000), of(250));
+        assert_eq!(seeded.rto(), of(2000));
+        assert_eq!(sample(&mut seeded, 1000, 0, 12), of(2000));
+    }
 }

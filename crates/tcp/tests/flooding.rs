@@ -277,3 +277,35 @@ fn cookies_differ_by_host() {
     });
     assert_ne!(numbers[0], numbers[1]);
 }
+
+/// RFC 7323 (2.3): a scale beyond 14 counts as 14, and in a cookie it is not to look like none. None stays none.
+#[test]
+fn a_cookie_remembers_the_window_scale() {
+    for (offered, unit) in [(None, 1), (Some(0), 1), (Some(3), 8), (Some(14), 1 << 14), (Some(15), 1 << 14)] {
+        let mut script = flooded(&stamped());
+        script.inject(Seg { scale: offered, ..syn().ts(700, 0) });
+        let answer = script.take();
+        assert_eq!(answer.options.window_scale.is_some(), offered.is_some());
+        script.iss = answer.seq;
+        let echo = answer.options.timestamps.expect("a timestamp").value;
+        script.inject(ack(1, 1).ts(701, echo).window(100));
+        assert_eq!(script.connection().peer_window(), 100 * unit, "{offered:?}");
+    }
+}
+
+/// RFC 9293 (3.10.7.1): strangers' segments are answered by resets, but no more of these wait than a network would queue.
+#[test]
+fn resets_for_strangers_are_bounded() {
+    let mut script = Script::listening(&plain());
+    script.peer_port = 7;
+    let packet = script.packet(&ack(1, 1));
+    for _ in 0..1000 {
+        let result = script.host.handle_packet(script.now, &packet);
+        assert_eq!(result, Err(Discard::NoConnection(PORT)));
+    }
+    let mut answers = 0;
+    while script.host.poll_transmit(script.now).is_some() {
+        answers += 1;
+    }
+    assert_eq!(answers, 64);
+}

@@ -264,3 +264,27 @@ fn time_wait_is_not_cut_short_by_strangers() {
     assert_eq!(script.last().flags, SYN | ACK);
     assert_eq!(script.host.read(script.now, old, &mut [0; 200]), Ok(100));
 }
+
+/// RFC 3135 (2.2), RFC 9293 (3.6.1): a proxy that has not acknowledged the peer's FIN yet, because the far end has not, stays in TIME-WAIT
+/// to do so; but not for ever: 60 times more, an hour.
+#[test]
+fn time_wait_is_prolonged_for_an_hour_at_most() {
+    for (is_withheld, lasts) in [(false, 60), (true, 61 * 60)] {
+        let mut script = Script::established(&plain());
+        let id = script.id.expect("a connection");
+        if is_withheld {
+            script.host.steer(id, |it| it.acknowledge_only(0)).expect("it is there");
+        }
+        script.finish();
+        script.inject(ack(1, 2));
+        script.acked = 2;
+        script.inject(data(1, 100));
+        script.inject(fin(101));
+        assert_eq!(script.connection().state(), State::TimeWait);
+        script.read(100);
+        script.at(100 + 1000 * lasts - 1);
+        assert_eq!(script.host.connections().count(), 1, "{is_withheld}");
+        script.at(100 + 1000 * lasts);
+        assert_eq!(script.host.connections().count(), 0, "{is_withheld}");
+    }
+}

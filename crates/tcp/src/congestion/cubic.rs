@@ -407,4 +407,22 @@ mod tests {
         cubic.on_ack(&AckSample { recovering: true, ..ack(MSS, 70 * MSS) });
         assert_eq!(cubic.window(), 70 * MSS);
     }
+
+    /// RFC 9438 (4.2, 5.8): after a restart congestion avoidance is a new stage: the curve begins where slow start ends, whatever time the
+    /// last one had lasted. Its K is that of 30 segments.
+    #[test]
+    fn a_restart_begins_a_new_stage() {
+        let mut cubic = Cubic::new(&start(69));
+        cubic.set_window(100 * MSS, None);
+        cubic.on_congestion(&congestion(100 * MSS, Cause::Loss));
+        round(&mut cubic, 0, 100);
+        round(&mut cubic, 4000, 100);
+        assert!(cubic.window() > 80 * MSS, "{}", cubic.window());
+        cubic.on_restart(at_ms(60_000));
+        assert_eq!(cubic.window(), 69 * MSS);
+        cubic.on_send_opportunity(at_ms(60_000), 0);
+        cubic.on_ack(&AckSample { now: at_ms(60_100), ..ack(MSS, 69 * MSS) });
+        round(&mut cubic, 60_100, 100);
+        assert!((70 * MSS..72 * MSS).contains(&cubic.window()), "{}", cubic.window());
+    }
 }

@@ -133,7 +133,7 @@ impl Connection {
         sender.controller.on_send_opportunity(now, pipe);
         let forced = sender.recovery.lets_new_out();
         // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
-        if !forced && pipe + u64::from(sender.mss.max(len)) > sender.allowed() {
+        if !forced && pipe + u64::from(sender.mss) > sender.allowed() {
             sender.note_window_use(true);
             return 0;
         }

@@ -244,6 +244,9 @@ impl Outgoing {
         if !config.codes() {
             return;
         }
+        if self.unreported.len() == MOST_BLOCKS {
+            self.unreported.pop_front();
+        }
         if block.given_up {
             self.unreported.push_back((block.number, block.sources.into()));
             return;
@@ -254,9 +257,6 @@ impl Outgoing {
         let count = if config.proactive { usize::from(block.repairs).min(most) as u16 } else { 0 };
         block.ready = block.encode(&whole, 0..count).into();
         self.unreported.push_back((block.number, u16::from(block.sources) + count));
-        if self.unreported.len() > MOST_BLOCKS {
-            self.unreported.pop_front();
-        }
     }
 
     /// The next repair to be sent.

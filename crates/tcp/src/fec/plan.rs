@@ -112,6 +112,23 @@ mod tests {
         assert_eq!((least_repairs(0.0), least_repairs(0.9)), (1, 5));
     }
 
+    /// The mean that is needed and 1.6 standard deviations: about 95 % of the times as many arrive as are missing.
+    #[test]
+    fn so_many_repairs_are_enough() {
+        for (needed, rate, expected) in [
+            (1, 0.0, 1),
+            (7, 0.0, 7),
+            (1, 0.1, 2),
+            (10, 0.1, 13),
+            (4, 0.25, 8),
+            (1, 0.5, 5),
+            (9, 0.5, 25),
+            (1, 1.0, 26),
+        ] {
+            assert_eq!(enough(needed, rate), expected, "{needed} at {rate}");
+        }
+    }
+
     #[test]
     fn blocks_are_laid_out_as_the_paper_says() {
         for (bytes, rate, expected) in [

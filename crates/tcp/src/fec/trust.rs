@@ -143,4 +143,28 @@ mod tests {
     fn without_a_round_trip_nothing_is_known() {
         assert!(!Trust::new().judge(0, Duration::MAX));
     }
+
+    /// A queue of less than 5 ms is jitter, however short the round trip.
+    #[test]
+    fn jitter_is_no_queue() {
+        let least = Duration::from_millis(10);
+        for (shortest, congestion) in [(11, false), (14, false), (15, true)] {
+            let (mut trust, round) = after(&[(shortest, 20); 10]);
+            assert_eq!(trust.judge(round, least), congestion, "{shortest} ms");
+        }
+    }
+
+    /// A queue stood only where it did in the last round trip as in this one: a loss right after it was empty is none of it.
+    #[test]
+    fn both_round_trips_count() {
+        let mut rounds = vec![(200, 300); 10];
+        rounds.extend([(100, 300), (200, 300)]);
+        let (mut trust, round) = after(&rounds);
+        assert!(!trust.judge(round, LEAST), "the last one");
+        let (mut trust, round) = after(&rounds[..11]);
+        assert!(!trust.judge(round, LEAST), "this one");
+        rounds.push((200, 300));
+        let (mut trust, round) = after(&rounds);
+        assert!(trust.judge(round, LEAST));
+    }
 }

@@ -63,4 +63,36 @@ mod tests {
         filter.update(10, 40, 50);
         assert_eq!(filter.get(), 50);
     }
+
+    /// Linux, `minmax_subwin_update`: a second best is sought once a quarter of the window is over, a third after a half; each takes the
+    /// place of the one before it when that is older than the window.
+    #[test]
+    fn the_next_best_takes_the_place() {
+        let mut filter = MaxFilter::default();
+        filter.update(8, 1, 900);
+        // Within a quarter of the window nothing else is kept.
+        for (round, sample) in [(2, 100), (3, 700), (4, 200), (6, 400), (8, 300), (9, 50)] {
+            filter.update(8, round, sample);
+            assert_eq!(filter.get(), 900, "round {round}");
+        }
+        for (round, sample, best) in
+            [(10, 50, 400), (12, 50, 400), (14, 60, 400), (15, 40, 300), (17, 30, 60), (18, 1000, 1000)]
+        {
+            filter.update(8, round, sample);
+            assert_eq!(filter.get(), best, "round {round}");
+        }
+    }
+
+    /// Linux, `minmax_subwin_update`: where no sample came for long, the second best may be too old as well.
+    #[test]
+    fn two_may_be_too_old_at_once() {
+        for (round, best) in [(12, 200), (13, 100), (14, 100), (15, 10)] {
+            let mut filter = MaxFilter::default();
+            for (round, sample) in [(1, 900), (4, 200), (6, 100)] {
+                filter.update(8, round, sample);
+            }
+            filter.update(8, round, 10);
+            assert_eq!(filter.get(), best, "round {round}");
+        }
+    }
 }

@@ -216,3 +216,54 @@ fn an_idle_time_restarts_at_the_estimated_rate() {
     bbr.on_ack(&AckSample { now: at_ms(30_100), ..sample(6, 10, 10 * MSS) });
     assert_eq!(phase(&bbr), Some(0));
 }
+
+/// Linux, `tcp_rate_gen`: what was delivered in less than a round trip is no sample, for acknowledgements may have been merged; in a round
+/// trip it is.
+#[test]
+fn what_took_less_than_a_round_trip_is_no_sample() {
+    for (ms, counts) in [(50, false), (99, false), (100, true), (101, true)] {
+        let mut bbr = probing();
+        let interval = Duration::from_millis(ms);
+        let delivery = Some(Delivery { bytes: 250_000, interval, app_limited: false });
+        bbr.on_ack(&AckSample { delivery, ..sample(5, 10, 100 * MSS) });
+        assert_eq!(bbr.bandwidth.get() > 10_000_000, counts, "{ms} ms");
+    }
+    // Before there is a round trip to compare with, every sample counts.
+    let mut bbr = bbr();
+    let delivery = Some(Delivery { bytes: 1000, interval: Duration::from_millis(1), app_limited: false });
+    bbr.on_ack(&AckSample { delivery, rtt: None, rtt_min: Duration::MAX, ..sample(1, 10, 5 * MSS) });
+    assert_eq!(bbr.bandwidth.get(), 8_000_000);
+}
+
+/// 4.3.5: the small flight lasts for 200 ms and a round trip: until something that was sent since it became small has arrived.
+#[test]
+fn a_probe_of_the_round_trip_lasts_for_one() {
+    let mut bbr = probing();
+    let longer = |ms: u64, rtt: Option<u64>, in_flight: u64| {
+        let rtt = rtt.map(Duration::from_millis);
+        AckSample { now: at_ms(ms), rtt, ..sample(ms / 100, 10, in_flight) }
+    };
+    bbr.on_ack(&longer(10_401, Some(350), 100 * MSS));
+    bbr.on_ack(&longer(10_500, Some(350), 4 * MSS));
+    let low_since = Mode::ProbeRtt { low_since: Some(at_ms(10_500)) };
+    // 200 ms are over; what arrives had been sent before, or was sent twice.
+    for (ms, rtt) in [(10_701, Some(300)), (10_800, None), (10_849, Some(350))] {
+        bbr.on_ack(&longer(ms, rtt, 4 * MSS));
+        assert_eq!((bbr.mode, bbr.window()), (low_since, 4 * MSS), "{ms}");
+    }
+    bbr.on_ack(&longer(10_850, Some(350), 4 * MSS));
+    assert_eq!(phase(&bbr), Some(FIRST_PHASE));
+}
+
+/// 4.2.3.4: the window before recovery or `ProbeRTT` is remembered through both: the larger one comes back.
+#[test]
+fn the_larger_window_comes_back() {
+    let mut bbr = probing();
+    let window = bbr.window();
+    bbr.on_congestion(&congestion(120 * MSS, Cause::Timeout));
+    assert_eq!(bbr.window(), MSS);
+    // A loss on the way out of the time-out finds a small window.
+    bbr.on_congestion(&congestion(4 * MSS, Cause::Loss));
+    bbr.on_recovery_exit(at_ms(600));
+    assert_eq!(bbr.window(), window);
+}

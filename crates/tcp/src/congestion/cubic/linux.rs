@@ -360,4 +360,36 @@ mod tests {
         cubic.on_send_opportunity(at_ms(62_000), 5 * MSS);
         assert_eq!(cubic.epoch.map(|it| it.began), Some(at_ms(61_000)));
     }
+
+    /// `tcp_cwnd_restart`, `bictcp_cwnd_event`: after a restart congestion avoidance is a new stage, whose curve begins where slow start ends.
+    #[test]
+    fn a_restart_begins_a_new_stage() {
+        let mut cubic = LinuxCubic::new(&start(69));
+        cubic.set_window(100 * MSS, None);
+        cubic.on_congestion(&congestion(100 * MSS, Cause::Loss));
+        for step in 0..40 {
+            let window = cubic.cwnd;
+            acknowledge(&mut cubic, 100 * step, window / 2);
+        }
+        assert!(cubic.cwnd > 80, "{}", cubic.cwnd);
+        cubic.on_restart(at_ms(60_000));
+        assert_eq!(cubic.cwnd, 69);
+        cubic.on_send_opportunity(at_ms(60_000), 0);
+        acknowledge(&mut cubic, 60_100, 70);
+        assert!((70..=72).contains(&cubic.cwnd), "{}", cubic.cwnd);
+    }
+
+    /// `bictcp_recalc_ssthresh`: a loss below the last maximum leaves room for others (fast convergence): `W_max` is a little less than the
+    /// window, by (1 + beta) / 2; at the maximum it is the window.
+    #[test]
+    fn fast_convergence_leaves_room() {
+        for (window, w_max) in [(99, 84), (100, 100), (120, 120)] {
+            let mut cubic = avoiding(100);
+            cubic.on_congestion(&congestion(100 * MSS, Cause::Loss));
+            assert_eq!(cubic.w_max, 100);
+            cubic.set_window(window * MSS, None);
+            cubic.on_congestion(&congestion(window * MSS, Cause::Loss));
+            assert_eq!(cubic.w_max, w_max, "{window}");
+        }
+    }
 }

@@ -175,4 +175,22 @@ mod tests {
         }
         assert!(slow.active(window));
     }
+
+    /// Linux, `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`: the allowance is an eighth of the least round trip, but at least 4 ms and at most
+    /// 16 ms.
+    #[test]
+    fn the_allowance_has_a_floor_and_a_ceiling() {
+        for (least, within) in [(8, 12), (24, 28), (80, 90), (128, 144), (200, 216), (600, 616)] {
+            for (rtt, ends) in [(within, false), (within + 1, true)] {
+                let start = Start { slow_start: crate::config::SlowStart::HyStart, ..start(16) };
+                let mut slow = SlowStart::new(&start);
+                let _ = slow.on_ack(16 * MSS, &sample(0, 0, least, 16 * MSS));
+                let mut window = 16 * MSS;
+                for at in 0..9 {
+                    window = slow.on_ack(window, &sample(1000 + at * 10, 1, rtt, window)).0;
+                }
+                assert_eq!(!slow.active(window), ends, "{rtt} ms where {least} ms is the least");
+            }
+        }
+    }
 }

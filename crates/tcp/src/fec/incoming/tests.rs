@@ -329,3 +329,21 @@ fn block_numbers_wrap() {
         assert_eq!(incoming.blocks.back().unwrap().number, block as u8);
     }
 }
+
+/// Where there is no more memory, what came of old blocks goes, so that the new one can be repaired.
+#[test]
+fn old_blocks_make_way() {
+    let mut script = Script::new((5, 2));
+    script.incoming.set_allowance(6 * (LEN + OVERHEAD));
+    script.arrive_all(&[0, 1, 2, 3]);
+    for number in [0, 1, 2, 3] {
+        let data = script.data[usize::from(number)].clone();
+        script.incoming.on_source(ms(1), place(2, number, (5, 2)), offset(number), &data);
+    }
+    let (says, data) = repair(&script.data, 5);
+    script.incoming.on_repair(ms(1), place(2, 5, (5, 2)), says, &data);
+    assert_eq!(script.incoming.decode(), (vec![(offset(4), script.data[4].clone())], false));
+    // Of the first block nothing is left.
+    script.arrive(5);
+    assert_eq!(script.incoming.decode().0, []);
+}

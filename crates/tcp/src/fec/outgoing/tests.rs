@@ -331,3 +331,116 @@ fn memory_is_bounded() {
     script.outgoing.rest();
     assert_eq!((script.outgoing.memory(), script.outgoing.bytes_in_flight()), (0, 0));
 }
+
+/// A receiver that says something, but nothing of these blocks: what waits to be reported is bounded, whatever has become of the blocks.
+#[test]
+fn what_waits_to_be_reported_is_bounded() {
+    for gives_up in [false, true] {
+        let mut script = Script::new(LT, 4_000_000);
+        for _ in 0..200 {
+            if gives_up {
+                // The first segment is acknowledged before the block ends, and there is no memory to keep it.
+                let mss = script.outgoing.begin(script.una, script.nxt, script.cwnd).unwrap();
+                script.outgoing.on_source(script.nxt, mss);
+                script.nxt += u64::from(mss);
+                script.outgoing.set_allowance(0);
+                script.acknowledge(script.nxt);
+                script.outgoing.set_allowance(usize::MAX);
+            }
+            script.send_block(&[]);
+            script.send_repairs(false);
+            script.acknowledge(script.nxt);
+            script.outgoing.on_report(&Report { ended: [(0, 0), (0, 0)], missing: (0, 0) });
+            script.outgoing.stop_if_unheard();
+            assert!(script.outgoing.unreported.len() <= MOST_BLOCKS);
+        }
+        assert!(script.outgoing.codes());
+    }
+}
+
+/// The timer after a silence: two round trips at first and twice as long each time, at least 10 ms; whoever is heard begins anew, and data
+/// that go out do not put it off.
+#[test]
+fn silences_become_longer() {
+    let mut script = Script::new(PLUS, 100_000);
+    script.send_block(&[3]);
+    script.outgoing.restart_probe(ms(1), SRTT, false);
+    assert_eq!(script.outgoing.deadline(), ms(201));
+    script.outgoing.restart_probe(ms(150), SRTT, false);
+    assert_eq!(script.outgoing.deadline(), ms(201));
+    for (at, next) in [(201, ms(601)), (601, ms(1401)), (1401, Instant::MAX)] {
+        script.outgoing.on_silence(ms(at), SRTT, script.una, &script.buffer);
+        assert_eq!(script.outgoing.deadline(), next, "{at}");
+    }
+    script.outgoing.restart_probe(ms(2000), SRTT, true);
+    assert_eq!(script.outgoing.deadline(), ms(2200));
+    script.outgoing.restart_probe(ms(3000), Duration::from_millis(2), true);
+    assert_eq!(script.outgoing.deadline(), ms(3010));
+}
+
+/// A segment that is sent again has its place only where it is one of those that were sent: whole, or the last of its block.
+#[test]
+fn places_are_those_of_before() {
+    let mut script = Script::new(LT, 100_000);
+    script.send_block(&[]);
+    script.send_repairs(true);
+    script.cwnd = 10_500;
+    let second = script.nxt;
+    assert_eq!(script.send_block(&[]), 9);
+    let numbers = |script: &Script, start: u64, len: u32| {
+        script.outgoing.place_of(start, len).map(|it| (it.block, it.number, it.again))
+    };
+    assert_eq!(numbers(&script, START, 1000), Some((1, 0, true)));
+    assert_eq!(numbers(&script, START + 18_000, 1000), Some((1, 18, true)));
+    assert_eq!(numbers(&script, second, 1000), Some((2, 0, true)));
+    assert_eq!(numbers(&script, second + 2000, 1000), Some((2, 2, true)));
+    for (start, len) in
+        [(START + 500, 500), (START, 999), (START + 1, 1000), (START, 500), (script.nxt, 1000)]
+    {
+        assert_eq!(numbers(&script, start, len), None, "{len} bytes at {}", start - START);
+    }
+    // Two at once end where the second one does.
+    assert_eq!(numbers(&script, START, 2000), None);
+}
+
+/// A report of what is missing of the oldest block brings as many repairs as make it whole in all likelihood, less those that are under way;
+/// one of another block brings none.
+#[test]
+fn reports_bring_what_is_missing() {
+    let mut script = Script::new(PLUS, 100_000);
+    script.send_block(&[3, 4]);
+    script.send_repairs(false);
+    let report = |script: &mut Script, block, missing| {
+        script.outgoing.on_report(&Report { ended: [(0, 0), (0, 0)], missing: (block, missing) });
+        script.send_repairs(false).0[1]
+    };
+    assert_eq!(report(&mut script, 2, 2), 0, "another block");
+    assert_eq!(report(&mut script, 1, 0), 0, "nothing is missing");
+    assert_eq!(report(&mut script, 1, 2), 2);
+    assert_eq!(report(&mut script, 1, 2), 0, "they are under way");
+    assert_eq!(report(&mut script, 1, 3), 1, "one more");
+    // Something that was sent later has come: those are lost.
+    script.outgoing.on_delivered(script.now + SRTT);
+    assert_eq!(report(&mut script, 1, 3), 3);
+    // A segment that was sent again repairs its block too, and no other.
+    script.outgoing.on_delivered(script.now + SRTT);
+    script.outgoing.on_resent(script.now, START + 3000);
+    assert_eq!(report(&mut script, 1, 3), 2);
+    script.outgoing.on_delivered(script.now + SRTT);
+    script.outgoing.on_resent(script.now, START + 19_000);
+    assert_eq!(report(&mut script, 1, 3), 3);
+}
+
+/// After a silence as many repairs go out as the latest report says are missing, ten at most.
+#[test]
+fn a_silence_brings_what_was_missing() {
+    for (missing, repairs) in [(0, 1), (1, 1), (4, 4), (12, 10)] {
+        let mut script = Script::new(PLUS, 100_000);
+        script.send_block(&[3]);
+        script.send_repairs(false);
+        script.outgoing.on_report(&Report { ended: [(0, 0), (0, 0)], missing: (1, missing) });
+        script.send_repairs(false);
+        script.outgoing.on_silence(script.now + SRTT, SRTT, script.una, &script.buffer);
+        assert_eq!(script.send_repairs(false).0, [0, repairs], "{missing}");
+    }
+}
