@@ -7,6 +7,7 @@
 //! - after a lost SYN (5.7), a sample that timestamps could give counts for more than the 3 s;
 //! - Linux's is computed in nanoseconds, where 2.4 had ticks of 10 ms.
 
+use core::num::NonZeroU32;
 use std::sync::Arc;
 
 use base::Duration;
@@ -59,7 +60,7 @@ impl RttEstimator {
         if doublings == 0 {
             return self.rto;
         }
-        let most = self.config.rto.max_backoff.map_or(63, |times| times.ilog2());
+        let most = self.config.rto.max_backoff.map_or(63, NonZeroU32::ilog2);
         self.rto.saturating_mul(1 << doublings.min(most)).min(self.config.rto.max)
     }
 
@@ -175,7 +176,6 @@ const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::num::NonZeroU32;
 
     fn estimator(min_rto: u64, margin: u64) -> RttEstimator {
         RttEstimator::new(&Arc::new(TcpConfig::default().with(|it| {
