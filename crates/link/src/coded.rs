@@ -261,14 +261,18 @@ impl Endpoint for Coded {
     }
 
     fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
+        let mut changed = false;
         for (place, kind) in KINDS.iter().enumerate() {
-            // Nothing waits for those of which nobody has heard.
-            if kind.treatment == treatment && (self.in_use[place] || bytes > 0) {
+            // Told far more often than it changes.
+            if kind.treatment == treatment && self.classes[place].backlog() != bytes {
                 self.classes[place].set_backlog(treatment, bytes);
-                self.begin_use(place);
+                self.in_use[place] = true;
+                changed = true;
             }
         }
-        self.note_waiting();
+        if changed {
+            self.note_waiting();
+        }
     }
 
     fn set_hold(&mut self, most: Option<Duration>) {

@@ -143,6 +143,11 @@ impl Class {
         self.core.is_blocked_often() && !self.treatment.is_once()
     }
 
+    /// As it was last told, in bytes.
+    pub(super) const fn backlog(&self) -> u64 {
+        self.backlog
+    }
+
     /// Frames that wait to be sent for the first time.
     pub(super) fn waiting(&self) -> u64 {
         self.backlog.div_ceil(self.core.room as u64) + u64::from(self.core.sender.is_pending())
