@@ -64,6 +64,14 @@ impl RttEstimator {
         self.rto.saturating_mul(1 << doublings.min(most)).min(self.config.rto.max)
     }
 
+    /// What the first `count` time-outs in a row come to.
+    pub(crate) fn patience(&self, count: u32) -> Duration {
+        // From here on they are equally long.
+        let growing = count.min(64);
+        let rest = self.backed_off(64).saturating_mul((count - growing).into());
+        (0..growing).fold(rest, |sum, doublings| sum.saturating_add(self.backed_off(doublings)))
+    }
+
     /// The smoothed round-trip time, once there is a sample.
     pub(crate) const fn srtt(&self) -> Option<Duration> {
         if self.srtt == 0 { None } else { Some(Duration::from_nanos(self.srtt)) }
@@ -246,6 +254,19 @@ mod tests {
         }
         assert_eq!(backed_off(64, 5), Duration::from_secs(32));
         assert_eq!(backed_off(0, 7), Duration::from_secs(128));
+    }
+
+    #[test]
+    fn patience_is_all_timeouts_together() {
+        let patience = |most: u32, count| {
+            let config = TcpConfig::default().with(|it| it.rto.max_backoff = NonZeroU32::new(most));
+            RttEstimator::new(&Arc::new(config)).patience(count)
+        };
+        for (most, count, seconds) in
+            [(0, 0, 0), (0, 3, 7), (0, 7, 123), (4, 3, 7), (4, 10, 35), (4, 100, 395)]
+        {
+            assert_eq!(patience(most, count), Duration::from_secs(seconds), "{most} {count}");
+        }
     }
 
     /// RFC 6298 (5.7).

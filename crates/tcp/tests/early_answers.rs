@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::wire::ip::{self, Ecn};
 use base::wire::tcp::{self, Flags, Options};
-use base::{Instant, Packet, SeqNum};
+use base::{Duration, Instant, Packet, SeqNum};
 use longhaul_tcp::connection::{Connection, Discard, Seeds, State};
 use longhaul_tcp::{Failure, TcpConfig};
 
@@ -124,4 +124,39 @@ fn little_waits_for_the_answer() {
     assert!(connection.memory() < before + 1000, "what waited has gone");
     let mut host = calling(None, 0);
     assert_eq!(give(&mut host, &segment(Flags::PSH, 1, 0), 1000), Err(Discard::NoAck));
+}
+
+/// RFC 6298 (5.4): new data do not put off for ever what is lost, where nothing has been measured; here the answer to a SYN, which a proxy
+/// does not wait for.
+#[test]
+fn an_answer_that_was_lost_comes_again_while_new_data_leave() {
+    let config =
+        TcpConfig { proxy_mss: Some(9000), timestamps: false, ..TcpConfig::preset("proxy-link").unwrap() };
+    let (rto, patience) = (config.rto.initial, config.limits.syn_retries);
+    let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:80"].map(|it| it.parse().unwrap());
+    let seeds = Seeds { initial_sequence: ISS, timestamp_offset: 0 };
+    // Probes of the tail need it.
+    let mut syn = tcp::Repr { flags: Flags::SYN, ..syn_ack(Some(9000), 0) };
+    syn.options.sack_permitted = true;
+    let mut connection = Connection::accept(NOW, Arc::new(config), ends[0], ends[1], seeds, &syn);
+    let (mut now, mut answers, mut data) = (NOW, Vec::new(), 0);
+    while connection.state() != State::Closed {
+        // Less than a window.
+        let _ = connection.write(&[5; 10]);
+        let mut packet = Packet::default();
+        while connection.poll_transmit(now, &mut packet) {
+            let view = ip::View::parse(&packet).unwrap();
+            match tcp::View::parse(view.payload()).unwrap().flags().has(Flags::SYN) {
+                true => answers.push(now),
+                false => data += 1,
+            }
+        }
+        now += Duration::from_millis(100);
+        connection.handle_timeout(now);
+        assert!(now < NOW + Duration::from_secs(1000), "{answers:?}");
+    }
+    assert_eq!(answers.len(), 1 + patience as usize);
+    let waits = [1, 2, 3, 4].map(|at| answers[at].saturating_since(answers[at - 1]));
+    assert_eq!(waits, [1, 2, 4, 4].map(|times| rto.saturating_mul(times)));
+    assert!(data > 100);
 }

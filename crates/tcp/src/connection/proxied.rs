@@ -120,8 +120,7 @@ impl Connection {
 
     /// Fails in the end though its SYN may never leave: whoever owns the link may have nobody to send it to.
     pub(crate) fn lose_patience_after(&mut self, now: Instant) {
-        let doublings = self.config.limits.syn_retries.saturating_add(1).min(16);
-        let patience = self.sender.rto().saturating_mul(1 << doublings);
+        let patience = self.sender.rtt.patience(self.config.limits.syn_retries.saturating_add(1));
         self.timers.note_progress(now);
         self.restart_retransmit(now, patience);
     }

@@ -150,8 +150,11 @@ impl Connection {
             self.schedule_recovery_timer(now, false);
         } else if sender.recovery.probe_timeout(&sender.board, None).is_some() {
             sender.recovery.expire_probe(sender.rtt.srtt().is_some());
-            let wait = sender.rto();
-            self.restart_retransmit(now, wait);
+            // One that is skipped leaves the timer as it is, as in Linux: new data set the next probe's time, and would put it off for ever.
+            if sender.recovery.is_probe_due() {
+                let wait = sender.rto();
+                self.restart_retransmit(now, wait);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! Deviations:
 //! - `FlightSize` of the response to a loss that a probe repaired is what was outstanding when the probe left: when
 //!   its acknowledgement comes, nothing may be.
+//! - Where a probe has to be skipped the retransmission timer is not armed anew (7.3), or new data would put it off for ever.
 
 use base::{Duration, Instant};
 
