@@ -3,17 +3,19 @@
 //! For every direction of every link, the bytes that have to cross it need a certain time at that
 //! direction's capacity. Blockages count as they fell in this very realisation: only open time carries. Bit errors and
 //! erasures count by their long-run capacity, so that a short lucky run over such a channel may come out slightly
-//! ahead of it. Nothing is taken off for handshakes, slow start or acknowledgements.
+//! ahead of it. Nothing is taken off for handshakes, slow start or acknowledgements. Headers are those of full segments: the hosts' own,
+//! or those of proxies at the ends of a link where these take less of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::tcp::TcpConfig;
 use base::wire::{ip, tcp, udp};
 use base::{Duration, Instant, Packet, Rate};
 use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
 use crate::node::FrameCost;
 use crate::scenario::topology::{Crossing, Topology};
-use crate::scenario::{Bulk, Link, Scenario, Traffic, Transport};
+use crate::scenario::{Bulk, Link, Network, Scenario, Traffic, Transport};
 
 /// Application bits per second that all transfers of `scenario` together can reach with `seed`.
 ///
@@ -65,7 +67,7 @@ struct Setting<'a> {
 
 impl<'a> Setting<'a> {
     fn new(scenario: &'a Scenario, seed: u64) -> Self {
-        let packets = datagrams(scenario).chain([full_segment(scenario)]).collect();
+        let packets = datagrams(scenario).chain([full_segment(&scenario.tcp, scenario.network)]).collect();
         Self { scenario, seed, topology: Topology::new(scenario), packets }
     }
 }
@@ -218,8 +220,10 @@ impl<'a> Direction<'a> {
             });
             payload as f64 * 8.0 / bits as f64
         };
-        // Of all that the scenario sends, the packets that pay least for their headers: a bound must hold for any mix.
-        let efficiency = setting.packets.iter().copied().map(efficiency).fold(0.0, f64::max);
+        // Of all that is sent here, the packets that pay least for their headers: a bound must hold for any mix.
+        let proxies = link.pep.as_ref().filter(|pep| pep.enabled);
+        let theirs = proxies.map(|pep| full_segment(&pep.link, setting.scenario.network));
+        let efficiency = setting.packets.iter().copied().chain(theirs).map(efficiency).fold(0.0, f64::max);
         Self { name, forward, link, line, streams, efficiency }
     }
 
@@ -275,11 +279,11 @@ impl<'a> Direction<'a> {
     }
 }
 
-/// Bytes of the packet of a full data segment between the scenario's hosts, and bytes of data in it.
-fn full_segment(scenario: &Scenario) -> (usize, usize) {
-    let address = scenario.network.address(0);
-    let mss = usize::from(scenario.tcp.mss_for(address));
-    let options = if scenario.tcp.timestamps { TIMESTAMPS_LEN } else { 0 };
+/// Bytes of the packet of a full data segment of such an end, and bytes of data in it.
+fn full_segment(tcp: &TcpConfig, network: Network) -> (usize, usize) {
+    let address = network.address(0);
+    let mss = usize::from(tcp.mss_for(address));
+    let options = if tcp.timestamps { TIMESTAMPS_LEN } else { 0 };
     (ip::header_len_for(address) + tcp::HEADER_LEN + mss, mss - options)
 }
 
