@@ -4,6 +4,7 @@
 //! their tunnels is counted. All share one UDP socket, each with an address of its own (the whole network is local to their namespace).
 //! Packets for them are sent into the hub's TUN device.
 
+mod bare;
 mod site;
 mod terminals;
 mod traffic;
@@ -34,6 +35,8 @@ pub struct Options {
     pub storm: bool,
     /// What happens to transfers while other peers come, change and go, instead: for each number of `peers`.
     pub reload: bool,
+    /// Nothing but the packets' way through the kernel, instead: for each number of `peers`.
+    pub bare: bool,
     /// Lines of the hub's `[link]` table, and of the terminals'.
     pub link: String,
     /// The hub's `workers`; `None` leaves that to it.
@@ -123,6 +126,9 @@ pub fn run(
 }
 
 fn measure(options: &Options, peers: u32, signals: &mut Signals) -> Result<Run, TestbedError> {
+    if options.bare {
+        return bare::measure(options, peers, signals);
+    }
     let guests = if options.reload { GUESTS } else { 0 };
     let mut site = Site::up(peers + guests, options, signals)?;
     let connected_seconds = site.wait_for_all(PATIENCE)?;

@@ -19,6 +19,7 @@ mod formula;
 mod lexer;
 mod measurements;
 mod parser;
+mod ranked;
 mod sample;
 mod value;
 mod vocabulary;
@@ -31,7 +32,7 @@ use toml::Spanned;
 pub use check::Check;
 pub use comparing::Measured;
 pub use decision::{Decision, PartDecision, Verdict};
-pub use estimate::{Estimate, LEVEL};
+pub use estimate::{Alternative, Estimate, LEVEL};
 pub use evaluator::{Comparison, Environment, EvaluateError, Lookup, written};
 pub use formula::Formula;
 pub use measurements::{Measurements, Quantity};
@@ -69,6 +70,8 @@ pub struct Claim {
     pub remark: Option<String>,
     /// An older wording of the check.
     pub was: Option<String>,
+    /// In what the check asks for less than the paper says.
+    pub weaker: Option<String>,
     /// The place in the paper's text.
     pub source: Option<String>,
     /// The experiments whose quantities its bare names mean; all if it names none.
@@ -127,6 +130,8 @@ struct Written {
     remark: Option<String>,
     /// An older wording of the check.
     was: Option<String>,
+    /// In what the check asks for less than the paper says; shown beside the verdict.
+    weaker: Option<String>,
     /// The place in the paper's text.
     source: Option<String>,
     /// The experiments whose quantities its bare names mean; all if it names none.
@@ -188,6 +193,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Claim>, ConfigError> {
             note: written.note,
             remark: written.remark,
             was: written.was,
+            weaker: written.weaker,
             source: written.source,
             from: written.from,
         });

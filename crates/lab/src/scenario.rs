@@ -247,6 +247,11 @@ pub struct Base {
 }
 
 impl Base {
+    /// The seed that it names.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.table.get("seed")?.as_integer().map(i64::cast_unsigned)
+    }
+
     /// Reads `text`, the content of `file`; files that it names are looked up in `directory`.
     ///
     /// # Errors

@@ -19,5 +19,5 @@ pub use least_squares::LinearFit;
 pub use rank::spearman;
 pub use resamples::{RESAMPLES, Resamples};
 pub use spread::{Spread, quantile};
-pub use student::t_quantile;
+pub use student::{normal_quantile, t_quantile};
 pub use two_way::TwoWay;

@@ -10,7 +10,9 @@ mod axis;
 mod experiment;
 mod figure;
 mod form;
+mod identity;
 mod judge;
+mod looks;
 mod markdown;
 mod page;
 pub mod probe;
@@ -43,7 +45,7 @@ use results::Asked;
 pub use results::Results;
 pub use schema::schema;
 pub use summary::{Cell, Summary, VerdictRow};
-pub use sweep::{Outcome, Plan, Sweep};
+pub use sweep::{Outcome, Plan, Progress, Sweep};
 use template::Scope;
 
 /// Where the files of a study are.
@@ -92,6 +94,10 @@ pub struct Study {
     pub title: String,
     /// One line on what was chosen where the paper leaves a choice.
     pub setting: String,
+    /// The seed of the first replication of everything.
+    pub seed: u64,
+    /// How often a full run looks at the claims.
+    pub looks: u32,
     /// What the paper leaves unsaid.
     pub readings: Vec<Reading>,
     /// What it runs.
@@ -166,6 +172,9 @@ impl Study {
     fn parse(files: Files, file: &str, text: &str, probes: &[&'static Probe]) -> Result<Self, ConfigError> {
         let form: StudyForm = config::parse(file, text)?;
         let wrong = |message: String| ConfigError::about(file, message);
+        if !(1..=looks::MOST).contains(&form.looks) {
+            return Err(wrong(format!("looks = {}; allowed are 1 to {}", form.looks, looks::MOST)));
+        }
         let mut constants = Scope::default();
         constants.bind_all(&form.constants).map_err(wrong)?;
         let readings = form.reading.into_iter().map(|reading| read_reading(file, text, reading));
@@ -174,6 +183,8 @@ impl Study {
             name: form.name,
             title: form.title,
             setting: form.setting,
+            seed: form.seed,
+            looks: form.looks,
             readings,
             experiments: Vec::new(),
             claims: Vec::new(),

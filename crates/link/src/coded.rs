@@ -68,6 +68,8 @@ pub struct Coded {
     config: Config,
     /// Those of [`KINDS`].
     classes: [Class; CLASSES],
+    /// Which of them have had anything to do. Nobody asks the others, which are cold memory where there are a thousand endpoints.
+    in_use: [bool; CLASSES],
     /// Of each class but the last with all after it.
     turns: [Turns; CLASSES - 1],
     /// When each class last heard how much is lost.
@@ -88,6 +90,7 @@ impl Coded {
         Self {
             config,
             classes: KINDS.map(|kind| Class::new(config, kind, &line)),
+            in_use: [false; CLASSES],
             turns: [Turns::default(); CLASSES - 1],
             heard_at: [None; CLASSES],
             reported_at: None,
@@ -113,19 +116,38 @@ impl Coded {
     /// What each class has to send. One that only reports leaves the line to others' packets for a while.
     fn demands(&self, now: Instant) -> [Demand; CLASSES] {
         let is_early = self.reported_at.is_some_and(|at| now < at + self.report_interval);
-        let waits = is_early && self.classes.iter().any(Class::has_packets);
-        self.classes.each_ref().map(|class| match waits && !class.has_packets() {
-            true => Demand::Nothing,
-            false => class.demand(now),
+        let waits = is_early && self.used().any(Class::has_packets);
+        core::array::from_fn(|place| match &self.classes[place] {
+            class if self.in_use[place] && (!waits || class.has_packets()) => class.demand(now),
+            _ => Demand::Nothing,
         })
+    }
+
+    /// The classes that have had anything to do.
+    fn used(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter().zip(self.in_use).filter_map(|(class, in_use)| in_use.then_some(class))
+    }
+
+    fn used_mut(&mut self) -> impl Iterator<Item = &mut Class> {
+        self.classes.iter_mut().zip(self.in_use).filter_map(|(class, in_use)| in_use.then_some(class))
+    }
+
+    /// A class has something to do from now on.
+    fn begin_use(&mut self, place: usize) {
+        if !self.in_use[place] {
+            self.in_use[place] = true;
+            self.note_waiting();
+        }
     }
 
     /// Tells each class whether one behind it has something to send.
     fn note_waiting(&mut self) {
         let mut waits = false;
-        for class in self.classes.iter_mut().rev() {
-            class.set_delays_others(waits);
-            waits |= class.waiting() > 0;
+        for (class, in_use) in self.classes.iter_mut().zip(self.in_use).rev() {
+            if in_use {
+                class.set_delays_others(waits);
+                waits |= class.waiting() > 0;
+            }
         }
     }
 
@@ -227,6 +249,7 @@ impl Endpoint for Coded {
 
     fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
         let place = place(treatment, packet.expires().is_some());
+        self.begin_use(place);
         let taken = self.classes[place].offer(now, packet, treatment);
         self.note_waiting();
         taken
@@ -238,9 +261,11 @@ impl Endpoint for Coded {
     }
 
     fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
-        for (class, kind) in self.classes.iter_mut().zip(KINDS) {
-            if kind.treatment == treatment {
-                class.set_backlog(treatment, bytes);
+        for (place, kind) in KINDS.iter().enumerate() {
+            // Nothing waits for those of which nobody has heard.
+            if kind.treatment == treatment && (self.in_use[place] || bytes > 0) {
+                self.classes[place].set_backlog(treatment, bytes);
+                self.begin_use(place);
             }
         }
         self.note_waiting();
@@ -268,6 +293,7 @@ impl Endpoint for Coded {
             self.malformed += 1;
             return Err(Discard::Malformed);
         };
+        self.begin_use(place);
         self.share_memory(place);
         let result = self.classes[place].handle_frame(now, frame);
         self.heard_at[place] = Some(now);
@@ -276,12 +302,13 @@ impl Endpoint for Coded {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.classes.iter_mut().for_each(|class| class.handle_timeout(now));
+        self.used_mut().for_each(|class| class.handle_timeout(now));
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let demands = self.demands(now);
         let (chosen, start) = (self.choose(&demands), out.len());
+        self.begin_use(chosen);
         if demands[chosen] == Demand::Fresh && !self.classes[chosen].has_packets() {
             self.reported_at = Some(now);
         }
@@ -300,15 +327,15 @@ impl Endpoint for Coded {
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
-        self.classes.iter_mut().find_map(Endpoint::poll_packet)
+        self.used_mut().find_map(Endpoint::poll_packet)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.classes.iter().filter_map(Endpoint::poll_timeout).min()
+        self.used().filter_map(Endpoint::poll_timeout).min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        self.classes.iter().map(|class| class.demand(now)).max().unwrap_or(Demand::Nothing)
+        self.used().map(|class| class.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
     /// Never: a filler is data.

@@ -9,6 +9,7 @@
 //! memory = "256 MiB"              # for both sides together
 //! backlog = "256 KiB"             # that may wait for the link, of each connection
 //! keep-alive = "2 h"              # silence after which an end is asked whether it is still there
+//! user-timeout = "5 min"          # after which a host on the LAN that acknowledges nothing of what waits for it is given up
 //!
 //! [[rule]]                        # the first that fits decides; what fits none is split
 //! action = "pass"
@@ -55,6 +56,10 @@ pub struct Config {
     pub backlog: Size,
     /// Idle time after which the proxy checks whether a host is still there.
     pub keep_alive: Duration,
+    /// Time without an answer after which the proxy gives up a host on the LAN for which data waits; 5 min unless given. With
+    /// `ack = "end-to-end"` hosts decide that themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_timeout: Option<Duration>,
     /// Rules for which connections to split. The first match decides; a connection that matches none is split.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rule: Vec<Rule>,
@@ -105,12 +110,16 @@ impl Default for Config {
             memory: Size(256 << 20),
             backlog: Size(256 << 10),
             keep_alive: Duration::from_secs(7200),
+            user_timeout: None,
             rule: Vec::new(),
             link: preset(LINK),
             lan: preset(LAN),
         }
     }
 }
+
+/// Longer than a host is silent that will answer again, as a rule, and a third of what Linux waits.
+const USER_TIMEOUT: Duration = Duration::from_secs(300);
 
 const LINK: &str = "proxy-link";
 const LAN: &str = "proxy-lan";
@@ -126,7 +135,13 @@ impl Config {
 
     /// The same towards the LAN.
     pub(crate) fn lan_tcp(&self) -> TcpConfig {
-        self.completed(&self.lan)
+        self.completed(&self.lan).with(|it| {
+            // Whoever has acknowledged data for a host that is gone would hold them for a quarter of an hour.
+            if self.ack == Acknowledgement::Local {
+                let usual = self.user_timeout.unwrap_or(USER_TIMEOUT);
+                it.limits.user_timeout = it.limits.user_timeout.or(Some(usual));
+            }
+        })
     }
 
     fn completed(&self, tcp: &TcpConfig) -> TcpConfig {
@@ -181,6 +196,8 @@ mod tests {
         assert_eq!(config.link.congestion, Congestion::Bbr);
         assert_eq!(config.link.window.receive_buffer, Config::default().link.window.receive_buffer);
         assert!(!config.lan_tcp().timestamps && Config::default().lan_tcp().timestamps);
+        let gives_up = |config: &Config| config.lan_tcp().limits.user_timeout;
+        assert_eq!((gives_up(&config), gives_up(&Config::default())), (None, Some(Duration::from_secs(300))));
         assert!(!config.lan_tcp().window.autotuning && Config::default().lan_tcp().window.autotuning);
         assert_eq!(config.lan_tcp().window.receive_buffer, config.link.window.receive_buffer);
         let stored = toml::to_string(&config).unwrap();

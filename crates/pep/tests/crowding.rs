@@ -2,9 +2,9 @@
 
 mod chain;
 
-use base::wire::tcp::{Flags, Options, View};
+use base::wire::tcp::{Flags, View};
 use base::{Duration, Instant, SeqNum};
-use chain::packets::{NOW, header, segment, sent, syn};
+use chain::packets::{NOW, call, establish, header, segment, sent};
 use chain::{CLIENT, SERVER};
 use longhaul_pep::{Config, Proxy, Side, Verdict};
 
@@ -13,11 +13,6 @@ const OTHER: &str = "10.0.0.3";
 fn proxy(text: &str) -> Proxy {
     let config: Config = base::config::parse("t", text).unwrap();
     Proxy::new(config, &mut base::Rng::named(1, "proxy"))
-}
-
-fn call(proxy: &mut Proxy, now: Instant, side: Side, from: &str, port: u16) -> Verdict {
-    let options = Options { mss: Some(1460), ..Options::default() };
-    proxy.handle_packet(now, side, &mut syn(from, port, options))
 }
 
 /// Lets all time-outs before `until` happen and drops what is sent.
@@ -96,31 +91,6 @@ fn who_was_answered_is_reset_when_it_is_given_up() {
     };
     let told: Vec<_> = told.iter().map(|packet| of(packet)).collect();
     assert!(told.contains(&(1, true)) && told.len() == 2, "{told:?}");
-}
-
-/// Completes connections of a host to a server that is there, from `ports` on; how many of them were split.
-fn establish(proxy: &mut Proxy, now: Instant, from: &str, ports: core::ops::Range<u16>) -> usize {
-    let mut split = 0;
-    for port in ports {
-        if call(proxy, now, Side::Lan, from, port) != Verdict::Taken {
-            continue;
-        }
-        split += 1;
-        let next = |proxy: &mut Proxy, side| proxy.poll_transmit(now, side).unwrap();
-        let seq = |packet: &[u8]| View::parse(&packet[20..]).unwrap().seq();
-        let asked = next(proxy, Side::Link);
-        let answer = header((80, port), SeqNum(7), seq(&asked) + 1, Flags::SYN | Flags::ACK);
-        let mut answer = segment((SERVER, from), &answer, &[]);
-        assert_eq!(proxy.handle_packet(now, Side::Link, &mut answer), Verdict::Taken);
-        let answered = next(proxy, Side::Lan);
-        let ack = header((port, 80), SeqNum(1001), seq(&answered) + 1, Flags::ACK);
-        let mut ack = segment((from, SERVER), &ack, &[]);
-        assert_eq!(proxy.handle_packet(now, Side::Lan, &mut ack), Verdict::Taken);
-        for side in Side::ALL {
-            while proxy.poll_transmit(now, side).is_some() {}
-        }
-    }
-    split
 }
 
 /// A host that has opened as many connections as it can leaves some places to others: it gets four fifths of all, since a host may have four

@@ -26,7 +26,7 @@ pub use congestion::{
     Congestion, CubicConfig, CubicVariant, FastConfig, HyblaConfig, SlowStart, VegasConfig,
 };
 pub use ecn::EcnUse;
-pub use fec::{Estimator, FecConfig, RepairRule};
+pub use fec::{Estimator, FecConfig, Layout, RepairRule};
 pub use limits::LimitsConfig;
 pub use path_mtu::PathMtu;
 pub use presets::DIALECT;

@@ -368,13 +368,17 @@ impl Connection {
     }
 
     /// Bytes of memory that it takes: itself, its buffers, its notes of what is in flight and of gaps, and
-    /// what it keeps to compute lost segments from.
+    /// what it keeps to compute lost segments from. What it notes for a round trip or two, some dozens of bytes, is not in it.
     #[must_use]
     pub fn memory(&self) -> usize {
         size_of::<Self>()
             + self.receiver.reassembly.memory()
             + self.sender.buffer.memory()
             + self.sender.board.memory()
+            + self.sender.parts()
+            + boxed(&self.pacer)
+            + boxed(&self.path_mtu)
+            + boxed(&self.receiver.autotuning)
             + self.fec.as_ref().map_or(0, |fec| fec.memory())
             + self.forerunners_memory()
     }
@@ -560,6 +564,11 @@ impl Events {
         self.0 &= !lowest;
         Some(Self(lowest))
     }
+}
+
+/// Bytes of a part that only some connections have.
+fn boxed<T>(part: &Option<Box<T>>) -> usize {
+    if part.is_some() { size_of::<T>() } else { 0 }
 }
 
 #[cfg(test)]

@@ -57,6 +57,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) start: Start,
     /// Its SYN or SYN-ACK had to be sent again.
     pub(crate) syn_lost: bool,
+    /// The peer opened it.
+    pub(crate) called: bool,
 }
 
 /// What a policy is told of a connection that ends.

@@ -23,7 +23,7 @@ use base::{Instant, Packet, Rng, SeqNum};
 use crate::config::TcpConfig;
 use crate::connection::{Connection, Event, Seeds, State};
 use crate::ensemble::Ensemble;
-use budget::Budget;
+use budget::{Budget, Counted};
 use callers::{Call, Callers};
 pub use cookies::CookieStatistics;
 use cookies::Cookies;
@@ -61,8 +61,8 @@ struct Slot {
     call: Option<Call>,
     /// It has ended, and stays for questions.
     ended: bool,
-    /// Bytes of memory that it is counted as.
-    memory: usize,
+    /// Memory that it is counted as.
+    memory: Counted,
 }
 
 /// One address, its listening ports, and its connections.
@@ -136,16 +136,11 @@ impl Host {
         self.budget.set_limit(bytes);
     }
 
-    /// Bytes of memory that its connections take: themselves, buffers, and notes of what is in flight.
+    /// Bytes of memory that its connections hold: themselves, buffers, and notes of what is in flight. For more of them there may be room
+    /// for fewer than that leaves, since some is set aside for those that are there.
     #[must_use]
     pub const fn memory(&self) -> usize {
-        self.budget.used()
-    }
-
-    /// Bytes of memory that its connections really hold now; [`Host::memory`] counts what each always gets.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        self.connections().map(|(_, connection)| connection.memory()).sum()
+        self.budget.held()
     }
 
     /// Whether there is memory for one more connection.
@@ -218,7 +213,7 @@ impl Host {
 
     fn insert(&mut self, mut connection: Connection) -> u32 {
         let key = Key::new(connection.local(), connection.remote());
-        connection.set_allowance(self.budget.allowance(0));
+        connection.set_allowance(self.budget.first_allowance());
         let connection = Some(Box::new(connection));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -236,7 +231,7 @@ impl Host {
                     half_open: false,
                     call: None,
                     ended: false,
-                    memory: 0,
+                    memory: Counted::default(),
                 });
                 self.slots.len() as u32 - 1
             }

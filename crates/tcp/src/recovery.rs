@@ -71,6 +71,11 @@ impl Machine {
         }
     }
 
+    /// Bytes of its scheme.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(&*self.scheme)
+    }
+
     /// An acknowledgement arrived and the scoreboard has taken it in: whether it shows that the last time-out, or the
     /// last fast recovery, was not needed. Then that is over, and nothing is deemed lost; [`Machine::on_ack`] is next in
     /// any case.

@@ -59,7 +59,8 @@ impl RttEstimator {
         if doublings == 0 {
             return self.rto;
         }
-        self.rto.saturating_mul(1 << doublings.min(63)).min(self.config.rto.max)
+        let most = self.config.rto.max_backoff.map_or(63, |times| times.ilog2());
+        self.rto.saturating_mul(1 << doublings.min(most)).min(self.config.rto.max)
     }
 
     /// The smoothed round-trip time, once there is a sample.
@@ -174,6 +175,7 @@ const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::num::NonZeroU32;
 
     fn estimator(min_rto: u64, margin: u64) -> RttEstimator {
         RttEstimator::new(&Arc::new(TcpConfig::default().with(|it| {
@@ -226,6 +228,24 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(700));
         assert_eq!(rtt.backed_off(2), Duration::from_millis(2800));
         assert_eq!(rtt.backed_off(40), Duration::from_secs(60));
+    }
+
+    /// ns-2's `TcpAgent::rtt_backoff` doubles up to 64 times and knows no other limit.
+    #[test]
+    fn back_off_may_end_at_a_multiple() {
+        let backed_off = |most: u32, doublings| {
+            let config = TcpConfig::default().with(|it| {
+                it.rto.max = Duration::from_secs(10_000);
+                it.rto.max_backoff = NonZeroU32::new(most);
+            });
+            RttEstimator::new(&Arc::new(config)).backed_off(doublings)
+        };
+        for doublings in [6, 7, 63] {
+            assert_eq!(backed_off(64, doublings), Duration::from_secs(64));
+            assert_eq!(backed_off(100, doublings), Duration::from_secs(64));
+        }
+        assert_eq!(backed_off(64, 5), Duration::from_secs(32));
+        assert_eq!(backed_off(0, 7), Duration::from_secs(128));
     }
 
     /// RFC 6298 (5.7).

@@ -263,6 +263,30 @@ fn a_passive_open_attaches() {
     assert_eq!(group.sent(two), 20);
 }
 
+/// Peng et al. 2001, 3.3: the same where it sends at once, before the running member has been asked: half of the window is handed over,
+/// not one segment.
+#[test]
+fn a_passive_open_that_sends_at_once_gets_its_half() {
+    let mut group = Group::new(&literal_from(40));
+    let one = group.connect();
+    group.write(one, 300);
+    let two = group.receive_syn();
+    group.after(100);
+    group.establish(two);
+    group.write(two, 100);
+    assert_eq!((group.cwnd(one), group.cwnd(two), group.sent(two)), (20 * MSS, 20 * MSS, 20));
+    assert_balanced(&group);
+    // Whoever was called later takes a third, from both.
+    let three = group.receive_syn();
+    group.after(100);
+    group.establish(three);
+    group.write(three, 100);
+    let windows = [one, two, three].map(|member| group.cwnd(member) / MSS);
+    assert_eq!(windows, [13, 13, 13]);
+    group.ack(one);
+    assert_eq!(group.ecb().statistics.payments, 3, "nobody pays twice");
+}
+
 /// RFC 4987 (2.1), Peng et al. 2001, 3.3: who only sends a SYN takes nothing from a running member, not even with an
 /// acknowledgement that guesses.
 #[test]

@@ -3,6 +3,8 @@
 //! The kernel segments a batch at a fixed size and gives all parts one header, so all datagrams of a batch are as long as
 //! its first, and have its marks; only the last may be shorter. A datagram that does not go with the others waits behind
 //! them for the next batch.
+//!
+//! The room for a batch is lent from turn to turn: of a thousand tunnels each would write to memory that has left the cache.
 
 use link::Marks;
 
@@ -20,6 +22,13 @@ pub struct Batch {
     apart: Option<(usize, Marks)>,
 }
 
+/// Room for batches that nobody uses, what was used last on top.
+#[derive(Debug, Default)]
+pub struct Rooms(Vec<Vec<u8>>);
+
+/// Rooms that are kept: as many batches as wait for more packets at a time, usually.
+const MOST_ROOMS: usize = 8;
+
 /// Bytes of a batch: what one IP packet can hold, less its headers.
 const BATCH_LIMIT: usize = 65_535 - 48;
 
@@ -33,6 +42,25 @@ pub fn datagrams_of(len: usize) -> usize {
 }
 
 impl Batch {
+    /// Takes room that nobody uses, unless it has its own.
+    pub fn borrow(&mut self, rooms: &mut Rooms) {
+        if self.bytes.capacity() == 0
+            && let Some(room) = rooms.0.pop()
+        {
+            self.bytes = room;
+        }
+    }
+
+    /// Leaves its room to others if it is empty.
+    pub fn give_back(&mut self, rooms: &mut Rooms) {
+        if self.is_empty() && self.bytes.capacity() > 0 {
+            let room = core::mem::take(&mut self.bytes);
+            if rooms.0.len() < MOST_ROOMS {
+                rooms.0.push(room);
+            }
+        }
+    }
+
     /// Whether a datagram of up to `len` bytes can be appended, where a call takes `limit` datagrams. One that is longer than
     /// that, though it should not be, leaves alone.
     #[must_use]
@@ -178,6 +206,33 @@ mod tests {
             push(&mut batch, 1472, EF);
         }
         assert_eq!((batch.len(), datagrams_of(1472), datagrams_of(500)), (44, 44, 64));
+    }
+
+    /// A batch that waits keeps its room; one that has left leaves it to the next, of another tunnel.
+    #[test]
+    fn room_goes_from_one_batch_to_the_next() {
+        let (mut rooms, mut batches) = (Rooms::default(), [(); 10].map(|()| Batch::default()));
+        let [one, other, ..] = &mut batches;
+        for batch in [&mut *one, &mut *other] {
+            batch.borrow(&mut rooms);
+            push(batch, 1000, EF);
+            batch.give_back(&mut rooms);
+        }
+        assert_eq!((rooms.0.len(), contents(one)), (0, (1000, 1000, 1, EF)), "they wait");
+        one.on_sent();
+        let place = one.buffer().as_ptr();
+        one.give_back(&mut rooms);
+        assert_eq!((rooms.0.len(), one.bytes.capacity()), (1, 0));
+        one.borrow(&mut rooms);
+        assert_eq!((rooms.0.len(), one.buffer().as_ptr()), (0, place));
+        for batch in &mut batches {
+            push(batch, 1000, EF);
+            batch.on_sent();
+        }
+        for batch in &mut batches {
+            batch.give_back(&mut rooms);
+        }
+        assert_eq!(rooms.0.len(), MOST_ROOMS);
     }
 
     /// A path of jumbo packets: IPv4's longest datagram leaves by itself.

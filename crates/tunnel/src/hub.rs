@@ -28,8 +28,10 @@ use std::sync::Arc;
 
 use base::{Deadlines, Duration, Instant, Prefix, Rate};
 
+use crate::batch::Rooms;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
+use crate::due::Due;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::path::Path;
 use crate::random::Random;
@@ -101,7 +103,10 @@ pub struct Hub {
     neighbours: Neighbours,
     by_key: HashMap<PublicKey, PeerId>,
     prefixes: Prefixes,
+    /// When each tunnel is to be looked at, if the hub is awake.
     deadlines: Deadlines,
+    /// When the hub has to wake for each.
+    wakes: Deadlines,
     /// Whose deadlines are to be read again.
     stale: Roster,
     /// Who may have packets for the LAN.
@@ -114,6 +119,10 @@ pub struct Hub {
     /// Challenges to whoever wants a session.
     challenges: VecDeque<(Path, Vec<u8>)>,
     offered: Option<Offered>,
+    /// For the next batches, whosever they are.
+    rooms: Rooms,
+    /// Who has had the latest packet that may leave at once.
+    fed: Option<PeerId>,
     /// Whose datagrams the carrier's full buffer refused.
     blocked: Option<PeerId>,
     /// The index that came last, and the number of its peer.
@@ -212,6 +221,7 @@ impl Hub {
             by_key: HashMap::new(),
             prefixes: Prefixes::default(),
             deadlines: Deadlines::new(),
+            wakes: Deadlines::new(),
             stale: Roster::default(),
             delivering: Roster::default(),
             telling: Roster::default(),
@@ -220,6 +230,8 @@ impl Hub {
             super_segments: SuperSegments::default(),
             challenges: VecDeque::new(),
             offered: None,
+            rooms: Rooms::default(),
+            fed: None,
             blocked: None,
             latest: (0, u32::MAX),
             rejected: Reasons::default(),
@@ -334,16 +346,16 @@ impl Hub {
             self.deadlines.set(number, None);
             let Some(member) = &mut self.members[number as usize] else { continue };
             member.tunnel.handle_timeout(now);
-            member.stuck = member.tunnel.timers(now).filter(|due| *due <= now);
+            member.stuck = member.tunnel.timers(now).map(|due| due.from).filter(|due| *due <= now);
             self.follow(now, PeerId(number));
         }
     }
 
-    /// When something is due, if nothing comes in before. Both [`Hub::handle_timeout`] and [`Hub::poll_transmit`] are to be called then.
+    /// When something is due that does not wait for other work, if nothing comes in before. Both [`Hub::handle_timeout`] and [`Hub::poll_transmit`] are to be called then.
     #[must_use]
     pub fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         self.read_deadlines(now);
-        let due = self.deadlines.first().map(|(due, _)| due);
+        let due = self.wakes.first().map(|(due, _)| due);
         let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
         let turn = if waits { self.share.poll_timeout() } else { None };
         [due, turn].into_iter().flatten().min()
@@ -366,12 +378,16 @@ impl Hub {
             }
             // Whoever waits for its turn has it as soon as that can be.
             let due = if self.share.is_awake(id) {
-                let again = |due| if member.stuck == Some(due) { now + PAUSE } else { due.max(now) };
+                let again = |due: Due| match member.stuck == Some(due.from) {
+                    true => Due::at(now + PAUSE),
+                    false => due.not_before(now),
+                };
                 member.tunnel.timers(now).map(again)
             } else {
-                member.tunnel.poll_timeout(now)
+                member.tunnel.next_due(now)
             };
-            self.deadlines.set(number, due);
+            self.deadlines.set(number, due.map(|due| due.from));
+            self.wakes.set(number, due.map(|due| due.by));
         }
     }
 

@@ -12,6 +12,7 @@ pub mod config;
 mod congestion;
 pub mod control;
 pub mod counters;
+mod due;
 pub mod hub;
 pub mod ingress;
 pub mod key;

@@ -38,6 +38,7 @@ use base::{Duration, Instant};
 
 use crate::control::Kind;
 use crate::counters::Counter;
+use crate::due::Due;
 use crate::key::PublicKey;
 use crate::path::{Address, Path};
 use crate::random::Random;
@@ -378,8 +379,17 @@ impl Session {
     /// When [`Session::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
+        self.due().map(|due| due.from)
+    }
+
+    /// The same, with how late it may be.
+    pub(crate) fn due(&self) -> Option<Due> {
         let expiry = self.keys.expiry(self.timing.expire_after);
-        [self.initiation_due(), self.keepalive_due(), expiry].into_iter().flatten().min()
+        Due::first([
+            self.initiation_due().map(Due::at),
+            self.keepalive_due().map(Due::about),
+            expiry.map(Due::at),
+        ])
     }
 
     /// Takes what was `opened` in `bytes`.
@@ -557,7 +567,8 @@ impl Session {
 
     fn send_keepalive(&mut self, now: Instant) {
         let Some(to) = self.path() else { return };
-        let mut datagram = vec![0; HEADER_LEN];
+        let mut datagram = Vec::with_capacity(OVERHEAD);
+        datagram.resize(HEADER_LEN, 0);
         self.keys.seal(Kind::Frame, &mut datagram, 0);
         self.last_sent = now;
         self.send(to, datagram);
@@ -569,7 +580,9 @@ impl Session {
         if !self.is_established() {
             return false;
         }
-        let mut datagram = [&[0; HEADER_LEN], body].concat();
+        let mut datagram = Vec::with_capacity(OVERHEAD + body.len());
+        datagram.extend_from_slice(&[0; HEADER_LEN]);
+        datagram.extend_from_slice(body);
         self.keys.seal(kind, &mut datagram, 0);
         self.send(to, datagram)
     }

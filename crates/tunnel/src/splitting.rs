@@ -143,7 +143,7 @@ impl Status {
         Self {
             connections: Connections { lan: connections(Side::Lan), link: connections(Side::Link) },
             peer: proxy.peer() == Peer::Known,
-            memory: Side::ALL.map(|side| proxy.host(side).held()).iter().sum(),
+            memory: proxy.memory(),
             counted: Named(proxy.counters().named().to_vec()),
         }
     }

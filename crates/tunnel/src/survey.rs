@@ -14,6 +14,7 @@ use base::{Duration, Instant, Rate};
 
 use crate::config::Config;
 use crate::control::Kind;
+use crate::due::Due;
 use crate::session::OVERHEAD;
 use mtu::PathMtu;
 use rate::{Aim, Finding, RateController};
@@ -213,11 +214,18 @@ impl Survey {
     /// When [`Survey::poll_control`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        self.due(now).map(|due| due.from)
+    }
+
+    /// The same, with how late it may be.
+    pub(crate) fn due(&self, now: Instant) -> Option<Due> {
         // What may not leave does not wait: an answer says when it may again.
         let train = self.trains.poll_timeout().filter(|_| self.rate_controller.expected(now).is_some());
         let probe = self.mtu.as_ref().and_then(PathMtu::poll_timeout);
         let waiting = (!self.waiting.is_empty()).then_some(Instant::ZERO);
-        [self.reports.poll_timeout(), probe, waiting, train].into_iter().flatten().min()
+        Due::first(
+            [self.reports.due()].into_iter().chain([probe, waiting, train].map(|due| due.map(Due::at))),
+        )
     }
 
     /// Whether there is a train that may not leave, and nobody knows for how long.

@@ -20,6 +20,7 @@ use crate::batch::Batch;
 use crate::config::Config;
 use crate::congestion::Congestion;
 use crate::counters::{Counter, Reasons};
+use crate::due::Due;
 use crate::ingress::Ingress;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
@@ -60,7 +61,7 @@ pub struct Tunnel {
     /// A datagram that is no frame and leaves by itself.
     control: Option<(Path, Vec<u8>)>,
     /// Nothing but the session has to be looked at before, unless it is `None`.
-    rests_until: Option<Instant>,
+    rests_until: Option<Due>,
     /// What the caller was given last and has not told the end of.
     offered: Offered,
     /// Whether the carrier's buffer is full.

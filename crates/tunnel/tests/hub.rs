@@ -109,6 +109,34 @@ fn who_is_removed_is_refused_at_once_and_others_notice_nothing() {
     assert!(star.is_connected(2));
 }
 
+/// While more packets are about to come, only the tunnel that the latest was for is asked, so that those that wait are not looked at for each packet of
+/// another. Where all share a rate, turns are turns.
+#[test]
+fn while_packets_come_only_whose_they_are_is_asked() {
+    for (share, first) in [(None, None), (Some(Rate::from_bps(1_000_000_000)), Some(path(1)))] {
+        let mut star = Star::new(2, "rate = \"max\"", share);
+        star.pass(millis(3000));
+        assert!((1..=2).all(|end| star.is_connected(end)));
+        let now = star.now;
+        let hub = star.end(0);
+        while hub.poll_transmit(now, 64, false).is_some() {
+            hub.on_sent(now, Sent::Yes);
+        }
+        // Three fill a batch of two.
+        for to in [1, 1, 1, 2] {
+            let _ = hub.handle_packet(now, packet(0, to, 1000));
+        }
+        assert_eq!(hub.poll_transmit(now, 2, true).map(|transmit| transmit.to), first, "{share:?}");
+        hub.on_sent(now, Sent::Yes);
+        let mut others = Vec::new();
+        while let Some(transmit) = hub.poll_transmit(now, 64, false) {
+            others.push(transmit.to);
+            hub.on_sent(now, Sent::Yes);
+        }
+        assert!(others.contains(&path(1)) && others.contains(&path(2)), "{others:?}");
+    }
+}
+
 /// Jain's index: one if all are equal.
 fn jain(shares: &[f64]) -> f64 {
     let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());

@@ -232,6 +232,22 @@ fn all_that_an_idle_session_has_to_say_leaves() {
     assert!(places.contains(&path(0)) && places.contains(&path(7)), "{places:?}");
 }
 
+/// A keep-alive leaves when its time has come if the hub is awake, and has it wake a little later.
+#[test]
+fn a_keep_alive_waits_for_other_work_a_little() {
+    let leaves = |early: Duration| {
+        let mut pair = Pair::new(SETUPS[5]);
+        pair.pass(second(30));
+        let caller = pair.hub(0);
+        let due = caller.poll_timeout(Instant::ZERO + second(31)).expect("a keep-alive is due");
+        let now = due.saturating_sub(early);
+        caller.handle_timeout(now);
+        caller.poll_transmit(now, 16, false).is_some()
+    };
+    assert!(leaves(Duration::ZERO) && leaves(Duration::from_millis(20)));
+    assert!(!leaves(Duration::from_nanos(20_000_001)));
+}
+
 /// What a tunnel that has been idle holds now is counted, though it comes to rest before anybody reads a deadline: a packet that waits
 /// for one before it, which is lost.
 #[test]

@@ -20,7 +20,8 @@ Examples:
   longhaul bench hub --peers 100 --workers 2
   longhaul bench hub --idle 10000
   longhaul bench hub --storm --peers 1000
-  longhaul bench hub --reload --peers 100")]
+  longhaul bench hub --reload --peers 100
+  longhaul bench hub --bare --peers 1,1000")]
 pub(crate) struct Arguments {
     /// Numbers of terminals, measured one after the other.
     #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Have other peers come, change and go with reloads of the hub's configuration while all terminals have a transfer.
     #[arg(long, conflicts_with_all = ["storm", "idle"])]
     reload: bool,
+    /// Measure what the kernel's part costs, without a gateway: the same packets, read from a device, leave unencrypted in the same batches.
+    #[arg(long, conflicts_with_all = ["storm", "idle", "reload"])]
+    bare: bool,
     /// Threads of the hub [default: the gateway's own].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=16))]
     workers: Option<u32>,
@@ -59,6 +63,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         idle: args.idle,
         storm: args.storm,
         reload: args.reload,
+        bare: args.bare,
         link: args.link.join("\n"),
         workers: args.workers,
     };
@@ -106,6 +111,13 @@ fn show(run: &Run) {
             "{peers:6} idle terminals: connected in {connected_seconds:.1} s; {:.1} % of a core, {:.1} KB each",
             run.hub_cores * 100.0,
             bytes / 1e3
+        );
+    } else if run.hub_bytes == 0 {
+        say!(
+            "{peers:6} destinations: {:.1} of {:.1} Mbit/s left; {:.3} s of a core for a gigabit",
+            run.mbps,
+            run.offered_mbps,
+            run.hub_seconds_per_gbit
         );
     } else {
         say!(

@@ -28,6 +28,9 @@ pub(crate) struct Running {
     /// Number of seeds of each random experiment [default: the experiment's own].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
+    /// Seed of the first; the next has the next seed [default: the study's, or the scenario's].
+    #[arg(long)]
+    seed: Option<u64>,
     /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -67,6 +70,9 @@ impl Running {
         if let Some(seeds) = self.seeds {
             choices += &format!(" --seeds {seeds}");
         }
+        if let Some(seed) = self.seed {
+            choices += &format!(" --seed {seed}");
+        }
         choices
     }
 }
@@ -87,6 +93,7 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
         figure: running.figure.clone(),
         default_reading_only: running.default_reading,
         seeds: running.seeds,
+        seed: running.seed,
         quick: running.quick,
         store: Some(out.join("measured")),
         merge: running.merge.iter().map(|folder| folder.join("measured")).collect(),
@@ -131,7 +138,10 @@ fn try_execute(
     let outcome = pool.install(|| {
         let sweep = Sweep::prepare(study, plan)?;
         let progress = Progress::new(sweep.work());
-        let outcome = sweep.run(|work| progress.advance(work));
+        let outcome = sweep.run(|step| match step {
+            study::Progress::Done(work) => progress.advance(work),
+            study::Progress::Added(work) => progress.extend(work),
+        });
         progress.finish();
         outcome
     })?;
@@ -198,6 +208,11 @@ impl Progress {
         let (done, all) = (self.bar.position() as f64, self.bar.length().unwrap_or(0) as f64);
         let left = elapsed.as_secs_f64() * (all / done - 1.0).max(0.0);
         let _ = writeln!(io::stderr(), "{:.0} %, about {left:.0} s left", 100.0 * done / all);
+    }
+
+    /// There is more to do than was known.
+    fn extend(&self, work: u64) {
+        self.bar.inc_length(work);
     }
 
     fn finish(&self) {

@@ -7,7 +7,7 @@ use std::path::Path;
 /// A page as the site has it: what it includes is in it.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Without blocks of code.
+    /// Without blocks of code and comments.
     prose: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ impl Page {
             indented = line.starts_with("    ") && (blank || indented);
             blank = line.trim().is_empty();
             if !fenced && !is_fence && !indented {
-                prose.push(line);
+                prose.push(without_comments(&line));
             }
             fenced ^= is_fence;
         }
@@ -109,4 +109,11 @@ fn headings_have_the_anchors_of_code_hosts() {
     ] {
         assert_eq!(anchor(heading), expected);
     }
+}
+
+/// A line without the comments in it; those over several lines stay.
+fn without_comments(line: &str) -> String {
+    let mut parts = line.split("<!--");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once("-->").map_or(part, |(_, after)| after))
 }

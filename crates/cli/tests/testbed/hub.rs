@@ -64,6 +64,11 @@ fn a_fleet_of_terminals_is_measured() {
         assert_eq!(run["peers"], peers);
         assert!(run["mbps"].as_f64() > Some(0.0) && run["hub_bytes"].as_u64() > Some(1_000_000), "{run}");
     }
+    let runs = bench(&["--bare", "--peers", "1,5", "--seconds", "1", "--rate", "2 Mbit/s"]);
+    assert!(
+        runs.as_array().unwrap().iter().all(|run| run["hub_seconds_per_gbit"].as_f64() > Some(0.0)),
+        "{runs}"
+    );
     let storm = &bench(&["--storm", "--peers", "12"])[0]["storm"];
     assert!(storm["hub_restart_seconds"].as_f64() > Some(0.0), "{storm}");
     assert!(storm["longest_pause_seconds"].as_f64() > Some(0.0), "{storm}");

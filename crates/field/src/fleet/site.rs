@@ -44,25 +44,48 @@ pub(super) struct Site<'a> {
 
 /// Addresses on the wire.
 const WIRE: [&str; 2] = ["10.79.0.1", "10.79.0.2"];
-const PORT: u16 = 51_900;
+pub(super) const PORT: u16 = 51_900;
 /// Where terminals are: shared address space (RFC 6598), and where the hosts behind them are.
 const TERMINALS: &str = "100.64.0.0/10";
-const HOSTS: &str = "10.128.0.0/9";
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 127, 0, 1);
+pub(super) const HOSTS: &str = "10.128.0.0/9";
+pub(super) const FAR: Ipv4Addr = Ipv4Addr::new(10, 127, 0, 1);
 
 /// For a configuration to be read again.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(30);
 
-fn terminal(number: u32) -> Ipv4Addr {
+pub(super) fn terminal(number: u32) -> Ipv4Addr {
     (u32::from(Ipv4Addr::new(100, 64, 0, 0)) + number).into()
 }
 
-fn number(address: Ipv4Addr) -> u32 {
+pub(super) fn number(address: Ipv4Addr) -> u32 {
     u32::from(address).wrapping_sub(u32::from(Ipv4Addr::new(100, 64, 0, 0)))
 }
 
-fn host(number: u32) -> Ipv4Addr {
+pub(super) fn host(number: u32) -> Ipv4Addr {
     (u32::from(Ipv4Addr::new(10, 128, 0, 0)) + number).into()
+}
+
+/// A wire between the two namespaces, at whose far end all terminals are.
+pub(super) fn lay_wire(hub: &Namespace, terminals: &Namespace) -> Result<(), TestbedError> {
+    hub.add()?;
+    terminals.add()?;
+    ip([
+        "-n",
+        hub.name(),
+        "link",
+        "add",
+        "wire",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "wire",
+        "netns",
+        terminals.name(),
+    ])?;
+    let up = |address| format!("address add {address}/24 dev wire\nlink set wire up\n");
+    hub.ip_batch(&format!("{}route add {TERMINALS} via {}\n", up(WIRE[0]), WIRE[1]))?;
+    terminals.ip_batch(&format!("{}route add local {TERMINALS} dev lo\n", up(WIRE[1])))
 }
 
 impl<'a> Site<'a> {
@@ -91,7 +114,7 @@ impl<'a> Site<'a> {
             options: options.clone(),
             signals,
         };
-        site.lay_wire()?;
+        lay_wire(&site.hub, &site.terminals)?;
         site.configure(|_| Some(1))?;
         site.start_hub()?;
         let (public, keys) = (site.hub_key.public(), site.keys.clone());
@@ -101,16 +124,6 @@ impl<'a> Site<'a> {
         let run = move || Fleet::new(places, keys, public, link)?.run(&ordered, &tell);
         site.thread = Some(site.terminals.enter(run)?);
         Ok(site)
-    }
-
-    fn lay_wire(&self) -> Result<(), TestbedError> {
-        self.hub.add()?;
-        self.terminals.add()?;
-        let (hub, terminals) = (self.hub.name(), self.terminals.name());
-        ip(["-n", hub, "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", terminals])?;
-        let up = |address| format!("address add {address}/24 dev wire\nlink set wire up\n");
-        self.hub.ip_batch(&format!("{}route add {TERMINALS} via {}\n", up(WIRE[0]), WIRE[1]))?;
-        self.terminals.ip_batch(&format!("{}route add local {TERMINALS} dev lo\n", up(WIRE[1])))
     }
 
     /// Writes the hub's configuration. Peers have the weight that `weight` says, by number; without one, they are none.

@@ -3,7 +3,7 @@
 //! Deviations from Python: there is one kind of number, a binary double; what Python raises an error for, such as a
 //! division by zero, and what is not a number, such as `inf - inf`, is unknown; a result that is too large is infinite.
 
-use super::estimate::Estimate;
+use super::estimate::{Alternative, Estimate};
 use super::evaluator::{Evaluated, mismatch};
 use super::expression::Arithmetic;
 use super::value::Value;
@@ -37,6 +37,26 @@ impl Term {
         match self {
             Self::Exact(_) => None,
             Self::Uncertain(estimate) => Some(estimate.n),
+        }
+    }
+
+    const fn agrees(&self) -> bool {
+        matches!(self, Self::Exact(_) | Self::Uncertain(Estimate { agrees: true, .. }))
+    }
+
+    const fn is_chosen(&self) -> bool {
+        matches!(self, Self::Uncertain(Estimate { alternatives: Some(_), .. }))
+    }
+
+    /// What it may be, with so many replicates of a plain number.
+    pub(super) fn alternatives(&self, replicates: usize) -> Vec<Alternative> {
+        let alone = |value| vec![Alternative { value, shortfalls: Vec::new() }];
+        match self {
+            Self::Uncertain(Estimate { alternatives: Some(them), .. }) => them.to_vec(),
+            Self::Uncertain(estimate) => alone(estimate.clone()),
+            Self::Exact(number) => {
+                alone(Estimate::of(*number, core::iter::repeat_n(*number, replicates).collect(), usize::MAX))
+            }
         }
     }
 }
@@ -73,8 +93,45 @@ pub(super) fn terms(
 }
 
 /// What `function` makes of the points; the replicates are what it makes of each replicate of the terms. The result is a
-/// plain number if all terms are.
+/// plain number if all terms are. Where a term depends on which of several is the greatest, so does the result.
 pub(super) fn combine(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> Value {
+    let choices: Vec<(usize, Vec<Alternative>)> = terms
+        .iter()
+        .enumerate()
+        .filter(|(_, term)| term.is_chosen())
+        .map(|(place, term)| (place, term.alternatives(0)))
+        .collect();
+    let mut value = match plainly(terms, &function) {
+        Value::Estimate(estimate) if !choices.is_empty() => estimate,
+        value => return value,
+    };
+    let ways: usize = choices.iter().map(|(_, them)| them.len()).product();
+    if ways > MOST_WAYS {
+        return Value::Unknown(format!("{ways} ways to choose what is the greatest are too many"));
+    }
+    let mut all = Vec::with_capacity(ways);
+    for way in 0..ways {
+        let (mut terms, mut shortfalls, mut rest) = (terms.to_vec(), Vec::new(), way);
+        for (place, them) in &choices {
+            let chosen = &them[rest % them.len()];
+            rest /= them.len();
+            terms[*place] = Term::Uncertain(chosen.value.clone());
+            shortfalls.extend(chosen.shortfalls.iter().cloned());
+        }
+        match plainly(&terms, &function) {
+            Value::Estimate(value) => all.push(Alternative { value, shortfalls }),
+            other => return other,
+        }
+    }
+    value.alternatives = Some(all.into());
+    Value::Estimate(value)
+}
+
+/// Alternatives of one value at most.
+const MOST_WAYS: usize = 1024;
+
+/// The same of terms without alternatives.
+pub(super) fn plainly(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> Value {
     let mut numbers: Vec<f64> = terms.iter().map(Term::point).collect();
     let point = match function(&numbers).and_then(is_number) {
         Ok(point) => point,
@@ -86,7 +143,8 @@ pub(super) fn combine(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> V
         function(&numbers).unwrap_or(f64::NAN)
     };
     let replicates = (0..replicates_of(terms)).map(replicate).collect();
-    Value::Estimate(Estimate { point, replicates, n })
+    let agrees = terms.iter().all(Term::agrees);
+    Value::Estimate(Estimate::of(point, replicates, n).agreeing(agrees))
 }
 
 /// All estimates have as many replicates; of ones that somebody else made, the fewest count.
@@ -209,6 +267,6 @@ mod tests {
         let estimate = Value::Estimate(sample.mean().unwrap());
         let zero = operate(Arithmetic::Subtract, &estimate, &Value::Sample(sample)).unwrap();
         let Value::Estimate(zero) = zero else { panic!("an estimate") };
-        assert_eq!((zero.point, zero.interval(0.95)), (0.0, Ok((0.0, 0.0))));
+        assert!(zero.point == 0.0 && zero.is_constant());
     }
 }

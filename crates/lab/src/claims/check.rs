@@ -10,6 +10,9 @@
 //! - With an uncertain comparison in `or`, `any`, `not`, a condition, or anything else that chooses, either verdict may rest on
 //!   whichever comparison came out by luck, and both need the level 1 - 0.05 / m.
 //!
+//! What is looked at several times, with more seeds each time until it is decided, needs a higher level each time: with l looks in all 95 %
+//! becomes 1 - 0.05 / l (Bonferroni again), so that in all of them together a verdict is wrong in 5 % of studies at most.
+//!
 //! So a check is evaluated twice, at the two levels. `lo` and `hi` take the interval in force, and comparisons of them are
 //! of plain numbers, which m does not count.
 
@@ -70,15 +73,26 @@ impl Check {
     /// # Errors
     /// It asks for what nobody defines, or does not make sense: a mistake, not a verdict.
     pub fn decide(&self, environment: &dyn Environment) -> Result<Decision, EvaluateError> {
-        let mut alone = Evaluator::new(environment, LEVEL);
+        self.decide_at(environment, LEVEL)
+    }
+
+    /// Decides it where a comparison that stands alone needs this level of confidence.
+    ///
+    /// # Errors
+    /// As for [`Check::decide`].
+    pub fn decide_at(&self, environment: &dyn Environment, level: f64) -> Result<Decision, EvaluateError> {
+        let mut alone = Evaluator::new(environment, level);
         let at_level = self.truths(&mut alone)?;
-        let family = family_level(alone.uncertain);
-        let in_family = if alone.uncertain > 1 {
-            self.truths(&mut Evaluator::new(environment, family))?
-        } else {
-            at_level.clone()
+        let family = family_level(level, alone.uncertain);
+        let mut together = Evaluator::new(environment, family);
+        let in_family = match alone.uncertain {
+            0 | 1 => at_level.clone(),
+            _ => self.truths(&mut together)?,
         };
-        let Evaluator { lookups, comparisons, uncertain, is_mixed, .. } = alone;
+        let Evaluator { lookups, comparisons, uncertain, is_mixed, mut open, .. } = alone;
+        if open.is_empty() {
+            open = together.open;
+        }
         let rule = |at_level, in_family| ruled(at_level, in_family, is_mixed);
         let parts = self.parts.iter().zip(at_level.iter().zip(&in_family));
         let part = |(formula, (at_level, in_family)): (&Formula, (&Truth, &Truth))| {
@@ -91,7 +105,7 @@ impl Check {
             0 | 1 => reason,
             m => format!("{reason}, at {:.4} % as one of {m} comparisons", 100.0 * family),
         });
-        Ok(Decision { verdict, reason, uncertain, family_level: family, parts, lookups, comparisons })
+        Ok(Decision { verdict, reason, uncertain, family_level: family, parts, lookups, comparisons, open })
     }
 
     fn truths(&self, evaluator: &mut Evaluator<'_>) -> Result<Vec<Truth>, EvaluateError> {
@@ -99,9 +113,9 @@ impl Check {
     }
 }
 
-/// The level at which each of `m` comparisons errs so rarely that all of them together err in 5 % at most (Bonferroni).
-fn family_level(m: usize) -> f64 {
-    1.0 - (1.0 - LEVEL) / m.max(1) as f64
+/// The level at which each of `m` comparisons errs so rarely that all of them together err no more often than one at `level` (Bonferroni).
+fn family_level(level: f64, m: usize) -> f64 {
+    1.0 - (1.0 - level) / m.max(1) as f64
 }
 
 /// The verdict of what is so at 95 % and what is so at the level of the family, and why it is undecided.

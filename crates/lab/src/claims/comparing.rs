@@ -2,8 +2,8 @@
 //!
 //! Exact values compare exactly. Where one is uncertain, the interval of the difference decides: with all of it on one side
 //! of zero the answer is known, otherwise it is not. The difference of two samples is taken seed by seed, that of two
-//! estimates replicate by replicate, so a comparison is always paired. A difference that is exactly zero with every
-//! seed counts as zero, so that `drops == 0` can hold.
+//! estimates replicate by replicate, so a comparison is always paired. A difference that is exactly zero with ten
+//! seeds or more, and with every one, counts as zero, so that `drops == 0` can hold.
 
 use core::cmp::Ordering::{self, Equal, Greater, Less};
 
@@ -34,6 +34,8 @@ pub(super) struct Comparing {
     /// Comparisons of uncertain values.
     pub(super) uncertain: usize,
     pub(super) measured: Vec<Measured>,
+    /// Whether more seeds may tell what these did not.
+    pub(super) is_open: bool,
 }
 
 /// An operand: its text and its value.
@@ -41,7 +43,7 @@ pub(super) type Operand<'a> = (&'a str, &'a Value);
 
 impl Comparing {
     pub(super) const fn at(level: f64) -> Self {
-        Self { level, uncertain: 0, measured: Vec::new() }
+        Self { level, uncertain: 0, measured: Vec::new(), is_open: false }
     }
 
     /// Whether `left` stands to `right` as `comparator` says.
@@ -133,16 +135,24 @@ impl Comparing {
                 }
             }
         };
+        self.note(&text, &shown, shown.spread(self.level));
+        if shown.is_all(threshold) {
+            return Ok(Truth::of(allowed.contains(&Equal)));
+        }
         let interval = shown.interval(self.level);
-        self.note(&text, &shown, interval.as_ref().ok().copied());
         let (low, high) = match interval {
             Ok(interval) => interval,
-            Err(reason) => return Ok(Truth::Unknown(format!("{text}: {reason}"))),
+            Err(reason) => {
+                self.is_open |= shown.needs_seeds();
+                return Ok(Truth::Unknown(format!("{text}: {reason}")));
+            }
         };
         // Seen from an uncertain right operand, less is more.
         let mirrored = matches!(a, Term::Exact(_));
         let allows = |order: Ordering| allowed.contains(&if mirrored { order.reverse() } else { order });
-        Ok(decide(low, high, threshold, allows).map_or_else(
+        let known = decide(low, high, threshold, allows);
+        self.is_open |= known.is_none();
+        Ok(known.map_or_else(
             || {
                 let measured = told(shown.point, Some((low, high)));
                 let may = if allowed == [Equal] { "may or may not be" } else { "may be below or above" };
@@ -185,8 +195,7 @@ fn difference(
 ) -> Result<Result<Estimate, String>, EvaluateError> {
     let infinite = |term: &Term| match term {
         Term::Uncertain(estimate) => {
-            let infinity = Some(estimate.point).filter(|point| point.is_infinite());
-            infinity.filter(|&infinity| estimate.interval(0.5) == Ok((infinity, infinity)))
+            Some(estimate.point).filter(|point| point.is_infinite() && estimate.is_constant())
         }
         Term::Exact(_) => None,
     };
@@ -195,7 +204,7 @@ fn difference(
         && a == b
     {
         let n = left.seeds().min(right.seeds());
-        return Ok(Ok(Estimate { point: 0.0, replicates: [0.0].into(), n }));
+        return Ok(Ok(Estimate::of(0.0, [0.0].into(), n)));
     }
     let difference = arithmetic::zip("an order", left, right, |a, b| Ok(a - b))?;
     Ok(match arithmetic::term("an order", &difference)? {

@@ -1,6 +1,7 @@
 //! A verdict and what it rests on, as a report tells it.
 
 use core::fmt;
+use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,10 @@ pub struct Decision {
     pub parts: Vec<PartDecision>,
     /// The measured values that the check asked for, in the order in which it did, each once.
     pub lookups: Vec<Lookup>,
-    /// Every comparison that it made, as it comes out at 95 %.
+    /// Every comparison that it made, as it comes out at the level of one that stands alone.
     pub comparisons: Vec<Comparison>,
+    /// What it asked for, by [`Environment::asked`](super::Environment::asked), for comparisons that more seeds may decide.
+    pub open: Vec<Range<usize>>,
 }
 
 /// What one part of a check says.

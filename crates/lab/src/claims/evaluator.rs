@@ -4,6 +4,7 @@
 //! unknown (Kleene) and always look at all their parts, so that a report has every measured value; a division by zero
 //! is unknown; a tuple is a list. Values may be uncertain: see `arithmetic` and `comparing`.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 
 use super::arithmetic;
@@ -19,6 +20,11 @@ pub trait Environment {
 
     /// The value of a function; `None` if there is no such function. What was not measured is [`Value::Unknown`].
     fn call(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value>;
+
+    /// How much it has been asked for so far, if it keeps count: what a comparison rests on lies between two of these.
+    fn asked(&self) -> usize {
+        0
+    }
 }
 
 /// A measured value that a check asked for.
@@ -41,7 +47,7 @@ pub struct Comparison {
     pub operands: Vec<(String, Value)>,
     /// What decides it where it is uncertain: an operand, or the difference of two that are uncertain.
     pub measured: Vec<Measured>,
-    /// Whether it holds at 95 %; `None` is unknown.
+    /// Whether it holds at its level; `None` is unknown.
     pub holds: Option<bool>,
 }
 
@@ -97,6 +103,10 @@ pub(super) struct Evaluator<'a> {
     pub(super) uncertain: usize,
     /// Whether one of these is in something other than a conjunction.
     pub(super) is_mixed: bool,
+    /// What was asked for, for what the comprehensions range over.
+    sources: Vec<Range<usize>>,
+    /// What was asked for, for comparisons that more seeds may decide.
+    pub(super) open: Vec<Range<usize>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -113,6 +123,8 @@ impl<'a> Evaluator<'a> {
             comparisons: Vec::new(),
             uncertain: 0,
             is_mixed: false,
+            sources: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -247,10 +259,11 @@ impl<'a> Evaluator<'a> {
         operands: &[(String, Expression)],
         comparators: &[Comparator],
     ) -> Evaluated {
-        let mut values = Vec::new();
+        let (mut values, before) = (Vec::new(), self.environment.asked());
         for (text, operand) in operands {
             values.push((text.clone(), self.aside(operand)?));
         }
+        let asked = before..self.environment.asked();
         self.charge_together(&values.iter().map(|(_, value)| value).collect::<Vec<_>>())?;
         let mut comparing = Comparing::at(self.level);
         let mut truths = Vec::new();
@@ -262,10 +275,15 @@ impl<'a> Evaluator<'a> {
             let any = *comparator == Comparator::In || (*comparator == Comparator::NotEqual && lists);
             self.is_mixed |= comparing.uncertain > before && (any || !self.in_conjunction);
         }
-        let Comparing { uncertain, measured, .. } = comparing;
+        let Comparing { uncertain, measured, is_open, .. } = comparing;
         self.uncertain += uncertain;
         let place = self.place();
-        let truth = match Truth::all(truths) {
+        let truth = Truth::all(truths);
+        if is_open && truth.known().is_none() {
+            self.open.push(asked);
+            self.open.extend(self.sources.iter().cloned());
+        }
+        let truth = match truth {
             Truth::Unknown(reason) => Truth::Unknown(reason + &place),
             known => known,
         };
@@ -311,7 +329,23 @@ impl<'a> Evaluator<'a> {
             items.push(self.evaluate(item)?);
             return Ok(None);
         };
-        let source = match self.aside(&clause.source)? {
+        let before = self.environment.asked();
+        let source = self.aside(&clause.source)?;
+        self.sources.push(before..self.environment.asked());
+        let unknown = self.iterate_over(source, clause, item, inner, items);
+        self.sources.pop();
+        unknown
+    }
+
+    fn iterate_over(
+        &mut self,
+        source: Value,
+        clause: &Clause,
+        item: &Expression,
+        inner: &[Clause],
+        items: &mut Vec<Value>,
+    ) -> Result<Option<String>, EvaluateError> {
+        let source = match source {
             Value::List(source) => source,
             Value::Unknown(reason) => return Ok(Some(reason)),
             other => return Err(mismatch("for ... in", &other)),

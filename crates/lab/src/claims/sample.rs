@@ -12,6 +12,8 @@ pub struct Sample {
     values: Arc<[Option<f64>]>,
     exact: bool,
     reason: Option<Arc<str>>,
+    /// The least by which values of this quantity differ; zero if that is not known.
+    step: f64,
 }
 
 impl Sample {
@@ -19,7 +21,7 @@ impl Sample {
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let values = values.into_iter().map(|value| value.filter(|value| !value.is_nan())).collect();
-        Self { values, exact: false, reason: None }
+        Self { values, exact: false, reason: None, step: 0.0 }
     }
 
     /// What one run of a deterministic case measured: it stands for all, and checks take it for a plain number.
@@ -32,6 +34,20 @@ impl Sample {
     #[must_use]
     pub fn because(self, reason: &str) -> Self {
         Self { reason: Some(reason.into()), ..self }
+    }
+
+    /// The same of a quantity whose values differ by so much at least, where they differ.
+    #[must_use]
+    pub fn with_step(self, step: f64) -> Self {
+        Self { step, ..self }
+    }
+
+    /// The value of all seeds that have one, if they agree.
+    #[must_use]
+    pub fn agreed(&self) -> Option<f64> {
+        let mut known = self.values.iter().flatten();
+        let first = known.next().copied()?;
+        known.all(|&value| value == first).then_some(first)
     }
 
     /// Seed by seed.
@@ -93,6 +109,9 @@ impl Sample {
         }
         let known: Vec<f64> = self.values.iter().flatten().copied().collect();
         let point = statistic(&known);
+        if let Some(agreed) = self.agreed() {
+            return Ok(Estimate::of(point, self.beside(agreed, statistic), known.len()).agreeing(true));
+        }
         let mut drawn = Vec::with_capacity(self.values.len());
         let replicate = |places: &[u32]| {
             drawn.clear();
@@ -100,7 +119,24 @@ impl Sample {
             if drawn.is_empty() { point } else { statistic(&drawn) }
         };
         let replicates = Resamples::of(self.values.len()).iter().map(replicate).collect();
-        Ok(Estimate { point, replicates, n: known.len() })
+        Ok(Estimate::of(point, replicates, known.len()))
+    }
+
+    /// Replicates of seeds that agree: resamples of them and of one seed a step above and one a step below.
+    fn beside(&self, agreed: f64, statistic: impl Fn(&[f64]) -> f64) -> Arc<[f64]> {
+        let n = self.count();
+        let value = |place: u32| match (place as usize).checked_sub(n) {
+            None => agreed,
+            Some(0) => agreed + self.step,
+            Some(_) => agreed - self.step,
+        };
+        let mut drawn = Vec::with_capacity(n);
+        let replicate = |places: &[u32]| {
+            drawn.clear();
+            drawn.extend(places.iter().take(n).map(|&place| value(place)));
+            statistic(&drawn)
+        };
+        Resamples::of(n + 2).iter().map(replicate).collect()
     }
 
     /// Why nothing follows from this sample; none if at least half of the seeds have a value.
@@ -119,13 +155,14 @@ impl Sample {
     pub(super) fn part(&self, number: usize, of: usize) -> Value {
         let at = |part: usize| part * self.values.len() / of;
         let values = self.values[at(number)..at(number + 1)].into();
-        let part = Self { values, exact: false, reason: self.reason.clone() };
+        let part = Self { values, exact: false, reason: self.reason.clone(), step: self.step };
         part.lacking().map_or_else(|| Value::Sample(part), Value::Unknown)
     }
 
     /// What `function` makes of each value; where it makes nothing, that seed has no value from then on.
     pub(super) fn map(&self, function: impl Fn(f64) -> Result<f64, &'static str>) -> Value {
-        self.with(self.values.iter().map(|value| value.map(&function)), None)
+        let step = self.agreed().map_or(0.0, |agreed| step_of(&function, agreed, self.step));
+        self.with(self.values.iter().map(|value| value.map(&function)), (None, step))
     }
 
     /// What `function` makes of the two values of each seed that both samples have.
@@ -134,23 +171,36 @@ impl Sample {
         other: &Self,
         function: impl Fn(f64, f64) -> Result<f64, &'static str>,
     ) -> Value {
+        let step = match (self.agreed(), other.agreed()) {
+            (Some(a), Some(b)) => {
+                step_of(|a| function(a, b), a, self.step) + step_of(|b| function(a, b), b, other.step)
+            }
+            _ => 0.0,
+        };
         let pairs = self.values.iter().zip(other.values.iter());
-        self.with(pairs.map(|(a, b)| Some(function((*a)?, (*b)?))), other.reason.clone())
+        self.with(pairs.map(|(a, b)| Some(function((*a)?, (*b)?))), (other.reason.clone(), step))
     }
 
     fn with(
         &self,
         results: impl Iterator<Item = Option<Result<f64, &'static str>>>,
-        second_reason: Option<Arc<str>>,
+        (second_reason, step): (Option<Arc<str>>, f64),
     ) -> Value {
         let mut failure = None;
         let mut value =
             |result: Result<f64, &'static str>| result.map_err(|reason| failure = Some(reason)).ok();
         let values: Arc<[Option<f64>]> = results.map(|result| value(result?)).collect();
         let reason = self.reason.clone().or(second_reason).or_else(|| failure.map(Arc::from));
-        let sample = Self { values, exact: false, reason };
+        let sample = Self { values, exact: false, reason, step };
         sample.lacking().map_or_else(|| Value::Sample(sample), Value::Unknown)
     }
+}
+
+/// By how much a function's value differs a step to either side, at most.
+fn step_of(function: impl Fn(f64) -> Result<f64, &'static str>, at: f64, step: f64) -> f64 {
+    let Ok(value) = function(at) else { return 0.0 };
+    let beside = [at + step, at - step].into_iter().filter_map(|beside| function(beside).ok());
+    beside.map(|beside| (beside - value).abs()).filter(|step| step.is_finite()).fold(0.0, f64::max)
 }
 
 /// The mean of values that are finite or all the same, exact where they are equal: resamples of a constant do not vary by

@@ -33,6 +33,28 @@ pub fn t_quantile(p: f64, degrees: f64) -> f64 {
     }
 }
 
+/// What a normal variable of mean 0 and variance 1 stays below with probability `p`.
+///
+/// # Panics
+/// If `p` is not between 0 and 1, both excluded.
+#[must_use]
+pub fn normal_quantile(p: f64) -> f64 {
+    assert!(p > 0.0 && p < 1.0, "a probability between 0 and 1, not {p}");
+    // Beyond 40 no double is left of the tail.
+    let (mut low, mut high) = (-40.0, 40.0);
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if 0.5 * libm::erfc(-middle * core::f64::consts::FRAC_1_SQRT_2) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
 /// P(|T| > t).
 fn two_tails(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), t * t / (degrees + t * t), 0.5 * degrees, 0.5)
@@ -117,5 +139,16 @@ mod tests {
         }
         assert!((t_quantile(0.975, 1e7) - 1.959_964).abs() < 1e-5);
         assert!(t_quantile(0.5, 3.0).abs() < 1e-7);
+    }
+
+    /// The table of the normal distribution in the same handbook, 1.3.6.7.1, and its symmetry.
+    #[test]
+    fn the_normal_distribution_s_quantiles_are_those_of_the_table() {
+        for (p, expected) in
+            [(0.5, 0.0), (0.841_345, 1.0), (0.975, 1.959_964), (0.995, 2.575_829), (0.999, 3.090_232)]
+        {
+            let z = normal_quantile(p);
+            assert!((z - expected).abs() < 5e-6 && (normal_quantile(1.0 - p) + z).abs() < 1e-9, "{p}: {z}");
+        }
     }
 }

@@ -57,6 +57,12 @@ impl Experiment {
             Some(name) => {
                 let (file, text) = study.files.read(&format!("{name}.toml")).map_err(|e| e.to_string())?;
                 let base = Base::parse(&file, &text, study.files.directory()).map_err(|e| e.to_string())?;
+                if let Some(seed) = base.seed().filter(|&seed| seed != study.seed) {
+                    let own = study.seed;
+                    return Err(format!(
+                        "{file}: seed = {seed}; a study's seeds are its own, from {own} on: write seed = {seed} there"
+                    ));
+                }
                 Some(base)
             }
         };

@@ -34,6 +34,14 @@ pub(super) fn figures(outcome: &Outcome<'_>) -> Result<Vec<Figure>, StudyError> 
     Ok(figures)
 }
 
+/// What the files of a figure are called: one of a paper has only a number.
+pub(super) fn file_name(id: &str) -> String {
+    match id.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("figure-{id}"),
+        false => id.to_owned(),
+    }
+}
+
 /// Checks that every figure asks only for what its experiment has.
 pub(super) fn verify_all(study: &Study) -> Result<(), ConfigError> {
     for form in &study.figures {
@@ -161,10 +169,8 @@ impl<'a> Source<'a> {
             Kind::Trace => trace::trace(self)?,
         };
         let id = &self.form.id;
-        let (name, prefix) = match id.starts_with(|c: char| c.is_ascii_digit()) {
-            true => (format!("figure-{id}"), format!("Figure {id}: ")),
-            false => (id.clone(), String::new()),
-        };
+        let name = file_name(id);
+        let prefix = if name == *id { String::new() } else { format!("Figure {id}: ") };
         let title = format!("{prefix}{}", self.form.title);
         let caption = self.form.caption.clone();
         Ok(drawing.map(|drawing| Figure { name, title, caption, drawing }))
@@ -249,16 +255,10 @@ impl<'a> Source<'a> {
     }
 
     fn view<'b>(&'b self, scope: &'b Scope) -> View<'b> {
-        View {
-            study: self.outcome.study,
-            plan: &self.outcome.plan,
-            results: &self.outcome.results,
-            reading: self.reading,
-            experiments: core::slice::from_ref(&self.experiment),
-            scope: Some(scope),
-            // A trace is of the first seed's run.
-            single: self.form.single || self.form.kind == Kind::Trace,
-        }
+        let Outcome { study, plan, results, .. } = self.outcome;
+        let view = View::new(study, plan, results, self.reading, core::slice::from_ref(&self.experiment));
+        // A trace is of the first seed's run.
+        View { scope: Some(scope), single: self.form.single || self.form.kind == Kind::Trace, ..view }
     }
 
     /// Whether the point is drawn.
@@ -318,8 +318,9 @@ impl<'a> Source<'a> {
 pub(super) fn told(value: &Value) -> Option<Told> {
     match value {
         Value::Sample(sample) => told(&sample.mean_value()),
-        Value::Estimate(estimate) => Some((estimate.point, estimate.interval(claims::LEVEL).ok()))
-            .filter(|(point, _)| point.is_finite()),
+        Value::Estimate(estimate) => {
+            Some((estimate.point, estimate.spread(claims::LEVEL))).filter(|(point, _)| point.is_finite())
+        }
         other => other.as_number().filter(|number| number.is_finite()).map(|number| (number, None)),
     }
 }

@@ -24,6 +24,13 @@ pub(super) struct StudyForm {
     /// One line on what was chosen where the paper leaves a choice.
     #[serde(default)]
     pub(super) setting: String,
+    /// Seed of the first replication of everything; the next has the next seed. Scenarios that experiments start from have no say.
+    #[serde(default = "first_seed")]
+    pub(super) seed: u64,
+    /// How often a full run looks at the claims, 1 to 6: those that are undecided get twice as many seeds for the next time.
+    #[serde(default = "looks")]
+    #[schemars(range(min = 1, max = 6))]
+    pub(super) looks: u32,
     /// Further files of experiments, figures and tables, without `.toml`.
     #[serde(default)]
     pub(super) include: Vec<String>,
@@ -59,6 +66,14 @@ pub(super) struct StudyForm {
     #[serde(default)]
     #[schemars(with = "Vec<TableForm>")]
     pub(super) table: Vec<Spanned<TableForm>>,
+}
+
+const fn first_seed() -> u64 {
+    super::identity::FIRST_SEED
+}
+
+const fn looks() -> u32 {
+    super::looks::DEFAULT
 }
 
 /// What a file that `experiments.toml` includes may hold.

@@ -1,8 +1,15 @@
 //! What becomes of a study's claims, under every reading of what the paper leaves unsaid.
 
-use super::results::{View, in_view};
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::results::{Place, View, in_view};
 use super::{Plan, Results, Study, StudyError};
 use crate::claims::{Claim, Decision, Formula, Tally, Value, Verdict};
+
+/// Of the rules by which claims are decided: another version may decide otherwise.
+pub(super) const VERSION: u32 = 2;
 
 /// Every claim, judged.
 #[derive(Clone, Debug)]
@@ -24,6 +31,8 @@ pub struct Judged {
     pub told: Vec<(String, Value)>,
     /// The verdict under each reading, the default one first.
     pub verdicts: Vec<Verdict>,
+    /// If it is undecided under the default one: where more seeds may decide it.
+    pub(super) open: BTreeSet<Place>,
 }
 
 impl Judged {
@@ -36,13 +45,13 @@ impl Judged {
     }
 }
 
-/// Judges every claim whose experiments all ran.
+/// Judges every claim whose experiments all ran, at a level of confidence.
 pub(super) fn judge(
     study: &Study,
     plan: &Plan,
     points: &[Vec<usize>],
     experiments: &[usize],
-    results: &Results,
+    (results, level): (&Results, f64),
 ) -> Result<Judgement, StudyError> {
     let mut judged = Vec::new();
     for (place, claim) in study.claims.iter().enumerate() {
@@ -56,7 +65,8 @@ pub(super) fn judge(
         };
         if is_decided {
             let complain = |message: String| StudyError::Expression { place: claim.id.clone(), message };
-            judged.push(judge_claim(study, plan, points, results, place, claim).map_err(complain)?);
+            judged
+                .push(judge_claim(study, plan, points, (results, level), (place, claim)).map_err(complain)?);
         }
     }
     let tally = |point: usize| {
@@ -72,28 +82,35 @@ fn judge_claim(
     study: &Study,
     plan: &Plan,
     points: &[Vec<usize>],
-    results: &Results,
-    place: usize,
-    claim: &Claim,
+    (results, level): (&Results, f64),
+    (place, claim): (usize, &Claim),
 ) -> Result<Judged, String> {
     let experiments = in_view(study, &claim.from)?;
-    let verdict = |reading: &[usize]| {
-        let view =
-            View { study, plan, results, reading, experiments: &experiments, scope: None, single: false };
-        claim.check.decide(&view).map_err(|error| error.to_string())
-    };
+    let decide = |view: &View<'_>| claim.check.decide_at(view, level).map_err(|error| error.to_string());
     let [default, others @ ..] = points else { return Err("no reading runs".to_owned()) };
-    let decision = verdict(default)?;
+    let under_default = View::new(study, plan, results, default, &experiments);
+    let decision = decide(&under_default)?;
+    let open = match decision.verdict {
+        Verdict::Undecided => {
+            let asked = under_default.asked.borrow();
+            decision
+                .open
+                .iter()
+                .flat_map(|range| asked.get(range.clone()).unwrap_or_default())
+                .cloned()
+                .collect()
+        }
+        Verdict::Holds | Verdict::Fails => BTreeSet::new(),
+    };
     let mut verdicts = vec![decision.verdict];
-    for point in others {
-        verdicts.push(verdict(point)?.verdict);
-    }
-    let reading = &default[..];
-    let view = View { study, plan, results, reading, experiments: &experiments, scope: None, single: false };
+    let under = |point: &Vec<usize>| -> Result<Verdict, String> {
+        Ok(decide(&View::new(study, plan, results, point, &experiments))?.verdict)
+    };
+    verdicts.extend(others.par_iter().map(under).collect::<Result<Vec<_>, _>>()?);
     let tell = |told: &Formula| {
-        let value = told.value(&view).map_err(|error| format!("{}: {error}", told.source()))?;
+        let value = told.value(&under_default).map_err(|error| format!("{}: {error}", told.source()))?;
         Ok((told.source().to_owned(), value))
     };
     let told = claim.told.iter().map(tell).collect::<Result<_, String>>()?;
-    Ok(Judged { claim: place, decision, told, verdicts })
+    Ok(Judged { claim: place, decision, told, verdicts, open })
 }

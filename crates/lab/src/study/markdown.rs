@@ -34,7 +34,10 @@ pub(super) fn claims(outcome: &Outcome<'_>) -> String {
             false => vec![cell(&claim.statement)],
         };
         fields.push(cell(&ours(judged)));
-        fields.push(judged.decision.verdict.to_string());
+        // A reader must not take the verdict for one on what the paper says.
+        let weaker =
+            claim.weaker.as_ref().map_or_else(String::new, |weaker| format!(" (weaker: {})", cell(weaker)));
+        fields.push(format!("{}{weaker}", judged.decision.verdict));
         let tally = judged.tally();
         fields.extend(many.then(|| format!("{} of {}", tally.holds, tally.total())));
         let _ = writeln!(text, "| {} |", fields.join(" | "));

@@ -116,11 +116,15 @@ fn verdicts(outcome: &Outcome<'_>) -> String {
         };
         let _ = writeln!(
             table,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td>{more}</tr>",
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}{}</td>{more}</tr>",
             escape(&claim.statement),
             escape(&claim.section),
             escape(claim.paper_value.as_deref().unwrap_or("-")),
             coloured(judged.decision.verdict),
+            claim
+                .weaker
+                .as_ref()
+                .map_or_else(String::new, |weaker| format!("<br>weaker: {}", escape(weaker))),
         );
     }
     table + "</tbody></table>\n"
@@ -240,6 +244,7 @@ fn details(outcome: &Outcome<'_>, judged: &Judged) -> String {
     paragraph(remark_heading(&outcome.plan, judged.decision.verdict), claim.remark.as_deref());
     paragraph("About the claim", claim.note.as_deref());
     paragraph("An older wording of the check", claim.was.as_deref());
+    paragraph("Weaker than the paper's statement", claim.weaker.as_deref());
     text += "<table><tbody>\n";
     for criterion in criteria(judged) {
         let holds = match criterion.holds {

@@ -141,7 +141,7 @@ impl<'a> Published<'a> {
         let named = text.split_once("](").and_then(|(_, rest)| rest.split_once(')')).map(|(path, _)| path);
         let path =
             named.filter(|path| path.ends_with(".svg")).ok_or("a figure's text shows an image, a .svg")?;
-        let found = self.figures.iter().find(|figure| figure.name == id);
+        let found = self.figures.iter().find(|found| found.name == figure::file_name(id));
         let found = found.ok_or_else(|| format!("figure {id} was not drawn"))?;
         let directory = page.parent().unwrap_or(Path::new(""));
         Ok((directory.join(path), following(&found.drawing.svg)))
@@ -224,18 +224,20 @@ mod tests {
     };
 
     const STUDY: &str = "name = 'pears'\ntitle = ''\nclaims = 'claims'\nquick = { seeds = 2 }\n\
+        [[reading]]\nname = 'grown'\nvalues = ['once', 'twice']\ndefault = 'once'\nreason = ''\n\
         [[experiment]]\nname = 'e'\naxes.kind = ['green', 'red']\naxes.n = [1, 2]\nseeds = 3\nprobes = ['weighing']\n\
         [[table]]\nid = 'all of them'\nfrom = 'e'\nrows = ['n', 'kind']\nvalue = 'weight'\npaper = '1.5'\n\
-        [[figure]]\nid = 'one'\ntitle = ''\nfrom = 'e'\nx = 'n'\ny = 'weight'\ncurve = 'kind'\n";
+        [[figure]]\nid = '1-2'\ntitle = ''\nfrom = 'e'\nx = 'n'\ny = 'weight'\ncurve = 'kind'\n";
     const CLAIMS: &str = "[[claim]]\nid = 'pears-heavy'\nsection = '1'\nstatement = 'Pears are heavy.'\n\
         experiment = 'e'\ncheck = \"weight('red', 1) > 0.5\"\nkind = 'ordering'\n\
         [[claim]]\nid = 'pears-light'\nsection = '1'\nstatement = 'Pears are light.'\n\
-        experiment = 'e'\ncheck = \"weight('red', 1) < 0.5\"\nkind = 'ordering'\n";
+        experiment = 'e'\ncheck = \"weight('red', 1) < 0.5\"\nkind = 'ordering'\nweaker = 'red ones alone'\n";
     const PAGE: &str = "# Pears\n\n<!-- pears: made -->\n\n<!-- /pears -->\n\n\
-        **<!-- pears: tally --><!-- /pears -->**; a red one has <!-- pears: weight('red', 1) as 0.0 ± --><!-- /pears --> g.\n\n\
+        **<!-- pears: tally --><!-- /pears -->** (<!-- pears: held pears-heavy --><!-- /pears -->, \
+        <!-- pears: weight('red', 1) under grown = twice as 0.00 --><!-- /pears --> g); a red one has <!-- pears: weight('red', 1) as 0.0 ± --><!-- /pears --> g.\n\n\
         <!-- pears: table \"all of them\" by kind as 0.00 -->\n\n<!-- /pears -->\n\n\
         <!-- pears: verdicts -->\n\n<!-- /pears -->\n\n\
-        <!-- pears: figure one -->\n\n![Pears](images/pears.svg)\n\n<!-- /pears -->\n\n\
+        <!-- pears: figure 1-2 -->\n\n![Pears](images/pears.svg)\n\n<!-- /pears -->\n\n\
         Quick: <!-- pears quick: weight('red', 1) as 0.00 --><!-- /pears -->. <!-- a remark -->\n";
 
     fn study() -> Study {
@@ -257,15 +259,19 @@ mod tests {
         let first = fill(&study, false, PAGE);
         for part in [
             "**<!-- pears: tally -->1 holds, 1 fails and 0 are undecided<!-- /pears -->**",
+            "-->2 of 2<!-- /pears -->, ",
+            "-->1.25<!-- /pears --> g); a",
             "-->1.2 (0.9 to 1.6)<!-- /pears --> g",
             "\n\n| n | green | red |\n|---|---|---|\n| 1 | 1.50 / 1.25 | 1.50 / 1.25 |\n",
             "| Pears are heavy. | 1.250 (0.9",
+            " | holds | 2 of 2 |\n",
+            " | fails (weaker: red ones alone) | 0 of 2 |\n",
             "Quick: <!-- pears quick: weight('red', 1) as 0.00 --><!-- /pears -->. <!-- a remark -->\n",
             "written by `longhaul reproduce pears`",
         ] {
             assert!(first.text.contains(part), "{part}\n{}", first.text);
         }
-        assert_eq!(first.differences.len(), 5, "{:?}", first.differences);
+        assert_eq!(first.differences.len(), 7, "{:?}", first.differences);
         let [(path, drawing)] = &first.figures[..] else { panic!("{:?}", first.figures) };
         assert!(path == Path::new("docs/images/pears.svg") && drawing.starts_with("<svg"), "{drawing}");
         let second = fill(&study, false, &first.text);
@@ -277,7 +283,7 @@ mod tests {
         let study = study();
         let page = fill(&study, false, PAGE).text;
         let studies = core::slice::from_ref(&study);
-        assert_eq!(check(studies, "p.md", &page).unwrap(), 7);
+        assert_eq!(check(studies, "p.md", &page).unwrap(), 9);
         let wrong = page.replace("| 1.50 / 1.25 | 1.50 / 1.25 |", "| 1.50 / 1.25 | 1.50 / 1.26 |");
         let fault = check(studies, "p.md", &wrong).unwrap_err().to_string();
         assert!(fault.starts_with("p.md:3") && fault.contains("not what a run wrote"), "{fault}");
@@ -290,6 +296,10 @@ mod tests {
             (page.replace("pears: made", "pears: count claims"), "count claims"),
             ("a <!-- plums: tally -->b<!-- /plums -->".to_owned(), "no study \"plums\""),
             ("a <!-- pears: tally -->b<!-- /pears -->".to_owned(), "no mark \"pears: made\""),
+            (
+                "a <!-- pears quick: weight('red', 1) under grown = thrice -->b<!-- /pears -->".to_owned(),
+                "once, twice",
+            ),
             ("a <!-- pears quick: height -->b<!-- /pears -->".to_owned(), "height"),
         ] {
             let fault = check(studies, "p.md", &page).unwrap_err().to_string();

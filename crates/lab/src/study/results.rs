@@ -1,9 +1,9 @@
 //! What a study measured, as expressions ask for it: by experiment, coordinates, seed and quantity.
 
 use core::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::config::ConfigError;
 
@@ -32,11 +32,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) const fn new(exact: bool) -> Self {
+    const fn new(exact: bool) -> Self {
         Self { exact, seeds: Vec::new() }
     }
 
-    pub(super) fn set(&mut self, number: u32, measured: Arc<Measurements>) {
+    fn set(&mut self, number: u32, measured: Arc<Measurements>) {
         let place = number as usize;
         if self.seeds.len() <= place {
             self.seeds.resize(place + 1, None);
@@ -81,12 +81,46 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     pub(super) cells: BTreeMap<Place, Cell>,
+    /// The seed of each cell's first measurement.
+    pub(super) first_seed: u64,
+    /// Steps of quantities, of which one was asked for: each takes a look at all cells.
+    steps: Arc<Mutex<HashMap<(usize, String), f64>>>,
 }
 
 impl Results {
+    /// Nothing yet.
+    pub(super) fn from_seed(first_seed: u64) -> Self {
+        Self { first_seed, ..Self::default() }
+    }
+
     /// What the seeds of one case measured.
     pub(super) fn cell(&self, place: &Place) -> Option<&Cell> {
         self.cells.get(place)
+    }
+
+    /// Takes in what a replication of a case measured.
+    pub(super) fn set(&mut self, place: &Place, exact: bool, number: u32, measured: Arc<Measurements>) {
+        self.cells.entry(place.clone()).or_insert_with(|| Cell::new(exact)).set(number, measured);
+        self.steps = Arc::default();
+    }
+
+    /// The least by which values of a quantity differ in an experiment; 1 if all are whole, and 0 if there is only one.
+    fn step(&self, experiment: usize, call: &str) -> f64 {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        *steps.entry((experiment, call.to_owned())).or_insert_with(|| self.find_step(experiment, call))
+    }
+
+    fn find_step(&self, experiment: usize, call: &str) -> f64 {
+        let cells = self.cells.iter().filter(|(place, _)| place.experiment == experiment);
+        let seeds = cells.flat_map(|(_, cell)| cell.seeds.iter().flatten());
+        let mut values: Vec<f64> =
+            seeds.filter_map(|measured| measured.get(call)).filter(|value| value.is_finite()).collect();
+        if values.iter().all(|value| value.fract() == 0.0) {
+            return 1.0;
+        }
+        values.sort_by(f64::total_cmp);
+        let steps = values.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
+        steps.reduce(f64::min).unwrap_or(0.0)
     }
 
     /// Writes one row for each reading, experiment, coordinates, seed and quantity, as CSV: `coordinates` are
@@ -124,7 +158,7 @@ impl Results {
                         reading: reading.clone(),
                         experiment: &experiment.name,
                         coordinates: coordinates.clone(),
-                        seed: super::sweep::FIRST_SEED + seed as u64,
+                        seed: self.first_seed.wrapping_add(seed as u64),
                         quantity: quantity.strip_suffix("()").unwrap_or(quantity),
                         value,
                     })?;
@@ -168,9 +202,23 @@ pub(super) struct View<'a> {
     pub(super) scope: Option<&'a Scope>,
     /// Only the first seed counts, and for exact.
     pub(super) single: bool,
+    /// What was asked for, in order.
+    pub(super) asked: RefCell<Vec<Place>>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// The results of a reading, of all seeds.
+    pub(super) const fn new(
+        study: &'a Study,
+        plan: &'a Plan,
+        results: &'a Results,
+        reading: &'a [usize],
+        experiments: &'a [usize],
+    ) -> Self {
+        let asked = RefCell::new(Vec::new());
+        Self { study, plan, results, reading, experiments, scope: None, single: false, asked }
+    }
+
     fn lookup(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value> {
         let (place, quantity) = find(self.study, self.experiments, name)?;
         let experiment = &self.study.experiments[place];
@@ -180,14 +228,22 @@ impl View<'_> {
         };
         let call = crate::claims::written(quantity, inner, &[]);
         let reading = experiment.projected(self.study, self.reading);
-        let Some(cell) = self.results.cell(&Place { reading, experiment: place, coordinates }) else {
+        let at = Place { reading, experiment: place, coordinates };
+        let cell = self.results.cell(&at);
+        self.asked.borrow_mut().push(at);
+        let Some(cell) = cell else {
             return Some(Value::Unknown(format!("{name} was not run there")));
         };
         if self.single {
             let value = cell.first().and_then(|measured| measured.get(&call));
             return Some(Value::Sample(Sample::exact(value)));
         }
-        Some(Value::Sample(cell.sample(&call)))
+        let sample = cell.sample(&call);
+        let step = match sample.agreed() {
+            Some(_) if !sample.is_exact() => self.results.step(place, &call),
+            _ => 0.0,
+        };
+        Some(Value::Sample(sample.with_step(step)))
     }
 
     /// A list that the cases of an experiment measured, as far as all of them have it in common.
@@ -228,6 +284,10 @@ impl Environment for View<'_> {
 
     fn call(&self, name: &str, arguments: &[Value], options: &[(String, Value)]) -> Option<Value> {
         self.lookup(name, arguments, options)
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.borrow().len()
     }
 }
 

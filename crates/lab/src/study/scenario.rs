@@ -24,9 +24,10 @@ impl Study {
         let scenario: Table = base::config::parse(&file, &text)?;
         let title = scenario.get("name").and_then(Toml::as_str).unwrap_or(stem);
         let seeds = scenario.get("seeds").and_then(Toml::as_integer).unwrap_or(1);
+        let seed = scenario.get("seed").and_then(Toml::as_integer).unwrap_or(1);
         let probes = PROBES.map(|probe| format!("\"{probe}\"")).join(", ");
         let mut head = format!(
-            "name = {}\ntitle = {}\n[[experiment]]\nname = \"sweep\"\nbase = {}\nseeds = {seeds}\nprobes = [{probes}]\n",
+            "name = {}\ntitle = {}\nseed = {seed}\n[[experiment]]\nname = \"sweep\"\nbase = {}\nseeds = {seeds}\nprobes = [{probes}]\n",
             quoted(&stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_")),
             quoted(title),
             quoted(stem)

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::agreement::{self, Agreement};
 use super::judge::Judged;
-use super::sweep::FIRST_SEED;
 use super::{Outcome, StudyError, table};
 use crate::claims::{Tally, Value, Verdict};
 
@@ -98,6 +97,9 @@ pub struct VerdictRow<'a> {
     pub tally: Tally,
     /// Why it comes out so in a full run, where we know.
     pub remark: Option<&'a str>,
+    /// In what the check asks for less than the paper says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weaker: Option<&'a str>,
 }
 
 /// One reading of what the paper leaves unsaid.
@@ -151,7 +153,7 @@ impl<'a> Summary<'a> {
         let side_by_side = tables.map(|form| (form.id.as_str(), form.order.as_slice())).collect();
         Ok(Self {
             paper: &outcome.study.name,
-            seed: FIRST_SEED,
+            seed: outcome.results.first_seed,
             agreements: agreement::agreements(&cells, &side_by_side),
             cells,
             verdicts: outcome.judgement.judged.iter().map(|judged| verdict_row(outcome, judged)).collect(),
@@ -180,6 +182,7 @@ fn verdict_row<'a>(outcome: &'a Outcome<'_>, judged: &'a Judged) -> VerdictRow<'
         criteria: criteria(judged),
         tally: judged.tally(),
         remark: claim.remark.as_deref(),
+        weaker: claim.weaker.as_deref(),
     }
 }
 
@@ -263,6 +266,13 @@ impl Outcome<'_> {
         };
         if !judged.is_empty() {
             text += &format!("\n{} claims: {}", judged.len(), line(0));
+        }
+        let open = judged.iter().filter(|judged| !judged.open.is_empty()).count();
+        if open > 0 {
+            text += &match self.plan.looks(self.study) {
+                1 => format!("{open} of the undecided may be decided by more seeds, which a full run has\n"),
+                looks => format!("{open} of the undecided need more seeds than {looks} looks may add\n"),
+            };
         }
         if let Some(best) = self.best_reading() {
             text += &format!("most hold, of {} readings: {}", self.points.len(), line(best));

@@ -1,28 +1,30 @@
 //! Running a study: every case with every seed, once, in parallel, and not again if it was kept.
 
+use core::ops::Range;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::Duration;
 use rayon::prelude::*;
 
 use super::axis::Axis;
-use super::experiment::{Case, Experiment};
+use super::experiment::Case;
+use super::identity::{identity, key, stamps};
+use super::looks::Growth;
 use super::probe::Trial;
-use super::results::{Cell, Place};
+use super::results::Place;
 use super::store::Store;
 use super::{Judgement, Results, Study, StudyError, judge};
 use crate::claims::{Measurements, Value};
-use crate::run::{self, Watch};
-use crate::scenario::Scenario;
 
 /// How much of a study to run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Replications of everything that is random, number k with seed `1 + k`; what each experiment names unless given.
+    /// Replications of everything that is random; what each experiment names unless given.
     pub seeds: Option<u32>,
+    /// The seed of the first; the study's unless given. The next has the next seed.
+    pub seed: Option<u64>,
     /// Less of everything: as the study's `quick` says.
     pub quick: bool,
     /// Only what this figure, table or experiment needs.
@@ -43,13 +45,22 @@ impl Plan {
     /// Whether all of the study runs with as many seeds as it names.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        !self.quick && self.seeds.is_none() && self.axes.is_empty() && self.shard.is_none()
+        !self.quick
+            && self.seeds.is_none()
+            && self.seed.is_none()
+            && self.axes.is_empty()
+            && self.shard.is_none()
     }
 
     /// Whether all of the study runs, or all of its quick version.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         Self { quick: false, ..self.clone() }.is_full() && self.figure.is_none() && !self.default_reading_only
+    }
+
+    /// How often the claims are looked at: once where seeds were chosen, or where others have theirs.
+    pub(super) const fn looks(&self, study: &Study) -> u32 {
+        if self.seeds.is_some() || self.quick || self.shard.is_some() { 1 } else { study.looks }
     }
 
     /// The places on an axis that run under the default reading.
@@ -66,14 +77,13 @@ impl Plan {
     }
 }
 
-/// The root seed of every study: replication k runs with seed `FIRST_SEED + k`.
-pub(super) const FIRST_SEED: u64 = 1;
-
 /// A study's runs, ready to go.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     study: &'a Study,
     plan: Plan,
+    /// The seed of each experiment's first replication.
+    seed: u64,
     /// The readings, the default one first.
     points: Vec<Vec<usize>>,
     experiments: Vec<usize>,
@@ -85,12 +95,21 @@ pub struct Sweep<'a> {
 
 /// One replication of one case, for all places where it counts.
 #[derive(Debug)]
-struct Job {
+pub(super) struct Job {
     key: u64,
     experiment: usize,
-    case: Arc<Case>,
-    number: u32,
-    places: Vec<Place>,
+    pub(super) case: Arc<Case>,
+    pub(super) number: u32,
+    pub(super) places: Vec<Place>,
+}
+
+/// What happens to the work of a run, in milliseconds of one core, roughly.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress {
+    /// So much is done.
+    Done(u64),
+    /// So much has been added.
+    Added(u64),
 }
 
 /// What a study's runs came to.
@@ -131,7 +150,9 @@ impl<'a> Sweep<'a> {
             None => BTreeMap::new(),
         };
         let jobs = Vec::new();
-        let mut sweep = Self { study, plan, points, experiments, stores: BTreeMap::new(), stamps, jobs };
+        let seed = plan.seed.unwrap_or(study.seed);
+        let mut sweep =
+            Self { study, plan, seed, points, experiments, stores: BTreeMap::new(), stamps, jobs };
         let open = |&place: &usize| Ok((place, sweep.open(place)?));
         sweep.stores = sweep.experiments.iter().map(open).collect::<io::Result<_>>()?;
         for (experiment, cases) in cases {
@@ -181,7 +202,7 @@ impl<'a> Sweep<'a> {
             }
             let case = Arc::new(case);
             for number in 0..case.seeds {
-                let key = base::random::fnv1a(format!("{identity:016x} {number}").as_bytes());
+                let key = key(identity, self.seed, number);
                 let coordinates = case.coordinates.clone();
                 let place = Place { reading: reading.clone(), experiment, coordinates };
                 match known.get(&key) {
@@ -211,11 +232,42 @@ impl<'a> Sweep<'a> {
         left.map(|job| job.case.work).sum()
     }
 
-    /// Does it, in parallel, and calls `on_done` with the work of each run; then decides the claims.
+    /// Does it, in parallel; then decides the claims, and looks again with more seeds for those that are undecided, where the plan allows it.
+    /// Tells `tell` of work that is done, and that has been added.
     ///
     /// # Errors
     /// A run or the store failed, or a claim does not fit what was measured.
-    pub fn run(self, on_done: impl Fn(u64) + Sync) -> Result<Outcome<'a>, StudyError> {
+    pub fn run(mut self, tell: impl Fn(Progress) + Sync) -> Result<Outcome<'a>, StudyError> {
+        let mut growth =
+            Growth::new(self.plan.looks(self.study), self.jobs.iter().map(|job| job.case.work).sum());
+        let mut results = Results::from_seed(self.seed);
+        let mut done = 0;
+        let judgement = loop {
+            self.measure_from(done, &mut results, &tell)?;
+            done = self.jobs.len();
+            let Self { study, plan, points, experiments, .. } = &self;
+            let level = growth.level();
+            let judged = |points| judge::judge(study, plan, points, experiments, (&results, level));
+            // Only the default reading asks for more.
+            let more = growth.next(&self.jobs, &judged(&points[..1])?);
+            if more.is_empty() {
+                break judged(points)?;
+            }
+            let before = self.work();
+            more.into_iter().for_each(|(job, numbers)| self.add_seeds(job, numbers));
+            tell(Progress::Added(self.work() - before));
+        };
+        let Self { study, plan, points, experiments, stamps, .. } = self;
+        Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
+    }
+
+    /// Measures the jobs from one on, and puts what they measured where it counts.
+    fn measure_from(
+        &self,
+        first: usize,
+        results: &mut Results,
+        tell: &(impl Fn(Progress) + Sync),
+    ) -> io::Result<()> {
         let measured = |job: &Job| -> io::Result<Option<Arc<Measurements>>> {
             let store = &self.stores[&job.experiment];
             if let Some(known) = store.get(job.key) {
@@ -226,22 +278,32 @@ impl<'a> Sweep<'a> {
             }
             let new = self.measure(job)?;
             store.keep(job.key, &new)?;
-            on_done(job.case.work);
+            tell(Progress::Done(job.case.work));
             Ok(Some(Arc::new(new)))
         };
-        let records: Vec<_> =
-            self.jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
-        let mut results = Results::default();
-        for (job, record) in self.jobs.iter().zip(records) {
+        let jobs = &self.jobs[first..];
+        let records: Vec<_> = jobs.par_iter().with_max_len(1).map(measured).collect::<io::Result<_>>()?;
+        for (job, record) in jobs.iter().zip(records) {
             let Some(record) = record else { continue };
             for place in &job.places {
-                let cell = results.cells.entry(place.clone()).or_insert_with(|| Cell::new(job.case.exact));
-                cell.set(job.number, Arc::clone(&record));
+                results.set(place, job.case.exact, job.number, Arc::clone(&record));
             }
         }
-        let Self { study, plan, points, experiments, stamps, .. } = self;
-        let judgement = judge::judge(study, &plan, &points, &experiments, &results)?;
-        Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
+        Ok(())
+    }
+
+    /// Adds replications of what a job is the first of.
+    fn add_seeds(&mut self, first: usize, numbers: Range<u32>) {
+        let Job { experiment, ref case, ref places, .. } = self.jobs[first];
+        let (case, places) = (Arc::clone(case), places.clone());
+        let identity = identity(&self.study.experiments[experiment], &case);
+        self.jobs.extend(numbers.map(|number| Job {
+            key: key(identity, self.seed, number),
+            experiment,
+            case: Arc::clone(&case),
+            number,
+            places: places.clone(),
+        }));
     }
 
     fn measure(&self, job: &Job) -> io::Result<Measurements> {
@@ -249,7 +311,7 @@ impl<'a> Sweep<'a> {
         let trial = Trial {
             scenarios: &job.case.scenarios,
             numbers: &job.case.numbers,
-            seed: FIRST_SEED + u64::from(job.number),
+            seed: self.seed.wrapping_add(job.number.into()),
             is_first: job.number == 0,
         };
         trial.measure(&experiment.probes).map_err(|error| {
@@ -275,10 +337,14 @@ impl Outcome<'_> {
         let checks: Vec<_> =
             study.claims.iter().map(|claim| (&claim.id, &claim.check, &claim.paper_value)).collect();
         let shown = (&study.figures, &study.tables);
-        let text = format!("{asked:?} {answers:?} {checks:?} {shown:?}");
+        let judging = (judge::VERSION, study.looks);
+        let text = format!("{asked:?} {answers:?} {checks:?} {shown:?} {judging:?}");
         Ok(base::random::fnv1a(text.as_bytes()))
     }
 }
+
+/// Seeds of what a claim rests on, at least. Ours: with two, an interval is 13 times the standard error to either side.
+const FEWEST_SEEDS: u32 = 3;
 
 /// The cases of an experiment under each reading that changes it, the default one first.
 fn cases_of(
@@ -299,73 +365,20 @@ fn cases_of(
     }
     let mut all = Vec::new();
     for reading in readings {
-        all.extend(experiment.cases(study, plan, &reading)?.into_iter().map(|case| (reading.clone(), case)));
+        let cases = experiment.cases(study, plan, &reading)?;
+        let few = cases.iter().find(|case| !case.exact && case.seeds < FEWEST_SEEDS);
+        if let Some(Case { seeds, .. }) = few
+            && plan.looks(study) > 1
+            && study.asked.iter().any(|asked| asked.by_check.contains(&place))
+        {
+            return Err(format!(
+                "experiment \"{}\": seeds = {seeds}; claims rest on it: allowed are {FEWEST_SEEDS} or more, or exact = true",
+                experiment.name
+            ));
+        }
+        all.extend(cases.into_iter().map(|case| (reading.clone(), case)));
     }
     Ok(all)
-}
-
-/// The hash of all that a case asks: its scenarios as they resolve, and its numbers.
-fn identity(experiment: &Experiment, case: &Case) -> u64 {
-    let mut text = format!("{:?}\n", case.numbers);
-    if case.scenarios.is_empty() {
-        text += &experiment.label(&case.coordinates);
-    }
-    for (label, scenario) in &case.scenarios {
-        text += label;
-        text += &toml::to_string(scenario).expect("a scenario that was read can be written");
-    }
-    base::random::fnv1a(text.as_bytes())
-}
-
-/// Scenarios of an experiment that are tried for its stamp, at most.
-const TRIED: usize = 6;
-/// How much of each, in simulated seconds.
-const TRIED_LENGTH: Duration = Duration::from_secs(20);
-
-/// The stamps of experiments.
-fn stamps(study: &Study, places: Vec<usize>) -> io::Result<BTreeMap<usize, u64>> {
-    let of = |place: usize| Ok((place, stamp(study, &study.experiments[place])?));
-    places.into_par_iter().map(of).collect()
-}
-
-/// The hash of what answers: the probes' versions, and the traces of the beginnings of some of the experiment's own
-/// scenarios. What does not change a trace does not change what was measured.
-fn stamp(study: &Study, experiment: &Experiment) -> io::Result<u64> {
-    let mut text = format!("{:?}\n", experiment.probes);
-    let mut tried: Vec<String> = Vec::new();
-    for scenario in experiment.examples(study) {
-        let shape = shape(&scenario);
-        if tried.len() == TRIED || tried.contains(&shape) {
-            continue;
-        }
-        tried.push(shape);
-        let short = Scenario { duration: scenario.duration.min(TRIED_LENGTH), ..scenario };
-        text += &run::run("stamp", &short, FIRST_SEED, &Watch::default())?.trace_hash;
-    }
-    if tried.is_empty() {
-        text += &reference()?;
-    }
-    Ok(base::random::fnv1a(text.as_bytes()))
-}
-
-/// What tells scenarios with different machines apart: the settings of TCP, and of the links' protocols, queues and proxies.
-fn shape(scenario: &Scenario) -> String {
-    let links: Vec<_> =
-        scenario.link.values().map(|link| (&link.protocol, &link.queue, &link.framing, &link.pep)).collect();
-    format!("{:?} {:?} {links:?}", scenario.tcp, scenario.host)
-}
-
-/// The trace of a run with most of the machines in it, for what is calculated without a scenario.
-fn reference() -> io::Result<String> {
-    const TEXT: &str = include_str!("../../../../scenarios/demo/download.toml");
-    let suite = crate::scenario::Suite::parse("download.toml", TEXT, std::path::Path::new(""), &[]);
-    let suite = suite.map_err(io::Error::other)?;
-    let mut hashes = String::new();
-    for (name, scenario) in &suite.schemes {
-        let short = Scenario { duration: TRIED_LENGTH, ..scenario.clone() };
-        hashes += &run::run(name, &short, FIRST_SEED, &Watch::default())?.trace_hash;
-    }
-    Ok(hashes)
 }
 
 /// The experiments that the plan's figure, table or experiment needs; all unless it names one.
@@ -409,4 +422,71 @@ fn check_axes(study: &Study, plan: &Plan) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::probe::{Method, Probe};
+    use crate::study::{Files, Study};
+
+    const SEEDS: Probe = Probe {
+        name: "seeds",
+        version: 1,
+        quantities: &["seed"],
+        series: &[],
+        method: Method::Trial(|trial, measured| {
+            measured.set("seed", &[], trial.seed as f64);
+            Ok(())
+        }),
+    };
+
+    const EXPERIMENT: &str = "[[experiment]]\nname = 'e'\naxes.a = [1]\nseeds = 2\nprobes = ['seeds']\n";
+
+    fn load(files: &'static [(&'static str, &'static str)]) -> Result<Study, base::config::ConfigError> {
+        Study::load(Files::Embedded("study", files), "experiments.toml", &[&SEEDS])
+    }
+
+    fn rows(study: &Study, seed: Option<u64>) -> String {
+        let plan = Plan { seed, ..Plan::default() };
+        let outcome = Sweep::prepare(study, plan).unwrap().run(|_| {}).unwrap();
+        let mut table = Vec::new();
+        outcome.results.write_csv(study, &mut table).unwrap();
+        String::from_utf8(table)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .map(|row| row.replace(",e,a=1,", ""))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn seeds_begin_where_the_plan_or_the_study_says() {
+        let text = |head: &str| -> &'static str {
+            Box::leak(format!("name = 't'\ntitle = ''\n{head}\n{EXPERIMENT}").into_boxed_str())
+        };
+        let study = |head: &str| load(Box::leak(Box::new([("experiments.toml", text(head))]))).unwrap();
+        assert_eq!(rows(&study(""), None), "1,seed,1 2,seed,2");
+        assert_eq!(rows(&study("seed = 7"), None), "7,seed,7 8,seed,8");
+        assert_eq!(rows(&study("seed = 7"), Some(40)), "40,seed,40 41,seed,41");
+    }
+
+    /// A study over a scenario file that names another seed would run other seeds than its reader thinks.
+    #[test]
+    fn a_base_with_a_seed_of_its_own_is_refused() {
+        const BASE: &str = include_str!("../../../../scenarios/casoni/base.toml");
+        let text = "name = 't'\ntitle = ''\n[[experiment]]\nname = 'e'\nbase = 'base'\nseeds = 2\nprobes = ['seeds']\n";
+        let other: &'static str = Box::leak(BASE.replacen("seed = 1\n", "seed = 9\n", 1).into_boxed_str());
+        let files = |base, head: &'static str| -> &'static [(&'static str, &'static str)] {
+            Box::leak(Box::new([("experiments.toml", head), ("base.toml", base)]))
+        };
+        assert!(load(files(BASE, text)).is_ok());
+        let complaint = load(files(other, text)).unwrap_err().to_string();
+        assert!(
+            complaint.contains("base.toml: seed = 9; a study's seeds are its own, from 1 on"),
+            "{complaint}"
+        );
+        assert!(load(files(other, Box::leak(format!("seed = 9\n{text}").into_boxed_str()))).is_ok());
+    }
 }

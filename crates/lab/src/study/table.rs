@@ -87,15 +87,9 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
         if form.only.as_ref().is_some_and(|only| !scope.is(only).unwrap_or(false)) {
             continue;
         }
-        let view = View {
-            study,
-            plan: &outcome.plan,
-            results: &outcome.results,
-            reading,
-            experiments: &[place],
-            scope: Some(&scope),
-            single: false,
-        };
+        let experiments = [place];
+        let view = View::new(study, &outcome.plan, &outcome.results, reading, &experiments);
+        let view = View { scope: Some(&scope), ..view };
         let value = |expression: &str| {
             let text = spelled_out(experiment, expression);
             evaluate(&text, &view)

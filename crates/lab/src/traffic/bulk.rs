@@ -76,7 +76,16 @@ impl BulkSender {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
-        self.counted.set(id);
+        if self.counted.connection() != Some(id) {
+            if self.counted.connection().is_some()
+                && !matches!(event, Event::Accepted { .. } | Event::Connected)
+            {
+                return Progress::Going;
+            }
+            // Who calls again, as a proxy does whose first call ended in a reset, gets all of it.
+            (self.counted, self.written, self.failed) = (Counted::new(), 0, false);
+            self.counted.set(id);
+        }
         if matches!(event, Event::Closed | Event::Failed(_)) {
             let counted = self.counted.end(host);
             // A failure after the last byte was acknowledged cost the receiver nothing.
@@ -105,6 +114,8 @@ impl BulkSender {
 #[derive(Debug)]
 pub struct BulkReceiver {
     role: Role,
+    /// The last one, once it has one.
+    connection: Option<ConnectionId>,
     content: Arc<Content>,
     stream: u32,
     size: u64,
@@ -121,6 +132,7 @@ impl BulkReceiver {
     pub const fn new(role: Role, content: Arc<Content>, stream: u32, size: u64) -> Self {
         Self {
             role,
+            connection: None,
             content,
             stream,
             size,
@@ -189,6 +201,12 @@ impl BulkReceiver {
         id: ConnectionId,
         event: Event,
     ) -> Progress {
+        if self.connection != Some(id) && self.finished_at.is_none() {
+            if self.connection.is_some() && !matches!(event, Event::Accepted { .. } | Event::Connected) {
+                return Progress::Going;
+            }
+            (self.connection, self.received) = (Some(id), 0);
+        }
         match event {
             Event::Readable => self.read(now, host, id),
             Event::PeerFinished => {
@@ -220,5 +238,88 @@ impl BulkReceiver {
             return Progress::Finished;
         }
         Progress::Going
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::SocketAddr;
+
+    use base::Rng;
+    use tcp::{Host, TcpConfig};
+
+    use super::*;
+
+    const PORT: u16 = 80;
+    const SIZE: u64 = 100_000;
+
+    fn hosts() -> [Host; 2] {
+        ["10.0.0.1", "10.0.0.2"].map(|address| Host::new(address.parse().unwrap(), Rng::named(1, address)))
+    }
+
+    /// Lets packets pass for up to `rounds` and gives both ends what happened to them.
+    fn run(
+        [client, server]: &mut [Host; 2],
+        rounds: usize,
+        mut at_client: impl FnMut(&mut Host, ConnectionId, Event),
+        mut at_server: impl FnMut(&mut Host, ConnectionId, Event),
+    ) {
+        let now = Instant::ZERO;
+        for _ in 0..rounds {
+            while let Some(packet) = client.poll_transmit(now) {
+                let _ = server.handle_packet(now, &packet);
+            }
+            while let Some((id, event)) = server.poll_event() {
+                at_server(server, id, event);
+            }
+            while let Some(packet) = server.poll_transmit(now) {
+                let _ = client.handle_packet(now, &packet);
+            }
+            while let Some((id, event)) = client.poll_event() {
+                at_client(client, id, event);
+            }
+        }
+    }
+
+    /// A connection breaks in the middle, and the client opens another: each way the second has the stream from its first byte on.
+    #[test]
+    fn a_second_connection_begins_anew() {
+        let now = Instant::ZERO;
+        let config = TcpConfig::default();
+        let content = Arc::new(Content::new(1));
+        for sends in [true, false] {
+            let mut hosts = hosts();
+            hosts[1].listen(PORT, &config).unwrap();
+            let to = SocketAddr::new("10.0.0.2".parse().unwrap(), PORT);
+            let role = Role::Listens(PORT);
+            let mut sender = BulkSender::new(role.clone(), &content, 3, SIZE);
+            let mut receiver = BulkReceiver::new(role.clone(), Arc::clone(&content), 3, SIZE);
+            for rounds in [4, 200] {
+                let id = hosts[0].connect(now, to, &config).unwrap();
+                // What stands at the client: the other of the two, with a connection of its own.
+                let mut near_sender = BulkSender::new(role.clone(), &content, 3, SIZE);
+                let mut near_receiver = BulkReceiver::new(role.clone(), Arc::clone(&content), 3, SIZE);
+                let at_client = |host: &mut Host, id, event| {
+                    match sends {
+                        true => near_receiver.on_event(now, host, id, event),
+                        false => near_sender.on_event(now, host, id, event),
+                    };
+                };
+                let at_server = |host: &mut Host, id, event| {
+                    match sends {
+                        true => sender.on_event(now, host, id, event),
+                        false => receiver.on_event(now, host, id, event),
+                    };
+                };
+                run(&mut hosts, rounds, at_client, at_server);
+                let at_end = if sends { &near_receiver } else { &receiver };
+                assert!(at_end.is_intact(), "sends {sends}");
+                match rounds {
+                    4 => assert!(at_end.received() > 0 && at_end.received() < SIZE, "{}", at_end.received()),
+                    _ => assert_eq!((at_end.received(), at_end.finished_at()), (SIZE, Some(now))),
+                }
+                let _ = hosts[0].abort(now, id);
+            }
+        }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn live() -> usize {
 }
 
 /// The most that this thread held at once since the last call of this function.
+#[allow(dead_code, reason = "each test uses a part")]
 pub(crate) fn take_peak() -> usize {
     PEAK.replace(live())
 }

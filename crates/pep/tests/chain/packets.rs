@@ -1,9 +1,9 @@
 //! Packets made by hand, for a proxy alone.
 
 use base::wire::ip::{self, Ecn, Protocol};
-use base::wire::tcp::{Flags, Options, Repr};
+use base::wire::tcp::{Flags, Options, Repr, View};
 use base::{Instant, Packet, SeqNum};
-use longhaul_pep::{Proxy, Side};
+use longhaul_pep::{Proxy, Side, Verdict};
 
 use super::{CLIENT, SERVER, address};
 
@@ -47,4 +47,36 @@ pub fn plain_syn(port: u16) -> Vec<u8> {
 
 pub fn sent(proxy: &mut Proxy, to: Side) -> Vec<Packet> {
     core::iter::from_fn(|| proxy.poll_transmit(NOW, to)).collect()
+}
+
+/// A SYN reaches the proxy.
+pub fn call(proxy: &mut Proxy, now: Instant, side: Side, from: &str, port: u16) -> Verdict {
+    let options = Options { mss: Some(1460), ..Options::default() };
+    proxy.handle_packet(now, side, &mut syn(from, port, options))
+}
+
+/// Completes a connection of a host to a server that is there; the proxy's next number towards the link, if it splits it.
+pub fn open(proxy: &mut Proxy, now: Instant, from: &str, port: u16) -> Option<SeqNum> {
+    if call(proxy, now, Side::Lan, from, port) != Verdict::Taken {
+        return None;
+    }
+    let next = |proxy: &mut Proxy, side| proxy.poll_transmit(now, side).unwrap();
+    let seq = |packet: &[u8]| View::parse(&packet[20..]).unwrap().seq();
+    let asked = seq(&next(proxy, Side::Link)) + 1;
+    let answer = header((80, port), SeqNum(7), asked, Flags::SYN | Flags::ACK);
+    let mut answer = segment((SERVER, from), &answer, &[]);
+    assert_eq!(proxy.handle_packet(now, Side::Link, &mut answer), Verdict::Taken);
+    let answered = next(proxy, Side::Lan);
+    let ack = header((port, 80), SeqNum(1001), seq(&answered) + 1, Flags::ACK);
+    let mut ack = segment((from, SERVER), &ack, &[]);
+    assert_eq!(proxy.handle_packet(now, Side::Lan, &mut ack), Verdict::Taken);
+    for side in Side::ALL {
+        while proxy.poll_transmit(now, side).is_some() {}
+    }
+    Some(asked)
+}
+
+/// Completes connections of a host to a server that is there, from `ports` on; how many of them were split.
+pub fn establish(proxy: &mut Proxy, now: Instant, from: &str, ports: core::ops::Range<u16>) -> usize {
+    ports.filter(|&port| open(proxy, now, from, port).is_some()).count()
 }

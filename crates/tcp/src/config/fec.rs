@@ -28,6 +28,32 @@ pub struct FecConfig {
     pub estimator: Estimator,
     /// What makes a sender repair a block again.
     pub repair: RepairRule,
+    /// How a block's segments and repairs follow from the window and the erasure rate.
+    #[serde(skip_serializing_if = "Layout::is_default")]
+    pub layout: Layout,
+}
+
+/// How a block's segments and repairs follow from the window B in bytes and the erasure rate E: readings of the paper's Figure 1a, whose
+/// print contradicts itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// The segment size B E / f(E), but full segments where less than half a segment is expected to be lost; at least f(E) repairs.
+    #[default]
+    Restored,
+    /// The formulas as printed, at any rate: the segment size B E / f(E), so the smallest without losses, and W E repairs, at least one.
+    Printed,
+    /// As printed, the test of W / MSS against the granularity in segments, which no window passes: as many segments as the granularity
+    /// says, and f(E) repairs; more segments only where these would exceed the MSS.
+    Granular,
+}
+
+impl Layout {
+    /// Whether it is what is meant where nothing is said.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How the erasure rate is averaged.
@@ -61,6 +87,7 @@ impl FecConfig {
         granularity: 10,
         estimator: Estimator::Adaptive,
         repair: RepairRule::Duplicates,
+        layout: Layout::Restored,
     };
 
     /// Whether repairs are sent, and offered to be taken.

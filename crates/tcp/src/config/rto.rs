@@ -1,5 +1,7 @@
 //! `[tcp.rto]`: the retransmission time-out.
 
+use core::num::NonZeroU32;
+
 use base::Duration;
 use base::units::above_zero;
 use schemars::JsonSchema;
@@ -23,6 +25,11 @@ pub struct RtoConfig {
     #[serde(deserialize_with = "range::timeout")]
     #[schemars(transform = above_zero)]
     pub max: Duration,
+    /// Back-off makes the time-out at most so many times as long, rounded down to a power of two; without it `max` is the only limit. ns-2
+    /// stops at 64 times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_backoff: Option<NonZeroU32>,
     /// Minimum margin of the time-out above the smoothed round-trip time: G of RFC 6298 (2.3). Linux has its 200 ms here.
     pub margin: Duration,
     /// How the time-out follows from round-trip samples.
@@ -35,6 +42,7 @@ impl Default for RtoConfig {
             initial: Duration::from_secs(1),
             min: Duration::from_millis(200),
             max: Duration::from_secs(60),
+            max_backoff: None,
             margin: Duration::from_millis(200),
             estimator: RtoEstimator::Rfc6298,
         }

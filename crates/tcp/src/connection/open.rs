@@ -133,7 +133,7 @@ impl Connection {
 
     /// Takes part in what a host's connections share; before its handshake is over.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
-        self.sender.join(now, &self.config, self.remote.ip, ensemble);
+        self.sender.join(now, &self.config, (self.remote.ip, self.passive), ensemble);
     }
 
     /// Whether the SYN or SYN-ACK that is sent now offers a code. One that was not answered is sent again without it, after some; but data

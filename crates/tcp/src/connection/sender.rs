@@ -76,6 +76,11 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// Bytes of the parts that every connection has on the heap: its controller and its recovery.
+    pub(super) fn parts(&self) -> usize {
+        size_of_val(&*self.controller) + self.recovery.memory()
+    }
+
     pub(super) fn new(config: &Arc<TcpConfig>, space: SeqSpace, mss: u32) -> Self {
         Self {
             space,
@@ -122,19 +127,19 @@ impl Sender {
         if self.allowance == u16::MAX { usize::MAX } else { usize::from(self.allowance) * 1024 }
     }
 
-    /// Takes part in what connections to `destination` share.
+    /// Takes part in what connections to `destination` share; `called`: the peer opened it.
     pub(super) fn join(
         &mut self,
         now: Instant,
         config: &Arc<TcpConfig>,
-        destination: IpAddr,
+        (destination, called): (IpAddr, bool),
         ensemble: &mut Ensemble,
     ) {
         if self.membership.is_some() {
             return;
         }
-        let opening =
-            Opening { now, config, start: start(config, self.mss, false, self.rtt.srtt()), syn_lost: false };
+        let start = start(config, self.mss, false, self.rtt.srtt());
+        let opening = Opening { now, config, start, syn_lost: false, called };
         let Some(membership) = ensemble.join(destination, &opening) else { return };
         if let Some((srtt, rttvar)) = membership.rtt(now) {
             self.rtt.seed(srtt, rttvar);
@@ -164,7 +169,9 @@ impl Sender {
         self.recovery = Machine::new(config, sack, ORIGIN + 1);
         let start = Start { paired, ..start(config, self.mss, syn_lost, self.rtt.srtt()) };
         self.controller = match &mut self.membership {
-            Some(membership) => membership.establish(&Opening { now, config, start, syn_lost }),
+            Some(membership) => {
+                membership.establish(&Opening { now, config, start, syn_lost, called: false })
+            }
             None => congestion::build(config, &start),
         };
         self.forget_retries();

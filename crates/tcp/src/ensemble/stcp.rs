@@ -31,7 +31,7 @@ impl Stcp {
 
 impl Policy for Stcp {
     fn join(&self, opening: &Opening<'_>) -> Ticket {
-        lock(&self.0).join(opening.now, &opening.start)
+        lock(&self.0).join(opening.now, &opening.start, opening.called)
     }
 
     fn establish(&self, ticket: Ticket, opening: &Opening<'_>) -> Box<dyn Controller> {

@@ -1,9 +1,9 @@
 //! How a block is laid out: segment size, data segments and repairs (Figure 1a of the paper, as the project's notes restore it).
 //!
-//! Deviations: the sizes are clamped at both ends; with an estimate of nothing the window alone decides the size, where the
-//! printed rule would choose the smallest; and repairs are at least `f(E)`.
+//! Deviations of [`Layout::Restored`]: the sizes are clamped at both ends; with an estimate of nothing the window alone decides the size,
+//! where the printed rule would choose the smallest; and repairs are at least `f(E)`. [`Layout::Printed`] has the first alone.
 
-use crate::config::FecConfig;
+use crate::config::{FecConfig, Layout};
 
 /// Data segments of a block at most.
 pub(crate) const MOST_SOURCES: u32 = 64;
@@ -25,14 +25,21 @@ pub(crate) struct Plan {
 pub(crate) fn plan(config: &FecConfig, bytes: u64, rate: f64, most: u32) -> Plan {
     let bytes = bytes.clamp(1, 1 << 30) as f64;
     let mss = if config.adaptive_mss { segment_size(config, bytes, rate, most) } else { most };
-    let window = (bytes / f64::from(mss)).floor().max(1.0) as u32;
+    let segments = (bytes / f64::from(mss)).max(1.0);
+    let window = segments.floor() as u32;
     // A large window has several blocks, each with its part of the repairs.
-    let window = window.div_ceil(window.div_ceil(MOST_SOURCES + MOST_REPAIRS));
+    let blocks = window.div_ceil(MOST_SOURCES + MOST_REPAIRS);
+    let window = window.div_ceil(blocks);
     if !config.proactive {
         return Plan { mss, sources: window.min(MOST_SOURCES), repairs: 0 };
     }
-    let by_window = libm::ceil(f64::from(window) * rate - 1e-9) as u32;
-    let repairs = least_repairs(rate).max(by_window).min(window.saturating_sub(1)).min(MOST_REPAIRS);
+    let wanted = match config.layout {
+        Layout::Restored | Layout::Granular => {
+            least_repairs(rate).max(libm::ceil(f64::from(window) * rate - 1e-9) as u32)
+        }
+        Layout::Printed => libm::floor(segments / f64::from(blocks) * rate + 1e-9).max(1.0) as u32,
+    };
+    let repairs = wanted.min(window.saturating_sub(1)).min(MOST_REPAIRS);
     Plan { mss, sources: (window - repairs).clamp(1, MOST_SOURCES), repairs }
 }
 
@@ -40,11 +47,17 @@ pub(crate) fn plan(config: &FecConfig, bytes: u64, rate: f64, most: u32) -> Plan
 fn segment_size(config: &FecConfig, bytes: f64, rate: f64, most: u32) -> u32 {
     let least = config.min_mss.min(most);
     let granular = bytes / f64::from(config.granularity);
-    let wanted = if 2.0 * bytes / f64::from(most) * rate < 1.0 || !config.proactive {
-        // Less than half a segment is expected to be lost.
-        f64::from(most)
-    } else {
+    // Less than half a segment is expected to be lost.
+    let hardly_lossy = 2.0 * bytes / f64::from(most) * rate < 1.0;
+    let by_rate = match config.layout {
+        Layout::Restored => !hardly_lossy,
+        Layout::Printed => true,
+        Layout::Granular => false,
+    };
+    let wanted = if by_rate && config.proactive {
         bytes * rate / f64::from(least_repairs(rate))
+    } else {
+        f64::from(most)
     };
     wanted.min(granular).clamp(f64::from(least), f64::from(most)) as u32
 }
@@ -120,6 +133,43 @@ mod tests {
         }
     }
 
+    /// Figure 1a's formulas as printed. Where M1 decides, a window has f(E) / E segments, of which a share of E are repairs.
+    #[test]
+    fn the_printed_formulas_can_be_had() {
+        let printed = FecConfig { layout: Layout::Printed, ..LT };
+        for (bytes, rate, expected) in [
+            // Without losses the smallest segments and one repair.
+            (10_000, 0.0, (200, 49, 1)),
+            (20_000, 0.1, (666, 27, 3)),
+            (15_000, 0.13, (650, 20, 3)),
+            // 30 %: 10 kB x 0.3 / 5 = 600 bytes; with 20 kB full segments, and W E = 6.
+            (10_000, 0.3, (600, 11, 5)),
+            (20_000, 0.3, (1000, 14, 6)),
+            (1000, 0.5, (200, 3, 2)),
+        ] {
+            let Plan { mss, sources, repairs } = plan(&printed, bytes, rate, 1000);
+            assert_eq!((mss, sources, repairs), expected, "{bytes} bytes at {rate}");
+        }
+    }
+
+    /// The test of W / MSS against G is never passed: MSS = B / G, and f(E) of ten segments are repairs.
+    #[test]
+    fn a_window_can_have_ten_segments_at_any_rate() {
+        let granular = FecConfig { layout: Layout::Granular, ..LT };
+        for (bytes, rate, expected) in [
+            (8000, 0.0, (800, 9, 1)),
+            (8000, 0.1, (800, 7, 3)),
+            (8000, 0.2, (800, 6, 4)),
+            (8000, 0.3, (800, 5, 5)),
+            // More would exceed the MSS.
+            (20_000, 0.1, (1000, 17, 3)),
+            (1000, 0.3, (200, 1, 4)),
+        ] {
+            let Plan { mss, sources, repairs } = plan(&granular, bytes, rate, 1000);
+            assert_eq!((mss, sources, repairs), expected, "{bytes} bytes at {rate}");
+        }
+    }
+
     #[test]
     fn parts_can_be_left_out() {
         let sizes = FecConfig { adaptive_mss: true, ..FecConfig::OFF };
@@ -133,8 +183,9 @@ mod tests {
         fn every_plan_can_be_sent(
             bytes in 0_u64..1 << 32, rate in 0.0..1.0, most in 64_u32..65_000,
             adaptive_mss: bool, proactive: bool,
+            layout in prop::sample::select(vec![Layout::Restored, Layout::Printed, Layout::Granular]),
         ) {
-            let config = FecConfig { adaptive_mss, proactive, ..FecConfig::OFF };
+            let config = FecConfig { adaptive_mss, proactive, layout, ..FecConfig::OFF };
             let Plan { mss, sources, repairs } = plan(&config, bytes, rate, most);
             prop_assert!(mss >= config.min_mss.min(most) && mss <= most);
             prop_assert!((1..=MOST_SOURCES).contains(&sources) && repairs <= MOST_REPAIRS);

@@ -5,6 +5,10 @@
 
 use core::cmp::max;
 
+use base::Instant;
+
+use super::Slot;
+use super::ports::Key;
 use crate::buffer::ring::SMALLEST;
 use crate::connection::{Connection, State};
 
@@ -12,15 +16,28 @@ use crate::connection::{Connection, State};
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
-    used: usize,
+    used: Counted,
+}
+
+/// Bytes that a connection is counted as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// What it holds.
+    held: usize,
+    /// What is set aside for it: no less, and at least what it always gets.
+    reserved: usize,
 }
 
 /// Bytes that every connection is taken to need: itself and the smallest buffer each way, which it always gets.
 const LEAST: usize = size_of::<Connection>() + 2 * SMALLEST;
+/// Bytes that the host's tables have for each connection: its slot, its place among ports, its deadline in three places and its turn;
+/// and half as much again, since tables grow by doubling.
+const PLACE: usize =
+    (size_of::<Slot>() + size_of::<(Key, u32)>() + 2 * size_of::<Instant>() + 4 * size_of::<u32>()) * 3 / 2;
 
 impl Budget {
     pub(super) const fn unlimited() -> Self {
-        Self { limit: usize::MAX, used: 0 }
+        Self { limit: usize::MAX, used: Counted { held: 0, reserved: 0 } }
     }
 
     pub(super) const fn set_limit(&mut self, bytes: usize) {
@@ -36,12 +53,13 @@ impl Budget {
         self.limit
     }
 
-    pub(super) const fn used(&self) -> usize {
-        self.used
+    /// Bytes that connections hold.
+    pub(super) const fn held(&self) -> usize {
+        self.used.held
     }
 
     const fn left(&self) -> usize {
-        self.limit.saturating_sub(self.used)
+        self.limit.saturating_sub(self.used.reserved)
     }
 
     /// Whether one more connection may be opened.
@@ -50,21 +68,30 @@ impl Budget {
     }
 
     /// Bytes that a connection that was counted as `counted` may grow by.
-    pub(super) fn allowance(&self, counted: usize) -> usize {
-        self.left().saturating_sub(max(counted, LEAST)) / 2
+    pub(super) fn allowance(&self, counted: Counted) -> usize {
+        self.left().saturating_sub(max(counted.reserved, LEAST)) / 2
     }
 
-    /// `connection` was counted as `counted`, 0 if it is new; what it is counted as now.
-    pub(super) fn count(&mut self, counted: usize, connection: &Connection) -> usize {
+    /// The same for one that is new.
+    pub(super) fn first_allowance(&self) -> usize {
+        self.allowance(Counted::default())
+    }
+
+    /// `connection` was counted as `counted`, nothing if it is new; what it is counted as now.
+    pub(super) fn count(&mut self, counted: Counted, connection: &Connection) -> Counted {
         // A flood of SYNs takes nothing from those who have data.
         let has_data = !matches!(connection.state(), State::SynReceived | State::TimeWait | State::Closed);
-        let bytes = connection.memory().max(if has_data { LEAST } else { 0 });
-        self.used = self.used - counted + bytes;
-        bytes
+        let held = connection.memory() + PLACE;
+        let now = Counted { held, reserved: held.max(if has_data { LEAST } else { 0 }) };
+        self.give_back(counted);
+        self.used.held += now.held;
+        self.used.reserved += now.reserved;
+        now
     }
 
     /// A connection that was counted as `counted` is gone.
-    pub(super) const fn give_back(&mut self, counted: usize) {
-        self.used -= counted;
+    pub(super) const fn give_back(&mut self, counted: Counted) {
+        self.used.held -= counted.held;
+        self.used.reserved -= counted.reserved;
     }
 }

@@ -113,7 +113,7 @@ impl Host {
         let (seeds, syn) = self.cookies.bake(now, Key::new(local, remote), syn, asked, seeds);
         // It lives as long as it takes to write the answer.
         let mut connection = Connection::accept(now, config, local, remote, seeds, &syn);
-        connection.set_allowance(self.budget.allowance(0));
+        connection.set_allowance(self.budget.first_allowance());
         let mut answer = Packet::default();
         if connection.poll_transmit(now, &mut answer) {
             self.answers.push_back(answer);
@@ -160,7 +160,7 @@ impl Host {
             ..self.seeds(now, local, remote)
         };
         let mut connection = Connection::accept_answered(now, config, local, remote, seeds, &syn);
-        connection.set_allowance(self.budget.allowance(0));
+        connection.set_allowance(self.budget.first_allowance());
         connection.join(now, &mut self.ensemble);
         let result = connection.handle_segment(now, ecn, segment, payload);
         if connection.state() == State::SynReceived {

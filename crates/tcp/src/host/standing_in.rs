@@ -52,7 +52,7 @@ impl Host {
         let Some(config) = listener.take_place() else { return Err(Discard::BacklogFull(port)) };
         let seeds = self.seeds(now, local, remote);
         let mut connection = Connection::accept(now, config, local, remote, seeds, syn);
-        connection.set_allowance(self.budget.allowance(0));
+        connection.set_allowance(self.budget.first_allowance());
         connection.keep_unread();
         connection.hold(payload);
         let slot = self.insert(connection);

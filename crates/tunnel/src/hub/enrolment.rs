@@ -90,6 +90,7 @@ impl Hub {
         while self.members.len() <= id.at() {
             self.members.push(None);
             self.deadlines.add(None);
+            self.wakes.add(None);
             self.share.add();
             self.memory.add();
         }
@@ -120,6 +121,7 @@ impl Hub {
         let Some(member) = member else { return };
         self.super_segments.remove(member.super_segment);
         self.deadlines.set(id.0, None);
+        self.wakes.set(id.0, None);
         self.share.rest(id);
         self.memory.forget(id);
         self.offered.take_if(|offered| *offered == Offered::Of(id));

@@ -37,7 +37,11 @@ impl Hub {
         }
         let Some(member) = &mut self.members[id.at()] else { return Taken::Here };
         member.tunnel.handle_packet(now, packet);
-        if member.tunnel.rate().is_none() { Taken::ToLeave } else { Taken::Here }
+        if member.tunnel.rate().is_some() {
+            return Taken::Here;
+        }
+        self.fed = Some(id);
+        Taken::ToLeave
     }
 
     /// Whether packets from the LAN are wanted. With one peer what its tunnel has no room for may wait in the kernel; with more, those of

@@ -8,7 +8,7 @@ use crate::tunnel::{Sent, Transmit};
 
 impl Hub {
     /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
-    /// a batch that is not full may wait for them. Say with [`Hub::on_sent`] what became of it before the next call.
+    /// a batch that is not full may wait for them, and unless all share a rate, only that of whoever the latest packet was for is looked at. Say with [`Hub::on_sent`] what became of it before the next call.
     pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
         self.offered = self.choose(now, limit, more);
         match self.offered? {
@@ -26,6 +26,9 @@ impl Hub {
         if self.is_blocked() {
             return None;
         }
+        if more && !self.share.is_limited() {
+            return self.fed.filter(|id| self.offers(now, *id, limit, more)).map(Offered::Of);
+        }
         if !self.challenges.is_empty() && self.share.is_free(now) {
             return Some(Offered::Challenge);
         }
@@ -33,8 +36,7 @@ impl Hub {
         let mut waiting = Vec::new();
         let chosen = loop {
             let Some((id, at_once)) = self.share.next(now, DATAGRAM_LEN) else { break None };
-            let member = self.members[id.at()].as_mut();
-            if member.is_some_and(|member| member.tunnel.offer(now, limit.min(at_once), more)) {
+            if self.offers(now, id, limit.min(at_once), more) {
                 break Some(Offered::Of(id));
             }
             // Its deadline may be another now.
@@ -47,6 +49,12 @@ impl Hub {
         };
         waiting.into_iter().for_each(|id| self.share.wake(id));
         chosen
+    }
+
+    /// Whether a tunnel has something to send.
+    fn offers(&mut self, now: Instant, id: PeerId, limit: usize, more: bool) -> bool {
+        let member = self.members[id.at()].as_mut();
+        member.is_some_and(|member| member.tunnel.offer(now, limit, more, &mut self.rooms))
     }
 
     /// What became of the datagrams that [`Hub::poll_transmit`] gave last.
@@ -67,7 +75,7 @@ impl Hub {
     fn on_tunnel_sent(&mut self, now: Instant, id: PeerId, sent: Sent) {
         let Some(member) = self.members[id.at()].as_mut() else { return };
         let bytes = member.tunnel.offered_on_line();
-        member.tunnel.on_sent(now, sent);
+        member.tunnel.on_sent(now, sent, &mut self.rooms);
         if member.tunnel.is_blocked() {
             self.blocked = Some(id);
         } else {

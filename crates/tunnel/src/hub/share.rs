@@ -80,6 +80,11 @@ impl Share {
         Some((PeerId(number), at_once))
     }
 
+    /// Whether all together have a rate.
+    pub(super) const fn is_limited(&self) -> bool {
+        self.pacer.is_limited()
+    }
+
     /// Whether the line is free.
     pub(super) fn is_free(&self, now: Instant) -> bool {
         self.pacer.is_free(now)

@@ -6,7 +6,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 8 | stamp, ns of the sender's clock; 0 if no answer is wanted |
+//! | 8 | stamp, ns of the sender's clock, with the highest bit if the answer may wait; 0 if no answer is wanted |
 //! | 8 | the newest stamp of the other end that arrived |
 //! | 8 | when it arrived, ns of this end's clock |
 //! | 4 | time since then, us |
@@ -19,106 +19,20 @@
 //!
 //! Between two reports leave further stamps alone. The last of them is answered while a report is late: so there is something to tell even where a queue
 //! stretches time or drops nine of ten datagrams, which is when the sender should know soonest.
+//!
+//! An end that looks for no rate has less to ask. While all that it sends arrives, its reports leave so much later than traffic that they stand in for
+//! keep-alives, and their answers wait for the other end's own reports.
 
 use std::collections::VecDeque;
 
 use base::{Duration, Instant, Rate};
 
 use super::silence::{Silence, Silences};
+use crate::due::Due;
 
-/// Datagrams, and their bytes without the carrier's headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Datagrams.
-    pub datagrams: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
+mod sample;
 
-impl Totals {
-    /// Counts datagrams of `bytes` bytes altogether.
-    pub const fn add(&mut self, datagrams: u64, bytes: u64) {
-        self.datagrams += datagrams;
-        self.bytes += bytes;
-    }
-
-    /// What was added since.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self {
-            datagrams: self.datagrams.saturating_sub(earlier.datagrams),
-            bytes: self.bytes.saturating_sub(earlier.bytes),
-        }
-    }
-}
-
-/// What an answer to a stamp tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// When the stamp left.
-    pub sent_at: Instant,
-    /// From its leaving to the answer, without the time that the other end held it.
-    pub round_trip: Duration,
-    /// One-way delay of the stamp in ns, plus an unknown constant.
-    pub delay: i64,
-    /// What happened since the stamp that was answered before; `None` for the first.
-    pub span: Option<Span>,
-    /// Reports since then whose stamps nobody answered.
-    pub missed: usize,
-    /// What has left since the stamp.
-    pub after: Totals,
-    /// Of what left and arrived in the span, datagrams longer than every path carries.
-    pub long: Long,
-    /// What of the span was a silence.
-    pub silence: Silence,
-}
-
-/// Datagrams longer than every path carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Long {
-    /// Those that left.
-    pub sent: u64,
-    /// Those that arrived.
-    pub received: u64,
-}
-
-/// What left between two stamps, and what of it arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// What left.
-    pub sent: Totals,
-    /// In this time.
-    pub sent_in: Duration,
-    /// What arrived.
-    pub received: Totals,
-    /// In this time.
-    pub received_in: Duration,
-}
-
-impl Span {
-    /// What is left of it without a time in which nothing arrived.
-    #[must_use]
-    pub fn without(mut self, silence: Silence) -> Self {
-        let lost = self.sent.since(self.received);
-        let datagrams = silence.datagrams.min(lost.datagrams);
-        if datagrams > 0 {
-            // Which of those that were lost is not known: of average length.
-            let bytes = u128::from(lost.bytes) * u128::from(datagrams) / u128::from(lost.datagrams);
-            self.sent = self.sent.since(Totals { datagrams, bytes: bytes as u64 });
-            self.sent_in = self.sent_in.saturating_sub(silence.time);
-            self.received_in = self.received_in.saturating_sub(silence.time);
-        }
-        self
-    }
-
-    /// Takes in what happened next.
-    pub fn add(&mut self, next: &Self) {
-        self.sent.add(next.sent.datagrams, next.sent.bytes);
-        self.sent_in += next.sent_in;
-        self.received.add(next.received.datagrams, next.received.bytes);
-        self.received_in += next.received_in;
-    }
-}
+pub use sample::{Long, Sample, Span, Totals};
 
 /// A stamp on its way, or the last one that was answered.
 #[derive(Clone, Copy, Debug)]
@@ -161,8 +75,12 @@ pub struct Reports {
     interval: Duration,
     /// Between two stamps, at least.
     stamp_interval: Duration,
-    /// From the first traffic to a report or a stamp, at least.
-    linger: Duration,
+    /// Whether nobody looks for a rate.
+    takes_time: bool,
+    /// Whether all that left had arrived when it was told last.
+    is_calm: bool,
+    /// Whether something that left at the other end has not come since the last report.
+    misses: bool,
     sent: Totals,
     received: Totals,
     /// Datagrams longer than this are counted apart.
@@ -175,8 +93,8 @@ pub struct Reports {
     heard_alone: Option<Heard>,
     /// The one that was answered last.
     told: Option<Heard>,
-    /// Whether the other end waits for an answer.
-    owed: bool,
+    /// If the other end waits for an answer: from when on that may leave.
+    owed_from: Option<Instant>,
     /// If traffic passed since the last report: from when on the next one, or a stamp, may leave.
     tells_from: Option<Instant>,
     /// Whether any passed since the last stamp.
@@ -196,6 +114,14 @@ pub struct Reports {
 const INTERVAL: Duration = Duration::from_millis(100);
 /// From the first traffic to a report, where nobody waits for it.
 const LINGER: Duration = Duration::from_millis(20);
+/// The same while nothing is lost. Ours: less than an active session has between two keep-alives, so that a report saves one.
+const CALM_LINGER: Duration = Duration::from_millis(900);
+/// For so long the answer to a stamp waits for a report to be in, where it may. Ours: while traffic passes there is one within half of that.
+const ANSWER_LINGER: Duration = Duration::from_secs(2);
+/// Of a stamp: its answer may wait. No clock has run for 292 years.
+const MAY_WAIT: u64 = 1 << 63;
+/// Stamps without an answer, from which on somebody may be losing them. Ours: an answer that waits is one stamp late.
+const UNANSWERED: usize = 3;
 /// A report takes at most one part in this many of the line.
 const SHARE: u64 = 100;
 /// Bits of a report on the line, with the session's part and headers of IPv6.
@@ -237,7 +163,9 @@ impl Reports {
         Self {
             interval: interval(rate),
             stamp_interval: stamp_interval(rate),
-            linger: Duration::ZERO,
+            takes_time: false,
+            is_calm: false,
+            misses: false,
             sent: Totals::default(),
             received: Totals::default(),
             long_above: u64::MAX,
@@ -246,7 +174,7 @@ impl Reports {
             heard: None,
             heard_alone: None,
             told: None,
-            owed: false,
+            owed_from: None,
             tells_from: None,
             passed_since_stamp: false,
             reported_at: None,
@@ -267,19 +195,18 @@ impl Reports {
 
     /// The line has another rate.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
-        (self.interval, self.stamp_interval, self.linger) =
-            (interval(rate), stamp_interval(rate), Duration::ZERO);
+        (self.interval, self.stamp_interval, self.takes_time) = (interval(rate), stamp_interval(rate), false);
     }
 
-    /// Nobody looks for a rate: no stamp leaves alone, and a report waits until it says something of a whole burst.
+    /// Nobody looks for a rate: no stamp leaves alone, and a report waits until it says something of a whole burst, or of several while all of them arrive.
     pub const fn take_time(&mut self) {
-        (self.stamp_interval, self.linger) = (Duration::from_secs(3600), LINGER);
+        (self.stamp_interval, self.takes_time) = (Duration::from_secs(3600), true);
     }
 
     /// A session begins, perhaps with a peer that counts from zero: a report is wanted at once.
     pub fn restart(&mut self) {
-        let Self { interval, stamp_interval, linger, long_above, .. } = *self;
-        *self = Self { interval, stamp_interval, linger, long_above, ..Self::new(None) };
+        let Self { interval, stamp_interval, takes_time, long_above, .. } = *self;
+        *self = Self { interval, stamp_interval, takes_time, long_above, ..Self::new(None) };
         self.on_traffic(Instant::ZERO);
     }
 
@@ -312,14 +239,35 @@ impl Reports {
     /// A datagram has come; `skipped` that left just before it have not.
     pub fn on_received(&mut self, now: Instant, bytes: u64, skipped: u64) {
         self.silences.on_arrival(now, skipped);
+        if skipped > 0 {
+            // That is news.
+            self.misses = true;
+            self.owed_from = self.owed_from.map(|_| Instant::ZERO);
+        }
         self.received.add(1, bytes);
         self.long.received += u64::from(bytes > self.long_above);
     }
 
     /// What has left or come holds traffic, not only news about the path.
     pub fn on_traffic(&mut self, now: Instant) {
-        self.tells_from.get_or_insert(now + self.linger);
+        let linger = self.linger();
+        self.tells_from.get_or_insert(now + linger);
         self.passed_since_stamp = true;
+    }
+
+    /// From the first traffic to a report or a stamp, at least.
+    fn linger(&self) -> Duration {
+        match self.takes_time {
+            true if self.has_time() => CALM_LINGER,
+            true => LINGER,
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Whether nothing new is expected of a report: nobody looks for a rate, and all arrives.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.takes_time && self.is_calm && self.unanswered.len() < UNANSWERED
     }
 
     /// When [`Reports::poll_report`] has one, or a stamp.
@@ -334,11 +282,16 @@ impl Reports {
         Some(stamp.map_or(report, |stamp| report.min(stamp)))
     }
 
+    /// The same, with how late it may be.
+    pub(crate) fn due(&self) -> Option<Due> {
+        // Whoever looks for a rate is answered in time.
+        let has_time = self.has_time() && self.owed_from != Some(Instant::ZERO);
+        self.poll_timeout().map(if has_time { Due::about } else { Due::at })
+    }
+
     fn report_due(&self) -> Option<Instant> {
-        let Some(due) = self.reported_at.map(|at| at + self.interval) else {
-            return (self.owed || self.tells_from.is_some()).then_some(Instant::ZERO);
-        };
-        if self.owed { Some(due) } else { self.tells_from.map(|from| due.max(from)) }
+        let from = [self.owed_from, self.tells_from].into_iter().flatten().min()?;
+        Some(self.reported_at.map_or(Instant::ZERO, |at| from.max(at + self.interval)))
     }
 
     /// The body of a report if one is due, or of a stamp that leaves alone.
@@ -355,7 +308,7 @@ impl Reports {
         if !is_reported {
             return Some(stamp.to_le_bytes().to_vec());
         }
-        let mut words = vec![stamp];
+        let mut words = vec![if stamp > 0 && self.has_time() { stamp | MAY_WAIT } else { stamp }];
         self.choose_answer(now);
         if let Some(Heard { stamp, at, received, long, silence }) = self.told {
             let held = (now.saturating_since(at).as_nanos() / 1000).min(u64::from(u32::MAX));
@@ -365,7 +318,8 @@ impl Reports {
             words.extend([stamp, at.as_nanos(), held, received.datagrams, received.bytes]);
             words.extend((silence > 0).then_some(silence));
         }
-        (self.tells_from, self.owed, self.reported_at) = (None, false, Some(now));
+        (self.tells_from, self.owed_from, self.reported_at) = (None, None, Some(now));
+        self.misses = false;
         Some(words.into_iter().flat_map(u64::to_le_bytes).collect())
     }
 
@@ -393,6 +347,7 @@ impl Reports {
     pub fn handle_report(&mut self, now: Instant, body: &[u8]) -> Option<Sample> {
         let mut words = body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         let stamp = words.next()?;
+        let (stamp, may_wait) = (stamp & !MAY_WAIT, stamp & MAY_WAIT != 0);
         let (received, long) = (self.received, self.long.received);
         let silence = self.silences.total();
         let heard = Heard { stamp, at: now, received, long, silence };
@@ -401,9 +356,12 @@ impl Reports {
         } else if stamp > self.heard.map_or(0, |heard| heard.stamp) {
             self.heard = Some(heard);
         }
-        self.owed |= stamp > self.told.map_or(0, |told| told.stamp);
+        if stamp > self.told.map_or(0, |told| told.stamp) {
+            let from = if may_wait && !self.misses { now + ANSWER_LINGER } else { Instant::ZERO };
+            self.owed_from = Some(self.owed_from.map_or(from, |owed| owed.min(from)));
+        }
         let mut word = || words.next();
-        let (echo, arrived, held) = (Instant::from_nanos(word()?), word()?, word()?);
+        let (echo, arrived, held) = (Instant::from_nanos(word()? & !MAY_WAIT), word()?, word()?);
         let received = Totals { datagrams: word()?, bytes: word()? };
         let silence = word().unwrap_or(0);
         let silence = (silence as u32, (silence >> 32) as u32);
@@ -416,20 +374,23 @@ impl Reports {
         self.former = before;
         let after = self.sent.since(stamp.sent);
         let under_way = now.saturating_since(stamp.at);
+        let span = before.and_then(|before| stamp.since(&before));
+        self.is_calm = span.is_some_and(|span| span.received.datagrams >= span.sent.datagrams);
+        if self.takes_time && !self.is_calm {
+            self.tells_from = self.tells_from.map(|from| from.min(now + LINGER));
+        }
         Some(Sample {
             sent_at: stamp.at,
             round_trip: under_way.saturating_sub(Duration::from_nanos(held)),
             delay: arrived.wrapping_sub(stamp.at.as_nanos()).cast_signed(),
-            span: before.and_then(|before| stamp.since(&before)),
+            span,
             missed: reports - usize::from(stamp.is_reported),
             after,
             long: before.and_then(|before| stamp.long_since(&before)).unwrap_or_default(),
             silence: before.and_then(|before| stamp.silence_since(&before)).unwrap_or_default(),
         })
     }
-}
 
-impl Reports {
     /// The newest sample cannot be believed: the next one tells what happened since the one before it.
     pub const fn disbelieve(&mut self) {
         self.answered = self.former;

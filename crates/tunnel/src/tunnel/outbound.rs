@@ -4,6 +4,7 @@ use base::Instant;
 use link::{Demand, Marks};
 
 use super::Tunnel;
+use crate::batch::Rooms;
 use crate::control::Kind;
 use crate::path::Path;
 use crate::session::HEADER_LEN;
@@ -64,18 +65,20 @@ pub(super) enum Burst {
 impl Tunnel {
     /// Decides what is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place; whether there is anything. While
     /// `more` packets are about to come, a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before
-    /// the next call.
-    pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool) -> bool {
+    /// the next call. A batch is made in one of the `rooms`, unless it has begun before.
+    pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool, rooms: &mut Rooms) -> bool {
         if self.is_at_rest(now) {
             let has_control = self.control.is_some() || self.take_control(now);
             self.offered = if has_control { Offered::Control } else { Offered::Nothing };
             return has_control;
         }
         self.follow_path(now);
+        self.batch.borrow(rooms);
         self.offered = if self.is_blocked { Offered::Nothing } else { self.choose(now, limit, more) };
         if self.offered == Offered::Nothing {
             self.rest(now);
         }
+        self.batch.give_back(rooms);
         self.offered != Offered::Nothing
     }
 
@@ -102,8 +105,8 @@ impl Tunnel {
         }
     }
 
-    /// What became of the datagrams that were offered last.
-    pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent) {
+    /// What became of the datagrams that were offered last. Their room is the next batch's.
+    pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent, rooms: &mut Rooms) {
         let offered = core::mem::replace(&mut self.offered, Offered::Nothing);
         let (count, len) = match offered {
             Offered::Nothing => return,
@@ -125,6 +128,7 @@ impl Tunnel {
         }
         if offered == Offered::Batch && !self.is_blocked {
             self.batch.on_sent();
+            self.batch.give_back(rooms);
         }
     }
 

@@ -5,12 +5,17 @@ use base::Instant;
 use link::Demand;
 
 use super::{Tunnel, splitting};
+use crate::due::Due;
 
 impl Tunnel {
     /// Whether it is at rest: only the session may have something to say, or to wait for.
     pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
-        let rests = self.rests_until.is_some_and(|until| now < until) && self.session.is_heard(now);
-        debug_assert!(!rests || self.link_due(now).is_none_or(|due| due > now), "{:?}", self.link_due(now));
+        let rests = self.rests_until.is_some_and(|until| now < until.from) && self.session.is_heard(now);
+        debug_assert!(
+            !rests || self.link_due(now).is_none_or(|due| due.from > now),
+            "{:?}",
+            self.link_due(now)
+        );
         rests
     }
 
@@ -23,25 +28,26 @@ impl Tunnel {
     pub(super) fn rest(&mut self, now: Instant) {
         self.rests_until = None;
         if !self.is_blocked && !self.survey.holds_back(now) && self.session.is_heard(now) {
-            self.rests_until = Some(self.link_due(now).unwrap_or(Instant::MAX)).filter(|until| now < *until);
+            self.rests_until =
+                Some(self.link_due(now).unwrap_or(Due::NEVER)).filter(|until| now < until.from);
         }
     }
 
     /// When something is due, if nothing comes in before. Both [`Tunnel::handle_timeout`] and [`Tunnel::offer`] are to be called then.
     #[must_use]
-    pub(crate) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_due(&self, now: Instant) -> Option<Due> {
         let link = if self.is_at_rest(now) { self.rests_until } else { self.link_due(now) };
-        [link.filter(|due| *due != Instant::MAX), self.session_due(now)].into_iter().flatten().min()
+        Due::first([link.filter(|due| *due != Due::NEVER), self.session_due(now)])
     }
 
     /// When something is due, whether or not anything may be sent.
-    pub(crate) fn timers(&self, now: Instant) -> Option<Instant> {
-        [self.link_timers(), self.session_due(now)].into_iter().flatten().min()
+    pub(crate) fn timers(&self, now: Instant) -> Option<Due> {
+        Due::first([self.link_timers().map(Due::at), self.session_due(now)])
     }
 
     /// When link, queues, proxy or survey have something to do.
-    fn link_due(&self, now: Instant) -> Option<Instant> {
-        [self.sending_due(now), self.link_timers()].into_iter().flatten().min()
+    fn link_due(&self, now: Instant) -> Option<Due> {
+        Due::first([self.sending_due(now), self.link_timers().map(Due::at)])
     }
 
     fn link_timers(&self) -> Option<Instant> {
@@ -49,13 +55,13 @@ impl Tunnel {
         [self.endpoint.poll_timeout(), proxy].into_iter().flatten().min()
     }
 
-    fn session_due(&self, now: Instant) -> Option<Instant> {
+    fn session_due(&self, now: Instant) -> Option<Due> {
         let silence = self.silence_due(now, self.session.is_heard(now));
-        [self.session.poll_timeout(), silence].into_iter().flatten().min()
+        Due::first([self.session.due(), silence.map(Due::at)])
     }
 
     /// When there is something to send, if it may leave then.
-    fn sending_due(&self, now: Instant) -> Option<Instant> {
+    fn sending_due(&self, now: Instant) -> Option<Due> {
         if self.is_blocked || !self.session.is_heard(now) {
             return None;
         }
@@ -67,7 +73,8 @@ impl Tunnel {
         };
         let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
         let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
-        [self.survey.poll_timeout(now), pairing, transmit, waiting].into_iter().flatten().min()
+        let others = [pairing, transmit, waiting].map(|due| due.map(Due::at));
+        Due::first([self.survey.due(now)].into_iter().chain(others))
     }
 
     /// When silence is to be looked at next.

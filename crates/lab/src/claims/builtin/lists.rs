@@ -2,6 +2,7 @@
 
 use crate::claims::arithmetic::{Outcome, Term, combine, terms};
 use crate::claims::evaluator::{EvaluateError, Evaluated, mismatch};
+use crate::claims::ranked::ranked;
 use crate::claims::sample::quantile_of;
 use crate::claims::value::{Truth, Value};
 
@@ -16,8 +17,8 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Option<Evaluated> {
         ("sum", [list]) => numbers(name, list, |numbers| Ok(numbers.iter().sum())),
         ("mean", [list @ Value::List(_)]) => numbers(name, list, mean),
         ("median", [list @ Value::List(_)]) => numbers(name, list, |n| some(n, |n| quantile_of(n, 0.5))),
-        ("min", _) => extreme(name, arguments, f64::min),
-        ("max", _) => extreme(name, arguments, f64::max),
+        ("min", _) => extreme(name, arguments, false),
+        ("max", _) => extreme(name, arguments, true),
         ("sorted", [list]) => sorted(list),
         ("pairs", [list]) => {
             items(name, list, |items| items.windows(2).map(|pair| Value::List(pair.to_vec())).collect())
@@ -63,10 +64,13 @@ pub(super) fn list_terms(name: &str, list: &Value) -> Result<Result<Vec<Term>, S
 }
 
 /// The least or the greatest of a list, or of several arguments.
-fn extreme(name: &str, arguments: &[Value], choose: fn(f64, f64) -> f64) -> Evaluated {
+fn extreme(name: &str, arguments: &[Value], is_greatest: bool) -> Evaluated {
     let all = Value::List(arguments.to_vec());
     let list = if let [list] = arguments { list } else { &all };
-    numbers(name, list, |numbers| some(numbers, |n| n[1..].iter().copied().fold(n[0], choose)))
+    Ok(match list_terms(name, list)? {
+        Ok(terms) => ranked(&terms, if is_greatest { terms.len().saturating_sub(1) } else { 0 }),
+        Err(reason) => Value::Unknown(reason),
+    })
 }
 
 /// In ascending order; of uncertain numbers the estimates of the least, the second and so on.
@@ -87,15 +91,6 @@ fn sorted(list: &Value) -> Evaluated {
         _ => a.to_string().cmp(&b.to_string()),
     });
     Ok(Value::List(items))
-}
-
-/// The number with `rank` smaller ones.
-fn ranked(terms: &[Term], rank: usize) -> Value {
-    combine(terms, |numbers| {
-        let mut numbers = numbers.to_vec();
-        numbers.sort_by(f64::total_cmp);
-        Ok(numbers[rank])
-    })
 }
 
 fn zip(first: &Value, second: &Value) -> Evaluated {

@@ -105,11 +105,8 @@ fn is_finite(term: &Term) -> Value {
     let finite =
         combine(core::slice::from_ref(term), |numbers| Ok(f64::from(u8::from(numbers[0].is_finite()))));
     match finite {
-        Value::Estimate(estimate) => match estimate.interval(0.5) {
-            Ok((low, high)) if low == high => Truth::of(low == 1.0).into(),
-            Ok(_) => Value::Unknown("it is infinite with some of the seeds".to_owned()),
-            Err(reason) => Value::Unknown(reason),
-        },
+        Value::Estimate(estimate) if estimate.is_constant() => Truth::of(estimate.point == 1.0).into(),
+        Value::Estimate(_) => Value::Unknown("it is infinite with some of the seeds".to_owned()),
         exact => Truth::of(exact.as_number() == Some(1.0)).into(),
     }
 }

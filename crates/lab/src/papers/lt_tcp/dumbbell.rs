@@ -14,14 +14,14 @@ use crate::study::probe::sharing::jain;
 use crate::study::probe::{Method, Probe, Trial};
 
 /// In Mbit/s of 2^20 bit/s, as the paper has them: `G` what the receivers got, `TH` what the senders put into the network, of
-/// which `PF` and `RF` per cent are proactive and reactive repairs. Per flow: `TO` time-outs, `mean_rto` seconds of those that
-/// expired, `wait_share` of the time spent waiting for one, `again_share` of them for a segment that had been sent again,
+/// which `PF` and `RF` per cent are proactive and reactive repairs. Per flow: `TO` time-outs in 1000 s, as long as the paper's
+/// runs, `mean_rto` seconds of those that expired, `wait_share` of the time spent waiting for one, `again_share` of them for a segment that had been sent again,
 /// `episode_share` of all repairs begun. `cwnd_bytes`, `cwnd_segments`, `E`, `coarse_share` (a window below ten segments that could be
 /// smaller) over time; `size_rank`: how segment sizes follow windows. `queue`, `average`, `idle`: of the bottleneck, `overflow` the
 /// share of its packets that its limit dropped, `residual` the share of its packets that did not come out at the other end.
 pub(super) const DUMBBELL: Probe = Probe {
     name: "dumbbell",
-    version: 1,
+    version: 2,
     quantities: &[
         "G",
         "TH",
@@ -63,7 +63,7 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     measured.note("TH", megabits(totals.sent));
     measured.note("PF", share(100.0 * totals.proactive, totals.sent));
     measured.note("RF", share(100.0 * totals.reactive, totals.sent));
-    measured.note("TO", totals.timeouts / flows);
+    measured.note("TO", totals.timeouts / flows * 1000.0 / seconds);
     // Who has no code and heeds losses does not count these.
     measured.note("again_share", totals.timeouts_again.and_then(|again| share(again, totals.timeouts)));
     measured.note("episode_share", share(totals.timeouts, totals.timeouts + totals.recoveries));

@@ -11,11 +11,12 @@ use crate::study::probe::{Method, Probe, Trial};
 
 /// After the channel's change at second `change` (a number of the experiment's `with`) from the rate `before` to `after`: `settled`, the
 /// seconds until the estimate, averaged over the flows, has gone four fifths of the way from where it stood to where the
-/// experiment's last fifth has it, and `near`, until it is first within 0.05 of the rate `after`; the run's length where it never is.
+/// experiment's last fifth has it, `windows`, the blocks that a flow begins in that time, on average, and `near`, the seconds
+/// until the estimate is first within 0.05 of the rate `after`; the run's length where it never is.
 pub(super) const ESTIMATE: Probe = Probe {
     name: "estimate",
-    version: 1,
-    quantities: &["settled", "near"],
+    version: 2,
+    quantities: &["settled", "windows", "near"],
     series: &["estimates"],
     method: Method::Trial(measure),
 };
@@ -41,7 +42,13 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
         later.find(|(_, rate)| done(*rate)).map_or(end - change, |(at, _)| at - change)
     };
     let reached = |rate: f64| (rate - start) * (goal - start).signum() >= 0.8 * (goal - start).abs();
-    measured.note("settled", since(&reached));
+    let settled = since(&reached);
+    let blocks = |at: f64| {
+        let next = samples.mean_blocks.partition_point(|(then, _)| *then <= at + 1e-9);
+        samples.mean_blocks[..next].last().map_or(0.0, |(_, blocks)| *blocks)
+    };
+    measured.note("settled", settled);
+    measured.note("windows", blocks(change + settled) - blocks(change));
     measured.note("near", since(&|rate| (rate - after).abs() <= 0.05));
     if trial.is_first {
         measured.set_series("estimates", samples.mean_rates);

@@ -72,6 +72,8 @@ pub(super) struct Samples {
     pub(super) averages: Vec<(f64, f64)>,
     /// The erasure rate that senders reckon with, on average, over time.
     pub(super) mean_rates: Vec<(f64, f64)>,
+    /// Blocks that a sender has begun, on average, over time.
+    pub(super) mean_blocks: Vec<(f64, f64)>,
 }
 
 impl Samples {
@@ -112,6 +114,9 @@ impl Samples {
         let rates = network.transfers.iter().filter_map(|it| connection(network, it.from)?.erasure_rate());
         let rates: Vec<f64> = rates.collect();
         self.mean_rates.push((seconds, rates.iter().sum::<f64>() / (rates.len() as f64).max(1.0)));
+        let blocks = network.transfers.iter().filter_map(|it| connection(network, it.from)?.fec_statistics());
+        let blocks: Vec<f64> = blocks.map(|code| code.blocks_sent as f64).collect();
+        self.mean_blocks.push((seconds, blocks.iter().sum::<f64>() / (blocks.len() as f64).max(1.0)));
         let (length, average) = queue(network);
         self.queue += length;
         self.average += average;

@@ -1,4 +1,4 @@
-//! A table of a study as Markdown, with the values of one axis side by side.
+//! A table of a study as Markdown, with the values of some axes side by side.
 
 use core::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(super) fn table(
     study: &Study,
     cells: &[Cell],
     id: &str,
-    by: Option<&str>,
+    by: &[&str],
     formats: &[Format],
 ) -> Result<String, String> {
     let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
@@ -23,15 +23,17 @@ pub(super) fn table(
     let form = study.tables.iter().find(|form| form.id == id).ok_or("no such table")?;
     let mut axes: Vec<&str> = form.rows.as_slice().iter().map(String::as_str).collect();
     axes.extend(first.row.contains_key(QUANTITY).then_some(QUANTITY));
-    let by = by.or_else(|| axes.contains(&QUANTITY).then_some(QUANTITY));
-    if let Some(axis) = by.filter(|axis| !axes.contains(axis)) {
+    let by = if by.is_empty() && axes.contains(&QUANTITY) { &[QUANTITY] } else { by };
+    if let Some(axis) = by.iter().find(|axis| !axes.contains(axis)) {
         return Err(format!("table \"{id}\" has no axis \"{axis}\"; there are {}", axes.join(", ")));
     }
-    axes.retain(|axis| Some(*axis) != by);
-    let value = |cell: &Cell, axis: &str| cell.row.get(axis).cloned().unwrap_or_default();
-    let key = |cell: &Cell| axes.iter().map(|axis| value(cell, axis)).collect::<Vec<_>>();
-    let columns =
-        distinct(cells.iter().map(|cell| by.map_or_else(|| "ours".to_owned(), |by| value(cell, by))));
+    axes.retain(|axis| !by.contains(axis));
+    let values = |cell: &Cell, axes: &[&str]| -> Vec<String> {
+        axes.iter().map(|axis| cell.row.get(*axis).cloned().unwrap_or_default()).collect()
+    };
+    let key = |cell: &Cell| values(cell, &axes);
+    let column_of = |cell: &Cell| if by.is_empty() { "ours".to_owned() } else { values(cell, by).join(", ") };
+    let columns = distinct(cells.iter().map(|cell| column_of(cell)));
     let has_bound = cells.iter().any(|cell| cell.bound.is_some());
     let mut headings: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
     headings.extend(columns.iter().cloned());
@@ -41,7 +43,7 @@ pub(super) fn table(
         let of_row: Vec<&Cell> = cells.iter().copied().filter(|cell| key(cell) == row).collect();
         let mut fields = row.clone();
         for (place, column) in columns.iter().enumerate() {
-            let found = of_row.iter().find(|cell| by.is_none_or(|by| value(cell, by) == *column));
+            let found = of_row.iter().find(|cell| column_of(cell) == *column);
             let format = formats.get(place).or(formats.last()).copied();
             fields.push(found.map_or_else(|| "-".to_owned(), |cell| written(cell, format)));
         }

@@ -3,7 +3,7 @@
 use super::super::figure::told;
 use super::super::results::{View, Words};
 use super::super::summary::Summary;
-use super::super::{Outcome, Study, agreement, markdown};
+use super::super::{AxisValue, Outcome, Study, agreement, markdown};
 use super::format::{Format, number};
 use super::pivot;
 use crate::claims::{Formula, Tally, Value, Verdict};
@@ -22,16 +22,18 @@ pub(super) enum Shown<'t> {
     Count(Counted),
     /// The verdict on a claim.
     Verdict(&'t str),
+    /// Under how many readings a claim holds.
+    Held(&'t str),
     /// The table of all claims.
     Verdicts,
     /// The table of readings.
     Readings,
-    /// A table of the study, with the values of an axis side by side.
+    /// A table of the study, with the values of some axes side by side.
     Table {
         /// Its name.
         id: &'t str,
-        /// The axis.
-        by: Option<&'t str>,
+        /// These axes.
+        by: Vec<&'t str>,
         /// How the numbers of each column are written; the last counts for the rest.
         formats: Vec<Format>,
     },
@@ -39,9 +41,12 @@ pub(super) enum Shown<'t> {
     Agreement(&'t str),
     /// A figure; the page says where its file is.
     Figure(&'t str),
-    /// A value.
-    Value(Formula, Option<Format>),
+    /// A value, under the default reading but for these choices.
+    Value(Formula, Vec<Choice<'t>>, Option<Format>),
 }
+
+/// What is chosen where the paper leaves a choice: a reading's name, and one of its values.
+type Choice<'t> = (&'t str, &'t str);
 
 /// What can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +79,7 @@ impl<'t> Shown<'t> {
             ("tally", "best") => Ok(Self::Tally { best: true }),
             ("verdicts", "") => Ok(Self::Verdicts),
             ("readings", "") => Ok(Self::Readings),
+            ("held", id) if !id.is_empty() => Ok(Self::Held(id)),
             ("verdict", id) if !id.is_empty() => Ok(Self::Verdict(id)),
             ("agreement", id) if !id.is_empty() => Ok(Self::Agreement(unquoted(id))),
             ("figure", id) if !id.is_empty() => Ok(Self::Figure(unquoted(id))),
@@ -86,22 +92,30 @@ impl<'t> Shown<'t> {
         }
     }
 
-    /// `ID`, `"ID"`, `ID by AXIS`, `ID by AXIS as 0.0, 0 %`.
+    /// `ID`, `"ID"`, `ID by AXIS`, `ID by AXIS, AXIS as 0.0, 0 %`.
     fn parse_table(text: &'t str) -> Result<Self, String> {
         let (text, formats) = Format::split(text)?;
         let (id, by) = match text.rsplit_once(" by ") {
-            Some((id, by)) => (id, Some(by.trim())),
-            None => (text, None),
+            Some((id, by)) => (id, by.split(',').map(str::trim).collect()),
+            None => (text, Vec::new()),
         };
         Ok(Self::Table { id: unquoted(id.trim()), by, formats })
     }
 
+    /// `EXPRESSION`, `EXPRESSION under NAME = VALUE, NAME = VALUE as 0.0`.
     fn parse_value(what: &'t str) -> Result<Self, String> {
-        let (expression, formats) = Format::split(what)?;
+        let (text, formats) = Format::split(what)?;
+        let (expression, choices) = text.rsplit_once(" under ").unwrap_or((text, ""));
+        let choice = |choice: &'t str| match choice.split_once('=') {
+            Some((name, value)) => Ok((name.trim(), value.trim())),
+            None => Err(format!("under {}: write NAME = VALUE", choice.trim())),
+        };
+        let choices = choices.split(',').filter(|choice| !choice.is_empty()).map(choice);
+        let choices = choices.collect::<Result<_, _>>()?;
         let formula = Formula::parse(expression).map_err(|error| format!("\"{expression}\": {error}"))?;
         match formats[..] {
-            [] => Ok(Self::Value(formula, None)),
-            [format] => Ok(Self::Value(formula, Some(format))),
+            [] => Ok(Self::Value(formula, choices, None)),
+            [format] => Ok(Self::Value(formula, choices, Some(format))),
             _ => Err("one value has one format".to_owned()),
         }
     }
@@ -114,7 +128,7 @@ impl<'t> Shown<'t> {
         };
         match self {
             Self::Made(_) | Self::Tally { .. } | Self::Count(_) | Self::Verdicts | Self::Readings => Ok(()),
-            Self::Verdict(id) => {
+            Self::Verdict(id) | Self::Held(id) => {
                 known("claim", id, study.claims.iter().map(|claim| claim.id.as_str()).collect())
             }
             Self::Table { id, .. } | Self::Agreement(id) => {
@@ -123,7 +137,8 @@ impl<'t> Shown<'t> {
             Self::Figure(id) => {
                 known("figure", id, study.figures.iter().map(|figure| figure.id.as_str()).collect())
             }
-            Self::Value(formula, _) => {
+            Self::Value(formula, choices, _) => {
+                point(study, choices)?;
                 let all: Vec<usize> = (0..study.experiments.len()).collect();
                 let words = Words::new(study, &all, &[]);
                 formula.verify(&words).map_err(|error| format!("\"{}\": {error}", formula.source()))
@@ -150,11 +165,16 @@ impl<'t> Shown<'t> {
                 let found = summary.verdicts.iter().find(|row| row.id == *id);
                 found.ok_or_else(|| format!("{id} was not judged"))?.verdict.to_string()
             }
+            Self::Held(id) => {
+                let found = summary.verdicts.iter().find(|row| row.id == *id);
+                let tally = found.ok_or_else(|| format!("{id} was not judged"))?.tally;
+                format!("{} of {}", tally.holds, tally.total())
+            }
             Self::Verdicts => markdown::claims(outcome),
             Self::Readings => markdown::readings(outcome),
-            Self::Table { id, by, formats } => pivot::table(outcome.study, &summary.cells, id, *by, formats)?,
+            Self::Table { id, by, formats } => pivot::table(outcome.study, &summary.cells, id, by, formats)?,
             Self::Agreement(id) => agreement::markdown(&summary.agreements, id)?,
-            Self::Value(formula, format) => value(outcome, formula, *format)?,
+            Self::Value(formula, choices, format) => value(outcome, formula, choices, *format)?,
         };
         Ok(Some(text))
     }
@@ -186,18 +206,33 @@ fn count(outcome: &Outcome<'_>, counted: Counted) -> usize {
     }
 }
 
-/// A value under the default reading: of a sample its mean.
-fn value(outcome: &Outcome<'_>, formula: &Formula, format: Option<Format>) -> Result<String, String> {
-    let Some(reading) = outcome.points.first() else { return Err("no reading ran".to_owned()) };
-    let view = View {
-        study: outcome.study,
-        plan: &outcome.plan,
-        results: &outcome.results,
-        reading,
-        experiments: &outcome.experiments,
-        scope: None,
-        single: false,
-    };
+/// The default reading but for these choices.
+fn point(study: &Study, choices: &[Choice<'_>]) -> Result<Vec<usize>, String> {
+    let mut point = study.default_reading();
+    for (name, label) in choices {
+        let place = study.readings.iter().position(|reading| reading.axis.name == *name);
+        let place = place.ok_or_else(|| format!("no reading \"{name}\""))?;
+        let labels: Vec<String> = study.readings[place].axis.values.iter().map(AxisValue::label).collect();
+        let value = labels.iter().position(|known| known == label);
+        point[place] = value.ok_or_else(|| format!("{name} = {label}; there are {}", labels.join(", ")))?;
+    }
+    Ok(point)
+}
+
+/// A value under a reading: of a sample its mean.
+fn value(
+    outcome: &Outcome<'_>,
+    formula: &Formula,
+    choices: &[Choice<'_>],
+    format: Option<Format>,
+) -> Result<String, String> {
+    let reading = point(outcome.study, choices)?;
+    if !outcome.points.contains(&reading) {
+        return Err(format!("\"{}\": that reading did not run", formula.source()));
+    }
+    let reading = &reading[..];
+    let Outcome { study, plan, results, experiments, .. } = outcome;
+    let view = View::new(study, plan, results, reading, experiments);
     let complain = |message: &str| format!("\"{}\": {message}", formula.source());
     let value = formula.value(&view).map_err(|error| complain(&error.to_string()))?;
     match (told(&value), value) {
@@ -219,24 +254,33 @@ mod tests {
             ("made 12ab 34cd", Shown::Made(Some(("12ab", "34cd")))),
             ("tally best", Shown::Tally { best: true }),
             ("count undecided", Shown::Count(Counted::Verdicts(Verdict::Undecided))),
-            ("table I", Shown::Table { id: "I", by: None, formats: Vec::new() }),
+            ("table I", Shown::Table { id: "I", by: Vec::new(), formats: Vec::new() }),
             (
-                "table \"figure 4-11, s\" by load as 0.0, 0 %",
+                "table \"figure 4-11, s\" by load, f as 0.0, 0 %",
                 Shown::Table {
                     id: "figure 4-11, s",
-                    by: Some("load"),
+                    by: vec!["load", "f"],
                     formats: vec![format("0.0"), format("0 %")],
                 },
             ),
         ] {
             assert_eq!(Shown::parse(what), Ok(shown), "{what}");
         }
-        assert!(matches!(Shown::parse("T('TCP', 0.5) / 2 as 0.00 %"), Ok(Shown::Value(_, Some(_)))));
+        assert!(
+            matches!(Shown::parse("T('TCP', 0.5) / 2 as 0.00 %"), Ok(Shown::Value(_, none, Some(_))) if none.is_empty())
+        );
+        let Ok(Shown::Value(formula, choices, None)) =
+            Shown::parse("T('TCP') under rate = 2, queue = 250 kB")
+        else {
+            panic!("a value under a reading")
+        };
+        assert_eq!((formula.source(), choices), ("T('TCP')", vec![("rate", "2"), ("queue", "250 kB")]));
         for (what, message) in [
             ("count apples", "count apples; there are claims, readings, hold, fail, undecided"),
             ("T( as 0.0", "\"T(\""),
             ("1 + 1 as 0, 0", "one value has one format"),
             ("made 12", "two hashes"),
+            ("T('a') under rate", "under rate: write NAME = VALUE"),
         ] {
             let error = Shown::parse(what).unwrap_err();
             assert!(error.contains(message), "{what}: {error}");

@@ -148,3 +148,70 @@ fn fillers_are_sums_and_frames_in_turn() {
     let turns = (0..3).flat_map(|oldest| [(frame::Class::Repair, 2), (frame::Class::Reliable, oldest)]);
     assert_eq!(fillers, turns.collect::<Vec<_>>());
 }
+
+/// Goal: with more than eight frames waiting, what was lost goes out again as it is, which delays nobody who has everything before it; with
+/// eight, as a sum of all that is missing up to it, which makes good for whichever is lost again.
+#[test]
+fn what_was_lost_goes_out_as_a_sum_while_few_frames_wait() {
+    for (waiting, second) in [(8, frame::Class::Repair), (9, frame::Class::Reliable)] {
+        let [mut end, mut peer] = [(); 2].map(|()| class(Config::default()));
+        for number in 0..8 {
+            end.offer(Instant::ZERO, packet(1, number, 60), Treatment::Reliable).unwrap();
+            let mut frame = Vec::new();
+            end.poll_frame(Instant::ZERO, &mut frame).unwrap();
+            if ![1, 3].contains(&number) {
+                peer.handle_frame(Instant::ZERO + MS, &frame).unwrap();
+            }
+        }
+        let mut report = Vec::new();
+        peer.poll_frame(Instant::ZERO + MS, &mut report).unwrap();
+        end.handle_frame(Instant::ZERO + MS * 2, &report).unwrap();
+        let backlog = (0..).find(|bytes| {
+            end.set_backlog(Treatment::Reliable, *bytes);
+            end.waiting() == waiting
+        });
+        assert!(backlog.is_some());
+        let repairs = [(); 2].map(|()| {
+            let mut frame = Vec::new();
+            end.poll_frame(Instant::ZERO + MS * 2, &mut frame).unwrap();
+            let Frame { class, sequence, .. } = Frame::parse(&frame).unwrap();
+            (class, sequence)
+        });
+        assert_eq!(repairs, [(frame::Class::Reliable, 1), (second, 3)], "{waiting} wait");
+    }
+}
+
+/// Goal: after a loss the next frame is made good for in advance; after a frame that was taken for lost and had only been overtaken it is not.
+#[test]
+fn what_was_overtaken_makes_nobody_wary() {
+    for is_lost in [true, false] {
+        let [mut end, mut peer] = [(); 2].map(|()| class(Config::default()));
+        let mut now = Instant::ZERO;
+        let mut exchange = |end: &mut Class, now: Instant, frame: &[u8]| {
+            peer.handle_frame(now, frame).unwrap();
+            let mut report = Vec::new();
+            peer.poll_frame(now, &mut report).unwrap();
+            end.handle_frame(now, &report).unwrap();
+        };
+        let send = |end: &mut Class, number| {
+            end.offer(Instant::ZERO, packet(1, number, 60), Treatment::Reliable).unwrap();
+            let mut frame = Vec::new();
+            end.poll_frame(Instant::ZERO, &mut frame).unwrap();
+            frame
+        };
+        let first = send(&mut end, 0);
+        for number in 1..4 {
+            let frame = send(&mut end, number);
+            now += MS;
+            exchange(&mut end, now, &frame);
+        }
+        assert_eq!(end.demand(now), Demand::Fresh, "the first one goes out again");
+        let mut again = Vec::new();
+        end.poll_frame(now, &mut again).unwrap();
+        now += MS;
+        exchange(&mut end, now, if is_lost { &again } else { &first });
+        let _ = send(&mut end, 4);
+        let expected = if is_lost { Demand::Fresh } else { Demand::Nothing };
+        assert_eq!(end.demand(now), expected, "lost: {is_lost}");
+    }
+}

@@ -7,8 +7,13 @@ use crate::arq::frame::{self, Extras, Fields, Place, Progress};
 
 /// A sum of the frames that `coverage` says, up to `end`.
 fn sum(end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
+    sum_of(30, end, serial, coverage)
+}
+
+/// The same, of frames of so many bytes.
+fn sum_of(len: usize, end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
     let mut frame = coverage.to_vec();
-    frame.extend([7; 30]);
+    frame.resize(frame.len() + len, 7);
     let fields = Fields { class: frame::Class::Repair, sequence: end, ..Fields::control(serial) };
     fields.emit(0, Progress { next: 0, heard: 0, loss: 0, in_runs: false }, true, &mut frame);
     frame
@@ -69,6 +74,29 @@ fn sums_without_end_take_bounded_memory() {
         let _ = end.handle_frame(Instant::ZERO, &sum(serial * 3, serial, &[0, 2]));
     }
     assert!(end.counters().contains(&("sums-refused", 1000)));
+}
+
+/// Classes share the memory for sums: what one has filled no other can fill again.
+#[test]
+fn sums_of_all_classes_share_one_memory() {
+    const LEN: usize = 60_000;
+    let mut end = Coded::new(Config::default(), &LINE);
+    let of = |end: &Coded, place: usize| end.classes[place].memory().sums;
+    let fill = |end: &mut Coded, place: usize, most: u64| {
+        for serial in 1..=most {
+            let mut frame = sum_of(LEN, serial * 3, serial, &[0, 2]);
+            frame.push(KINDS[place].number);
+            let _ = end.handle_frame(Instant::ZERO, &frame);
+        }
+        of(end, place)
+    };
+    let [some, more] = [true, false].map(|expires| place(Treatment::Reliable, expires));
+    let part = fill(&mut end, some, 100);
+    assert!(part > 100 * LEN && part < decoder::MAX_BYTES / 2, "{part}");
+    let rest = fill(&mut end, more, 1000);
+    assert!(rest > decoder::MAX_BYTES / 2 && part + rest <= decoder::MAX_BYTES, "{part} {rest}");
+    assert_eq!(fill(&mut end, place(Treatment::Interactive, false), 10), 0, "nothing is left");
+    assert_eq!((of(&end, some), of(&end, more)), (part, rest));
 }
 
 /// True frames with some of their bytes changed do no harm to either side.

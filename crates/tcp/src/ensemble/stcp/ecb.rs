@@ -10,6 +10,7 @@
 //! - `quota` is `n_cwnd / (N (N + 1))` for N members; a member pays each newcomer once, and keeps a segment;
 //! - what is granted to a newcomer that has not started counts as used: otherwise equation 2 would hand it back to
 //!   whoever calls next;
+//! - a newcomer that the peer opened joins when its handshake is over, and takes what it is owed when it starts (`handover`);
 //! - simultaneous joins queue: each has a quota of its own, and a newcomer that waits pays those that came later;
 //! - a member whose window was released, and that wants more, is paid like a newcomer (`handover`);
 //! - idle release and decay are not in the paper; see the fields of [`SharingConfig`].
@@ -44,6 +45,8 @@ struct Share {
     paid: u64,
     /// It has sent, or asked to.
     started: bool,
+    /// The peer opened it, so that it joined after its handshake.
+    called: bool,
     /// It joined in this release period.
     fresh: bool,
     /// It lost window that it did not use, and has not asked for more since.
@@ -177,7 +180,7 @@ impl Ecb {
     }
 
     /// A connection opens (3.1 and 3.3): it gets the whole aggregate if it is alone, else each member is to pay.
-    pub(super) fn join(&mut self, now: Instant, start: &Start) -> Ticket {
+    pub(super) fn join(&mut self, now: Instant, start: &Start, called: bool) -> Ticket {
         if self.num_connections == 0 {
             self.wake(now, start);
         }
@@ -192,6 +195,7 @@ impl Ecb {
             peak: 0,
             paid: number,
             started: false,
+            called,
             fresh: true,
             released: false,
             stale: 0,
@@ -305,6 +309,9 @@ impl Ecb {
         let Some(share) = self.share_mut(id) else { return };
         let starts = !core::mem::replace(&mut share.started, true);
         self.started += u32::from(starts);
+        if starts {
+            self.collect(id);
+        }
         self.allocate(now, id);
         if starts {
             self.joiners.remove(id.slot);

@@ -185,6 +185,120 @@ fn where_nobody_looks_for_a_rate_a_burst_is_reported_once() {
     assert_eq!(told_of_bursts(near), [1020, 2020, 2120]);
 }
 
+/// When each of two ends reports of a burst from the first to the second every 1.1 s, which is answered by a datagram of traffic; of each burst `lost`
+/// datagrams do not arrive. Nobody looks for a rate.
+fn reported_bursts(lost: u64) -> [Vec<u64>; 2] {
+    let mut ends = [Reports::new(None), Reports::new(None)];
+    let (mut left, mut arriving): ([Vec<u64>; 2], _) = Default::default();
+    ends.iter_mut().for_each(Reports::take_time);
+    ends[0].on_traffic(ms(0));
+    for now in 1..20_000_u64 {
+        if now % 1100 == 0 {
+            (0..10).for_each(|_| ends[0].on_sent(1, 1000));
+            ends[0].on_traffic(ms(now));
+            (lost..10).for_each(|at| ends[1].on_received(ms(now), 1000, if at == lost { lost } else { 0 }));
+            ends[1].on_traffic(ms(now));
+        }
+        let come: Vec<(usize, Vec<u8>)> = core::mem::take(&mut arriving);
+        for (to, body) in come {
+            ends[to].on_received(ms(now), body.len() as u64, 0);
+            ends[to].handle_report(ms(now), &body);
+        }
+        for (at, end) in ends.iter_mut().enumerate() {
+            if let Some(body) = end.poll_report(ms(now)) {
+                end.on_sent(1, body.len() as u64);
+                left[at].push(now);
+                arriving.push((1 - at, body));
+            }
+        }
+    }
+    left.map(|times| times.into_iter().filter(|now| *now >= 10_000).collect())
+}
+
+#[test]
+fn where_nobody_looks_for_a_rate_reports_stand_in_for_keep_alives_while_all_arrives() {
+    for times in reported_bursts(0) {
+        assert!((9..=10).contains(&times.len()), "one for each burst: {times:?}");
+        assert!(times.windows(2).all(|two| two[1] - two[0] < 1200), "{times:?}");
+    }
+    // Where one of each burst is lost, what is told of it is told soon.
+    let [calm, lossy] =
+        [0, 1].map(|lost| reported_bursts(lost)[0].iter().map(|at| at % 1100).collect::<Vec<_>>());
+    assert!(
+        calm.iter().all(|after| *after >= 800) && lossy.iter().all(|after| *after <= 150),
+        "{calm:?} {lossy:?}"
+    );
+}
+
+/// An end with all arrived, and the stamp that it sends then.
+fn calm() -> (Reports, Vec<u8>) {
+    let mut near = Reports::new(None);
+    near.take_time();
+    near.is_calm = true;
+    near.on_traffic(ms(100));
+    let body = near.poll_report(ms(100)).unwrap();
+    (near, body)
+}
+
+#[test]
+fn an_answer_waits_only_while_it_may_and_nothing_is_missing() {
+    let due = |body: &[u8], before: u64, after: u64| {
+        let mut far = Reports::new(None);
+        far.on_traffic(ms(10));
+        far.poll_report(ms(10));
+        far.on_received(ms(200), 1000, before);
+        far.handle_report(ms(200), body);
+        far.on_received(ms(300), 1000, after);
+        far.poll_timeout().unwrap()
+    };
+    let (mut near, body) = calm();
+    assert_eq!(due(&body, 0, 0), ms(2200));
+    assert_eq!(due(&body, 1, 0), ms(110), "something that left before it has not come");
+    assert_eq!(due(&body, 0, 1), ms(110), "something that left after it has not");
+    near.set_rate(None);
+    near.on_traffic(ms(250));
+    let body = near.poll_report(ms(300)).unwrap();
+    assert_eq!(due(&body, 0, 0), ms(110), "whoever looks for a rate does not wait");
+}
+
+/// An end that takes its time is late with nothing that somebody waits for, and takes none once something may be lost.
+#[test]
+fn who_takes_time_hurries_for_others_and_for_losses() {
+    let late = |near: &Reports| near.due().map(|due| (due.from, due.by));
+    let (mut near, _) = calm();
+    near.on_traffic(ms(150));
+    assert_eq!(late(&near), Some((ms(1050), ms(1070))));
+    let mut seeker = Reports::new(None);
+    seeker.on_traffic(ms(140));
+    near.handle_report(ms(160), &seeker.poll_report(ms(140)).unwrap());
+    assert_eq!(late(&near), Some((ms(200), ms(200))), "it looks for a rate");
+    let (mut near, body) = calm();
+    near.on_traffic(ms(150));
+    let mut far = Reports::new(None);
+    far.handle_report(ms(160), &body);
+    // The first of all, which says nothing of what arrived since.
+    near.handle_report(ms(210), &far.poll_report(ms(160)).unwrap());
+    assert_eq!(late(&near), Some((ms(230), ms(230))));
+}
+
+/// That an answer may wait is no part of the stamp, neither for whoever answers it nor for whoever gets the answer.
+#[test]
+fn a_stamp_whose_answer_may_wait_is_a_time() {
+    let (mut near, body) = calm();
+    let mut far = Reports::new(None);
+    far.handle_report(ms(150), &body);
+    far.on_traffic(ms(160));
+    let answer = far.poll_report(ms(160)).unwrap();
+    assert_eq!(answer[8..16], 100_000_000_u64.to_le_bytes());
+    let sample = near.handle_report(ms(210), &answer).unwrap();
+    assert_eq!((sample.sent_at, sample.round_trip), (ms(100), Duration::from_millis(100)));
+    // An older version gives it back as it came.
+    let (mut near, body) = calm();
+    let mut answer = answer;
+    answer[8..16].copy_from_slice(&body[..8]);
+    assert!(near.handle_report(ms(210), &answer).is_some());
+}
+
 #[test]
 fn reports_are_missed_and_stamps_that_leave_alone_are_not() {
     let (mut near, mut far) = (Reports::new(None), Reports::new(None));

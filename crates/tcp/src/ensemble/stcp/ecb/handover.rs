@@ -96,6 +96,20 @@ impl Ecb {
         }
     }
 
+    /// A newcomer that the peer opened takes what it is owed when it starts: it joined only when its handshake was over, for a
+    /// stranger's SYN must not move windows, and may send before any other member has been asked.
+    pub(super) fn collect(&mut self, id: Ticket) {
+        if self.share(id).is_none_or(|share| !share.called) {
+            return;
+        }
+        for slot in 0..self.shares.len() as u32 {
+            let pays = self.shares[slot as usize].as_ref().is_some_and(|(_, share)| share.started);
+            if pays && slot != id.slot {
+                self.pay(slot);
+            }
+        }
+    }
+
     /// Newcomers that wait pay those behind them as soon as they can.
     pub(super) fn settle(&mut self) {
         for at in 0..self.joiners.0.len() {

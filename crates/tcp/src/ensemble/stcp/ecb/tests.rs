@@ -80,7 +80,7 @@ impl Model {
         match *step {
             Step::Join => {
                 if self.members.len() < 8 {
-                    let id = self.ecb.join(self.now, &start(MSS, self.initial_window));
+                    let id = self.ecb.join(self.now, &start(MSS, self.initial_window), false);
                     let (established, started) = (false, false);
                     self.members.push(Member { id, mss: MSS, established, started, flight: 0 });
                 }
