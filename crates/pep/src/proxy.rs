@@ -101,6 +101,9 @@ struct Half {
     ends_in_reset: bool,
 }
 
+/// How a host is given a packet.
+type Give = fn(&mut Host, Instant, &[u8]) -> Result<(), tcp::host::Discard>;
+
 impl Proxy {
     /// A proxy without connections; `rng` is for initial sequence numbers.
     #[must_use]
@@ -143,6 +146,7 @@ impl Proxy {
         self.peer = peer;
         let tcp = &mut self.tcp[Side::Link as usize];
         tcp.proxy_mss = (peer != Peer::Nobody).then(|| tcp.mss.unwrap_or(longest_segment));
+        tcp.proxy_is_known = peer == Peer::Known;
         self.listen();
     }
 
@@ -188,40 +192,32 @@ impl Proxy {
         matches!(self.config.ack, Acknowledgement::EndToEnd)
     }
 
-    /// Takes a whole IP packet that came from one side, if it is the proxy's. A packet that passes has lost what it falsely
-    /// said of being a proxy's.
+    /// Takes a whole IP packet that came from one side, if it is the proxy's. A packet that passes has lost what it said of being a
+    /// proxy's.
     pub fn handle_packet(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> Verdict {
-        self.unmask(from, packet);
-        self.handle(now, from, packet, Host::handle_packet)
+        self.sift(now, from, packet, Host::handle_packet)
     }
 
     /// The same for a packet whose TCP checksum somebody else has verified, or vouches for.
     pub fn handle_verified_packet(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> Verdict {
-        self.unmask(from, packet);
-        self.handle(now, from, packet, Host::handle_verified_packet)
+        self.sift(now, from, packet, Host::handle_verified_packet)
     }
 
     /// Nobody on the LAN is a proxy, and beyond the link only the one that has been announced: he believes what comes from
-    /// here, as this one believes him.
-    fn unmask(&self, from: Side, packet: &mut [u8]) {
-        if from == Side::Link && self.peer == Peer::Known {
-            return;
+    /// here, as this one believes him. Nor is the LAN told of proxies: somebody there may drop what he does not know.
+    fn sift(&mut self, now: Instant, from: Side, packet: &mut [u8], give: Give) -> Verdict {
+        let is_believed = from == Side::Link && self.peer == Peer::Known;
+        if !is_believed {
+            hide_proxy(packet);
         }
-        let Ok(view) = ip::View::parse(packet) else { return };
-        let Ok(tcp) = segment::View::parse(view.payload()) else { return };
-        if view.protocol() == ip::Protocol::TCP && tcp.flags().has(Flags::SYN) {
-            let header_len = ip::header_len(&view);
-            segment::hide_proxy(&mut packet[header_len..]);
+        let verdict = self.handle(now, from, packet, give);
+        if is_believed && verdict == Verdict::Pass {
+            hide_proxy(packet);
         }
+        verdict
     }
 
-    fn handle(
-        &mut self,
-        now: Instant,
-        from: Side,
-        packet: &[u8],
-        give: impl Fn(&mut Host, Instant, &[u8]) -> Result<(), tcp::host::Discard>,
-    ) -> Verdict {
+    fn handle(&mut self, now: Instant, from: Side, packet: &[u8], give: Give) -> Verdict {
         let Ok(view) = ip::View::parse(packet) else { return Verdict::Pass };
         match view.protocol() {
             ip::Protocol::TCP => {}
@@ -409,5 +405,15 @@ impl Proxy {
                 Event::Failed(failure) => self.on_failed(now, side, id, failure),
             }
         }
+    }
+}
+
+/// Of a SYN.
+fn hide_proxy(packet: &mut [u8]) {
+    let Ok(view) = ip::View::parse(packet) else { return };
+    let Ok(tcp) = segment::View::parse(view.payload()) else { return };
+    if view.protocol() == ip::Protocol::TCP && tcp.flags().has(Flags::SYN) {
+        let header_len = ip::header_len(&view);
+        segment::hide_proxy(&mut packet[header_len..]);
     }
 }

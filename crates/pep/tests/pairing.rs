@@ -21,7 +21,13 @@ fn proxy(config: Config, peer: Peer) -> Proxy {
 
 /// The options of a SYN that says to be a proxy's.
 fn masked() -> Options {
-    Options { mss: Some(1460), window_scale: Some(7), proxy_mss: Some(9000), ..Options::default() }
+    Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        proxy_mss: Some(9000),
+        sack_permitted: true,
+        ..Options::default()
+    }
 }
 
 fn options(packet: &[u8]) -> Options {
@@ -106,21 +112,37 @@ fn nothing_else_is_touched() {
     assert_eq!(later, before);
 }
 
-/// Somebody between may drop SYNs with options that he does not know.
+/// A server may drop SYNs with options that it does not know, so the third says nothing of proxies. Where one is known to be there they all do:
+/// they were lost, and without it the connection would take losses for congestion for as long as it lasts.
 #[test]
-fn the_third_syn_says_nothing_of_proxies() {
-    let mut near = proxy(Config::default(), Peer::Known);
-    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
-    let (mut said, mut now) = (Vec::new(), NOW);
-    while said.len() < 4 {
-        near.handle_timeout(now);
-        while let Some(packet) = near.poll_transmit(now, Side::Link) {
-            said.push(options(&packet).proxy_mss.is_some());
+fn the_third_syn_says_nothing_of_a_proxy_that_may_not_be_there() {
+    for (peer, all) in [(Peer::Possible, false), (Peer::Known, true)] {
+        let mut near = proxy(Config::default(), peer);
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+        let (mut said, mut now) = (Vec::new(), NOW);
+        while said.len() < 4 {
+            near.handle_timeout(now);
+            while let Some(packet) = near.poll_transmit(now, Side::Link) {
+                said.push(options(&packet).proxy_mss.is_some());
+            }
+            now = near.poll_timeout().unwrap();
+            assert!(now < NOW + Duration::from_secs(100));
         }
-        now = near.poll_timeout().unwrap();
-        assert!(now < NOW + Duration::from_secs(100));
+        assert_eq!(said, [true, true, all, all]);
     }
-    assert_eq!(said, [true, true, false, false]);
+}
+
+/// Nor does a SYN that the far proxy lets pass: the server is no proxy.
+#[test]
+fn who_passes_the_far_proxy_says_nothing_of_proxies() {
+    let full = Config { half_open: 1, ..Config::default() };
+    let mut far = proxy(full, Peer::Known);
+    let mut call = |port| {
+        let mut packet = syn(CLIENT, port, masked());
+        (far.handle_packet(NOW, Side::Link, &mut packet), options(&packet).proxy_mss)
+    };
+    assert_eq!(call(1), (Verdict::Taken, Some(9000)));
+    assert_eq!(call(2), (Verdict::Pass, None));
 }
 
 /// Callers over the link whose servers answer, and who never acknowledge that: they hold the places of half-open connections.
@@ -207,6 +229,33 @@ fn an_unconfirmed_caller_is_given_up() {
     }
     assert!(answers > 3 && resets == 1, "{answers} answers, {resets} resets");
     assert_eq!(far.memory(), 0);
+}
+
+/// The answer was lost, and the server has much to say meanwhile: it comes again, or none of that would count.
+#[test]
+fn an_answer_that_was_lost_comes_again_though_data_flow() {
+    let mut far = answered();
+    let (mut now, mut answers, mut data, mut seq) = (NOW, Vec::new(), 0, SeqNum(78));
+    while now < NOW + Duration::from_secs(20) {
+        let heard = core::iter::from_fn(|| far.poll_transmit(now, Side::Lan)).last();
+        if let Some(packet) = heard {
+            let own = View::parse(&packet[20..]).unwrap().seq();
+            let mut said = segment((SERVER, CLIENT), &header((80, 4000), seq, own, Flags::ACK), &[5; 1440]);
+            assert_eq!(far.handle_packet(now, Side::Lan, &mut said), Verdict::Taken);
+            seq = seq + 1440;
+        }
+        while let Some(packet) = far.poll_transmit(now, Side::Link) {
+            if flags(&packet).has(Flags::SYN) {
+                answers.push(now.saturating_since(NOW).as_millis() / 1000);
+            } else {
+                data += 1;
+            }
+        }
+        now += Duration::from_millis(100);
+        far.handle_timeout(now);
+    }
+    assert_eq!(answers, [0, 3, 9]);
+    assert!(data > 100, "{data}");
 }
 
 /// End to end each host hears how long the other's segments may be, whatever the two proxies send to each other.

@@ -86,6 +86,9 @@ pub struct TcpConfig {
     /// has it, without cookies: who shakes hands through a gateway's session has proved who it is); not in TOML.
     #[serde(skip)]
     pub proxy_mss: Option<u16>,
+    /// That a proxy of ours is the peer is known, so SYNs say so however many are lost; not in TOML.
+    #[serde(skip)]
+    pub proxy_is_known: bool,
     /// A controller that is not of this crate, in place of `congestion`; not in TOML, and not stored.
     #[serde(skip)]
     pub controller: Option<Factory>,
@@ -113,6 +116,7 @@ impl Default for TcpConfig {
             sharing: SharingConfig::default(),
             mtu: None,
             proxy_mss: None,
+            proxy_is_known: false,
             controller: None,
             initial_sequence: None,
         }

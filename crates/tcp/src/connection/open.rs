@@ -128,7 +128,7 @@ impl Connection {
 
     /// Whether nobody has answered the first SYNs.
     fn is_unheard(&self) -> bool {
-        self.state == State::SynSent && self.sender.retries >= 2
+        self.state == State::SynSent && self.sender.retries >= 2 && !self.config.proxy_is_known
     }
 
     /// Takes part in what a host's connections share; before its handshake is over.
