@@ -22,12 +22,14 @@
 //! [lan]                           # the preset is "proxy-lan"
 //! ```
 
+use core::num::NonZeroU32;
+
 use base::Duration;
 use base::config::read_or;
 use base::units::Size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use tcp::TcpConfig;
+use tcp::{Congestion, LimitsConfig, RtoConfig, TcpConfig};
 
 use crate::rules::Rule;
 
@@ -124,6 +126,14 @@ const USER_TIMEOUT: Duration = Duration::from_secs(300);
 const LINK: &str = "proxy-link";
 const LAN: &str = "proxy-lan";
 
+/// Back-off of a pair, in time-outs. Ours: of a link that is blocked half of the time for a second each it uses .93, with 1 or 2 as much, with
+/// 16 .79 (docs/pep.md).
+const PAIR_BACKOFF: u32 = 4;
+/// Of a pair. Ours: the six minutes that six retries take which double each time.
+const PAIR_SYN_RETRIES: u32 = 32;
+/// Of a pair. Ours: what fifteen time-outs take that double up to a minute.
+const PAIR_PATIENCE: Duration = Duration::from_secs(10 * 60);
+
 impl Config {
     /// The TCP towards the link, as far as the proxy does not leave it to the user.
     pub(crate) fn link_tcp(&self) -> TcpConfig {
@@ -131,6 +141,19 @@ impl Config {
         self.completed(&self.link).with(|it| {
             it.window.unsent_limit = it.window.unsent_limit.or(backlog);
         })
+    }
+
+    /// When the TCP towards the link asks again, and gives up. Where the link says when to send nobody is spared by waiting longer, so one of a
+    /// pair asks soon, and for as long as any other, unless the user has said how.
+    pub(crate) fn waiting(&self, is_pair: bool) -> (RtoConfig, LimitsConfig) {
+        let TcpConfig { mut rto, mut limits, .. } = self.link_tcp();
+        if is_pair && matches!(self.link.congestion, Congestion::Link) && rto.max_backoff.is_none() {
+            rto.max_backoff = NonZeroU32::new(PAIR_BACKOFF);
+            limits.syn_retries = limits.syn_retries.max(PAIR_SYN_RETRIES);
+            limits.data_retries = u32::MAX;
+            limits.user_timeout = limits.user_timeout.or(Some(PAIR_PATIENCE));
+        }
+        (rto, limits)
     }
 
     /// The same towards the LAN.

@@ -147,6 +147,7 @@ impl Proxy {
         let tcp = &mut self.tcp[Side::Link as usize];
         tcp.proxy_mss = (peer != Peer::Nobody).then(|| tcp.mss.unwrap_or(longest_segment));
         tcp.proxy_is_known = peer == Peer::Known;
+        (tcp.rto, tcp.limits) = self.config.waiting(tcp.proxy_is_known);
         self.listen();
     }
 

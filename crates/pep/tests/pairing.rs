@@ -145,6 +145,39 @@ fn who_passes_the_far_proxy_says_nothing_of_proxies() {
     assert_eq!(call(2), (Verdict::Pass, None));
 }
 
+/// Goal: a pair that the link clocks asks a blocked link again soon, and gives up no sooner than others do. Anybody else backs off (RFC 6298, 5.5):
+/// who shares a line with strangers does not know that it is blocked.
+#[test]
+fn a_pair_asks_a_blocked_link_again_soon() {
+    let waits = |config: &Config, peer: Peer| {
+        let mut near = proxy(config.clone(), peer);
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+        let (mut asked, mut now) = (Vec::new(), NOW);
+        while near.counters().unanswered == 0 && asked.len() < 100 {
+            near.handle_timeout(now);
+            while near.poll_transmit(now, Side::Lan).is_some() {}
+            if near.poll_transmit(now, Side::Link).is_some_and(|packet| flags(&packet) == Flags::SYN) {
+                asked.push(now.saturating_since(NOW).as_millis() / 1000);
+            }
+            let Some(due) = near.poll_timeout() else { break };
+            now = due;
+        }
+        asked
+    };
+    let mut bbr = Config::default();
+    bbr.link.congestion = tcp::Congestion::Bbr;
+    let mut patient = Config::default();
+    patient.link.rto.max_backoff = core::num::NonZeroU32::new(2);
+    let doubling = [0, 3, 9, 21, 45, 93, 189];
+    assert_eq!(waits(&Config::default(), Peer::Nobody), doubling);
+    assert_eq!(waits(&Config::default(), Peer::Possible), doubling);
+    assert_eq!(waits(&bbr, Peer::Known), doubling);
+    let pair = waits(&Config::default(), Peer::Known);
+    assert_eq!((&pair[..5], pair.len()), (&[0, 3, 9, 21, 33][..], 33));
+    assert!((360..400).contains(&pair[32]), "{pair:?}");
+    assert_eq!(waits(&patient, Peer::Known), [0, 3, 9, 15, 21, 27, 33], "the user's");
+}
+
 /// Callers over the link whose servers answer, and who never acknowledge that: they hold the places of half-open connections.
 #[test]
 fn an_unconfirmed_caller_is_half_open() {

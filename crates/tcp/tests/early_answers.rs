@@ -130,8 +130,8 @@ fn little_waits_for_the_answer() {
 /// does not wait for.
 #[test]
 fn an_answer_that_was_lost_comes_again_while_new_data_leave() {
-    let config =
-        TcpConfig { proxy_mss: Some(9000), timestamps: false, ..TcpConfig::preset("proxy-link").unwrap() };
+    let mut config = TcpConfig { proxy_mss: Some(9000), ..TcpConfig::preset("proxy-link").unwrap() };
+    config.rto.max_backoff = core::num::NonZeroU32::new(4);
     let (rto, patience) = (config.rto.initial, config.limits.syn_retries);
     let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:80"].map(|it| it.parse().unwrap());
     let seeds = Seeds { initial_sequence: ISS, timestamp_offset: 0 };
