@@ -275,7 +275,7 @@ fn an_answer_that_was_lost_comes_again_though_data_flow() {
             let own = View::parse(&packet[20..]).unwrap().seq();
             let mut said = segment((SERVER, CLIENT), &header((80, 4000), seq, own, Flags::ACK), &[5; 1440]);
             assert_eq!(far.handle_packet(now, Side::Lan, &mut said), Verdict::Taken);
-            seq = seq + 1440;
+            seq += 1440;
         }
         while let Some(packet) = far.poll_transmit(now, Side::Link) {
             if flags(&packet).has(Flags::SYN) {
