@@ -232,6 +232,9 @@ fn proxy(name: &str, link: &scenario::Link, seed: u64, direction: &str) -> Optio
     let config = link.pep(direction == "down")?.clone();
     let mut proxy = Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy")));
     let is_pair = [true, false].into_iter().all(|down| link.pep(down).is_some());
+    proxy.set_link_repairs(
+        link.protocol.as_ref().is_some_and(|protocol| protocol.capabilities().recovers_losses),
+    );
     proxy.set_peer(if is_pair { Peer::Known } else { Peer::Nobody }, pep::ETHERNET_MSS);
     Some(proxy)
 }

@@ -144,10 +144,11 @@ impl Config {
     }
 
     /// When the TCP towards the link asks again, and gives up. Where the link says when to send nobody is spared by waiting longer, so one of a
-    /// pair asks soon, and for as long as any other, unless the user has said how.
-    pub(crate) fn waiting(&self, is_pair: bool) -> (RtoConfig, LimitsConfig) {
+    /// pair asks soon over a link that repairs nothing, and for as long as any other, unless the user has said how. Where the link repairs, a time-out
+    /// says that something is late, and back-off finds how late.
+    pub(crate) fn waiting(&self, asks_soon: bool) -> (RtoConfig, LimitsConfig) {
         let TcpConfig { mut rto, mut limits, .. } = self.link_tcp();
-        if is_pair && matches!(self.link.congestion, Congestion::Link) && rto.max_backoff.is_none() {
+        if asks_soon && matches!(self.link.congestion, Congestion::Link) && rto.max_backoff.is_none() {
             rto.max_backoff = NonZeroU32::new(PAIR_BACKOFF);
             limits.syn_retries = limits.syn_retries.max(PAIR_SYN_RETRIES);
             limits.data_retries = u32::MAX;

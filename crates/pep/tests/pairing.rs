@@ -145,12 +145,14 @@ fn who_passes_the_far_proxy_says_nothing_of_proxies() {
     assert_eq!(call(2), (Verdict::Pass, None));
 }
 
-/// Goal: a pair that the link clocks asks a blocked link again soon, and gives up no sooner than others do. Anybody else backs off (RFC 6298, 5.5):
+/// Goal: a pair that the link clocks asks a blocked link again soon if it repairs nothing, and gives up no sooner than others do. Anybody else backs off (RFC 6298, 5.5):
 /// who shares a line with strangers does not know that it is blocked.
 #[test]
 fn a_pair_asks_a_blocked_link_again_soon() {
-    let waits = |config: &Config, peer: Peer| {
-        let mut near = proxy(config.clone(), peer);
+    let waits_over = |repairs: bool, config: &Config, peer: Peer| {
+        let mut near = proxy(config.clone(), Peer::Nobody);
+        near.set_link_repairs(repairs);
+        near.set_peer(peer, ETHERNET_MSS);
         assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
         let (mut asked, mut now) = (Vec::new(), NOW);
         while near.counters().unanswered == 0 && asked.len() < 100 {
@@ -164,6 +166,7 @@ fn a_pair_asks_a_blocked_link_again_soon() {
         }
         asked
     };
+    let waits = |config: &Config, peer: Peer| waits_over(false, config, peer);
     let mut bbr = Config::default();
     bbr.link.congestion = tcp::Congestion::Bbr;
     let mut patient = Config::default();
@@ -172,6 +175,7 @@ fn a_pair_asks_a_blocked_link_again_soon() {
     assert_eq!(waits(&Config::default(), Peer::Nobody), doubling);
     assert_eq!(waits(&Config::default(), Peer::Possible), doubling);
     assert_eq!(waits(&bbr, Peer::Known), doubling);
+    assert_eq!(waits_over(true, &Config::default(), Peer::Known), doubling, "late, not lost");
     let pair = waits(&Config::default(), Peer::Known);
     assert_eq!((&pair[..5], pair.len()), (&[0, 3, 9, 21, 33][..], 33));
     assert!((360..400).contains(&pair[32]), "{pair:?}");

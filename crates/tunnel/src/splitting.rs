@@ -39,6 +39,7 @@ pub(crate) fn proxy(config: &Config, rng: &mut Rng) -> Option<Box<Proxy>> {
     config.pep.enabled.then(|| {
         let mut proxy = Proxy::new(config.pep.clone(), rng);
         proxy.set_mtu(config.mtu.min(u32::from(u16::MAX)) as u16);
+        proxy.set_link_repairs(config.link.protocol.capabilities().recovers_losses);
         Box::new(proxy)
     })
 }
