@@ -221,7 +221,7 @@ impl<'a> Direction<'a> {
             payload as f64 * 8.0 / bits as f64
         };
         // Of all that is sent here, the packets that pay least for their headers: a bound must hold for any mix.
-        let proxies = link.pep.as_ref().filter(|pep| pep.enabled);
+        let proxies = link.pep(true).or(link.pep(false));
         let theirs = proxies.map(|pep| full_segment(&pep.link, setting.scenario.network));
         let efficiency = setting.packets.iter().copied().chain(theirs).map(efficiency).fold(0.0, f64::max);
         Self { name, forward, link, line, streams, efficiency }

@@ -229,12 +229,11 @@ fn wire_end(name: &str, link: &scenario::Link, seed: u64, line: Line, direction:
 
 /// The proxy at the end that sends in this direction, if there is one.
 fn proxy(name: &str, link: &scenario::Link, seed: u64, direction: &str) -> Option<Proxy> {
-    let config = link.pep(direction == "down")?.clone();
+    let mut config = link.pep(direction == "down")?.clone();
+    config.link_repairs =
+        link.protocol.as_ref().is_some_and(|protocol| protocol.capabilities().recovers_losses);
     let mut proxy = Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy")));
     let is_pair = [true, false].into_iter().all(|down| link.pep(down).is_some());
-    proxy.set_link_repairs(
-        link.protocol.as_ref().is_some_and(|protocol| protocol.capabilities().recovers_losses),
-    );
     proxy.set_peer(if is_pair { Peer::Known } else { Peer::Nobody }, pep::ETHERNET_MSS);
     Some(proxy)
 }

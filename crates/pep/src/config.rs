@@ -29,7 +29,7 @@ use base::config::read_or;
 use base::units::Size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use tcp::{Congestion, LimitsConfig, RtoConfig, TcpConfig};
+use tcp::{Congestion, TcpConfig};
 
 use crate::rules::Rule;
 
@@ -65,6 +65,9 @@ pub struct Config {
     /// Rules for which connections to split. The first match decides; a connection that matches none is split.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rule: Vec<Rule>,
+    /// Whether the link makes losses good. Then what has not come is late, and would come twice if it were asked for soon. Not in TOML.
+    #[serde(skip)]
+    pub link_repairs: bool,
     /// Settings of TCP towards the link.
     #[serde(deserialize_with = "link")]
     pub link: TcpConfig,
@@ -114,6 +117,7 @@ impl Default for Config {
             keep_alive: Duration::from_secs(7200),
             user_timeout: None,
             rule: Vec::new(),
+            link_repairs: false,
             link: preset(LINK),
             lan: preset(LAN),
         }
@@ -143,18 +147,23 @@ impl Config {
         })
     }
 
-    /// When the TCP towards the link asks again, and gives up. Where the link says when to send nobody is spared by waiting longer, so one of a
+    /// The same where a proxy of ours is at the other end. Where the link says when to send nobody is spared by waiting longer, so one of a
     /// pair asks soon over a link that repairs nothing, and for as long as any other, unless the user has said how. Where the link repairs, a time-out
     /// says that something is late, and back-off finds how late.
-    pub(crate) fn waiting(&self, asks_soon: bool) -> (RtoConfig, LimitsConfig) {
-        let TcpConfig { mut rto, mut limits, .. } = self.link_tcp();
-        if asks_soon && matches!(self.link.congestion, Congestion::Link) && rto.max_backoff.is_none() {
-            rto.max_backoff = NonZeroU32::new(PAIR_BACKOFF);
-            limits.syn_retries = limits.syn_retries.max(PAIR_SYN_RETRIES);
-            limits.data_retries = u32::MAX;
-            limits.user_timeout = limits.user_timeout.or(Some(PAIR_PATIENCE));
-        }
-        (rto, limits)
+    pub(crate) fn paired_link_tcp(&self) -> TcpConfig {
+        let asks_soon = matches!(self.link.congestion, Congestion::Link)
+            && !self.link_repairs
+            && self.link.rto.max_backoff.is_none();
+        self.link_tcp().with(|it| {
+            it.proxy_is_known = true;
+            if asks_soon {
+                it.unpaired = Some((it.rto, it.limits));
+                it.rto.max_backoff = NonZeroU32::new(PAIR_BACKOFF);
+                it.limits.syn_retries = it.limits.syn_retries.max(PAIR_SYN_RETRIES);
+                it.limits.data_retries = u32::MAX;
+                it.limits.user_timeout = it.limits.user_timeout.or(Some(PAIR_PATIENCE));
+            }
+        })
     }
 
     /// The same towards the LAN.

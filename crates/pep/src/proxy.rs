@@ -69,7 +69,6 @@ pub enum Verdict {
 pub struct Proxy {
     config: Config,
     peer: Peer,
-    link_repairs: bool,
     /// By side: the TCP there.
     tcp: [TcpConfig; 2],
     hosts: [Host; 2],
@@ -119,7 +118,6 @@ impl Proxy {
         let mut proxy = Self {
             config,
             peer: Peer::default(),
-            link_repairs: false,
             tcp,
             hosts,
             halves: [Vec::new(), Vec::new()],
@@ -142,20 +140,16 @@ impl Proxy {
         self.listen();
     }
 
-    /// Whether the link makes losses good. Then what has not come is late, and would come twice if it were asked for soon. To be said before
-    /// [`Proxy::set_peer`].
-    pub const fn set_link_repairs(&mut self, repairs: bool) {
-        self.link_repairs = repairs;
-    }
-
     /// Whether there is a proxy of ours beyond the link, from the next connection on, and how long the segments are that the
     /// link carries whole between the two. At first there is nobody.
     pub fn set_peer(&mut self, peer: Peer, longest_segment: u16) {
         self.peer = peer;
-        let tcp = &mut self.tcp[Side::Link as usize];
-        tcp.proxy_mss = (peer != Peer::Nobody).then(|| tcp.mss.unwrap_or(longest_segment));
-        tcp.proxy_is_known = peer == Peer::Known;
-        (tcp.rto, tcp.limits) = self.config.waiting(tcp.proxy_is_known && !self.link_repairs);
+        let known = peer == Peer::Known;
+        let tcp = if known { self.config.paired_link_tcp() } else { self.config.link_tcp() };
+        self.tcp[Side::Link as usize] = tcp.with(|it| {
+            it.mtu = self.tcp[Side::Link as usize].mtu;
+            it.proxy_mss = (peer != Peer::Nobody).then(|| it.mss.unwrap_or(longest_segment));
+        });
         self.listen();
     }
 

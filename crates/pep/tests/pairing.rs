@@ -150,9 +150,7 @@ fn who_passes_the_far_proxy_says_nothing_of_proxies() {
 #[test]
 fn a_pair_asks_a_blocked_link_again_soon() {
     let waits_over = |repairs: bool, config: &Config, peer: Peer| {
-        let mut near = proxy(config.clone(), Peer::Nobody);
-        near.set_link_repairs(repairs);
-        near.set_peer(peer, ETHERNET_MSS);
+        let mut near = proxy(Config { link_repairs: repairs, ..config.clone() }, peer);
         assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
         let (mut asked, mut now) = (Vec::new(), NOW);
         while near.counters().unanswered == 0 && asked.len() < 100 {
@@ -180,6 +178,52 @@ fn a_pair_asks_a_blocked_link_again_soon() {
     assert_eq!((&pair[..5], pair.len()), (&[0, 3, 9, 21, 33][..], 33));
     assert!((360..400).contains(&pair[32]), "{pair:?}");
     assert_eq!(waits(&patient, Peer::Known), [0, 3, 9, 15, 21, 27, 33], "the user's");
+}
+
+/// Goal: only a pair asks soon. A call that the far proxy lets pass has reached a stranger, whom a known proxy between says nothing of: from its
+/// answer on, data that are lost wait twice as long each time, and are given up after fifteen time-outs.
+#[test]
+fn a_call_that_the_far_proxy_lets_pass_backs_off_as_any_other() {
+    let pauses = |answer: Options| {
+        let mut near = proxy(Config::default(), Peer::Known);
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+        let call = sent(&mut near, Side::Link).remove(0);
+        let called = View::parse(&call[20..]).unwrap().seq() + 1;
+        let repr =
+            Repr { options: answer, ..header((80, 4000), SeqNum(77), called, Flags::SYN | Flags::ACK) };
+        let mut packet = segment((SERVER, CLIENT), &repr, &[]);
+        assert_eq!(near.handle_packet(NOW, Side::Link, &mut packet), Verdict::Taken);
+        let answered = View::parse(&sent(&mut near, Side::Lan)[0][20..]).unwrap().seq() + 1;
+        let repr = header((4000, 80), SeqNum(1001), answered, Flags::ACK);
+        let mut packet = segment((CLIENT, SERVER), &repr, b"words");
+        assert_eq!(near.handle_packet(NOW, Side::Lan, &mut packet), Verdict::Taken);
+        let (mut left, mut now, id) =
+            (Vec::new(), NOW, near.host(Side::Link).connections().next().unwrap().0);
+        while near.host(Side::Link).connection(id).is_some_and(|it| it.failure().is_none())
+            && left.len() < 200
+        {
+            near.handle_timeout(now);
+            while let Some(packet) = near.poll_transmit(now, Side::Link) {
+                if View::parse(&packet[20..]).unwrap().payload() == b"words" {
+                    left.push(now);
+                }
+            }
+            while near.poll_transmit(now, Side::Lan).is_some() {}
+            let Some(due) = near.poll_timeout() else { break };
+            now = due;
+        }
+        let pauses: Vec<_> =
+            left.windows(2).map(|pair| pair[1].saturating_since(pair[0]).as_millis()).collect();
+        (pauses, now.saturating_since(NOW))
+    };
+    // A probe is the first.
+    let (stranger, until) = pauses(Options { proxy_mss: None, ..masked() });
+    let doubling = [200, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000];
+    assert_eq!((&stranger[..8], stranger.len()), (&doubling[..], 16), "{stranger:?}");
+    assert!(until > Duration::from_secs(1100), "{until:?}");
+    let (pair, until) = pauses(masked());
+    assert_eq!(pair[..6], [200, 1000, 2000, 4000, 4000, 4000], "{pair:?}");
+    assert!((Duration::from_secs(590)..Duration::from_secs(610)).contains(&until), "{until:?}");
 }
 
 /// Callers over the link whose servers answer, and who never acknowledge that: they hold the places of half-open connections.

@@ -89,6 +89,9 @@ pub struct TcpConfig {
     /// That a proxy of ours is the peer is known, so SYNs say so however many are lost; not in TOML.
     #[serde(skip)]
     pub proxy_is_known: bool,
+    /// What takes the place of `rto` and `limits` with a peer that proves to be no proxy of ours; not in TOML.
+    #[serde(skip)]
+    pub unpaired: Option<(RtoConfig, LimitsConfig)>,
     /// A controller that is not of this crate, in place of `congestion`; not in TOML, and not stored.
     #[serde(skip)]
     pub controller: Option<Factory>,
@@ -117,6 +120,7 @@ impl Default for TcpConfig {
             mtu: None,
             proxy_mss: None,
             proxy_is_known: false,
+            unpaired: None,
             controller: None,
             initial_sequence: None,
         }

@@ -50,6 +50,11 @@ impl RttEstimator {
         }
     }
 
+    /// The time-outs that follow are another configuration's.
+    pub(crate) fn set_config(&mut self, config: &Arc<TcpConfig>) {
+        self.config = Arc::clone(config);
+    }
+
     /// The time-out before back-off.
     pub(crate) const fn rto(&self) -> Duration {
         self.rto

@@ -37,9 +37,9 @@ fn longest_segment(config: &Config, rate: Option<Rate>) -> u16 {
 /// The proxy that `config` asks for, if it asks for one.
 pub(crate) fn proxy(config: &Config, rng: &mut Rng) -> Option<Box<Proxy>> {
     config.pep.enabled.then(|| {
-        let mut proxy = Proxy::new(config.pep.clone(), rng);
+        let link_repairs = config.link.protocol.capabilities().recovers_losses;
+        let mut proxy = Proxy::new(pep::Config { link_repairs, ..config.pep.clone() }, rng);
         proxy.set_mtu(config.mtu.min(u32::from(u16::MAX)) as u16);
-        proxy.set_link_repairs(config.link.protocol.capabilities().recovers_losses);
         Box::new(proxy)
     })
 }

@@ -147,6 +147,9 @@ impl Connection {
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
         let options = &syn.options;
         self.negotiated.paired &= options.proxy_mss.is_some();
+        if !self.negotiated.paired {
+            self.wait_as_unpaired();
+        }
         // A SYN's window is scaled between proxies alone.
         let most = if self.negotiated.paired { u64::MAX } else { u16::MAX.into() };
         self.receiver.on_syn(syn.seq, most);

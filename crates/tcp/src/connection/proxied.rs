@@ -5,6 +5,8 @@
 //! Deviations from RFC 7413, whose data on a SYN this is: no cookies, for the peer has proved who it is by other means; and the
 //! windows of both SYNs are scaled, so that the first flight is not bound to 64 KiB.
 
+use std::sync::Arc;
+
 use base::{Instant, SeqNum};
 
 use super::{Connection, Events, State};
@@ -123,6 +125,15 @@ impl Connection {
         let patience = self.sender.rtt.patience(self.config.limits.syn_retries.saturating_add(1));
         self.timers.note_progress(now);
         self.restart_retransmit(now, patience);
+    }
+
+    /// The peer is no proxy of ours: whoever let its call pass does not share its waits with it.
+    pub(super) fn wait_as_unpaired(&mut self) {
+        if let Some(waits) = self.config.unpaired {
+            let config = (*self.config).clone().with(|it| (it.rto, it.limits) = waits);
+            self.config = Arc::new(config);
+            self.sender.rtt.set_config(&self.config);
+        }
     }
 
     /// The peer has acknowledged the answer to its SYN.
