@@ -2,6 +2,10 @@
 
 mod script;
 
+use std::sync::Arc;
+
+use base::wire::{ip, tcp};
+use longhaul_tcp::{Host, Source};
 use script::*;
 
 /// RFC 4898 (`tcpEStatsPerf`): segments received, each kind of those that were of no use, and what was new.
@@ -43,4 +47,72 @@ fn what_goes_again_is_counted() {
     assert_eq!((counted.syn_retransmissions, counted.retransmissions), (2, 3));
     assert_eq!((counted.bytes_retransmitted, counted.data_segments_sent), (1500, 1));
     assert_eq!(script.connection().backoff(), 3);
+}
+
+/// What a host has and holds, from nothing through a half-open connection to one that has ended and is forgotten at last.
+#[test]
+fn a_host_counts_its_connections() {
+    let counts = |host: &Host| (host.len(), host.live(), host.may_transmit());
+    let mut script = Script::listening(&plain());
+    script.host.limit_memory(1 << 20);
+    assert_eq!((counts(&script.host), script.host.memory()), ((0, 0, false), 0));
+    assert!(script.host.is_empty() && script.host.has_room());
+    let call = script.packet(&syn());
+    script.host.handle_packet(script.now, &call).unwrap();
+    assert_eq!((counts(&script.host), script.host.is_empty()), ((1, 1, true), false));
+    assert!(
+        script.host.poll_transmit(script.now).is_some() && script.host.poll_transmit(script.now).is_none()
+    );
+    assert_eq!(counts(&script.host), (1, 1, false));
+    script.inject(ack(1, 1));
+    assert_eq!(counts(&script.host), (1, 1, false));
+    let least = script.host.memory();
+    assert!((size_of::<longhaul_tcp::Connection>()..8192).contains(&least), "{least}");
+    script.inject(data(1, 1000));
+    assert!((4096..5000).contains(&(script.host.memory() - least)), "{least}, {}", script.host.memory());
+    script.abort();
+    assert_eq!(counts(&script.host), (1, 0, false));
+    script.at(61_000);
+    assert_eq!((counts(&script.host), script.host.memory()), ((0, 0, false), 0));
+    script.host.limit_memory(5000);
+    assert!(!script.host.has_room());
+}
+
+#[derive(Debug)]
+struct Content(Vec<u8>);
+
+impl Source for Content {
+    fn slice(&self, offset: u64, len: usize) -> &[u8] {
+        let rest = &self.0[offset as usize..];
+        &rest[..len.min(rest.len())]
+    }
+}
+
+/// What is written as a stretch of a source leaves as what it says there, and counts as bytes that were written.
+#[test]
+fn stretches_of_a_source_are_sent_and_counted() {
+    let mut script = Script::with_window(&plain(), 10);
+    let content = Content((0..5000).map(|at: i64| byte_at(7 * at)).collect());
+    let source: Arc<dyn Source> = Arc::new(content);
+    let id = script.id.unwrap();
+    let mut write = |offset, len| script.host.write_from(script.now, id, &source, offset, len);
+    assert_eq!((write(500, 1500), write(2000, 700)), (Ok(1500), Ok(700)));
+    let connection = script.host.connection(id).unwrap();
+    assert_eq!((connection.unsent(), connection.unacknowledged()), (2200, 2200));
+    let mut sent = Vec::new();
+    while let Some(packet) = script.host.poll_transmit(script.now) {
+        sent.extend_from_slice(
+            tcp::View::parse(ip::View::parse(&packet).unwrap().payload()).unwrap().payload(),
+        );
+    }
+    assert_eq!(sent, (500..2700).map(|at| byte_at(7 * at)).collect::<Vec<_>>());
+    let connection = script.connection();
+    assert_eq!((connection.unsent(), connection.unacknowledged()), (0, 2200));
+    // What can be read lies where it came, until it is consumed.
+    script.inject(data(1, 1000));
+    let (first, second) = script.host.peek(id).unwrap();
+    assert_eq!((first.len() + second.len(), first[999]), (1000, byte_at(1000)));
+    script.host.consume(script.now, id, 400).unwrap();
+    assert_eq!(script.host.peek(id).unwrap().0[0], byte_at(401));
+    assert_eq!(script.connection().readable(), 600);
 }

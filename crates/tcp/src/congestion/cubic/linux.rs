@@ -337,16 +337,59 @@ mod tests {
         assert_eq!(cubic.epoch.map(|it| (it.origin, it.k.to_bits())), Some((70, 0)));
     }
 
-    /// The curve is back at the old window after K = cbrt(30 / .4004) = 4.2 s.
+    /// The window follows W(t) = W_max + C (t - K)^3, back at the old window after K = cbrt(30 / .4004) = 4.2 s, and beyond it.
     #[test]
-    fn the_curve_leads_back_to_the_old_window() {
+    fn the_curve_leads_back_to_the_old_window_and_beyond() {
         let mut cubic = avoiding(100);
         cubic.on_congestion(&congestion(100 * MSS, Cause::Loss));
-        for step in 0..42 {
+        for step in 0..80 {
             let window = cubic.cwnd;
             acknowledge(&mut cubic, 100 * step, window / 2);
+            // From the second step on: the first began it.
+            let off = 0.1 * step as f64 + 0.02 - 4.21;
+            let curve = 100.0 + 0.4004 * off * off * off;
+            let behind = curve - cubic.cwnd as f64;
+            assert!(step < 3 || (-1.0..3.0).contains(&behind), "{curve} and {} after {step}", cubic.cwnd);
         }
-        assert!((97..=101).contains(&cubic.cwnd), "{}", cubic.cwnd);
+        assert!((118..=123).contains(&cubic.cwnd), "{}", cubic.cwnd);
+    }
+
+    /// `tcp_cong_avoid_ai`: what makes no whole segment counts later, but once, as one, where fewer have come to be enough.
+    #[test]
+    fn what_is_left_of_a_round_counts_in_the_next() {
+        let mut cubic = avoiding(100);
+        cubic.per_segment(at_ms(0), 1);
+        for (acked, grown, left) in [(7, 0, 7), (4, 1, 4), (9, 2, 3), (19, 4, 2)] {
+            let (before, mut fixed) = (cubic.cwnd, cubic.epoch.unwrap());
+            (fixed.per_segment, fixed.looked_with, fixed.looked_at) =
+                (if acked == 7 { 10 } else { 5 }, before, at_ms(0));
+            cubic.epoch = Some(fixed);
+            cubic.avoid_congestion(at_ms(1), acked);
+            assert_eq!((cubic.cwnd - before, cubic.acked), (grown, left), "{acked}");
+        }
+    }
+
+    /// `cubictcp_acked`: for a second after a reduction round trips may be those of a full queue; then the least counts again.
+    #[test]
+    fn round_trips_right_after_a_reduction_do_not_count() {
+        let mut cubic = avoiding(100);
+        let rtt = |cubic: &mut LinuxCubic, at, rtt| {
+            cubic.on_ack(&AckSample { now: at_ms(at), rtt: Some(Duration::from_millis(rtt)), ..ack(MSS, 0) });
+            cubic.delay_min.as_millis()
+        };
+        assert_eq!(rtt(&mut cubic, 0, 80), 80, "the first counts, whenever it comes");
+        assert_eq!(rtt(&mut cubic, 500, 40), 80);
+        assert_eq!(rtt(&mut cubic, 1000, 60), 60);
+    }
+
+    /// Acknowledgements during recovery, and those that bring nothing, leave the window alone.
+    #[test]
+    fn only_what_is_new_and_outside_of_recovery_opens_the_window() {
+        for sample in [AckSample { recovering: true, ..ack(10 * MSS, 0) }, ack(0, 0)] {
+            let mut cubic = LinuxCubic::new(&start(10));
+            cubic.on_ack(&AckSample { now: at_ms(0), ..sample });
+            assert_eq!((cubic.cwnd, cubic.epoch.is_some()), (10, false));
+        }
     }
 
     /// Idle time is no time on the curve.
