@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(cubic.epoch.map(|it| (it.origin, it.k.to_bits())), Some((70, 0)));
     }
 
-    /// The window follows W(t) = W_max + C (t - K)^3, back at the old window after K = cbrt(30 / .4004) = 4.2 s, and beyond it.
+    /// The window follows `W(t) = W_max + C (t - K)^3`, back at the old window after K = cbrt(30 / .4004) = 4.2 s, and beyond it.
     #[test]
     fn the_curve_leads_back_to_the_old_window_and_beyond() {
         let mut cubic = avoiding(100);
