@@ -49,7 +49,7 @@ fn what_goes_again_is_counted() {
     assert_eq!(script.connection().backoff(), 3);
 }
 
-/// What a host has and holds, from nothing through a half-open connection to one that has ended and is forgotten at last.
+/// RFC 9293 (3.3.2): what a host has and holds, from nothing through a half-open connection to one that has ended and is forgotten at last.
 #[test]
 fn a_host_counts_its_connections() {
     let counts = |host: &Host| (host.len(), host.live(), host.may_transmit());
@@ -88,7 +88,7 @@ impl Source for Content {
     }
 }
 
-/// What is written as a stretch of a source leaves as what it says there, and counts as bytes that were written.
+/// RFC 9293 (3.9.1): what is written as a stretch of a source leaves as what it says there, and counts as bytes that were written.
 #[test]
 fn stretches_of_a_source_are_sent_and_counted() {
     let mut script = Script::with_window(&plain(), 10);
