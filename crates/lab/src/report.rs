@@ -7,6 +7,7 @@ pub(crate) mod html;
 mod measures;
 mod over_time;
 mod page;
+mod rate;
 mod table;
 
 use std::io;
@@ -114,6 +115,11 @@ impl SchemeRuns<'_> {
     }
 }
 
+/// In what the rates of all schemes are given.
+fn rate_unit(schemes: &[SchemeRuns<'_>]) -> rate::RateUnit {
+    rate::RateUnit::of(schemes.iter().flat_map(|scheme| [scheme.goodput.p75, scheme.bound.median]))
+}
+
 /// What two schemes' runs with one seed have in common.
 fn what_is_same(suite: &Suite) -> &'static str {
     if suite.same_channels() {
@@ -131,19 +137,4 @@ fn paired_ratio(a: &SchemeRuns<'_>, b: &SchemeRuns<'_>) -> Option<Spread> {
         Some(run.goodput_bps / slower)
     };
     Spread::of(b.runs.iter().filter_map(ratio))
-}
-
-/// A bit rate for people: three digits and a unit.
-fn human_rate(bps: f64) -> String {
-    let (value, unit) = match bps {
-        v if v >= 1e9 => (v / 1e9, "Gbit/s"),
-        v if v >= 1e6 => (v / 1e6, "Mbit/s"),
-        v if v >= 1e3 => (v / 1e3, "kbit/s"),
-        v => (v, "bit/s"),
-    };
-    match value {
-        v if v >= 100.0 => format!("{v:.0} {unit}"),
-        v if v >= 10.0 => format!("{v:.1} {unit}"),
-        v => format!("{v:.2} {unit}"),
-    }
 }

@@ -255,6 +255,30 @@ fn a_reset_fails_the_connection() {
     assert_eq!(script.host.write(script.now, id, b"x"), Err(ConnectionError::Failed(Failure::Reset)));
 }
 
+/// RFC 9293 (3.10.7.4, second): once both ends have closed, a reset takes nothing away, and is no error.
+#[test]
+fn a_reset_after_both_have_closed_is_the_end() {
+    for first in ["peer", "both"] {
+        let mut script = Script::established(&plain());
+        if first == "peer" {
+            script.inject(fin(1));
+        }
+        script.finish();
+        script.take_count();
+        if first == "both" {
+            script.inject(fin(1));
+        }
+        let waits = if first == "peer" { State::LastAck } else { State::Closing };
+        assert_eq!(script.connection().state(), waits);
+        script.expect_event(Event::PeerFinished);
+        script.take_count();
+        script.inject(rst(2));
+        script.expect_event(Event::Closed);
+        assert!(script.events.is_empty(), "{:?}", script.events);
+        script.expect_nothing();
+    }
+}
+
 /// R2 of RFC 1122 (4.2.3.5): too many retransmissions without progress fail the connection.
 #[test]
 fn silence_fails_the_connection() {

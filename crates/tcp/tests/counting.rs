@@ -49,6 +49,24 @@ fn what_goes_again_is_counted() {
     assert_eq!(script.connection().backoff(), 3);
 }
 
+/// RFC 4898 (`tcpEStatsPerfSegsOut`): a SYN, data, a bare acknowledgement and a reset are one segment each.
+#[test]
+fn every_segment_that_leaves_is_counted() {
+    let mut script = Script::connecting(&plain());
+    let sent = |script: &Script| script.connection().statistics().segments_sent;
+    script.take_count();
+    assert_eq!(sent(&script), 1);
+    script.inject(syn_ack());
+    script.take_count();
+    assert_eq!(sent(&script), 2);
+    script.write(1500);
+    assert_eq!((script.take_count(), sent(&script)), (2, 4));
+    script.inject(data(301, 100));
+    assert_eq!((script.take_count(), sent(&script)), (1, 5));
+    script.abort();
+    assert_eq!((script.take_count(), sent(&script)), (1, 6));
+}
+
 /// RFC 9293 (3.3.2): what a host has and holds, from nothing through a half-open connection to one that has ended and is forgotten at last.
 #[test]
 fn a_host_counts_its_connections() {

@@ -211,6 +211,19 @@ fn a_reset_half_open_connection_is_forgotten() {
     script.expect(answer);
 }
 
+/// RFC 9293 (3.10.7.4, second): who has called is told, also if his peer called at the same time.
+#[test]
+fn a_reset_of_a_simultaneous_open_refuses_it() {
+    let mut script = Script::connecting(&plain());
+    script.take_count();
+    script.inject(syn());
+    assert_eq!(script.connection().state(), State::SynReceived);
+    script.take_count();
+    script.inject(rst(1));
+    script.expect_event(Event::Failed(Failure::Refused));
+    script.expect_nothing();
+}
+
 /// RFC 7323 (2.3): a scale above 14 counts as 14, and is noticed; in either direction.
 #[test]
 fn a_window_scale_above_14_counts_as_14() {

@@ -15,9 +15,11 @@
 
 mod activity;
 mod allowance;
+mod calls;
 mod cookies;
 mod handshake;
 mod indices;
+mod keep_alive;
 mod keys;
 mod paths;
 mod reception;
@@ -45,12 +47,11 @@ use crate::random::Random;
 use activity::Activity;
 use allowance::Allowance;
 use cookies::{Cookie, Cookies};
-use handshake::{Greeting, RESPONSE_LEN, Terms, Welcome};
+use handshake::Terms;
 use keys::{Confirmed, Keyring, Opened};
 use paths::Paths;
 use seal::Seal;
 use strangers::Buckets;
-use transport::Transport;
 use wire::{Datagram, Message};
 
 pub use handshake::Ends;
@@ -306,47 +307,6 @@ impl Session {
         }
     }
 
-    /// Whether the peer may have one more answer, which counts.
-    pub fn allows_answer(&mut self, now: Instant) -> bool {
-        self.standing.allows_answer(now)
-    }
-
-    /// Whether an initiation ranks above all that were answered. One that does not may be old, and is to be challenged again.
-    #[must_use]
-    pub fn is_newest(&self, call: &Call) -> bool {
-        self.standing.is_newest(call)
-    }
-
-    /// Answers an initiation by the peer.
-    ///
-    /// # Errors
-    /// [`Rejection`] says why it is not answered, or why no session will follow.
-    pub fn answer(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
-        let (from, Reply { seal, cookie, random }) = (call.from, reply);
-        if self.paths.exclude(from) {
-            return Err(Rejection::Elsewhere);
-        }
-        let terms = call.request.greeting.terms;
-        let agreed = terms.agreement == self.terms.agreement;
-        if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
-            return Ok(());
-        }
-        self.standing.on_answered(&call);
-        let local = self.keys.fresh_index(random);
-        let welcome = Welcome { terms: self.terms, cookie };
-        let answer = call.request.answer(&self.keys.ends().preshared, welcome);
-        let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
-        let message = Message::Response { sender: local, receiver: call.sender, noise: &noise };
-        let datagram = message.write(seal, &[]);
-        self.send(from, datagram);
-        // One that disagrees gets an answer too, which tells whoever runs it.
-        if !agreed {
-            return Err(Rejection::Disagreement);
-        }
-        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
-        Ok(())
-    }
-
     /// Lets what is due by `now` happen.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.keys.expire(now, self.timing.expire_after) {
@@ -454,124 +414,6 @@ impl Session {
             }
         }
         Ok(None)
-    }
-
-    /// Takes what answers an initiation of ours.
-    fn handle_handshake(&mut self, now: Instant, from: Path, message: Message<'_>) -> Result<(), Rejection> {
-        match message {
-            Message::Response { receiver, .. } if !self.keys.awaits(receiver) => {
-                Err(Rejection::UnknownSession)
-            }
-            Message::Response { sender, receiver, noise } => {
-                self.finish(now, from, (sender, receiver), noise)
-            }
-            Message::Challenge { receiver, cookie } => {
-                if let Some(follows) = self.keys.challenge(receiver)? {
-                    self.cookie = Some(*cookie);
-                    self.initiate(now, follows);
-                }
-                Ok(())
-            }
-            Message::Initiation { .. } => Err(Rejection::UnknownType),
-        }
-    }
-
-    fn finish(
-        &mut self,
-        now: Instant,
-        from: Path,
-        (sender, receiver): (u32, u32),
-        noise: &[u8; RESPONSE_LEN],
-    ) -> Result<(), Rejection> {
-        let (keys, welcome) = self.keys.finish(receiver, noise)?;
-        let Welcome { terms: Terms { life, agreement, keep_alive }, cookie } = welcome;
-        if agreement != self.terms.agreement {
-            return Err(Rejection::Disagreement);
-        }
-        let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
-        self.cookie = Some(cookie);
-        self.expect_every(keep_alive);
-        // What reached the configured address was answered, wherever the answer comes from.
-        self.on_established(now, self.paths.configured().unwrap_or(from), restarted);
-        // The responder waits for a first datagram before it uses the keys.
-        self.send_keepalive(now);
-        Ok(())
-    }
-
-    fn on_established(&mut self, now: Instant, path: Path, restarted: bool) {
-        self.paths.prove(path);
-        // What one end has sent in vain the other knows nothing of: both count as active when they find each other.
-        if restarted || self.established.get() == 0 || now > self.last_heard + self.idle().give_up {
-            self.activity.on_traffic(now);
-        }
-        self.last_heard = now;
-        self.established.increment();
-        self.events.push_back(Event::Established { restarted });
-    }
-
-    /// Begins a handshake, after so many challenges in a row.
-    fn initiate(&mut self, now: Instant, follows: u8) {
-        let Some(to) = self.paths.configured() else { return };
-        self.number += 1;
-        let greeting = Greeting { terms: self.terms, number: self.number };
-        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
-        self.initiate_at = now + self.timing.retry;
-        // Without one it looks as with one, so that nobody sees who has restarted.
-        let cookie = self.cookie.unwrap_or_else(|| self.random.draw());
-        let message = Message::Initiation { sender, cookie: &cookie, noise: &noise };
-        let datagram = message.write(&self.seal, &[]);
-        self.keys.on_sealed(sender, &datagram);
-        self.send(to, datagram);
-    }
-
-    /// When the next initiation is due, if this side begins handshakes.
-    fn initiation_due(&self) -> Option<Instant> {
-        self.paths.configured()?;
-        let (Timing { silence, renew_after, .. }, idle) = (self.timing, self.idle());
-        let reason = self.keys.current().map_or(Instant::ZERO, |current| {
-            let silent = self.activity.due(self.last_heard, silence, idle.silence);
-            let old = current.since + renew_after;
-            let old = if self.activity.is_at(old) { old } else { current.since + idle.renew_after };
-            if current.initiated { silent.min(old) } else { silent }
-        });
-        Some(reason.max(self.initiate_at))
-    }
-
-    /// How an idle session behaves with this peer.
-    fn idle(&self) -> Idle {
-        self.timing.idle.expecting(self.peer_keep_alive)
-    }
-
-    /// The peer says how often it will speak, in milliseconds.
-    fn expect_every(&mut self, keep_alive: u32) {
-        self.peer_keep_alive = Duration::from_millis(keep_alive.into()).min(timing::SELDOM);
-    }
-
-    fn keepalive_due(&self) -> Option<Instant> {
-        let Timing { keepalive, idle, .. } = self.timing;
-        self.keys.current().map(|current| {
-            let soon = self.last_sent + keepalive;
-            // Who began the session speaks first, so that the other can answer in time.
-            let lead = if current.initiated { idle.keepalive / 8 } else { Duration::ZERO };
-            if self.activity.is_at(soon) { soon } else { self.last_sent + (idle.keepalive - lead) }
-        })
-    }
-
-    /// An idle side says now what it would have to say soon: that makes one busy moment of two.
-    fn answer_keepalive(&mut self, now: Instant) {
-        let is_soon = now >= self.last_sent + self.timing.idle.keepalive / 2;
-        if is_soon && !self.activity.is_at(now) {
-            self.send_keepalive(now);
-        }
-    }
-
-    fn send_keepalive(&mut self, now: Instant) {
-        let Some(to) = self.path() else { return };
-        let mut datagram = Vec::with_capacity(OVERHEAD);
-        datagram.resize(HEADER_LEN, 0);
-        self.keys.seal(Kind::Frame, &mut datagram, 0);
-        self.last_sent = now;
-        self.send(to, datagram);
     }
 
     /// Sends a control datagram on any path, if there are keys: what arrived may have come under former ones. One that checks

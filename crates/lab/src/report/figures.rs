@@ -47,7 +47,7 @@ impl<'a> Shown<'a> {
     /// Which realisation this is.
     fn realisation(&self) -> String {
         let Typical { seed, measure, value } = &self.typical;
-        let value = if *value < 1e3 { format!("{value:.1}") } else { super::human_rate(*value) };
+        let value = if *value < 1e3 { format!("{value:.1}") } else { super::rate::human_rate(*value) };
         match measure {
             Some(measure) => format!(" Seed {seed} is the median realisation, by {measure} ({value})."),
             None => String::new(),

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{SchemeRuns, human_rate};
+use super::SchemeRuns;
+use super::rate::{RateUnit, human_rate};
 use crate::metrics::{self, STEADY_PERIODS};
 use crate::run::Run;
 use crate::scenario::Suite;
@@ -53,15 +54,16 @@ impl<'a> Measures<'a> {
         }
     }
 
-    pub(super) fn cells(&self) -> [String; 6] {
+    /// A row, with rates in `unit`.
+    pub(super) fn cells(&self, unit: RateUnit) -> [String; 6] {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let ratio = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.3}")));
         let interval = |interval: Interval| {
-            format!("{} - {}", human_rate(interval.low.max(0.0)), human_rate(interval.high))
+            format!("{} - {}", unit.show(interval.low.max(0.0)), unit.show(interval.high))
         };
         [
             self.scheme.to_owned(),
-            human_rate(self.mean_goodput_bps),
+            unit.show(self.mean_goodput_bps),
             or_dash(self.goodput_interval.map(interval)),
             ratio(self.normalised_throughput),
             ratio(self.throughput_per_capacity),

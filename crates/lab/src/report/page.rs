@@ -4,7 +4,8 @@ use core::fmt::Write as _;
 
 use super::html::{document, escape, show};
 use super::measures::{self, Measures};
-use super::{SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
+use super::rate::RateUnit;
+use super::{SchemeRuns, applications, by_scheme, paired_ratio, rate_unit, what_is_same};
 use crate::drawing::Figure;
 use crate::run::{self, Run, Typical};
 use crate::scenario::Suite;
@@ -52,16 +53,17 @@ fn summary(schemes: &[SchemeRuns<'_>]) -> String {
         "<table><thead><tr><th>scheme</th><th>time, median</th><th>goodput, median</th><th>quartiles</th>\
          <th>bound</th><th>of bound</th><th>complete</th><th>bytes</th></tr></thead><tbody>\n",
     );
+    let unit = rate_unit(schemes);
     for scheme in schemes {
         let _ = writeln!(
             table,
             "<tr><th>{}</th><td>{:.1} s</td><td>{}</td><td>{} to {}</td><td>{}</td><td>{}</td><td>{} of {}</td><td>{}</td></tr>",
             escape(scheme.name),
             scheme.seconds.median,
-            human_rate(scheme.goodput.median),
-            human_rate(scheme.goodput.p25),
-            human_rate(scheme.goodput.p75),
-            human_rate(scheme.bound.median),
+            unit.show(scheme.goodput.median),
+            unit.show(scheme.goodput.p25),
+            unit.show(scheme.goodput.p75),
+            unit.show(scheme.bound.median),
             scheme.of_bound(),
             scheme.completed(),
             scheme.runs.len(),
@@ -76,7 +78,7 @@ fn comparable(suite: &Suite, schemes: &[SchemeRuns<'_>]) -> String {
     let measured: Vec<_> = schemes.iter().map(Measures::of).collect();
     let notes = measures::notes(suite, &measured);
     let notes: String = notes.iter().map(|note| format!("<p>{}.</p>\n", escape(note))).collect();
-    rows(&measures::HEADINGS, measured.iter().map(Measures::cells)) + &notes
+    rows(&measures::HEADINGS, measured.iter().map(|it| it.cells(rate_unit(schemes)))) + &notes
 }
 
 /// What applications saw that measure latency; nothing where there are none.
@@ -131,6 +133,7 @@ fn every_run(runs: &[Run]) -> String {
         "<details><summary>Every run</summary>\n<table><thead><tr><th>scheme</th><th>seed</th><th>bytes</th>\
          <th>time</th><th>goodput</th><th>bound</th><th>intact</th><th>trace</th></tr></thead><tbody>\n",
     );
+    let unit = RateUnit::of(runs.iter().flat_map(|run| [run.goodput_bps, run.bound_bps]));
     for run in runs {
         let _ = writeln!(
             table,
@@ -139,8 +142,8 @@ fn every_run(runs: &[Run]) -> String {
             run.seed,
             run.bytes,
             run.seconds,
-            human_rate(run.goodput_bps),
-            human_rate(run.bound_bps),
+            unit.show(run.goodput_bps),
+            unit.show(run.bound_bps),
             run.intact,
             run.trace_hash,
         );

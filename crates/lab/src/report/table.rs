@@ -1,7 +1,8 @@
 //! The table that a terminal shows.
 
 use super::measures::{self, Measures};
-use super::{SchemeRuns, applications, by_scheme, human_rate, paired_ratio, what_is_same};
+use super::rate::RateUnit;
+use super::{SchemeRuns, applications, by_scheme, paired_ratio, rate_unit, what_is_same};
 use crate::run::Run;
 use crate::scenario::Suite;
 
@@ -22,7 +23,8 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
         "bytes",
     ];
     let mut rows = vec![heading.map(str::to_owned)];
-    rows.extend(schemes.iter().map(row));
+    let unit = rate_unit(&schemes);
+    rows.extend(schemes.iter().map(|scheme| row(scheme, unit)));
     let mut text = align(&rows);
     if let [first, others @ ..] = &schemes[..] {
         for other in others {
@@ -42,7 +44,7 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
     }
     let measured: Vec<_> = schemes.iter().map(Measures::of).collect();
     let mut rows = vec![measures::HEADINGS.map(str::to_owned)];
-    rows.extend(measured.iter().map(Measures::cells));
+    rows.extend(measured.iter().map(|it| it.cells(unit)));
     text.push('\n');
     text += &align(&rows);
     measures::notes(suite, &measured).iter().for_each(|note| text += &format!("{note}\n"));
@@ -56,13 +58,13 @@ pub fn table(suite: &Suite, runs: &[Run]) -> String {
     text
 }
 
-fn row(scheme: &SchemeRuns<'_>) -> [String; 8] {
+fn row(scheme: &SchemeRuns<'_>, unit: RateUnit) -> [String; 8] {
     [
         scheme.name.to_owned(),
         format!("{:.1} s", scheme.seconds.median),
-        human_rate(scheme.goodput.median),
-        format!("{} - {}", human_rate(scheme.goodput.p25), human_rate(scheme.goodput.p75)),
-        human_rate(scheme.bound.median),
+        unit.show(scheme.goodput.median),
+        format!("{} - {}", unit.show(scheme.goodput.p25), unit.show(scheme.goodput.p75)),
+        unit.show(scheme.bound.median),
         scheme.of_bound(),
         format!("{}/{}", scheme.completed(), scheme.runs.len()),
         if scheme.is_intact() { "intact" } else { "DAMAGED" }.to_owned(),

@@ -1,0 +1,47 @@
+//! What a session says so that its peer knows that it is there: often while either has something to say, seldom in idle hours.
+
+use base::{Duration, Instant};
+
+use super::Session;
+use super::timing::{self, Idle, Timing};
+use super::wire::{HEADER_LEN, OVERHEAD};
+use crate::control::Kind;
+
+impl Session {
+    /// How an idle session behaves with this peer.
+    pub(super) fn idle(&self) -> Idle {
+        self.timing.idle.expecting(self.peer_keep_alive)
+    }
+
+    /// The peer says how often it will speak, in milliseconds.
+    pub(super) fn expect_every(&mut self, keep_alive: u32) {
+        self.peer_keep_alive = Duration::from_millis(keep_alive.into()).min(timing::SELDOM);
+    }
+
+    pub(super) fn keepalive_due(&self) -> Option<Instant> {
+        let Timing { keepalive, idle, .. } = self.timing;
+        self.keys.current().map(|current| {
+            let soon = self.last_sent + keepalive;
+            // Who began the session speaks first, so that the other can answer in time.
+            let lead = if current.initiated { idle.keepalive / 8 } else { Duration::ZERO };
+            if self.activity.is_at(soon) { soon } else { self.last_sent + (idle.keepalive - lead) }
+        })
+    }
+
+    /// An idle side says now what it would have to say soon: that makes one busy moment of two.
+    pub(super) fn answer_keepalive(&mut self, now: Instant) {
+        let is_soon = now >= self.last_sent + self.timing.idle.keepalive / 2;
+        if is_soon && !self.activity.is_at(now) {
+            self.send_keepalive(now);
+        }
+    }
+
+    pub(super) fn send_keepalive(&mut self, now: Instant) {
+        let Some(to) = self.path() else { return };
+        let mut datagram = Vec::with_capacity(OVERHEAD);
+        datagram.resize(HEADER_LEN, 0);
+        self.keys.seal(Kind::Frame, &mut datagram, 0);
+        self.last_sent = now;
+        self.send(to, datagram);
+    }
+}
