@@ -147,6 +147,19 @@ fn what_runs_wrote_still_stands_in_the_pages() {
     }
 }
 
+/// README has no marks, which would be the first that a reader of its text meets.
+#[test]
+fn the_readme_says_of_long_downloads_what_choosing_does() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let (readme, choosing) = (read("README.md"), read("docs/choosing.md"));
+    for of in ["Casoni", "Faulkner .1"] {
+        let mark = format!("bulk.goodput('TCP', '{of}') / bulk.goodput('gateway', '{of}') as 0.00 -->");
+        let (_, after) = choosing.split_once(&mark).unwrap_or_else(|| panic!("no mark of {of}"));
+        let times = format!("{} times", after.split_once("<!--").unwrap().0);
+        assert!(readme.contains(&times), "README.md: {of}: {times}");
+    }
+}
+
 #[test]
 fn a_wrong_number_in_any_page_is_found() {
     let (studies, mut planted) = (studies(), 0);
@@ -172,26 +185,54 @@ fn a_wrong_number_in_any_page_is_found() {
     assert!(planted > 20, "only {planted} numbers");
 }
 
-/// Median time, goodput and bound of each of the demo's schemes, as the pages have them.
-fn demo_rows() -> Vec<[String; 3]> {
+/// What the demo has measured: a list of its schemes or runs.
+fn demo(list: &str) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(root().join("out/demo/runs.json")).unwrap();
     let demo: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let list = |of: &str| demo[of].as_array().unwrap().clone();
-    let median = |scheme: &str, quantity: &str| {
-        let runs = list("runs").into_iter().filter(|run| run["scheme"] == scheme);
-        let mut values: Vec<f64> = runs.map(|run| run[quantity].as_f64().unwrap()).collect();
-        values.sort_by(f64::total_cmp);
-        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+    demo[list].as_array().unwrap().clone()
+}
+
+/// A quantity of the demo's runs with one scheme, by seed.
+fn demo_runs(scheme: &str, quantity: &str) -> BTreeMap<u64, f64> {
+    let runs = demo("runs").into_iter().filter(|run| run["scheme"] == scheme);
+    runs.map(|run| (run["seed"].as_u64().unwrap(), run[quantity].as_f64().unwrap())).collect()
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn median(values: &[f64]) -> f64 {
+    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+}
+
+/// How many times as fast as the first of the demo's schemes each other one is, seed by seed: median, least and most, as the pages have them.
+fn demo_ratios() -> Vec<[String; 2]> {
+    let schemes: Vec<String> =
+        demo("schemes").iter().map(|it| it["scheme"].as_str().unwrap().to_owned()).collect();
+    let first = demo_runs(&schemes[0], "goodput_bps");
+    let ratio = |scheme: &String| {
+        let ratios = sorted(demo_runs(scheme, "goodput_bps").iter().map(|(seed, it)| it / first[seed]));
+        let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+        [format!("{:.1} times", median(&ratios)), format!("({least:.1} to {most:.1})")]
     };
+    schemes[1..].iter().map(ratio).collect()
+}
+
+/// Median time, goodput and bound of each of the demo's schemes, as the pages have them.
+fn demo_rows() -> Vec<[String; 3]> {
+    let of_scheme = |scheme: &str, quantity: &str| median(&sorted(demo_runs(scheme, quantity).into_values()));
     let rate = |bps: f64| match bps / 1000.0 {
         large if large >= 100.0 => format!("{large:.0} kbit/s"),
         small => format!("{small:.1} kbit/s"),
     };
     let row = |scheme: &serde_json::Value| {
-        let median = |quantity| median(scheme["scheme"].as_str().unwrap(), quantity);
+        let median = |quantity| of_scheme(scheme["scheme"].as_str().unwrap(), quantity);
         [format!("{:.1} s", median("seconds")), rate(median("goodput_bps")), rate(median("bound_bps"))]
     };
-    list("schemes").iter().map(row).collect()
+    demo("schemes").iter().map(row).collect()
 }
 
 #[test]
@@ -207,6 +248,19 @@ fn the_readme_and_the_measurements_show_what_the_demo_prints() {
         }
     }
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let measurements = read("docs/measurements.md");
+    let (question, answer) =
+        (measurements.lines().find(|it| it.contains("blocked 30 % of the time?")).unwrap(), "as fast as TCP");
+    let sentence = measurements.split("\n\n").find(|it| it.contains(answer)).unwrap();
+    for [times, spread] in demo_ratios() {
+        assert!(sentence.contains(&times) && sentence.contains(&spread), "{times} {spread}: {sentence}");
+    }
+    let [cotmll, _, own, gateways] = &demo_ratios()[..] else { panic!("five schemes") };
+    let answer = format!(
+        "a gateway's defaults {}, the same protocols as the link's own {}, COTMLL {} ",
+        gateways[0], own[0], cotmll[0]
+    );
+    assert!(question.contains(&answer), "{answer}: {question}");
     assert!(
         read("docs/images/demo-progress.svg") == read("out/demo/progress.svg"),
         "docs/images/demo-progress.svg is another run's"
