@@ -26,6 +26,8 @@ use base::config::ConfigError;
 use base::{Duration, Instant};
 use link::Endpoint;
 use tunnel::hub::Unfit;
+use tunnel::path::Address;
+use tunnel::session::Rejection;
 use tunnel::{Event, Hub, PeerId, WorkerId};
 
 use crate::carrier::Carrier;
@@ -322,12 +324,21 @@ impl Gateway {
 
     fn tell(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) -> Result<(), GatewayError> {
         while let Some((from, reason)) = self.worker.complaints.poll() {
-            notify(Notice::Refused { from, reason });
+            notify(self.refusal(from, reason));
         }
         while let Some((id, event)) = self.worker.hub.poll_event() {
             self.tell_event(id, event, notify);
         }
         self.take_reports(now, notify)
+    }
+
+    /// Somebody was refused: a peer by its name, if it has shown that it is one.
+    fn refusal(&self, from: Address, reason: Rejection) -> Notice {
+        let peer = match reason {
+            Rejection::Disagreement(key) => self.config.peers.iter().find(|peer| peer.public_key == key),
+            _ => None,
+        };
+        Notice::Refused { from, peer: peer.map(|peer| peer.name().to_owned()), reason }
     }
 
     fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {

@@ -80,7 +80,8 @@ impl Entry {
             return self;
         }
         let interactive = self.interactive.or_else(|| Some(queue.build(site, INTERACTIVE_QUEUE)));
-        let sparse = Some(SparseFlows::new(site.rate, site.rng(SPARSE_FLOWS).bits()));
+        let mut rng = site.rng(SPARSE_FLOWS);
+        let sparse = Some(SparseFlows::new(site.rate, [rng.bits(), rng.bits()]));
         Self { interactive, sparse, ..self }
     }
 

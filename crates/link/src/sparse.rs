@@ -25,7 +25,7 @@ pub(crate) struct SparseFlows {
     /// By place; none before the first packet of any: a gateway may have thousands of these.
     flows: Vec<Flow>,
     /// Tells where flows are found, so that no sender can know whom to get in the way of.
-    salt: u64,
+    key: [u64; 2],
     /// Bytes of packets of flows that are not thin which have left.
     clock: u64,
     /// The latest of these packets: when they left by that clock, and whose they were.
@@ -61,8 +61,8 @@ pub(crate) enum Share {
 
 impl SparseFlows {
     /// Nobody has sent anything to a link of this rate, if it has one.
-    pub(crate) fn new(rate: Option<Rate>, salt: u64) -> Self {
-        Self { rate, flows: Vec::new(), salt, clock: 0, served: VecDeque::new(), active: 0 }
+    pub(crate) fn new(rate: Option<Rate>, key: [u64; 2]) -> Self {
+        Self { rate, flows: Vec::new(), key, clock: 0, served: VecDeque::new(), active: 0 }
     }
 
     /// The link has another rate from now on.
@@ -71,7 +71,7 @@ impl SparseFlows {
     }
 
     fn place_of(&self, packet: &[u8]) -> u16 {
-        (flow::mixed(flow::hash(packet) ^ self.salt) % FLOWS as u64) as u16
+        (flow::keyed_hash(packet, self.key) % FLOWS as u64) as u16
     }
 
     fn flow_of(&mut self, packet: &[u8]) -> &mut Flow {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn of_rate(bps: u64) -> SparseFlows {
-        SparseFlows::new(Some(Rate::from_bps(bps)), 7)
+        SparseFlows::new(Some(Rate::from_bps(bps)), [5, 6])
     }
 
     /// Goal: on 8 Mbit/s, a byte a microsecond, half of the line is a flow's share while nobody or one other flow is served, a third beside two.

@@ -364,7 +364,8 @@ impl Session {
         self.last_heard = now;
         if let Some(Confirmed { path, terms, restarted }) = confirmed {
             self.expect_every(terms.keep_alive);
-            self.on_established(now, path, restarted);
+            self.paths.on_handshake(now, path, restarted);
+            self.on_established(now, restarted);
         }
         let arrival = self.handle_content(now, from, bytes, opened);
         if late {

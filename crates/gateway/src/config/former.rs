@@ -37,9 +37,9 @@ pub(super) fn check(file: &str, text: &str) -> Result<(), ConfigError> {
     let (span, message) = if let Some(session) = session {
         let also = if endpoint.is_empty() { String::new() } else { format!(" and {endpoint}") };
         let message = format!(
-            "[session] is gone: gateways have identities now; run `longhaul keygen --out site.key` at each end, put \
-             private-key-file = \"site.key\" under [identity], and under [[peer]] public-key = \"…\", as \
-             `longhaul pubkey site.key` prints it at the other end{also}"
+            "[session] is gone: gateways have identities now; run `longhaul keygen --out identity.key` at each end, put \
+             private-key-file = \"identity.key\" under [identity], and under [[peer]] public-key = \"…\", as \
+             `longhaul pubkey identity.key` prints it at the other end{also}"
         );
         (session.span(), message)
     } else if let Some(peer) = udp.peer {

@@ -15,15 +15,17 @@ pub(super) struct Complaints {
 
 /// Between two complaints for the same reason: anybody can cause them.
 const INTERVAL: Duration = Duration::from_secs(600);
-/// Reasons that are told within an interval, at most.
+/// Reasons that strangers give and that are told within an interval, at most.
 const MOST_REASONS: usize = 16;
 
 impl Complaints {
     /// A datagram from `from` was refused.
     pub(super) fn on_rejection(&mut self, now: Instant, from: Address, reason: Rejection) {
         // The others are the network's doing, or a stranger's; a counter is enough for them.
-        if !matches!(reason, Rejection::ForgedHandshake | Rejection::UnknownPeer(_) | Rejection::Disagreement)
-        {
+        if !matches!(
+            reason,
+            Rejection::ForgedHandshake | Rejection::UnknownPeer(_) | Rejection::Disagreement(_)
+        ) {
             return;
         }
         match self.told.iter_mut().find(|(told, _)| *told == reason) {
@@ -31,8 +33,10 @@ impl Complaints {
             Some((_, at)) => *at = now,
             None => {
                 self.told.retain(|(_, at)| now < *at + INTERVAL);
-                // Anybody can have many keys.
-                if self.told.len() == MOST_REASONS {
+                // Anybody can have many keys. Who disagrees is a peer, and each of those is told of.
+                let is_strangers = |reason: &Rejection| !matches!(reason, Rejection::Disagreement(_));
+                let strangers = self.told.iter().filter(|(told, _)| is_strangers(told)).count();
+                if is_strangers(&reason) && strangers == MOST_REASONS {
                     return;
                 }
                 self.told.push((reason, now));
@@ -52,17 +56,28 @@ mod tests {
     use super::*;
     use tunnel::key::PublicKey;
 
+    fn key(number: u64) -> PublicKey {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&number.to_le_bytes());
+        PublicKey::from_bytes(key)
+    }
+
     #[test]
     fn each_mismatch_is_told_once_in_a_while() {
         let mut complaints = Complaints::default();
         let from = Address::Udp(([192, 0, 2, 1], 7).into());
         for second in 0..1000 {
             let now = Instant::ZERO + Duration::from_secs(second);
-            for reason in [Rejection::ForgedHandshake, Rejection::Disagreement, Rejection::Replayed] {
+            for reason in [
+                Rejection::ForgedHandshake,
+                Rejection::Disagreement(key(1)),
+                Rejection::Disagreement(key(2)),
+                Rejection::Replayed,
+            ] {
                 complaints.on_rejection(now, from, reason);
             }
             let told = std::iter::from_fn(|| complaints.poll()).count();
-            assert_eq!(told, if second % 600 == 0 { 2 } else { 0 }, "second {second}");
+            assert_eq!(told, if second % 600 == 0 { 3 } else { 0 }, "second {second}");
         }
     }
 
@@ -72,12 +87,17 @@ mod tests {
         let from = Address::Udp(([192, 0, 2, 1], 7).into());
         let mut told = 0;
         for second in 0..1200_u64 {
-            let mut key = [0; 32];
-            key[..8].copy_from_slice(&second.to_le_bytes());
-            let reason = Rejection::UnknownPeer(PublicKey::from_bytes(key));
-            complaints.on_rejection(Instant::ZERO + Duration::from_secs(second), from, reason);
+            let now = Instant::ZERO + Duration::from_secs(second);
+            complaints.on_rejection(now, from, Rejection::UnknownPeer(key(second)));
             told += std::iter::from_fn(|| complaints.poll()).count();
         }
         assert_eq!(told, 2 * MOST_REASONS);
+        // Peers are told of all the same.
+        complaints.on_rejection(
+            Instant::ZERO + Duration::from_secs(1200),
+            from,
+            Rejection::Disagreement(key(7)),
+        );
+        assert_eq!(complaints.poll(), Some((from, Rejection::Disagreement(key(7)))));
     }
 }

@@ -53,6 +53,8 @@ pub enum Notice {
     Refused {
         /// Who.
         from: Address,
+        /// The peer's name, if it has shown that it is one.
+        peer: Option<String>,
         /// Why not.
         reason: Rejection,
     },
@@ -93,8 +95,8 @@ impl Notice {
             }
             Self::NotReloaded(reason) => json!({ "notice": "not-reloaded", "reason": reason }),
             Self::NotAsked(name) => json!({ "notice": "not-asked", "device": name }),
-            Self::Refused { from, reason } => {
-                json!({ "notice": "refused", "from": from, "reason": reason.to_string() })
+            Self::Refused { from, peer, reason } => {
+                json!({ "notice": "refused", "from": from, "peer": peer, "reason": reason.to_string() })
             }
         }
     }
@@ -130,7 +132,10 @@ impl fmt::Display for Notice {
             Self::NotAsked(name) => {
                 write!(f, "`longhaul gateway status` cannot show {name}: the system gives no socket for it")
             }
-            Self::Refused { from, reason } => {
+            Self::Refused { from, peer, reason } => {
+                if let Some(peer) = peer {
+                    write!(f, "{peer}: ")?;
+                }
                 write!(f, "refused {from}: {reason}; {}", remedy(*reason))
             }
         }
@@ -141,7 +146,7 @@ impl fmt::Display for Notice {
 const fn remedy(reason: Rejection) -> &'static str {
     match reason {
         Rejection::UnknownPeer(_) => "if it should be one, add it with `longhaul peer add` or as a [[peer]]",
-        Rejection::Disagreement => "both ends need the same protocol",
+        Rejection::Disagreement(_) => "both ends need the same protocol",
         _ => "each end needs the other's public key, and both the same pre-shared key, if they have one",
     }
 }

@@ -241,7 +241,7 @@ impl Gateway {
         while let Some((worker, report)) = self.workers.poll() {
             match report {
                 Report::Event(id, event) => self.tell_event(id, event, notify),
-                Report::Refused(from, reason) => notify(Notice::Refused { from, reason }),
+                Report::Refused(from, reason) => notify(self.refusal(from, reason)),
                 Report::SuperSegment(bytes) => {
                     self.workers.super_segments[worker as usize - 1] = bytes;
                     self.follow_at = now;

@@ -47,7 +47,7 @@ impl Session {
         self.send(from, datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
         if !agreed {
-            return Err(Rejection::Disagreement);
+            return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
         self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
         Ok(())
@@ -88,20 +88,20 @@ impl Session {
         let (keys, welcome) = self.keys.finish(receiver, noise)?;
         let Welcome { terms: Terms { life, agreement, keep_alive }, cookie } = welcome;
         if agreement != self.terms.agreement {
-            return Err(Rejection::Disagreement);
+            return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
         self.cookie = Some(cookie);
         self.expect_every(keep_alive);
         // What reached the configured address was answered, wherever the answer comes from.
-        self.on_established(now, self.paths.configured().unwrap_or(from), restarted);
+        self.paths.prove(self.paths.configured().unwrap_or(from));
+        self.on_established(now, restarted);
         // The responder waits for a first datagram before it uses the keys.
         self.send_keepalive(now);
         Ok(())
     }
 
-    pub(super) fn on_established(&mut self, now: Instant, path: Path, restarted: bool) {
-        self.paths.prove(path);
+    pub(super) fn on_established(&mut self, now: Instant, restarted: bool) {
         // What one end has sent in vain the other knows nothing of: both count as active when they find each other.
         if restarted || self.established.get() == 0 || now > self.last_heard + self.idle().give_up {
             self.activity.on_traffic(now);

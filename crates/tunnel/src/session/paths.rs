@@ -3,9 +3,11 @@
 //! Whoever is on the path can capture a datagram and be the first to deliver it, from an address of his own. So a
 //! datagram from elsewhere moves nothing: it is answered with a cookie, as in QUIC (RFC 9000, section 9), and so is the old path (section
 //! 9.3.3). Data follows once the cookie is shown from elsewhere, unless the peer was heard on its old path in between: then it has not
-//! moved. He who passes cookies on can have it moved all the same, for as long as nothing comes from the old path. So the path of the
-//! last handshake is preferred: as soon as anything comes from there, even a copy of what he delivered first, data goes there again, and
-//! for a minute moves only once that path is silent. A peer that has been elsewhere for a minute is at home there.
+//! moved. A handshake that comes from elsewhere is no more than such an answer, since cookies can be passed on in it too. He who passes
+//! them on can have the peer moved all the same, for as long as nothing comes from the old path. So that is preferred: as soon as
+//! anything comes from there, even a copy of what he delivered first, data goes there again, and for a minute moves only once that path
+//! is silent. A peer that has been elsewhere for a minute is at home there, and one that nobody knows or that was silent for a minute
+//! is where its handshake comes from.
 //!
 //! Deviation: nothing is kept about challenges under way, the cookie says all.
 
@@ -128,17 +130,38 @@ impl Paths {
             && issued > self.heard.as_nanos()
             && (now >= self.doubted_until || now > self.heard + self.patience())
         {
-            let is_home = self.home.is_some() && self.home == self.proved;
-            if is_home || now >= self.left + MEMORY {
-                self.home = self.current();
-                self.left = now;
-            }
-            self.proved = Some(from);
-            self.heard = now;
+            self.move_to(now, from);
         }
     }
 
-    /// The peer receives at `path`, by a handshake that shows it.
+    /// A handshake that the peer began shows that it receives at `from`, or that somebody passes on what comes there. It is believed as
+    /// an answer to a challenge is: not while the peer is heard where it was, and only until it is heard there again. One that has
+    /// `restarted` may be elsewhere at once.
+    pub(super) fn on_handshake(&mut self, now: Instant, from: Path, restarted: bool) {
+        let is_known = self.proved.is_some() && now < self.heard + MEMORY;
+        if !is_known {
+            self.prove(from);
+        } else if !self.is_here(from) {
+            self.rivalled = Some(now);
+            if !restarted && now <= self.heard + self.patience() {
+                return;
+            }
+            self.move_to(now, from);
+        }
+        self.heard = now;
+    }
+
+    fn move_to(&mut self, now: Instant, from: Path) {
+        let is_home = self.home.is_some() && self.home == self.proved;
+        if is_home || now >= self.left + MEMORY {
+            self.home = self.current();
+            self.left = now;
+        }
+        self.proved = Some(from);
+        self.heard = now;
+    }
+
+    /// The peer receives at `path`, beyond doubt.
     pub(super) const fn prove(&mut self, path: Path) {
         self.proved = Some(path);
         self.home = Some(path);

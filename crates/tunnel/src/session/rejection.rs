@@ -39,7 +39,7 @@ pub enum Rejection {
     UnknownControl,
     /// The peer is who it should be but speaks another link protocol.
     #[error("peer runs another link protocol")]
-    Disagreement,
+    Disagreement(PublicKey),
 }
 
 impl Rejection {
@@ -57,7 +57,7 @@ impl Rejection {
             Self::Replayed => "dropped_replayed",
             Self::TooManyHandshakes => "dropped_too_many_handshakes",
             Self::UnknownControl => "dropped_unknown_control",
-            Self::Disagreement => "dropped_disagreement",
+            Self::Disagreement(_) => "dropped_disagreement",
         }
     }
 }

@@ -438,10 +438,10 @@ fn another_link_protocol_gets_no_session() {
     pair.called = called_who(None, "other link");
     let initiation = pair.initiation(at(0));
     let result = give(&mut pair.called, at(0), CALLER, &initiation);
-    assert_eq!(result, Err(Rejection::Disagreement));
+    assert_eq!(result, Err(Rejection::Disagreement(key(CALLER).public())));
     let answer = sent(&mut pair.called);
     let result = give(&mut pair.caller, at(0), CALLED, &answer);
-    assert_eq!(result, Err(Rejection::Disagreement), "both sides know");
+    assert_eq!(result, Err(Rejection::Disagreement(key(CALLED).public())), "both sides know");
     pair.exchange(at(1000));
     assert!(!pair.caller.is_established() && !pair.called.is_established());
 }

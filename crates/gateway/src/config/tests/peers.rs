@@ -213,9 +213,9 @@ fn what_earlier_versions_had_says_what_to_write_now() {
     let told = error(&former);
     assert_eq!(
         told,
-        "site.toml:10: [session]: [session] is gone: gateways have identities now; run `longhaul keygen --out site.key` at each \
-         end, put private-key-file = \"site.key\" under [identity], and under [[peer]] public-key = \"…\", as `longhaul pubkey \
-         site.key` prints it at the other end"
+        "site.toml:10: [session]: [session] is gone: gateways have identities now; run `longhaul keygen --out identity.key` at each \
+         end, put private-key-file = \"identity.key\" under [identity], and under [[peer]] public-key = \"…\", as `longhaul pubkey \
+         identity.key` prints it at the other end"
     );
     let called = former.replace("[link]", "peer = \"hub.example.org:7000\"\npin-peer = true\n[link]");
     assert!(

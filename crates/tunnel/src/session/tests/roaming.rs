@@ -168,6 +168,78 @@ fn who_is_faster_and_passes_challenges_on_is_not_followed() {
     assert_eq!(pair.called.path(), Some(addr(CALLER)));
 }
 
+/// Nor if he copies the handshakes too, is faster with them, and passes on what is short alone: keys are renewed where the peer is.
+#[test]
+fn who_passes_handshakes_on_is_not_followed() {
+    for (path, his) in [(60, 10), (300, 40)] {
+        let mut pair = Pair::established();
+        let (mut to_called, mut to_caller, mut astray, mut lost) = (VecDeque::new(), VecDeque::new(), 0, 0);
+        let renewed = pair.called.established.get();
+        for now in (1..500_000).step_by(10) {
+            pair.caller.handle_timeout(at(now));
+            pair.called.handle_timeout(at(now));
+            if now % 50 == 1 {
+                for side in [&mut pair.caller, &mut pair.called] {
+                    let to = side.path().unwrap();
+                    let datagram = sealed(side, at(now), &[0; 500]);
+                    side.outbox.push_back((to, datagram));
+                }
+            }
+            while let Some((_, datagram)) = pair.caller.poll_transmit() {
+                to_called.push_back((now + his, ELSEWHERE, datagram.clone()));
+                to_called.push_back((now + path, CALLER, datagram));
+            }
+            while let Some((to, datagram)) = pair.called.poll_transmit() {
+                let is_his = to == addr(ELSEWHERE);
+                (astray, lost) =
+                    (astray + u32::from(is_his), lost + u32::from(is_his && datagram.len() > 300));
+                if !is_his || datagram.len() <= 300 {
+                    to_caller.push_back((now + if is_his { his } else { path }, datagram));
+                }
+            }
+            to_called.make_contiguous().sort_by_key(|(due, ..)| *due);
+            while let Some((_, from, datagram)) = to_called.pop_front_if(|(due, ..)| *due <= now) {
+                let _ = give(&mut pair.called, at(now), from, &datagram);
+            }
+            to_caller.make_contiguous().sort_by_key(|(due, ..)| *due);
+            while let Some((_, datagram)) = to_caller.pop_front_if(|(due, _)| *due <= now) {
+                let _ = give(&mut pair.caller, at(now), CALLED, &datagram);
+            }
+        }
+        assert!(pair.called.established.get() >= renewed + 3, "keys are renewed");
+        assert!(astray > 100, "he passes challenges on: {astray}");
+        assert!(lost <= 40, "{lost} of 10,000 went to him, path of {path} ms");
+        assert_eq!(pair.called.path(), Some(addr(CALLER)));
+    }
+}
+
+/// A peer that restarts elsewhere is followed at once; one that restarts where it was and whose call somebody passes on is found again.
+#[test]
+fn a_restart_moves_the_peer_until_it_is_heard_where_it_was() {
+    for returns in [false, true] {
+        let mut pair = Pair::established();
+        let said = sealed(&mut pair.caller, at(10), b"said");
+        give(&mut pair.called, at(10), CALLER, &said).unwrap();
+        pair.caller = caller();
+        pair.caller.handle_timeout(at(500));
+        for now in 500..510 {
+            while let Some((_, datagram)) = pair.caller.poll_transmit() {
+                let _ = give(&mut pair.called, at(now), ELSEWHERE, &datagram);
+            }
+            while let Some((_, datagram)) = pair.called.poll_transmit() {
+                let _ = give(&mut pair.caller, at(now), CALLED, &datagram);
+            }
+        }
+        assert_eq!(pair.called.path(), Some(addr(ELSEWHERE)));
+        let said = sealed(&mut pair.caller, at(600), b"said");
+        give(&mut pair.called, at(600), ELSEWHERE, &said).unwrap();
+        if returns {
+            let _ = give(&mut pair.called, at(650), CALLER, &said);
+        }
+        assert_eq!(pair.called.path(), Some(addr(if returns { CALLER } else { ELSEWHERE })));
+    }
+}
+
 /// If nothing comes on the old path for a second, the new one is the better; when the old one comes back, it counts again.
 #[test]
 fn the_old_path_is_preferred_as_soon_as_it_carries_again() {
