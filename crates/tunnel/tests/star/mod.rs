@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
 use base::{Deadlines, Duration, Instant, Packet, Prefix, Rate};
+use link::plain::Plain;
 use tunnel::config::{CarrierLimits, Link};
 use tunnel::key::{PresharedKey, PrivateKey, PublicKey};
 use tunnel::path::{Address, Path};
@@ -21,6 +22,8 @@ pub(crate) struct Star {
     /// Datagrams by when they arrive: where to, where from, and what.
     on_way: BTreeMap<(Instant, u64), (usize, Path, Vec<u8>)>,
     departed: u64,
+    /// Of the long datagrams every so manieth is lost, if any.
+    pub(crate) loses: Option<u64>,
     delay: Duration,
     /// What came out at each end: when, how many bytes, and from which end's network.
     pub(crate) delivered: Vec<Vec<(Instant, usize, usize)>>,
@@ -71,6 +74,7 @@ impl Star {
             now: Instant::ZERO,
             on_way: BTreeMap::new(),
             departed: 0,
+            loses: None,
             delay: Duration::from_millis(20),
             delivered: vec![Vec::new(); terminals + 1],
             link,
@@ -113,6 +117,17 @@ impl Star {
         membership.allowed = Prefix::EVERYTHING.to_vec();
         terminal.add(membership).unwrap();
         terminal
+    }
+
+    /// From now on a terminal stays there, takes nothing in and says nothing of it: its end of the link is of another protocol.
+    pub(crate) fn deafen(&mut self, end: usize) {
+        let mut terminal = self.gateway(key(end), None);
+        let mut membership = self.member(key(0).public(), network(0), 1, Some(path(0).peer));
+        membership.allowed = Prefix::EVERYTHING.to_vec();
+        let plain = Plain::new(link::plain::Config::default(), &membership.config.first_line());
+        terminal.add_with_endpoint(membership, Box::new(plain)).unwrap();
+        self.ends[end] = terminal;
+        self.deadlines.set(end as u32, Some(self.now));
     }
 
     pub(crate) fn member(
@@ -222,8 +237,10 @@ impl Star {
             for bytes in transmit.bytes.chunks(transmit.segment) {
                 assert!(bytes.len() + HEADERS <= MTU);
                 self.departed += 1;
+                let is_lost =
+                    self.loses.is_some_and(|each| bytes.len() > 200 && self.departed.is_multiple_of(each));
                 // Beyond the ends there is nobody.
-                if to >= self.delivered.len() {
+                if is_lost || to >= self.delivered.len() {
                     continue;
                 }
                 self.on_way.insert((now + self.delay, self.departed), (to, path(at), bytes.to_vec()));
