@@ -80,6 +80,8 @@ pub struct Coded {
     report_interval: Duration,
     /// Frames of no class.
     malformed: u64,
+    /// Bytes that what is under way may take in all classes together, and as many that what comes may.
+    limit: usize,
 }
 
 impl Coded {
@@ -96,6 +98,7 @@ impl Coded {
             reported_at: None,
             report_interval: report_interval(&line),
             malformed: 0,
+            limit: usize::MAX,
         }
     }
 
@@ -173,20 +176,28 @@ impl Coded {
     /// Classes share one memory: the one that takes the next frame is told what the others have of it, and whoever has most copies drops some
     /// where they are too many.
     fn share_memory(&mut self, place: usize) {
-        let (mut others, mut copies, mut most) = (Memory::default(), 0, (0, 0));
+        let (mut all, mut most) = (Memory::default(), (0, 0));
         for (at, class) in self.classes.iter().enumerate() {
             let memory = class.memory();
-            copies += memory.copies;
+            all.add(memory);
             most = most.max((memory.copies, at));
-            if at != place {
-                others.held += memory.held;
-                others.sums += memory.sums;
-            }
         }
-        if copies > kept::MAX_BYTES {
-            self.classes[most.1].drop_copies(copies - kept::MAX_BYTES);
+        // Copies only spare repairs, so they get what frames and sums leave.
+        let allowed = kept::MAX_BYTES.min(self.limit.saturating_sub(all.held + all.sums));
+        if all.copies > allowed {
+            self.classes[most.1].drop_copies(all.copies - allowed);
         }
-        self.classes[place].set_elsewhere(others);
+        all.remove(self.classes[place].memory());
+        self.classes[place].set_elsewhere(all);
+    }
+
+    /// Whether so little is under way that a packet with this treatment may be taken: little in all classes, or in its own. One packet at a time
+    /// may always be.
+    fn has_memory(&self, treatment: Treatment) -> bool {
+        let held = |class: &Class| class.core.sender.memory();
+        let is_little =
+            |class: &Class| class.core.sender.in_flight() == 0 || held(class) <= self.limit / SHARES;
+        self.used().map(held).sum::<usize>() <= self.limit || self.classes_of(treatment).all(is_little)
     }
 
     /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.
@@ -219,6 +230,9 @@ const REPORT_LEN: usize = TRAILER_LEN + 3;
 /// Frames that only report take one part in this many of the line while others have packets. Ours: whatever they tell of waits for two or three long frames.
 const REPORTS_SHARE: u64 = 50;
 
+/// A class may have this part of what all may have under way, however much others have: a call goes on beside a download. Ours.
+const SHARES: usize = 8;
+
 /// How many classes there are.
 const CLASSES: usize = 5;
 
@@ -248,6 +262,9 @@ impl Endpoint for Coded {
     }
 
     fn offer(&mut self, now: Instant, packet: Packet, treatment: Treatment) -> Result<(), Full> {
+        if !self.has_memory(treatment) {
+            return Err(Full(packet));
+        }
         let place = place(treatment, packet.expires().is_some());
         self.begin_use(place);
         let taken = self.classes[place].offer(now, packet, treatment);
@@ -257,7 +274,7 @@ impl Endpoint for Coded {
 
     /// Whether no packet that is treated so waits to be cut, whether it expires or not: so they leave in the order in which they came.
     fn has_room(&self, treatment: Treatment) -> bool {
-        self.classes_of(treatment).all(|class| class.has_room(treatment))
+        self.classes_of(treatment).all(|class| class.has_room(treatment)) && self.has_memory(treatment)
     }
 
     fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
@@ -285,7 +302,8 @@ impl Endpoint for Coded {
 
     /// Of what is sent until it has come.
     fn obstacle(&self) -> Option<Obstacle> {
-        self.classes_of(Treatment::Reliable).find_map(Endpoint::obstacle)
+        let obstacle = self.classes_of(Treatment::Reliable).find_map(Endpoint::obstacle);
+        obstacle.or_else(|| (!self.has_memory(Treatment::Reliable)).then_some(Obstacle::Window))
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
@@ -368,15 +386,14 @@ impl Endpoint for Coded {
 
     /// Of all classes together.
     fn memory(&self) -> usize {
-        let of = |class: &Class| {
-            let memory = class.memory();
-            memory.held + memory.sums
-        };
-        self.classes.iter().map(of).sum()
+        self.used().map(Class::allocated).sum()
     }
 
     fn limit_memory(&mut self, bytes: usize) {
+        self.limit = bytes;
         self.classes.iter_mut().for_each(|class| class.limit_memory(bytes));
+        // Each time the class with most of them drops what is too much.
+        (0..CLASSES).for_each(|place| self.share_memory(place));
     }
 
     fn acknowledged(&self) -> u64 {

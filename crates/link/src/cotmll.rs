@@ -267,7 +267,23 @@ impl Endpoint for Cotmll {
 
     /// One packet of each class waits at most; others should wait where they can be managed.
     fn has_room(&self, treatment: Treatment) -> bool {
-        if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
+        match treatment.is_once() {
+            true => !self.unreliable_sender.is_pending(),
+            false => !self.sender.is_pending() && self.sender.has_memory(),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.sender.memory()
+            + self.receiver.memory()
+            + self.unreliable_sender.memory()
+            + self.unreliable_receiver.memory()
+            + self.ready.memory()
+    }
+
+    fn limit_memory(&mut self, bytes: usize) {
+        self.sender.limit_memory(bytes);
+        self.receiver.limit_memory(bytes);
     }
 
     fn obstacle(&self) -> Option<Obstacle> {

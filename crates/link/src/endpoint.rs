@@ -136,14 +136,15 @@ pub trait Endpoint: Debug + Send {
         0
     }
 
-    /// Bytes of memory that hold what the peer has sent and what cannot go up yet, as allocated. A protocol that does not override this holds
-    /// a frame or two.
+    /// Bytes of memory that it holds, as allocated: packets that are under way and what is noted about them, what the peer has sent and cannot go
+    /// up yet, copies and sums. Tables that are as long whatever is sent do not count. A protocol that does not override this holds a frame or two.
     fn memory(&self) -> usize {
         0
     }
 
-    /// It may take so many bytes for that from now on; more than its protocol's own limit it never does. What it has it keeps, and frames
-    /// that there is no room for count as lost.
+    /// It may take so many bytes for what is under way from now on, and as many for what comes; more than its protocol's own limits it never
+    /// does. Copies it drops; else it keeps what it has. Frames that there is no room for count as lost, and there is no room for a packet while more is
+    /// under way. One packet at a time may always be.
     fn limit_memory(&mut self, _bytes: usize) {}
 
     /// Lets time-outs due by `now` happen.

@@ -314,6 +314,12 @@ impl Entry {
         self.queues().map(Queue::bytes).sum()
     }
 
+    /// Bytes of memory that the packets take that wait, as allocated.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.queues().map(Queue::memory).sum()
+    }
+
     /// Bytes of packets with this treatment that wait.
     #[must_use]
     pub fn bytes_for(&self, treatment: Treatment) -> u64 {

@@ -319,6 +319,17 @@ impl Endpoint for Harq {
         self.core.has_room(self.treated(treatment))
     }
 
+    fn memory(&self) -> usize {
+        let outgoing = self.outgoing.as_ref().map_or(0, Outgoing::memory);
+        let blocks = outgoing + self.awaited.memory() + self.recent.memory();
+        self.core.memory() + blocks + self.begun.memory() + self.ended.memory()
+    }
+
+    fn limit_memory(&mut self, bytes: usize) {
+        self.core.limit_memory(bytes);
+        self.awaited.limit_memory(bytes);
+    }
+
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
         self.core.counters.received += 1;
         let handled = match Piece::parse(frame) {

@@ -27,6 +27,7 @@ pub mod protocol;
 pub mod queue;
 mod ready;
 mod reassembly;
+mod slack;
 pub mod slacp;
 mod sparse;
 pub mod treatment;

@@ -20,6 +20,7 @@ use crate::limit::Limit;
 use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
+use crate::slack;
 use crate::treatment::Treatment;
 
 mod fragment;
@@ -44,6 +45,8 @@ pub struct Plain {
     /// Bytes of a frame at most.
     max_len: usize,
     waiting: VecDeque<Packet>,
+    /// Bytes that their buffers take, and may take.
+    memory: (usize, usize),
     /// Bytes of the first waiting packet that left in fragments.
     cut: usize,
     /// Its marks, once it is being cut.
@@ -71,6 +74,7 @@ impl Plain {
             limit: config.buffer.get() as usize,
             max_len: line.frame_limit(),
             waiting: VecDeque::new(),
+            memory: (0, usize::MAX),
             cut: 0,
             marks: Marks::default(),
             next_fragment: 0,
@@ -78,6 +82,12 @@ impl Plain {
             ready: Ready::holding(READY),
             counters: Counters::default(),
         }
+    }
+
+    /// The first packet has left.
+    fn drop_first(&mut self) {
+        self.memory.0 -= self.waiting.pop_front().map_or(0, |packet| packet.capacity());
+        slack::give_back(&mut self.waiting);
     }
 
     fn poll_fragment(&mut self, out: &mut Vec<u8>) -> Option<FrameInfo> {
@@ -96,7 +106,7 @@ impl Plain {
         self.cut = end;
         if last {
             self.cut = 0;
-            self.waiting.pop_front();
+            self.drop_first();
         }
         Some(complete(self.marks))
     }
@@ -111,12 +121,22 @@ impl Endpoint for Plain {
         if !self.has_room(treatment) {
             return Err(Full(packet));
         }
+        self.memory.0 += packet.capacity();
         self.waiting.push_back(packet);
         Ok(())
     }
 
     fn has_room(&self, _treatment: Treatment) -> bool {
-        self.waiting.len() < self.limit
+        let (held, most) = self.memory;
+        self.waiting.len() < self.limit && (held <= most || self.waiting.is_empty())
+    }
+
+    fn memory(&self) -> usize {
+        self.memory.0 + slack::room(&self.waiting) + self.fragments.memory() + self.ready.memory()
+    }
+
+    fn limit_memory(&mut self, bytes: usize) {
+        self.memory.1 = bytes;
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
@@ -152,7 +172,7 @@ impl Endpoint for Plain {
         }
         out.extend_from_slice(packet);
         let marks = Marks::of(packet);
-        self.waiting.pop_front();
+        self.drop_first();
         self.counters.frames_sent += 1;
         Some(complete(marks))
     }

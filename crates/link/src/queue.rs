@@ -57,6 +57,9 @@ pub trait Queue: Debug + Send {
     /// Bytes that wait.
     fn bytes(&self) -> u64;
 
+    /// Bytes of memory that what waits takes, as allocated: a packet has a buffer that may be many times as long as it is.
+    fn memory(&self) -> usize;
+
     /// Since when the link has taken nothing through no fault of what waits here; `None` while it takes what there is. That may be some
     /// time ago, when nothing has been popped since.
     fn set_blocked(&mut self, _now: Instant, _since: Option<Instant>) {}
@@ -86,19 +89,24 @@ pub(crate) fn is_expired(packet: &Packet, now: Instant) -> bool {
     packet.expires().is_some_and(|at| at <= now)
 }
 
-/// Takes the packets out of `waiting` whose time is up; the bytes that they had.
-fn take_expired(waiting: &mut VecDeque<Packet>, now: Instant, expired: &mut dyn FnMut(Packet)) -> u64 {
-    let mut bytes = 0;
+/// Takes the packets out of `waiting` whose time is up; the bytes that they and their buffers had.
+fn take_expired(
+    waiting: &mut VecDeque<Packet>,
+    now: Instant,
+    expired: &mut dyn FnMut(Packet),
+) -> (u64, usize) {
+    let (mut bytes, mut buffers) = (0, 0);
     for _ in 0..waiting.len() {
         match waiting.pop_front() {
             Some(packet) if is_expired(&packet, now) => {
                 bytes += packet.len() as u64;
+                buffers += packet.capacity();
                 expired(packet);
             }
             other => waiting.extend(other),
         }
     }
-    bytes
+    (bytes, buffers)
 }
 
 /// Where a queue stands: what it may need to know of the link behind it, and where its random numbers come from.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use base::Packet;
 
+use crate::slack;
+
 /// A bounded queue. The owner of an endpoint drains it after every frame; if it does not, packets are counted away.
 ///
 /// Packets that one frame completes take a quarter more memory than their bytes at most, or a small buffer each, beyond the first
@@ -40,7 +42,15 @@ impl Ready {
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.capacity();
+        if self.packets.is_empty() {
+            slack::give_back(&mut self.packets);
+        }
         Some(packet)
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes + slack::room(&self.packets)
     }
 
     pub(crate) const fn dropped(&self) -> u64 {

@@ -71,6 +71,11 @@ impl Reassembly {
         self.partial.is_some()
     }
 
+    /// Bytes of memory that the packet takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.partial.as_ref().map_or(0, Packet::capacity)
+    }
+
     /// Packets dropped for a missing fragment.
     pub(crate) const fn incomplete(&self) -> u64 {
         self.incomplete

@@ -341,11 +341,18 @@ impl Endpoint for Slacp {
     }
 
     fn memory(&self) -> usize {
-        self.core.receiver.memory()
+        // There are two at most: nothing goes into a block while the one before has redundancy to send.
+        let closed: usize = self.closed.iter().map(Closed::memory).sum();
+        self.core.memory()
+            + self.gathering.memory()
+            + closed
+            + self.blocks.memory()
+            + self.departures.memory()
     }
 
     fn limit_memory(&mut self, bytes: usize) {
-        self.core.receiver.limit_memory(bytes);
+        self.core.limit_memory(bytes);
+        self.blocks.limit_memory(bytes / 2);
     }
 
     fn obstacle(&self) -> Option<Obstacle> {

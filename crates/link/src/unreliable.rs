@@ -52,6 +52,11 @@ impl Sender {
         Some(cut)
     }
 
+    /// Bytes of memory that the packet takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.pending.as_ref().map_or(0, Packet::capacity)
+    }
+
     /// Starts to count anew; a packet that was partly sent starts again.
     pub(crate) fn reset(&mut self) {
         self.cut = 0;
@@ -155,6 +160,11 @@ impl<const SPACE: u64> Receiver<SPACE> {
     pub(crate) fn reset(&mut self) {
         self.next = None;
         self.reassembly.abort();
+    }
+
+    /// Bytes of memory that the packet in the making takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.reassembly.memory()
     }
 
     /// Frames that came after later ones.

@@ -362,6 +362,13 @@ impl Hub {
     }
 
     fn read_deadlines(&mut self, now: Instant) {
+        // Who rests hears by this that there is less for everybody.
+        if let Some(id) = self.memory.poll_excess() {
+            if let Some(member) = self.members[id.at()].as_deref_mut() {
+                member.was_settled = false;
+            }
+            self.stale.push(id.0);
+        }
         while let Some(number) = self.stale.pop() {
             let id = PeerId(number);
             let Some(member) = self.members[id.at()].as_deref_mut() else { continue };
@@ -371,9 +378,7 @@ impl Hub {
                     self.super_segments.remove(former);
                     self.super_segments.add(member.super_segment);
                 }
-                if let Some(allowed) = self.memory.count(id, member.tunnel.memory()) {
-                    member.tunnel.limit_memory(allowed);
-                }
+                count(&mut self.memory, id, &mut member.tunnel);
                 member.was_settled = member.tunnel.is_at_rest(now);
             }
             // Whoever waits for its turn has it as soon as that can be.
@@ -412,6 +417,15 @@ impl Hub {
         self.delivering.push(id.0);
         self.telling.push(id.0);
         self.share.wake(id);
+    }
+}
+
+/// Counts what a tunnel holds, and tells it what it may if that has changed.
+fn count(memory: &mut Memory, id: PeerId, tunnel: &mut Tunnel) {
+    if let Some(allowed) = memory.count(id, tunnel.memory()) {
+        tunnel.limit_memory(allowed);
+        // What it has dropped for that is there for others.
+        memory.note(id, tunnel.memory());
     }
 }
 

@@ -73,6 +73,13 @@ impl Parts {
         self.arriving.clear();
     }
 
+    /// Bytes of memory that they take. Of frames that arrive there are few.
+    pub(crate) fn memory(&self) -> usize {
+        let arriving = |frame: &Arriving| frame.bytes + frame.parts.capacity() * size_of::<Option<Vec<u8>>>();
+        let leaving = self.leaving.front().map_or(0, |(body, _)| body.capacity());
+        self.arriving.iter().map(arriving).sum::<usize>() + self.leaving.len() * leaving
+    }
+
     /// Whether a part waits to leave.
     pub(crate) fn is_leaving(&self) -> bool {
         !self.leaving.is_empty()

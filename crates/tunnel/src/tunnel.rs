@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
-use link::{Edge, Endpoint, Entry};
+use link::{Edge, Endpoint, Entry, Treatment};
 
 use crate::batch::Batch;
 use crate::config::Config;
@@ -267,14 +267,20 @@ impl Tunnel {
         }
     }
 
-    /// Bytes of memory that packets and connections take, as allocated.
+    /// Bytes of memory that packets and connections take, as allocated: those that wait, those that are under way, and what has come and cannot go up.
     #[must_use]
     pub fn memory(&self) -> usize {
         let proxy = self.ingress.proxy.as_ref().map_or(0, |proxy| proxy.memory());
-        proxy + self.endpoint.memory() + self.ingress.entry.bytes() as usize
+        proxy + self.endpoint.memory() + self.ingress.entry.memory() + self.parts.memory()
     }
 
-    /// Proxy and link may take so many bytes from now on, half each, within their own limits.
+    /// Whether nothing waits and the link takes a packet: then one may come whatever the tunnel holds, so that it always gets on.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.ingress.entry.is_empty() && self.endpoint.has_room(Treatment::Reliable)
+    }
+
+    /// Proxy and link may take so many bytes from now on, half each, within their own limits: of its half the link may have as much under way, and as
+    /// much that has come.
     pub(crate) fn limit_memory(&mut self, bytes: usize) {
         self.stir();
         self.endpoint.limit_memory(bytes / 2);

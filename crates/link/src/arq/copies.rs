@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use crate::slack;
+
 /// Frames that are to be copied.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
@@ -31,6 +33,12 @@ impl Copies {
 
     pub(crate) fn forget_before(&mut self, base: u64) {
         while self.queue.pop_front_if(|sequence| *sequence < base).is_some() {}
+        slack::give_back(&mut self.queue);
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        slack::room(&self.queue)
     }
 }
 

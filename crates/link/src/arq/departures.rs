@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::sequence::MAX_WINDOW;
+use crate::slack;
 
 /// When the latest sendings left.
 #[derive(Debug, Default)]
@@ -36,12 +37,14 @@ impl Departures {
     /// Forgets the sendings; the frames in the buffer are still there.
     pub(crate) fn reset(&mut self) {
         self.times.clear();
+        slack::give_back(&mut self.times);
         self.handed_over.iter_mut().for_each(|frame| *frame = None);
     }
 
     /// The first frame that was handed over and is still in the buffer leaves.
     pub(crate) fn depart(&mut self, at: Instant) {
         let serial = self.handed_over.pop_front().flatten();
+        slack::give_back(&mut self.handed_over);
         let place = serial.and_then(|serial| usize::try_from(serial.checked_sub(self.first)?).ok());
         if let Some(time) = place.and_then(|place| self.times.get_mut(place)) {
             *time = at;
@@ -71,6 +74,12 @@ impl Departures {
         while self.first < serial && self.times.pop_front().is_some() {
             self.first += 1;
         }
+        slack::give_back(&mut self.times);
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn memory(&self) -> usize {
+        slack::room(&self.times) + slack::room(&self.handed_over)
     }
 
     /// The last sending that left no later than `until`, as far as is known: one before those that are remembered else.
@@ -84,6 +93,7 @@ impl Departures {
         while self.times.pop_front_if(|time| *time <= until).is_some() {
             self.first += 1;
         }
+        slack::give_back(&mut self.times);
     }
 
     /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.

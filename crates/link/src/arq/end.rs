@@ -260,9 +260,28 @@ impl Core {
         Ok(())
     }
 
-    /// One packet of each class waits at most; others should wait where they can be managed.
+    /// One packet of each class waits at most; others should wait where they can be managed. None is taken while the window holds more than it may.
     pub(crate) fn has_room(&self, treatment: Treatment) -> bool {
-        if treatment.is_once() { !self.unreliable_sender.is_pending() } else { !self.sender.is_pending() }
+        match treatment.is_once() {
+            true => !self.unreliable_sender.is_pending(),
+            false => !self.sender.is_pending() && self.sender.has_memory(),
+        }
+    }
+
+    /// Bytes of memory that both windows take, and what is noted about them.
+    pub(crate) fn memory(&self) -> usize {
+        self.sender.memory()
+            + self.receiver.memory()
+            + self.unreliable_sender.memory()
+            + self.unreliable_receiver.memory()
+            + self.ready.memory()
+            + self.reordering.as_ref().map_or(0, Reordering::memory)
+    }
+
+    /// Each window may take so many bytes from now on. What they have they keep.
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.sender.limit_memory(bytes);
+        self.receiver.limit_memory(bytes);
     }
 
     /// Whether there are packets to be cut, or frames to be sent again, or a report is due, or the floor is news.

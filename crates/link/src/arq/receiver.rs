@@ -13,6 +13,7 @@ use crate::endpoint::Discard;
 use crate::flow;
 use crate::ready::Ready;
 use crate::reassembly::Reassembly;
+use crate::slack;
 
 use super::frame::{Part, Progress, push_varint};
 use super::gaps::Gaps;
@@ -126,7 +127,7 @@ impl Receiver {
 
     /// Bytes of memory that the window takes.
     pub(crate) fn memory(&self) -> usize {
-        self.held_bytes + self.slots.capacity() * SLOT
+        self.held_bytes + slack::room(&self.slots) + self.reassembly.memory()
     }
 
     /// Other windows of the same endpoint take so many bytes.
@@ -347,6 +348,7 @@ impl Receiver {
             }
         }
         self.received.forget_before(self.next);
+        slack::give_back(&mut self.slots);
     }
 
     /// Delivers the packet that starts with a frame beyond the gap, if all of it is there and its turn has come, and those
@@ -488,7 +490,7 @@ impl Receiver {
         self.reassembly.abort();
         let empty = Self::new(self.order);
         let before = core::mem::replace(self, empty);
-        (self.reassembly, self.misplaced) = (before.reassembly, before.misplaced);
+        (self.reassembly, self.misplaced, self.limit) = (before.reassembly, before.misplaced, before.limit);
         (self.duplicates, self.given_up, self.hold) = (before.duplicates, before.given_up, before.hold);
     }
 

@@ -18,6 +18,7 @@ use base::{Duration, Instant};
 
 use super::sender::{Late, Told};
 use super::{Alarm, Departures};
+use crate::slack;
 
 /// What one sender knows of it.
 #[derive(Debug, Default)]
@@ -64,6 +65,11 @@ impl Reordering {
         {
             self.sums_from = sum.serial;
         }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.departures.memory() + slack::room(&self.reports) + slack::room(&self.sums)
     }
 
     /// How long a frame may be overtaken.

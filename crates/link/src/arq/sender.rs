@@ -15,6 +15,7 @@ use crate::endpoint::{FrameKind, Obstacle};
 use crate::event::{Event, Events};
 use crate::flow;
 use crate::marks::Marks;
+use crate::slack;
 
 use super::copies::Copies;
 use super::frame::Part;
@@ -22,6 +23,7 @@ use super::sequence::{MAX_WINDOW, on_air};
 use super::spans::Spans;
 
 mod expiring;
+mod holding;
 mod reporting;
 
 pub(crate) use reporting::{Late, Taken, Told};
@@ -59,6 +61,10 @@ pub(crate) struct Sender {
     outstanding: u64,
     /// Packets of which frames are in the window or still to be cut, oldest first.
     packets: VecDeque<Packet>,
+    /// Bytes that their buffers take.
+    buffers: usize,
+    /// Bytes that it may hold.
+    limit: usize,
     /// Packets that have left `packets`.
     packets_done: u64,
     /// Bytes of the last packet that were cut; `None` if it was cut to its end.
@@ -75,7 +81,7 @@ pub(crate) struct Sender {
     /// The newest sending that the reports before it had heard of.
     heard: u64,
     /// When the time of a packet is up, and which it is; some may have left `packets`.
-    expiring: BinaryHeap<Reverse<(Instant, u64)>>,
+    expiring: BinaryHeap<Expiring>,
     expired: u64,
     tells_floor: bool,
     /// Frames that reports may look at in vain until further ones come.
@@ -84,6 +90,9 @@ pub(crate) struct Sender {
     #[cfg(test)]
     looked: u64,
 }
+
+/// When the time of a packet is up, and which it is.
+type Expiring = Reverse<(Instant, u64)>;
 
 /// A frame in the window.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +147,8 @@ impl Sender {
             last_given_up: None,
             outstanding: 0,
             packets: VecDeque::new(),
+            buffers: 0,
+            limit: usize::MAX,
             packets_done: 0,
             cut: None,
             marks: Marks::default(),
@@ -199,6 +210,7 @@ impl Sender {
         if let Some(at) = packet.expires() {
             self.expiring.push(Reverse((at, self.packets_done + self.packets.len() as u64)));
         }
+        self.buffers += packet.capacity();
         self.packets.push_back(packet);
         self.cut = Some(0);
     }
@@ -213,11 +225,12 @@ impl Sender {
         self.has_flagged() || self.may_cut()
     }
 
-    /// What keeps the pending packet from being cut.
+    /// What keeps the pending packet from being cut, or the next one out.
     pub(crate) fn obstacle(&self) -> Option<Obstacle> {
         match self.is_pending() {
             true if self.has_flagged() => Some(Obstacle::Repair),
             true if !self.may_cut() => Some(Obstacle::Window),
+            false if !self.has_memory() => Some(Obstacle::Window),
             _ => None,
         }
     }
@@ -396,6 +409,7 @@ impl Sender {
     fn forget_old_sendings(&mut self) {
         let mut by_age = core::mem::take(&mut self.by_age);
         by_age.retain(|(serial, sequence)| self.is_latest(*serial, *sequence));
+        slack::give_back(&mut by_age);
         self.by_age = by_age;
     }
 
@@ -543,11 +557,20 @@ impl Sender {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
         let Self {
-            flags, given_up, expired, tells_floor, attempts, keeps_dscp, reordering, notes_late, ..
+            flags,
+            given_up,
+            expired,
+            tells_floor,
+            attempts,
+            keeps_dscp,
+            reordering,
+            notes_late,
+            limit,
+            ..
         } = *self;
         let events = core::mem::take(&mut self.events);
         let fresh = Self::new(self.window as u32);
-        let fresh = Self { expired, tells_floor, notes_late, ..fresh };
+        let fresh = Self { expired, tells_floor, notes_late, limit, ..fresh };
         *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);

@@ -14,6 +14,11 @@ impl Spans {
         self.ends.is_empty()
     }
 
+    /// How many runs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The run that `number` is in.
     pub(crate) fn run_at(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.ends.range(..=number).next_back()?;

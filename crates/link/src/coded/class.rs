@@ -57,6 +57,22 @@ pub(super) struct Memory {
     pub(super) copies: usize,
 }
 
+impl Memory {
+    /// With that of another.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.held += other.held;
+        self.sums += other.sums;
+        self.copies += other.copies;
+    }
+
+    /// Without it.
+    pub(super) const fn remove(&mut self, other: Self) {
+        self.held -= other.held;
+        self.sums -= other.sums;
+        self.copies -= other.copies;
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counters {
     repairs: u64,
@@ -316,9 +332,15 @@ impl Class {
         self.decoder.set_elsewhere(sums);
     }
 
-    /// Held frames, here and in other classes, may take so many bytes.
+    /// Bytes of memory that all of it takes.
+    pub(super) fn allocated(&self) -> usize {
+        self.core.memory() + self.decoder.memory() + self.kept.memory()
+    }
+
+    /// Held frames, here and in other classes, may take so many bytes, and sums among them half as many.
     pub(super) fn limit_memory(&mut self, bytes: usize) {
         self.core.receiver.limit_memory(bytes);
+        self.decoder.limit_memory(bytes / 2);
     }
 
     /// Drops the oldest copies until so many bytes are free.

@@ -36,6 +36,8 @@ pub(super) struct Decoder {
     load: Load,
     /// Bytes that the sums of other classes take.
     elsewhere: usize,
+    /// Bytes that sums may take, with those of other classes, if that is less than [`MAX_BYTES`].
+    limit: Option<usize>,
     work: Work,
     news: News,
     /// Sums for which there was no room, and those that no sender makes.
@@ -112,6 +114,11 @@ impl Decoder {
         self.elsewhere = bytes;
     }
 
+    /// Sums, here and in other classes, may take so many bytes from now on. Those that wait stay.
+    pub(super) fn limit_memory(&mut self, bytes: usize) {
+        self.limit = Some(bytes.min(MAX_BYTES));
+    }
+
     /// What pays for the sums.
     pub(super) const fn work(&mut self) -> &mut Work {
         &mut self.work
@@ -137,13 +144,13 @@ impl Decoder {
 
     /// Forgets all sums; what was spent stays spent.
     pub(super) fn reset(&mut self) {
-        let Self { work, given_up, .. } = core::mem::take(self);
-        (self.work, self.given_up) = (work, given_up);
+        let Self { work, given_up, limit, .. } = core::mem::take(self);
+        (self.work, self.given_up, self.limit) = (work, given_up, limit);
     }
 
     fn has_room_for(&self, load: Load) -> bool {
         self.sums.len() < MAX_SUMS
-            && self.elsewhere + self.load.bytes + load.bytes <= MAX_BYTES
+            && self.elsewhere + self.load.bytes + load.bytes <= self.limit.unwrap_or(MAX_BYTES)
             && self.load.debt + load.debt <= MAX_DEBT
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use base::Packet;
 
 use crate::arq::frame::Part;
+use crate::slack;
 
 /// Copies of the latest frames.
 #[derive(Debug, Default)]
@@ -49,6 +50,7 @@ impl Kept {
         {
             self.bytes -= self.frames.remove(&oldest).map_or(0, |copy| copy.bytes());
         }
+        slack::give_back(&mut self.order);
     }
 
     /// Bytes of memory that the copies take.

@@ -30,6 +30,8 @@ pub(super) struct Receiver {
     /// The frame beyond a gap that came last; before `next` once that gap is closed.
     latest: u64,
     held: Box<[Held]>,
+    /// Bytes that their buffers take, and may take.
+    memory: (usize, usize),
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
     /// Packets beyond a gap whose fragments do not fit together.
@@ -80,6 +82,7 @@ impl Receiver {
             received: Set::default(),
             latest: 0,
             held: core::iter::repeat_with(Held::default).take(WINDOW).collect(),
+            memory: (0, usize::MAX),
             reassembly: Reassembly::default(),
             misplaced: 0,
             duplicates: 0,
@@ -111,13 +114,18 @@ impl Receiver {
             return Ok(());
         }
         let sequence = self.next + offset;
+        if self.memory.0 + Packet::kept_size(payload.len()) > self.memory.1 {
+            return Err(Discard::OutsideWindow(trailer.tx.into()));
+        }
         if !self.insert(sequence) {
             self.duplicates += 1;
             return Err(Discard::Duplicate(trailer.tx.into()));
         }
         self.latest = sequence;
         let (first, last) = (trailer.first, trailer.last);
-        let payload = Some(Packet::kept(payload));
+        let payload = Packet::kept(payload);
+        self.memory.0 += payload.capacity();
+        let payload = Some(payload);
         self.held[place(sequence)] = Held { payload, first, last, skipped: false };
         if !self.ordered {
             self.deliver_around(sequence, ready);
@@ -177,6 +185,7 @@ impl Receiver {
                 self.reassembly.skip();
             }
             let Some(payload) = held.payload.take() else { continue };
+            self.memory.0 -= payload.capacity();
             let complete = if held.first && held.last {
                 self.reassembly.abort();
                 Some(payload)
@@ -200,6 +209,7 @@ impl Receiver {
         for at in first..=last {
             let held = &mut self.held[place(at)];
             let Some(payload) = held.payload.take() else { continue };
+            self.memory.0 -= payload.capacity();
             if held.first && held.last {
                 ready.push(payload);
             } else if let Some(packet) = whole.push(held.first, held.last, &payload) {
@@ -277,8 +287,19 @@ impl Receiver {
         (self.next, self.latest) = (0, 0);
         self.received.clear();
         self.held.iter_mut().for_each(|held| *held = Held::default());
+        self.memory.0 = 0;
         self.reassembly.abort();
         self.told = Told::default();
+    }
+
+    /// Bytes of memory that packets in the making take.
+    pub(super) fn memory(&self) -> usize {
+        self.memory.0 + self.reassembly.memory()
+    }
+
+    /// Frames beyond gaps may take so many bytes from now on. What there is no room for counts as lost.
+    pub(super) const fn limit_memory(&mut self, bytes: usize) {
+        self.memory.1 = bytes;
     }
 
     /// Frames received again while they were beyond a gap.

@@ -8,6 +8,7 @@ use base::{Instant, Packet};
 
 use crate::endpoint::{FrameKind, Obstacle};
 use crate::marks::Marks;
+use crate::slack;
 
 use super::by_age::ByAge;
 use super::trailer::{Ack, SubProtocol, Trailer};
@@ -34,6 +35,8 @@ pub(super) struct Sender {
     by_age: ByAge,
     /// Packets of which frames are in the window or still to be cut, oldest first.
     packets: VecDeque<Outgoing>,
+    /// Bytes that their buffers take, and may take.
+    memory: (usize, usize),
     /// Packets that have left `packets`.
     packets_done: u64,
     /// Bytes of the last packet that were cut; `None` if it was cut to its end.
@@ -83,6 +86,7 @@ impl Sender {
             flagged: Set::default(),
             by_age: ByAge::new(),
             packets: VecDeque::new(),
+            memory: (0, usize::MAX),
             packets_done: 0,
             cut: None,
             marks: Marks::default(),
@@ -103,6 +107,7 @@ impl Sender {
         let (first_frame, first_sent) = (u64::MAX, Instant::MAX);
         // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
         self.marks = Marks::of(&packet).without_dscp();
+        self.memory.0 += packet.capacity();
         self.packets.push_back(Outgoing { packet, first_frame, first_sent, given_up: false });
         self.cut = Some(0);
     }
@@ -135,11 +140,12 @@ impl Sender {
         self.is_pending() && self.next - self.base < self.window
     }
 
-    /// What keeps the pending packet from being cut.
-    pub(super) const fn obstacle(&self) -> Option<Obstacle> {
+    /// What keeps the pending packet from being cut, or the next one out.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
         match self.is_pending() {
             true if !self.flagged.is_empty() => Some(Obstacle::Repair),
             true if !self.may_cut() => Some(Obstacle::Window),
+            false if !self.has_memory() => Some(Obstacle::Window),
             _ => None,
         }
     }
@@ -250,11 +256,31 @@ impl Sender {
         for sequence in self.base..base {
             self.settle(sequence);
             if self.frames[place(sequence)].last {
-                self.packets.pop_front();
-                self.packets_done += 1;
+                self.drop_first();
             }
         }
         self.base = base;
+    }
+
+    /// Nothing of the first packet is left in the window.
+    fn drop_first(&mut self) {
+        self.memory.0 -= self.packets.pop_front().map_or(0, |outgoing| outgoing.packet.capacity());
+        self.packets_done += 1;
+    }
+
+    /// Bytes of memory that the window's packets take.
+    pub(super) fn memory(&self) -> usize {
+        self.memory.0 + slack::room(&self.packets)
+    }
+
+    /// They may take so many bytes from now on.
+    pub(super) const fn limit_memory(&mut self, bytes: usize) {
+        self.memory.1 = bytes;
+    }
+
+    /// Whether they take so little that a packet may be taken. One may always be under way.
+    pub(super) fn has_memory(&self) -> bool {
+        self.memory.0 <= self.memory.1 || self.next == self.base
     }
 
     /// Frames `start..end` have arrived, and what precedes them has not: flags what was not sent again since.
@@ -307,7 +333,9 @@ impl Sender {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.iter().filter(|outgoing| !outgoing.given_up).count() as u64;
         let (flags, packets_given_up) = (self.flags, self.packets_given_up());
+        let limit = self.memory.1;
         *self = Self::new(config);
+        self.limit_memory(limit);
         self.flags = flags;
         self.persistence.keep_count(packets_given_up);
         if let Some(outgoing) = pending {

@@ -61,6 +61,8 @@ struct Session {
     /// What the machine has no room for yet: packets that are sent until they have arrived, and those that are sent once.
     waiting: [VecDeque<(Packet, Treatment)>; 2],
     limit: usize,
+    /// Bytes that buffers of what waits take.
+    buffers: usize,
     dropped: u64,
     /// The number of its latest frame among those of all.
     spoke_at: u64,
@@ -138,6 +140,7 @@ impl Session {
             machine: Cotmll::new(config, line),
             waiting: Default::default(),
             limit: config.session_queue.get() as usize,
+            buffers: 0,
             dropped: 0,
             spoke_at: 0,
         }
@@ -152,7 +155,10 @@ impl Session {
         let waiting = &mut self.waiting[usize::from(treatment.is_once())];
         match self.machine.offer(now, packet, treatment) {
             Ok(()) => {}
-            Err(Full(packet)) if waiting.len() < self.limit => waiting.push_back((packet, treatment)),
+            Err(Full(packet)) if waiting.len() < self.limit => {
+                self.buffers += packet.capacity();
+                waiting.push_back((packet, treatment));
+            }
             Err(Full(_)) => self.dropped += 1,
         }
     }
@@ -163,6 +169,7 @@ impl Session {
             while let Some((packet, treatment)) =
                 waiting.pop_front_if(|(_, treatment)| self.machine.has_room(*treatment))
             {
+                self.buffers -= packet.capacity();
                 let taken = self.machine.offer(now, packet, treatment);
                 debug_assert!(taken.is_ok(), "a session with room refused a packet");
             }
@@ -187,6 +194,17 @@ impl Endpoint for Sessions {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.sessions.iter().any(|session| session.has_room(treatment))
+    }
+
+    fn memory(&self) -> usize {
+        let held = |session: &Session| session.machine.memory() + session.buffers;
+        self.sessions.iter().map(held).sum()
+    }
+
+    /// Each may have its part.
+    fn limit_memory(&mut self, bytes: usize) {
+        let each = bytes / self.sessions.len();
+        self.sessions.iter_mut().for_each(|session| session.machine.limit_memory(each));
     }
 
     /// One that repairs takes turns of all; a full window keeps back its own packets alone.

@@ -95,11 +95,11 @@ impl Endpoint for Wide {
     }
 
     fn memory(&self) -> usize {
-        self.core.receiver.memory()
+        self.core.memory()
     }
 
     fn limit_memory(&mut self, bytes: usize) {
-        self.core.receiver.limit_memory(bytes);
+        self.core.limit_memory(bytes);
     }
 
     fn obstacle(&self) -> Option<Obstacle> {

@@ -28,6 +28,8 @@ pub(super) struct Window {
     blocks: BTreeMap<u64, Sent>,
     /// Bytes of memory that they take.
     bytes: usize,
+    /// How many they may take, if that is less than [`HELD_LIMIT`].
+    limit: Option<usize>,
     evicted: u64,
 }
 
@@ -84,9 +86,21 @@ impl Window {
         Ok(None)
     }
 
+    /// Bytes of memory that they take.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
+    }
+
+    /// They may take so many bytes from now on; of more the last go.
+    pub(super) fn limit_memory(&mut self, bytes: usize) {
+        self.limit = Some(bytes.min(HELD_LIMIT));
+        self.evict();
+    }
+
     /// Makes room at the far end: the first block that is missing is the one that others wait for.
     fn evict(&mut self) {
-        while self.bytes > HELD_LIMIT
+        while self.bytes > self.limit.unwrap_or(HELD_LIMIT)
+            && self.blocks.len() > 1
             && let Some((_, sent)) = self.blocks.pop_last()
         {
             self.bytes -= sent.partial.memory() + NOTES;
@@ -110,7 +124,7 @@ impl Window {
 
     /// Forgets all fragments.
     pub(super) fn reset(&mut self) {
-        *self = Self { evicted: self.evicted, ..Self::default() };
+        *self = Self { evicted: self.evicted, limit: self.limit, ..Self::default() };
     }
 
     /// Blocks of which fragments were dropped for want of room.
@@ -131,6 +145,8 @@ const NOTES: usize = 128;
 pub(super) struct Recent {
     /// By their numbers modulo [`KEPT`].
     slots: Vec<Slot>,
+    /// Bytes of memory that their fragments take.
+    bytes: usize,
     /// The latest; `None` before the first.
     latest: Option<u32>,
 }
@@ -164,6 +180,7 @@ impl Recent {
         self.slots.resize_with(KEPT as usize, Slot::default);
         let slot = &mut self.slots[number as usize % KEPT as usize];
         if slot.number != number {
+            self.bytes -= slot.partial.memory();
             *slot = Slot { number, ..Slot::default() };
         }
         if slot.partial.knows(index) {
@@ -172,12 +189,19 @@ impl Recent {
         if slot.is_whole {
             return Ok(None);
         }
+        let before = slot.partial.memory();
         if !slot.partial.add(index, fragment) {
             return Err(Discard::Malformed);
         }
         let block = slot.partial.take(data);
         slot.is_whole = block.is_some();
+        self.bytes = self.bytes + slot.partial.memory() - before;
         Ok(block)
+    }
+
+    /// Bytes of memory that the fragments take.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
     }
 
     /// Forgets all blocks.

@@ -54,6 +54,11 @@ impl Outgoing {
         Self { number, serial, ends_packet, kind, marks, block, size, start, end, redundancy, next: start }
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) const fn memory(&self) -> usize {
+        self.block.capacity() + self.redundancy.len() * (self.size + NOTES)
+    }
+
     /// The next fragment's place in the code.
     pub(super) const fn index(&self) -> u8 {
         self.next as u8
@@ -84,3 +89,6 @@ impl Outgoing {
         FrameInfo { kind, late_len: 0, marks: self.marks }
     }
 }
+
+/// Bytes of notes about a fragment.
+const NOTES: usize = 24;

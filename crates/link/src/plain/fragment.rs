@@ -70,6 +70,11 @@ impl Fragments {
         Ok(self.reassembly.push(header.first, header.last, payload))
     }
 
+    /// Bytes of memory that they take.
+    pub(super) fn memory(&self) -> usize {
+        self.reassembly.memory()
+    }
+
     /// Whatever was begun will never be complete.
     pub(super) fn abort(&mut self) {
         self.reassembly.abort();

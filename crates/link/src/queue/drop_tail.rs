@@ -11,6 +11,8 @@ use base::{Duration, Instant, Packet, Rate, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::slack;
+
 use super::{Dropped, Queue, Refusal, Site};
 
 /// Limits of a drop-tail queue. Without any of the first three keys it holds 100 packets; otherwise those that are there
@@ -92,6 +94,8 @@ impl Default for Config {
 pub struct DropTail {
     waiting: VecDeque<Packet>,
     bytes: u64,
+    /// Bytes that their buffers take.
+    buffers: usize,
     max_packets: usize,
     max_bytes: u64,
     /// Chooses who goes; `None` if that is the arriving packet.
@@ -109,6 +113,7 @@ impl DropTail {
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
+            buffers: 0,
             max_packets,
             max_bytes,
             rng: (config.when_full == WhenFull::DropRandom).then(|| site.rng(name)),
@@ -127,11 +132,14 @@ impl DropTail {
             return None;
         }
         self.bytes -= leaves;
-        self.waiting.remove(chosen)
+        let leaving = self.waiting.remove(chosen)?;
+        self.buffers -= leaving.capacity();
+        Some(leaving)
     }
 
     fn append(&mut self, packet: Packet) {
         self.bytes += packet.len() as u64;
+        self.buffers += packet.capacity();
         self.waiting.push_back(packet);
     }
 
@@ -162,6 +170,8 @@ impl Queue for DropTail {
     fn pop(&mut self, _now: Instant, _dropped: &mut Dropped<'_>) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= packet.len() as u64;
+        self.buffers -= packet.capacity();
+        slack::give_back(&mut self.waiting);
         self.passed += 1;
         Some(packet)
     }
@@ -174,6 +184,10 @@ impl Queue for DropTail {
         self.bytes
     }
 
+    fn memory(&self) -> usize {
+        self.buffers + slack::room(&self.waiting)
+    }
+
     fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) -> bool {
         let super::Config::DropTail(config) = config else { return false };
         (self.max_packets, self.max_bytes) = config.limits(site);
@@ -183,12 +197,14 @@ impl Queue for DropTail {
     }
 
     fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
-        self.bytes -= super::take_expired(&mut self.waiting, now, expired);
+        let (bytes, buffers) = super::take_expired(&mut self.waiting, now, expired);
+        self.bytes -= bytes;
+        self.buffers -= buffers;
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        self.bytes = 0;
-        self.waiting.drain(..).collect()
+        (self.bytes, self.buffers) = (0, 0);
+        core::mem::take(&mut self.waiting).into()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -245,6 +245,10 @@ impl Queue for FqCodel {
         self.bytes
     }
 
+    fn memory(&self) -> usize {
+        self.memory as usize + self.packets * size_of::<Waiting>()
+    }
+
     fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) -> bool {
         let super::Config::FqCodel(config) = config else { return false };
         (self.config, self.law) = (*config, law(config, site));

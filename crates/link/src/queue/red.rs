@@ -19,6 +19,7 @@ use base::{Duration, Instant, Packet, Rate, Rng};
 
 use super::{Dropped, Queue, Refusal, Site};
 use crate::marks::mark_congestion;
+use crate::slack;
 
 pub use config::{Config, NotRed};
 
@@ -31,6 +32,8 @@ pub struct Red {
     rate: Option<Rate>,
     waiting: VecDeque<Packet>,
     bytes: u64,
+    /// Bytes that their buffers take.
+    buffers: usize,
     /// Exponentially weighted, in packets.
     average: f64,
     /// Packets since one was marked or dropped, while the average is in the region for that.
@@ -71,6 +74,7 @@ impl Red {
             rate: site.rate,
             waiting: VecDeque::new(),
             bytes: 0,
+            buffers: 0,
             average: 0.0,
             count: 0,
             was_above: false,
@@ -157,12 +161,15 @@ impl Queue for Red {
         }
         self.idle_since = None;
         self.bytes += packet.len() as u64;
+        self.buffers += packet.capacity();
         self.waiting.push_back(packet);
     }
 
     fn pop(&mut self, now: Instant, _dropped: &mut Dropped<'_>) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= packet.len() as u64;
+        self.buffers -= packet.capacity();
+        slack::give_back(&mut self.waiting);
         self.counters.passed += 1;
         if self.waiting.is_empty() {
             self.idle_since = Some(self.idle_after(now, packet.len()));
@@ -185,6 +192,10 @@ impl Queue for Red {
         self.bytes
     }
 
+    fn memory(&self) -> usize {
+        self.buffers + slack::room(&self.waiting)
+    }
+
     fn average(&self) -> Option<f64> {
         Some(self.average)
     }
@@ -197,15 +208,17 @@ impl Queue for Red {
 
     fn take_expired(&mut self, now: Instant, expired: &mut dyn FnMut(Packet)) {
         let had_some = !self.waiting.is_empty();
-        self.bytes -= super::take_expired(&mut self.waiting, now, expired);
+        let (bytes, buffers) = super::take_expired(&mut self.waiting, now, expired);
+        self.bytes -= bytes;
+        self.buffers -= buffers;
         if had_some && self.waiting.is_empty() {
             self.idle_since = Some(now);
         }
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        self.bytes = 0;
-        self.waiting.drain(..).collect()
+        (self.bytes, self.buffers) = (0, 0);
+        core::mem::take(&mut self.waiting).into()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

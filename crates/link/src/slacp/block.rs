@@ -50,6 +50,8 @@ pub(super) fn read_symbol(symbol: &[u8]) -> Option<Part<'_>> {
 pub(super) struct Gathering {
     number: u16,
     symbols: Vec<Vec<u8>>,
+    /// Bytes of memory that they take.
+    bytes: usize,
     /// The frames' numbers in the window.
     sequences: Vec<u64>,
     /// When the last of them joined.
@@ -74,6 +76,7 @@ impl Gathering {
         let mut symbol = Vec::with_capacity(SYMBOL_FIELDS + part.payload.len());
         push_symbol(part, &mut symbol);
         self.latest = Some(now);
+        self.bytes += symbol.capacity() + NOTES;
         self.symbols.push(symbol);
         self.sequences.push(sequence);
         Place { block: self.number, index: (self.symbols.len() - 1) as u8 }
@@ -81,6 +84,11 @@ impl Gathering {
 
     pub(super) fn len(&self) -> usize {
         self.symbols.len()
+    }
+
+    /// Bytes of memory that the block takes.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
     }
 
     /// When the last of the block's frames joined, if it has any.
@@ -111,6 +119,12 @@ impl Closed {
         self.sources
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        let symbol = self.repairs.first().map_or(0, Vec::capacity) + NOTES;
+        self.repairs.len() * symbol + self.sequences.capacity() * size_of::<u64>()
+    }
+
     /// Whether all redundancy has been sent.
     pub(super) const fn is_done(&self) -> bool {
         self.next == self.repairs.len()
@@ -136,6 +150,8 @@ pub(super) struct Blocks {
     blocks: VecDeque<Block>,
     /// Bytes of memory that they take.
     bytes: usize,
+    /// How many they may take, if that is less than [`MAX_BYTES`].
+    limit: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -197,7 +213,22 @@ impl Blocks {
         let before = block.bytes;
         block.add(place.index, symbol, recovered);
         self.bytes = self.bytes + block.bytes - before;
-        while self.bytes > MAX_BYTES {
+        self.shrink();
+    }
+
+    /// Bytes of memory that they take.
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
+    }
+
+    /// They may take so many bytes from now on; of more the oldest go.
+    pub(super) fn limit_memory(&mut self, bytes: usize) {
+        self.limit = Some(bytes.min(MAX_BYTES));
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        while self.bytes > self.limit.unwrap_or(MAX_BYTES) {
             self.drop_oldest();
         }
     }
@@ -218,7 +249,7 @@ impl Blocks {
     }
 
     pub(super) fn reset(&mut self) {
-        *self = Self::default();
+        *self = Self { limit: self.limit, ..Self::default() };
     }
 }
 

@@ -3,7 +3,7 @@
 use base::wire::ip::{self, Ecn};
 use base::{Instant, Packet};
 
-use super::{Handover, Hub, MOST_CHALLENGES, PeerId};
+use super::{Handover, Hub, MOST_CHALLENGES, PeerId, count};
 use crate::path::Path;
 use crate::session::{Received, Rejection, initiates, receiver};
 use crate::splitting::Delivery;
@@ -31,12 +31,14 @@ impl Hub {
             return Taken::Elsewhere(self.worker.of_peer(id.0), packet);
         }
         self.touch(id);
-        if !self.memory.has_room(id) {
+        let Some(member) = &mut self.members[id.at()] else { return Taken::Here };
+        if !self.memory.has_room(id) && !member.tunnel.is_clear() {
             self.traffic.packets_without_memory.increment();
             return Taken::Here;
         }
-        let Some(member) = &mut self.members[id.at()] else { return Taken::Here };
         member.tunnel.handle_packet(now, packet);
+        // Many may come before anything else happens.
+        count(&mut self.memory, id, &mut member.tunnel);
         if member.tunnel.rate().is_some() {
             return Taken::Here;
         }
@@ -44,13 +46,15 @@ impl Hub {
         Taken::ToLeave
     }
 
-    /// Whether packets from the LAN are wanted. With one peer what its tunnel has no room for may wait in the kernel; with more, those of
-    /// others must not, nor those of other workers' peers.
+    /// Whether packets from the LAN are wanted. With one peer what its tunnel has no room or memory for may wait in the kernel; with more, those
+    /// of others must not, nor those of other workers' peers.
     #[must_use]
     pub fn wants_packets(&self) -> bool {
-        let mut tunnels = self.members.iter().flatten().map(|member| &member.tunnel);
+        let mut tunnels = self.peers();
         match (tunnels.next(), tunnels.next()) {
-            (Some(only), None) if self.worker.is_only() => only.wants_packets(),
+            (Some((id, only)), None) if self.worker.is_only() => {
+                only.wants_packets() && (self.memory.has_room(id) || only.is_clear())
+            }
             _ => true,
         }
     }

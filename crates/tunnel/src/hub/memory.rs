@@ -2,6 +2,14 @@
 //!
 //! What is left is shared by dynamic thresholds (Choudhury and Hahne 1998), as it is among the connections of a proxy: no tunnel may hold
 //! more than is left, so a few greedy ones never starve the rest, and nothing is set aside for those that need little.
+//!
+//! Counted is what grows with traffic: buffers of packets that wait and of those that are under way, which takes 1664 bytes for the shortest packet,
+//! what is noted about them, what has come and cannot go up, copies, sums and connections. What every tunnel has from its start, its session among it,
+//! is not; `idle_memory.rs` in the tests says how much that is.
+//!
+//! A tunnel that holds more than it may takes no packet from the LAN but one at a time, its link sends none while more is under way, drops its copies, and
+//! takes no frame beyond a gap. What it holds else it keeps until that is acknowledged, delivered or given up. So the sum is above the limit for as
+//! long as packets need to leave, and by what each may always have.
 
 use super::PeerId;
 
@@ -11,16 +19,20 @@ pub(super) struct Memory {
     used: usize,
     /// What each is counted as, and what it was told last that it may have.
     members: Vec<(usize, usize)>,
+    /// Who is looked at next.
+    next: usize,
 }
 
 /// Bytes of all tunnels, unless the configuration says otherwise.
 pub const MEMORY: usize = 1 << 30;
 /// Each may always have so many bytes: with less a link of today's rates does not get along.
 const LEAST: usize = 256 << 10;
+/// Members that are looked at each time.
+const LOOKS: usize = 8;
 
 impl Memory {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, used: 0, members: Vec::new() }
+        Self { limit, used: 0, members: Vec::new(), next: 0 }
     }
 
     pub(super) const fn set_limit(&mut self, bytes: usize) {
@@ -34,14 +46,39 @@ impl Memory {
 
     /// A member takes so many bytes; what it is to be told that it may have, if that is new.
     pub(super) fn count(&mut self, id: PeerId, bytes: usize) -> Option<usize> {
-        let (counted, told) = &mut self.members[id.0 as usize];
-        self.used = self.used - core::mem::replace(counted, bytes) + bytes;
-        let allowed = self.limit.saturating_sub(self.used).max(LEAST);
+        self.note(id, bytes);
+        let allowed = self.allowed();
+        let (_, told) = &mut self.members[id.0 as usize];
         let is_new = allowed.abs_diff(*told) > *told / 8;
         is_new.then(|| {
             *told = allowed;
             allowed
         })
+    }
+
+    /// A member takes so many bytes.
+    pub(super) fn note(&mut self, id: PeerId, bytes: usize) {
+        let (counted, _) = &mut self.members[id.0 as usize];
+        self.used = self.used - core::mem::replace(counted, bytes) + bytes;
+    }
+
+    /// What anybody may have.
+    fn allowed(&self) -> usize {
+        self.limit.saturating_sub(self.used).max(LEAST)
+    }
+
+    /// Somebody who holds more than may be and was told of more: few are looked at each time, all in turn.
+    pub(super) fn poll_excess(&mut self) -> Option<PeerId> {
+        let allowed = self.allowed();
+        for _ in 0..LOOKS.min(self.members.len()) {
+            let number = self.next % self.members.len();
+            self.next = number + 1;
+            let (counted, told) = self.members[number];
+            if counted > allowed && told - told / 8 > allowed {
+                return Some(PeerId(number as u32));
+            }
+        }
+        None
     }
 
     /// Whether a member holds no more than it may.
@@ -102,6 +139,21 @@ mod tests {
         let mut told = |held| memory.count(PeerId(0), held * MIB).map(|bytes| bytes / MIB);
         assert_eq!([0, 10, 11, 19, 20].map(&mut told), [Some(80), None, Some(69), None, Some(60)]);
         assert_eq!([13, 12].map(told), [None, Some(68)], "more is allowed again");
+    }
+
+    #[test]
+    fn who_holds_too_much_and_rests_is_found() {
+        const MIB: usize = 1 << 20;
+        let mut memory = Memory::new(64 * MIB);
+        (0..30).for_each(|_| memory.add());
+        memory.count(PeerId(7), 20 * MIB);
+        assert!((0..30).all(|_| memory.poll_excess().is_none()));
+        memory.count(PeerId(3), 30 * MIB);
+        let found: Vec<_> = (0..30).filter_map(|_| memory.poll_excess()).collect();
+        assert!(found.contains(&PeerId(7)) && !found.contains(&PeerId(5)), "{found:?}");
+        assert_eq!(memory.count(PeerId(7), 10 * MIB), Some(24 * MIB));
+        memory.count(PeerId(3), 20 * MIB);
+        assert!((0..30).all(|_| memory.poll_excess().is_none()), "both know");
     }
 
     #[test]

@@ -73,6 +73,10 @@ impl Sender {
         {
             self.expiring.pop();
         }
+        // Long after a burst few of them are left.
+        if self.expiring.len() < self.expiring.capacity() / 8 {
+            self.expiring.shrink_to(2 * self.expiring.len() + LEAST_ROOM);
+        }
     }
 
     /// Gives up a packet; whether frames of it were given up that have a number.
@@ -85,6 +89,7 @@ impl Sender {
                 self.cut = None;
                 self.expired += 1;
                 if let Some(packet) = self.packets.pop_back() {
+                    self.buffers -= packet.capacity();
                     self.events.push(|| Event::GivenUp(packet));
                 }
                 return false;
@@ -104,8 +109,12 @@ impl Sender {
         if is_given_up {
             self.expired += 1;
             // Its frames will not be read again.
-            self.packets[place] = Packet::empty();
+            let packet = core::mem::replace(&mut self.packets[place], Packet::empty());
+            self.buffers -= packet.capacity();
         }
         is_given_up
     }
 }
+
+/// Times for which there is always room.
+const LEAST_ROOM: usize = 64;

@@ -57,6 +57,10 @@ impl Sender {
 
     /// Frames that the latest report had and the ones before may have missed.
     pub(crate) fn take_late(&mut self) -> impl Iterator<Item = Late> + use<'_> {
+        // What an outage needed is not kept.
+        if self.late.capacity() > MOST_LATE && self.late.len() <= MOST_LATE {
+            self.late.shrink_to(MOST_LATE);
+        }
         self.late.drain(..)
     }
 
@@ -138,7 +142,7 @@ impl Sender {
                 self.missing.remove(&self.base);
             }
             if frame.last {
-                self.packets.pop_front();
+                self.buffers -= self.packets.pop_front().map_or(0, |packet| packet.capacity());
                 self.packets_done += 1;
             }
             self.base += 1;
@@ -146,6 +150,7 @@ impl Sender {
         self.told.forget_before(self.base);
         self.copies.forget_before(self.base);
         self.forget_expiries();
+        self.give_room_back();
     }
 
     /// Frames `start..end` have come.
@@ -199,3 +204,6 @@ impl Sender {
         }
     }
 }
+
+/// Late frames for which room is kept from one report to the next.
+const MOST_LATE: usize = 64;

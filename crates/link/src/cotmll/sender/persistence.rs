@@ -141,8 +141,7 @@ impl Sender {
         self.cut = None;
         if self.base == self.next {
             // None of its frames is left in the window to take it along.
-            self.packets.pop_front();
-            self.packets_done += 1;
+            self.drop_first();
         } else {
             // Never sent again, so the peer does not see this.
             self.frames[place(self.next - 1)].last = true;

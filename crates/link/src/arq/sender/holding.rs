@@ -1,0 +1,48 @@
+//! What a sending window holds of memory, and what it may.
+//!
+//! A packet stays until its last frame is acknowledged, so whoever acknowledges nothing has the window hold all that it is wide for. With no
+//! more than it may hold, it takes no further packet; one may always be under way, so that it gets on.
+
+use base::Packet;
+
+use super::{Expiring, Frame, Late, Sender};
+use crate::slack;
+
+impl Sender {
+    /// Bytes of memory that it holds, as allocated, beyond tables that are as long whatever is sent.
+    pub(crate) fn memory(&self) -> usize {
+        let Self { packets, frames, by_age, flagged, missing, told, copies, expiring, late, .. } = self;
+        self.buffers
+            + slack::room::<Packet>(packets)
+            + slack::room::<Frame>(frames)
+            + slack::room(by_age)
+            + copies.memory()
+            + (flagged.len() + missing.len() + 2 * told.len()) * NOTE
+            + expiring.capacity() * size_of::<Expiring>()
+            + late.capacity() * size_of::<Late>()
+    }
+
+    /// It may hold so many bytes from now on. What it holds it keeps.
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    /// Whether it holds so little that it may take a packet.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.frames.is_empty() || self.memory() <= self.limit
+    }
+
+    /// Gives back what notes about a longer window took.
+    pub(super) fn give_room_back(&mut self) {
+        if self.frames.is_empty() {
+            // All are of frames that have left.
+            self.by_age.clear();
+        }
+        slack::give_back(&mut self.frames);
+        slack::give_back(&mut self.packets);
+        slack::give_back(&mut self.by_age);
+    }
+}
+
+/// Bytes that a number in a set takes, or one of the two of a run: nodes of a tree are half full at least.
+const NOTE: usize = 24;
