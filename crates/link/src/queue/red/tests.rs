@@ -111,6 +111,7 @@ fn the_average_follows_what_arrivals_find() {
 fn loaded(text: &str, waiting: usize, average: f64) -> Red {
     let mut red = red(text);
     (0..waiting).for_each(|_| red.waiting.push_back(packet(Ecn::NotEct)));
+    red.buffers = red.waiting.iter().map(Packet::capacity).sum();
     (red.bytes, red.average, red.idle_since, red.was_above) = (500 * waiting as u64, average, None, true);
     red
 }
