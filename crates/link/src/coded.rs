@@ -197,7 +197,10 @@ impl Coded {
         let held = |class: &Class| class.core.sender.memory();
         let is_little =
             |class: &Class| class.core.sender.in_flight() == 0 || held(class) <= self.limit / SHARES;
-        self.used().map(held).sum::<usize>() <= self.limit || self.classes_of(treatment).all(is_little)
+        let at_most = self.used().map(|class| class.core.sender.memory_at_most()).sum::<usize>();
+        at_most <= self.limit
+            || self.used().map(held).sum::<usize>() <= self.limit
+            || self.classes_of(treatment).all(is_little)
     }
 
     /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.

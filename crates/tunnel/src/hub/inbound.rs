@@ -37,8 +37,9 @@ impl Hub {
             return Taken::Here;
         }
         member.tunnel.handle_packet(now, packet);
-        // Many may come before anything else happens.
-        count(&mut self.memory, id, &mut member.tunnel);
+        if self.memory.is_due() {
+            count(&mut self.memory, id, &mut member.tunnel);
+        }
         if member.tunnel.rate().is_some() {
             return Taken::Here;
         }

@@ -21,18 +21,22 @@ pub(super) struct Memory {
     members: Vec<(usize, usize)>,
     /// Who is looked at next.
     next: usize,
+    /// Packets from the LAN that came since one was counted.
+    uncounted: u32,
 }
 
 /// Bytes of all tunnels, unless the configuration says otherwise.
 pub const MEMORY: usize = 1 << 30;
 /// Each may always have so many bytes: with less a link of today's rates does not get along.
 const LEAST: usize = 256 << 10;
+/// Packets from the LAN of which one is counted: no multiple of how many members there usually are.
+const PACKETS: u32 = 13;
 /// Members that are looked at each time.
 const LOOKS: usize = 8;
 
 impl Memory {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, used: 0, members: Vec::new(), next: 0 }
+        Self { limit, used: 0, members: Vec::new(), next: 0, uncounted: 0 }
     }
 
     pub(super) const fn set_limit(&mut self, bytes: usize) {
@@ -42,6 +46,12 @@ impl Memory {
     /// Adds the next member.
     pub(super) fn add(&mut self) {
         self.members.push((0, usize::MAX));
+    }
+
+    /// Whether whoever a packet from the LAN is for is to be counted again: many may come before anything else happens.
+    pub(super) const fn is_due(&mut self) -> bool {
+        self.uncounted = (self.uncounted + 1) % PACKETS;
+        self.uncounted == 0
     }
 
     /// A member takes so many bytes; what it is to be told that it may have, if that is new.

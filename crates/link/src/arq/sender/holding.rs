@@ -22,6 +22,11 @@ impl Sender {
             + late.capacity() * size_of::<Late>()
     }
 
+    /// What [`Sender::memory`] is at most, at a glance: it is asked for with every packet, and seldom near what may be.
+    pub(crate) fn memory_at_most(&self) -> usize {
+        self.buffers + (self.frames.len() + EMPTY) * NOTES
+    }
+
     /// It may hold so many bytes from now on. What it holds it keeps.
     pub(crate) fn limit_memory(&mut self, bytes: usize) {
         self.limit = bytes;
@@ -29,7 +34,7 @@ impl Sender {
 
     /// Whether it holds so little that it may take a packet.
     pub(crate) fn has_memory(&self) -> bool {
-        self.frames.is_empty() || self.memory() <= self.limit
+        self.frames.is_empty() || self.memory_at_most() <= self.limit || self.memory() <= self.limit
     }
 
     /// Gives back what notes about a longer window took.
@@ -44,5 +49,9 @@ impl Sender {
     }
 }
 
+/// Bytes of all that is noted about a frame, at most: some 300 with room that queues keep.
+const NOTES: usize = 1024;
+/// The notes that are kept with no frame are as those about so many.
+const EMPTY: usize = 64;
 /// Bytes that a number in a set takes, or one of the two of a run: nodes of a tree are half full at least.
 const NOTE: usize = 24;
