@@ -33,5 +33,5 @@ pub(crate) use departures::Departures;
 pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
 pub(crate) use reordering::Reordering;
-pub(crate) use sender::Sender;
+pub(crate) use sender::{NOTES, Sender};
 pub(crate) use size::{frame_payload, window};

@@ -40,7 +40,7 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::arq::TRAILER_LEN;
+use crate::arq::{self, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::event::Event;
@@ -82,6 +82,8 @@ pub struct Coded {
     malformed: u64,
     /// Bytes that what is under way may take in all classes together, and as many that what comes may.
     limit: usize,
+    /// Bytes that may surely be taken before what is held has to be looked at again.
+    spare: usize,
 }
 
 impl Coded {
@@ -99,6 +101,7 @@ impl Coded {
             report_interval: report_interval(&line),
             malformed: 0,
             limit: usize::MAX,
+            spare: usize::MAX,
         }
     }
 
@@ -197,10 +200,18 @@ impl Coded {
         let held = |class: &Class| class.core.sender.memory();
         let is_little =
             |class: &Class| class.core.sender.in_flight() == 0 || held(class) <= self.limit / SHARES;
-        let at_most = self.used().map(|class| class.core.sender.memory_at_most()).sum::<usize>();
-        at_most <= self.limit
+        self.spare > 0
             || self.used().map(held).sum::<usize>() <= self.limit
             || self.classes_of(treatment).all(is_little)
+    }
+
+    /// A packet of so many bytes is taken.
+    fn spend(&mut self, bytes: usize) {
+        self.spare = self.spare.saturating_sub(bytes);
+        if self.spare == 0 {
+            let at_most = self.used().map(|class| class.core.sender.memory_at_most()).sum::<usize>();
+            self.spare = self.limit.saturating_sub(at_most) / 2;
+        }
     }
 
     /// Each class knows of losses what any has heard lately: an interactive one may have sent too little to know.
@@ -259,6 +270,14 @@ const fn place(treatment: Treatment, expires: bool) -> usize {
     }
 }
 
+/// What a packet takes in a window with what is noted about its frames, at most.
+fn most_held_of(packet: &Packet) -> usize {
+    packet.capacity() + (packet.len() / LEAST_PAYLOAD + 2) * arq::NOTES
+}
+
+/// Frames are seldom shorter.
+const LEAST_PAYLOAD: usize = 256;
+
 impl Endpoint for Coded {
     fn capabilities(&self) -> Capabilities {
         self.config.capabilities()
@@ -270,6 +289,7 @@ impl Endpoint for Coded {
         }
         let place = place(treatment, packet.expires().is_some());
         self.begin_use(place);
+        self.spend(most_held_of(&packet));
         let taken = self.classes[place].offer(now, packet, treatment);
         self.note_waiting();
         taken
@@ -394,6 +414,8 @@ impl Endpoint for Coded {
 
     fn limit_memory(&mut self, bytes: usize) {
         self.limit = bytes;
+        self.spare = 0;
+        self.spend(0);
         self.classes.iter_mut().for_each(|class| class.limit_memory(bytes));
         // Each time the class with most of them drops what is too much.
         (0..CLASSES).for_each(|place| self.share_memory(place));

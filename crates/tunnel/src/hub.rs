@@ -378,8 +378,10 @@ impl Hub {
                     self.super_segments.remove(former);
                     self.super_segments.add(member.super_segment);
                 }
-                count(&mut self.memory, id, &mut member.tunnel);
                 member.was_settled = member.tunnel.is_at_rest(now);
+                if member.was_settled || self.memory.is_due() {
+                    count(&mut self.memory, id, &mut member.tunnel);
+                }
             }
             // Whoever waits for its turn has it as soon as that can be.
             let due = if self.share.is_awake(id) {

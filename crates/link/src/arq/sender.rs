@@ -26,6 +26,7 @@ mod expiring;
 mod holding;
 mod reporting;
 
+pub(crate) use holding::NOTES;
 pub(crate) use reporting::{Late, Taken, Told};
 
 /// The sliding transmission window.

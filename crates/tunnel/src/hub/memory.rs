@@ -21,7 +21,7 @@ pub(super) struct Memory {
     members: Vec<(usize, usize)>,
     /// Who is looked at next.
     next: usize,
-    /// Packets from the LAN that came since one was counted.
+    /// Occasions since a member was counted.
     uncounted: u32,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Memory {
 pub const MEMORY: usize = 1 << 30;
 /// Each may always have so many bytes: with less a link of today's rates does not get along.
 const LEAST: usize = 256 << 10;
-/// Packets from the LAN of which one is counted: no multiple of how many members there usually are.
-const PACKETS: u32 = 13;
+/// Occasions of which one is counted. Ours: a prime, so that with members in turn all are.
+const OCCASIONS: u32 = 13;
 /// Members that are looked at each time.
 const LOOKS: usize = 8;
 
@@ -48,9 +48,10 @@ impl Memory {
         self.members.push((0, usize::MAX));
     }
 
-    /// Whether whoever a packet from the LAN is for is to be counted again: many may come before anything else happens.
+    /// Whether a member with which something happens, such as a packet from the LAN, is to be counted again: one in a few is enough, since none
+    /// holds much more after a few.
     pub(super) const fn is_due(&mut self) -> bool {
-        self.uncounted = (self.uncounted + 1) % PACKETS;
+        self.uncounted = (self.uncounted + 1) % OCCASIONS;
         self.uncounted == 0
     }
 

@@ -50,7 +50,7 @@ impl Sender {
 }
 
 /// Bytes of all that is noted about a frame, at most: some 300 with room that queues keep.
-const NOTES: usize = 1024;
+pub(crate) const NOTES: usize = 1024;
 /// The notes that are kept with no frame are as those about so many.
 const EMPTY: usize = 64;
 /// Bytes that a number in a set takes, or one of the two of a run: nodes of a tree are half full at least.
