@@ -205,7 +205,13 @@ impl Coded {
             || self.classes_of(treatment).all(is_little)
     }
 
-    /// A packet of so many bytes is taken.
+    /// What a packet takes in a window with what is noted about its frames, at most.
+    fn most_held_of(&self, packet: &Packet) -> usize {
+        let configured = self.config.frame_payload.map_or(LEAST_PAYLOAD, |it| it.get() as usize);
+        packet.capacity() + (packet.len() / configured.min(LEAST_PAYLOAD) + 2) * arq::NOTES
+    }
+
+    /// A packet that takes so many bytes is taken.
     fn spend(&mut self, bytes: usize) {
         self.spare = self.spare.saturating_sub(bytes);
         if self.spare == 0 {
@@ -270,12 +276,7 @@ const fn place(treatment: Treatment, expires: bool) -> usize {
     }
 }
 
-/// What a packet takes in a window with what is noted about its frames, at most.
-fn most_held_of(packet: &Packet) -> usize {
-    packet.capacity() + (packet.len() / LEAST_PAYLOAD + 2) * arq::NOTES
-}
-
-/// Frames are seldom shorter.
+/// Bytes of a packet in a frame, at least, unless the configuration has shorter ones.
 const LEAST_PAYLOAD: usize = 256;
 
 impl Endpoint for Coded {
@@ -289,7 +290,7 @@ impl Endpoint for Coded {
         }
         let place = place(treatment, packet.expires().is_some());
         self.begin_use(place);
-        self.spend(most_held_of(&packet));
+        self.spend(self.most_held_of(&packet));
         let taken = self.classes[place].offer(now, packet, treatment);
         self.note_waiting();
         taken

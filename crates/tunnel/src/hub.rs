@@ -379,7 +379,7 @@ impl Hub {
                     self.super_segments.add(member.super_segment);
                 }
                 member.was_settled = member.tunnel.is_at_rest(now);
-                if member.was_settled || self.memory.is_due() {
+                if member.was_settled || self.memory.is_due(id) {
                     count(&mut self.memory, id, &mut member.tunnel);
                 }
             }

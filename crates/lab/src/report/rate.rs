@@ -19,14 +19,15 @@ impl RateUnit {
         Self { bps, name }
     }
 
-    /// A rate in bit/s, with three digits and the unit; a small one with three decimals at most.
+    /// A rate in bit/s, with three digits and the unit; one far below the unit with fewer, but not as none.
     pub(super) fn show(self, rate: f64) -> String {
         let value = rate / self.bps;
         let decimals = match value {
             v if v >= 100.0 => 0,
             v if v >= 10.0 => 1,
             v if v >= 1.0 || v == 0.0 => 2,
-            _ => 3,
+            v if v >= 0.01 => 3,
+            _ => 6,
         };
         format!("{value:.decimals$} {}", self.name)
     }
@@ -45,8 +46,8 @@ mod tests {
     fn a_column_has_one_unit() {
         let unit = RateUnit::of([247e3, 2.4e6, 8.43e6]);
         assert_eq!(
-            [247e3, 2.4e6, 12.34e6, 123.4e6, 0.0].map(|rate| unit.show(rate)),
-            ["0.247 Mbit/s", "2.40 Mbit/s", "12.3 Mbit/s", "123 Mbit/s", "0.00 Mbit/s",]
+            [66.0, 247e3, 2.4e6, 12.34e6, 123.4e6, 0.0].map(|rate| unit.show(rate)),
+            ["0.000066 Mbit/s", "0.247 Mbit/s", "2.40 Mbit/s", "12.3 Mbit/s", "123 Mbit/s", "0.00 Mbit/s",]
         );
         assert_eq!(RateUnit::of([]).show(0.0), "0.00 bit/s");
         assert_eq!(

@@ -37,7 +37,7 @@ impl Hub {
             return Taken::Here;
         }
         member.tunnel.handle_packet(now, packet);
-        if self.memory.is_due() {
+        if self.memory.is_due(id) {
             count(&mut self.memory, id, &mut member.tunnel);
         }
         if member.tunnel.rate().is_some() {

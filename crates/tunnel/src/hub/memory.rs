@@ -17,26 +17,33 @@ use super::PeerId;
 pub(super) struct Memory {
     limit: usize,
     used: usize,
-    /// What each is counted as, and what it was told last that it may have.
-    members: Vec<(usize, usize)>,
+    members: Vec<Member>,
     /// Who is looked at next.
     next: usize,
-    /// Occasions since a member was counted.
-    uncounted: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    /// What it is counted as.
+    counted: usize,
+    /// What it was told last that it may have.
+    told: usize,
+    /// Occasions since it was counted.
+    occasions: u8,
 }
 
 /// Bytes of all tunnels, unless the configuration says otherwise.
 pub const MEMORY: usize = 1 << 30;
 /// Each may always have so many bytes: with less a link of today's rates does not get along.
 const LEAST: usize = 256 << 10;
-/// Occasions of which one is counted. Ours: a prime, so that with members in turn all are.
-const OCCASIONS: u32 = 13;
+/// Occasions of a member of which one is counted. Ours: on none it takes more than a packet or what a batch of datagrams brings.
+const OCCASIONS: u8 = 16;
 /// Members that are looked at each time.
 const LOOKS: usize = 8;
 
 impl Memory {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, used: 0, members: Vec::new(), next: 0, uncounted: 0 }
+        Self { limit, used: 0, members: Vec::new(), next: 0 }
     }
 
     pub(super) const fn set_limit(&mut self, bytes: usize) {
@@ -45,21 +52,22 @@ impl Memory {
 
     /// Adds the next member.
     pub(super) fn add(&mut self) {
-        self.members.push((0, usize::MAX));
+        self.members.push(Member { counted: 0, told: usize::MAX, occasions: 0 });
     }
 
-    /// Whether a member with which something happens, such as a packet from the LAN, is to be counted again: one in a few is enough, since none
-    /// holds much more after a few.
-    pub(super) const fn is_due(&mut self) -> bool {
-        self.uncounted = (self.uncounted + 1) % OCCASIONS;
-        self.uncounted == 0
+    /// Something happens with a member, such as a packet from the LAN. Whether it is to be counted again: once in a few times is enough, since
+    /// it does not hold much more after a few.
+    pub(super) fn is_due(&mut self, id: PeerId) -> bool {
+        let Member { occasions, .. } = &mut self.members[id.0 as usize];
+        *occasions = (*occasions + 1) % OCCASIONS;
+        *occasions == 0
     }
 
     /// A member takes so many bytes; what it is to be told that it may have, if that is new.
     pub(super) fn count(&mut self, id: PeerId, bytes: usize) -> Option<usize> {
         self.note(id, bytes);
         let allowed = self.allowed();
-        let (_, told) = &mut self.members[id.0 as usize];
+        let Member { told, .. } = &mut self.members[id.0 as usize];
         let is_new = allowed.abs_diff(*told) > *told / 8;
         is_new.then(|| {
             *told = allowed;
@@ -69,7 +77,7 @@ impl Memory {
 
     /// A member takes so many bytes.
     pub(super) fn note(&mut self, id: PeerId, bytes: usize) {
-        let (counted, _) = &mut self.members[id.0 as usize];
+        let Member { counted, .. } = &mut self.members[id.0 as usize];
         self.used = self.used - core::mem::replace(counted, bytes) + bytes;
     }
 
@@ -84,7 +92,7 @@ impl Memory {
         for _ in 0..LOOKS.min(self.members.len()) {
             let number = self.next % self.members.len();
             self.next = number + 1;
-            let (counted, told) = self.members[number];
+            let Member { counted, told, .. } = self.members[number];
             if counted > allowed && told - told / 8 > allowed {
                 return Some(PeerId(number as u32));
             }
@@ -94,12 +102,12 @@ impl Memory {
 
     /// Whether a member holds no more than it may.
     pub(super) fn has_room(&self, id: PeerId) -> bool {
-        self.members.get(id.0 as usize).is_none_or(|(counted, told)| counted <= told)
+        self.members.get(id.0 as usize).is_none_or(|member| member.counted <= member.told)
     }
 
     /// A member has gone, and all that it held.
     pub(super) fn forget(&mut self, id: PeerId) {
-        let (counted, told) = &mut self.members[id.0 as usize];
+        let Member { counted, told, .. } = &mut self.members[id.0 as usize];
         self.used -= core::mem::take(counted);
         *told = usize::MAX;
     }
@@ -150,6 +158,18 @@ mod tests {
         let mut told = |held| memory.count(PeerId(0), held * MIB).map(|bytes| bytes / MIB);
         assert_eq!([0, 10, 11, 19, 20].map(&mut told), [Some(80), None, Some(69), None, Some(60)]);
         assert_eq!([13, 12].map(told), [None, Some(68)], "more is allowed again");
+    }
+
+    /// Whatever happens with others, and in which order.
+    #[test]
+    fn each_is_counted_once_in_a_few_times() {
+        let mut memory = Memory::new(1);
+        (0..16).for_each(|_| memory.add());
+        let mut counted = [0; 16];
+        for _ in 0..32 {
+            (0..16_u32).for_each(|at| counted[at as usize] += u32::from(memory.is_due(PeerId(at))));
+        }
+        assert_eq!(counted, [2; 16]);
     }
 
     #[test]
