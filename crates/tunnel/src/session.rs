@@ -75,6 +75,8 @@ pub enum Event {
     },
     /// There are no keys any more.
     Lost,
+    /// The peer has called several times and took up no answer: either none reaches it, or it has another pre-shared key.
+    Unheeded,
 }
 
 /// An authentic datagram that is not the session's own.
@@ -111,6 +113,8 @@ pub struct Session {
     peer_keep_alive: Duration,
     /// Initiations so far.
     number: u64,
+    /// Calls answered since the peer last took an answer up.
+    unheeded: u8,
     last_heard: Instant,
     last_sent: Instant,
     activity: Activity,
@@ -126,6 +130,8 @@ pub struct Session {
 
 /// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
+/// Calls answered in vain after which that is told. Ours: two may be lost on a bad link.
+const UNHEEDED: u8 = 3;
 /// Challenges to one address that claims to be the peer's; and for how many addresses there are allowances.
 const CHALLENGES: (Allowance, usize) = (Allowance::new(4, Duration::from_millis(250)), 16);
 
@@ -159,6 +165,7 @@ impl Session {
             cookie: None,
             peer_keep_alive: timing.idle.keepalive,
             number: 0,
+            unheeded: 0,
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
             activity: Activity::default(),

@@ -97,6 +97,8 @@ pub enum Event {
         /// For so long.
         silence: Duration,
     },
+    /// The peer calls, and takes up no answer.
+    Unheeded,
     /// Something about the path's rate.
     Rate(Finding),
     /// The path carries packets of this many bytes, headers included, other than before.

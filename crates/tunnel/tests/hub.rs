@@ -272,6 +272,44 @@ fn a_thousand_terminals_come_back_after_a_restart() {
     assert_eq!(connected(&star), TERMINALS);
 }
 
+/// One of a hundred has its own key and a link that is made to harm: frames without end ahead of a gap, short sums of frames that nobody
+/// has, acknowledgements of what was never sent. Nobody else notices, and what it may cost the hub is bounded.
+#[test]
+fn a_hostile_link_among_a_hundred_harms_nobody() {
+    const TERMINALS: usize = 100;
+    const HOSTILE: usize = 13;
+    const BUDGET: usize = 64 << 20;
+    let mut star = Star::new(TERMINALS, LINK, None);
+    star.end(0).set_memory(BUDGET);
+    star.turn_hostile(HOSTILE, "rate = \"8 Mbit/s\"");
+    star.pass(millis(2000));
+    let honest: Vec<usize> = (1..=TERMINALS).filter(|end| *end != HOSTILE).collect();
+    let from = star.now;
+    for _ in 0..250 {
+        for end in &honest {
+            star.send(*end, 0, 300);
+            star.send(0, *end, 300);
+        }
+        (0..5).for_each(|_| star.send(0, HOSTILE, 1400));
+        star.pass(millis(20));
+        let held = star.end(0).status()["memory_bytes"].as_u64().unwrap();
+        assert!(held <= BUDGET as u64, "{held} bytes");
+    }
+    star.pass(millis(500));
+    for end in &honest {
+        let down = star.delivered[*end].iter().filter(|(at, ..)| *at >= from).count();
+        let up = star.delivered[0].iter().filter(|(at, _, who)| *at >= from && *who == *end).count();
+        assert_eq!((down, up), (250, 250), "terminal {end}");
+        assert!(star.longest_pause(*end, from) <= millis(600), "the last pause is the wait at the end");
+    }
+    // Its frames did come, and sums beyond what their bytes pay for are not computed.
+    let hostile = star.peer(HOSTILE);
+    let status = serde_json::to_value(star.end(0).tunnel(hostile).unwrap().status()).unwrap();
+    let count = |name| status["link"][name].as_u64().unwrap();
+    println!("{}", status["link"]);
+    assert!(count("frames-malformed") > 1000 && count("sums-refused") > 1000);
+}
+
 /// One of a hundred is hostile and holds its own key. It sends what it likes, as fast as it can, in the name of others and in its own; it
 /// records what the hub sends to others and repeats it. Nobody loses more than its flood takes of the hub's time, which is none here.
 #[test]

@@ -71,7 +71,10 @@ impl Notice {
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
                 | Self::Tunnel {
-                    event: Event::Unanswered { .. } | Event::Rate(Finding::TooFast { .. }) | Event::Edge(_),
+                    event: Event::Unanswered { .. }
+                        | Event::Unheeded
+                        | Event::Rate(Finding::TooFast { .. })
+                        | Event::Edge(_),
                     ..
                 }
         )
@@ -160,6 +163,7 @@ fn event_to_json(name: &str, event: &Event) -> Value {
             json!({ "notice": "unanswered", "address": peer, "silence_seconds": silence.as_secs_f64() })
         }
         Event::Lost => json!({ "notice": "lost" }),
+        Event::Unheeded => json!({ "notice": "unheeded" }),
         Event::Rate(Finding::TooFast { measured, queueing, lost }) => json!({
             "notice": "rate-too-high",
             "measured_bits_per_second": measured.as_bps(),
@@ -198,6 +202,10 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
             )
         }
         Event::Lost => f.write_str("session lost"),
+        Event::Unheeded => f.write_str(
+            "the peer calls but takes up no answer: its pre-shared key is another than the one here, or nothing that is sent from \
+             here reaches it",
+        ),
         Event::Rate(Finding::TooFast { measured, queueing, lost }) => write!(
             f,
             "the carrier is slower than this end sends: packets waited up to {} ms and {lost} % were lost; set rate to \

@@ -31,7 +31,7 @@ pub(super) struct Class {
     expires: bool,
     pub(super) core: Core,
     repairs: Repairs,
-    decoder: Decoder,
+    pub(super) decoder: Decoder,
     kept: Kept,
     /// The peer's sending from which on frames are kept no more.
     keeps_until: u64,

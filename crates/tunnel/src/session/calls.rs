@@ -8,7 +8,7 @@ use super::rejection::Rejection;
 use super::timing::Timing;
 use super::transport::Transport;
 use super::wire::Message;
-use super::{Event, Session};
+use super::{Event, Session, UNHEEDED};
 use crate::path::Path;
 
 impl Session {
@@ -50,6 +50,10 @@ impl Session {
             return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
         self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
+        self.unheeded = self.unheeded.saturating_add(1);
+        if self.unheeded == UNHEEDED + 1 {
+            self.events.push_back(Event::Unheeded);
+        }
         Ok(())
     }
 
@@ -107,6 +111,7 @@ impl Session {
             self.activity.on_traffic(now);
         }
         self.last_heard = now;
+        self.unheeded = 0;
         self.established.increment();
         self.events.push_back(Event::Established { restarted });
     }

@@ -568,3 +568,21 @@ fn a_call_that_another_worker_answers_names_its_caller_the_next_time() {
     }
     assert_eq!(named, [NUMBER + 70]);
 }
+
+/// Goal: whoever runs a hub hears of a terminal with another pre-shared key, which only the terminal can see; and hears it once.
+#[test]
+fn who_takes_up_no_answer_is_told_of_once() {
+    for (heeds, calls, told) in [(false, 3, 0), (false, 9, 1), (true, 5, 0), (true, 9, 1)] {
+        let mut pair = Pair::new();
+        for round in 0..calls {
+            let response = pair.answer(at(round * 10_000));
+            if heeds && round == 1 {
+                give(&mut pair.caller, at(10_000), CALLED, &response).unwrap();
+                pair.exchange(at(10_000));
+                assert_eq!(pair.called.poll_event(), Some(Event::Established { restarted: false }));
+            }
+        }
+        let events: Vec<_> = core::iter::from_fn(|| pair.called.poll_event()).collect();
+        assert_eq!(events, vec![Event::Unheeded; told], "{calls} calls, {heeds}");
+    }
+}

@@ -149,6 +149,7 @@ impl Tunnel {
                     peer.map(|peer| Event::Established { peer, restarted })
                 }
                 (session::Event::Lost, _) => Some(Event::Lost),
+                (session::Event::Unheeded, _) => Some(Event::Unheeded),
             };
             if let Some(told) = told {
                 self.tell(told);

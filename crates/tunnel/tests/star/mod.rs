@@ -1,11 +1,15 @@
 //! A hub and its terminals in virtual time, with a wire of its own to each.
 
+mod rogue;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
 use base::{Deadlines, Duration, Instant, Packet, Prefix, Rate};
+use link::Endpoint;
 use link::plain::Plain;
+use rogue::Rogue;
 use tunnel::config::{CarrierLimits, Link};
 use tunnel::key::{PresharedKey, PrivateKey, PublicKey};
 use tunnel::path::{Address, Path};
@@ -113,21 +117,37 @@ impl Star {
 
     fn terminal(&mut self, end: usize) -> Hub {
         let mut terminal = self.gateway(key(end), None);
-        let mut membership = self.member(key(0).public(), network(0), 1, Some(path(0).peer));
-        membership.allowed = Prefix::EVERYTHING.to_vec();
-        terminal.add(membership).unwrap();
+        terminal.add(self.caller()).unwrap();
         terminal
     }
 
     /// From now on a terminal stays there, takes nothing in and says nothing of it: its end of the link is of another protocol.
     pub(crate) fn deafen(&mut self, end: usize) {
-        let mut terminal = self.gateway(key(end), None);
-        let mut membership = self.member(key(0).public(), network(0), 1, Some(path(0).peer));
-        membership.allowed = Prefix::EVERYTHING.to_vec();
+        let membership = self.caller();
         let plain = Plain::new(link::plain::Config::default(), &membership.config.first_line());
-        terminal.add_with_endpoint(membership, Box::new(plain)).unwrap();
+        self.replace(end, membership, Box::new(plain));
+    }
+
+    /// From now on a terminal sends the worst that there is, as fast as `link` says.
+    pub(crate) fn turn_hostile(&mut self, end: usize, link: &str) {
+        let mut membership = self.caller();
+        membership.config.link = Link::parse("link.toml", link).expect("a link");
+        self.replace(end, membership, Box::new(Rogue::new()));
+    }
+
+    /// A terminal restarts, with a link's end of somebody's own.
+    fn replace(&mut self, end: usize, membership: Membership, endpoint: Box<dyn Endpoint>) {
+        let mut terminal = self.gateway(key(end), None);
+        terminal.add_with_endpoint(membership, endpoint).unwrap();
         self.ends[end] = terminal;
         self.deadlines.set(end as u32, Some(self.now));
+    }
+
+    /// The hub as its terminals have it.
+    fn caller(&self) -> Membership {
+        let mut membership = self.member(key(0).public(), network(0), 1, Some(path(0).peer));
+        membership.allowed = Prefix::EVERYTHING.to_vec();
+        membership
     }
 
     pub(crate) fn member(

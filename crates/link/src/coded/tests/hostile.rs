@@ -99,6 +99,27 @@ fn sums_of_all_classes_share_one_memory() {
     assert_eq!((of(&end, some), of(&end, more)), (part, rest));
 }
 
+/// Goal: however sums are made, what they have us compute is paid for by what they take on the wire. The dearest are short sums of frames
+/// that others end with, too.
+#[test]
+fn no_sums_cost_more_than_their_bytes_pay_for() {
+    let mut rng = Rng::named(7, "dear sums");
+    for (count, len) in [(16, 5), (100, 5), (64, 400), (64, 1350)] {
+        let mut end = class(Config::default());
+        let mut paid = 0;
+        for serial in 1..=30_000 {
+            let frame = sum_of(len, count + (rng.unit() * 3000.0) as u64, serial, &[0, count as u8]);
+            paid += (work::WORK_PER_BYTE as usize * (frame.len() + 64)) as u64;
+            let _ = end.handle_frame(Instant::ZERO, &frame);
+        }
+        let spent = end.decoder.work().spent;
+        // What is begun is finished: one sum, and what is solved by it.
+        let most = work::MOST_SAVED as u64 + paid;
+        assert!(spent > most / 4, "{count}, {len}: these are not dear: {spent} of {most}");
+        assert!(spent < most + decoder::MAX_DEBT, "{count}, {len}: {spent} of {most}");
+    }
+}
+
 /// True frames with some of their bytes changed do no harm to either side.
 #[test]
 fn noise_does_no_harm() {
