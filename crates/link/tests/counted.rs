@@ -10,7 +10,7 @@ use longhaul_link::harq::{self, Harq};
 use longhaul_link::plain::{self, Plain};
 use longhaul_link::queue;
 use longhaul_link::slacp::{self, Slacp};
-use longhaul_link::{Demand, Endpoint, LineLimits, Treatment};
+use longhaul_link::{Demand, Endpoint, LineLimits, Queue, Treatment};
 
 const LINE: LineLimits = LineLimits::new(1466, Some(Rate::from_bps(1_000_000_000)));
 
@@ -168,4 +168,30 @@ fn what_waits_counts_as_its_buffers() {
             assert_counted(text, queue.memory(), held(queue));
         });
     }
+}
+
+/// Goal: a thousand flows that come and go, as from a scan of addresses, leave no tunnel with more than each may always have.
+#[test]
+fn flows_that_have_gone_leave_little() {
+    apart(|| {
+        let config: queue::Config = base::config::parse("queue.toml", "fq-codel = {}").unwrap();
+        let site = queue::Site { rate: Some(Rate::from_bps(1_000_000_000)), seed: 1, name: "l" };
+        let mut queue = config.build(&site, "queue");
+        let push_all = |queue: &mut dyn Queue| {
+            for n in 0..8000_u32 {
+                let mut packet = packet(28);
+                packet[12..16].copy_from_slice(&(n / 5).to_be_bytes());
+                queue.push(Instant::ZERO, packet, &mut |_, _| panic!("there is room"));
+            }
+        };
+        push_all(&mut *queue);
+        while queue.pop(Instant::ZERO, &mut |_, _| ()).is_some() {}
+        let left = queue.memory();
+        assert!(left < 256 << 10, "{left} bytes");
+        push_all(&mut *queue);
+        while queue.len() > 100 && queue.pop(Instant::ZERO, &mut |_, _| ()).is_some() {}
+        let counted = queue.memory() - 100 * 1664;
+        assert!(counted > 512 << 10, "what flows have room for counts too: {counted}");
+        assert_counted("flows", queue.memory(), held(queue));
+    });
 }

@@ -23,6 +23,7 @@ use super::stopwatch::Stopwatch;
 use super::{Dropped, Queue, Refusal, Site};
 use crate::flow;
 use crate::marks::mark_congestion;
+use crate::slack;
 
 pub use config::{Config, NotFqCodel};
 
@@ -43,6 +44,10 @@ pub struct FqCodel {
     bytes: u64,
     /// Bytes that the packets' buffers take, which may be many more than these have.
     memory: u64,
+    /// Bytes that the places of flows take, and the flows that there are.
+    places: usize,
+    /// Bytes that flows have room for packets in.
+    room: usize,
     /// Tells where flows are found, so that no sender can know whom to get in the way of.
     key: [u64; 2],
     clock: Stopwatch,
@@ -76,12 +81,9 @@ struct Counters {
     dropped_for_bytes: u64,
 }
 
-/// The flow at a place, which is there from now on.
-fn flow_at(flows: &mut Vec<Option<Box<Flow>>>, place: u16) -> &mut Flow {
-    if flows.is_empty() {
-        flows.resize_with(FLOWS, || None);
-    }
-    flows[usize::from(place)].get_or_insert_default()
+/// The flow at a place, where packets are.
+fn flow_at(flows: &mut [Option<Box<Flow>>], place: u16) -> &mut Flow {
+    flows[usize::from(place)].as_mut().expect("a flow that is in a list is there")
 }
 
 impl FqCodel {
@@ -98,6 +100,8 @@ impl FqCodel {
             packets: 0,
             bytes: 0,
             memory: 0,
+            places: 0,
+            room: 0,
             key: [rng.bits(), rng.bits()],
             clock: Stopwatch::default(),
             counters: Counters::default(),
@@ -106,6 +110,35 @@ impl FqCodel {
 
     fn place_of(&self, packet: &[u8]) -> u16 {
         (flow::keyed_hash(packet, self.key) % FLOWS as u64) as u16
+    }
+
+    /// Has a packet wait in the flow at a place, which is there from now on.
+    fn push_to(&mut self, place: u16, packet: Packet, since: Instant) -> &mut Flow {
+        let Self { flows, places, room, .. } = self;
+        if flows.is_empty() {
+            flows.resize_with(FLOWS, || None);
+            *places += flows.capacity() * size_of::<Option<Box<Flow>>>();
+        }
+        let flow = flows[usize::from(place)].get_or_insert_with(|| {
+            *places += size_of::<Flow>();
+            Box::default()
+        });
+        let before = slack::room(&flow.waiting);
+        flow.bytes += packet.len() as u64;
+        flow.waiting.push_back(Waiting { packet, since });
+        *room += slack::room(&flow.waiting) - before;
+        flow
+    }
+
+    /// What flows have kept room for is given back, once none has anything and it is much.
+    fn give_room_back(&mut self) {
+        if self.room <= IDLE {
+            return;
+        }
+        for flow in self.flows.iter_mut().flatten() {
+            self.room -= slack::room(&flow.waiting);
+            flow.waiting = VecDeque::new();
+        }
     }
 
     /// The limit that what waits exceeds, if it does.
@@ -141,7 +174,7 @@ impl FqCodel {
 
     /// Takes the packet of a flow that its turn has come to, after those that CoDel drops.
     fn pop_from(&mut self, place: u16, now: Instant, dropped: &mut Dropped<'_>) -> Option<Packet> {
-        let Self { config, law, flows, packets, bytes, memory, counters, .. } = self;
+        let Self { config, law, flows, packets, bytes, memory, room, counters, .. } = self;
         let Flow { waiting, bytes: of_flow, codel, .. } = flow_at(flows, place);
         let take = || {
             let Waiting { packet, since } = waiting.pop_front()?;
@@ -164,6 +197,7 @@ impl FqCodel {
         let packet = codel.pop(law, now, take, signal);
         if waiting.is_empty() && waiting.capacity() > KEPT {
             // What a burst took is not kept for each flow that ever had one.
+            *room -= slack::room(waiting);
             *waiting = VecDeque::new();
         }
         packet
@@ -186,14 +220,13 @@ impl Queue for FqCodel {
     /// RFC 8290, 4.1.
     fn push(&mut self, now: Instant, packet: Packet, dropped: &mut Dropped<'_>) {
         let place = self.place_of(&packet);
-        let flow = flow_at(&mut self.flows, place);
+        let (quantum, since) = (self.config.quantum.0 as i64, self.clock.read(now));
         self.packets += 1;
         self.bytes += packet.len() as u64;
         self.memory += packet.capacity() as u64;
-        flow.bytes += packet.len() as u64;
-        flow.waiting.push_back(Waiting { packet, since: self.clock.read(now) });
+        let flow = self.push_to(place, packet, since);
         if !core::mem::replace(&mut flow.is_active, true) {
-            flow.credits = self.config.quantum.0 as i64;
+            flow.credits = quantum;
             self.new.push_back(place);
         }
         while let Some(reason) = self.exceeded() {
@@ -227,6 +260,9 @@ impl Queue for FqCodel {
             } else {
                 self.old.pop_front();
                 flow_at(&mut self.flows, place).is_active = false;
+                if self.new.is_empty() && self.old.is_empty() {
+                    self.give_room_back();
+                }
             }
         }
     }
@@ -246,7 +282,7 @@ impl Queue for FqCodel {
     }
 
     fn memory(&self) -> usize {
-        self.memory as usize + self.packets * size_of::<Waiting>()
+        self.memory as usize + self.places + self.room
     }
 
     fn set_limits(&mut self, config: &super::Config, site: &Site<'_>) -> bool {
@@ -283,6 +319,7 @@ impl Queue for FqCodel {
         self.new.clear();
         self.old.clear();
         (self.packets, self.bytes, self.memory) = (0, 0, 0);
+        (self.places, self.room) = (0, 0);
         all.into_iter().map(|waiting| waiting.packet).collect()
     }
 
@@ -304,6 +341,8 @@ const FLOWS: usize = 1024;
 const MOST_DROPS: usize = 64;
 /// Packets for which an empty flow keeps room. Ours.
 const KEPT: usize = 32;
+/// Bytes of room that flows may keep while nothing waits. Ours: a quarter of what a tunnel may always have.
+const IDLE: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests;
