@@ -91,16 +91,17 @@ const BUFFERS: u64 = 16 << 20;
 /// For gateways to find each other while many others do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Makes the transfer of every case; `progress` hears of each. Needs root.
+/// Makes the transfer of every case; `progress` hears of each. One that fails costs the others nothing: a testbed that does not come up, a process
+/// that ends early, a connection that breaks, or a byte that changed on the way. Needs root.
 ///
 /// # Errors
-/// No right; a testbed that does not come up, a process that ends early, or a byte that changed on the way.
+/// No right, or [`TestbedError::Interrupted`].
 pub fn run(
     options: &Options,
     cases: &[Case],
     signals: &mut Signals,
-    progress: impl FnMut(&Run),
-) -> Result<Vec<Run>, TestbedError> {
+    progress: impl FnMut(&Result<Run, TestbedError>),
+) -> Result<Vec<Result<Run, TestbedError>>, TestbedError> {
     check_namespaces(&format!("lhbulk{}-probe", std::process::id()))?;
     let fastest = cases.iter().map(|case| case.rate.bits_in(options.duration) / 8).max().unwrap_or(0);
     let content = content((fastest + options.host_buffers.unwrap_or(0).max(BUFFERS)) as usize);
@@ -108,9 +109,12 @@ pub fn run(
     let building = Mutex::new(());
     let work = |case: &Case, number, stop: &AtomicBool| {
         let built = lock(&building);
-        let testbed = Testbed::up(options, case, number, stop)?;
+        let testbed = Testbed::up(options, case, number, stop);
         drop(built);
-        testbed.measure(options, &content, stop)
+        match testbed.and_then(|testbed| testbed.measure(options, &content, stop)) {
+            Err(TestbedError::Interrupted) => Err(TestbedError::Interrupted),
+            outcome => Ok(outcome),
+        }
     };
     workers::carry_out(cases, options.jobs, signals, work, progress)
 }

@@ -133,23 +133,32 @@ struct Cell {
     goodput: Vec<f64>,
     /// The floods that were reached, in datagrams a second.
     floods: Vec<f64>,
+    /// Downloads that failed: their seeds, and why.
+    failures: Vec<(u64, String)>,
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    match measure(args) {
-        Ok(cells) if args.json => {
-            say!(
-                "{:#}",
-                json!({ "seconds": args.seconds, "streams": args.streams, "cells": cells.iter().map(object).collect::<Vec<_>>() })
-            );
-            ExitCode::SUCCESS
-        }
-        Ok(cells) => {
-            print(args, &cells);
-            ExitCode::SUCCESS
-        }
-        Err(error) => failure(error),
+    let cells = match measure(args) {
+        Ok(cells) => cells,
+        Err(error) => return failure(error),
+    };
+    if args.json {
+        let cells: Vec<_> = cells.iter().map(object).collect();
+        say!("{:#}", json!({ "seconds": args.seconds, "streams": args.streams, "cells": cells }));
+    } else {
+        print(args, &cells);
     }
+    let mut code = ExitCode::SUCCESS;
+    for Cell { place, congestion, scheme, failures, .. } in &cells {
+        let Place { rate, round_trip, loss, .. } = place;
+        for (seed, why) in failures {
+            let (congestion, scheme) = (congestion.controller().name(), scheme.name());
+            code = failure(format_args!(
+                "{scheme}, {congestion}, {rate} Mbit/s, {round_trip} ms, {loss} %, seed {seed}: {why}"
+            ));
+        }
+    }
+    code
 }
 
 /// What is to be measured, nothing measured yet.
@@ -171,6 +180,7 @@ fn cells(args: &Arguments) -> Vec<Cell> {
             scheme,
             goodput: Vec::new(),
             floods: Vec::new(),
+            failures: Vec::new(),
         };
         args.schemes.iter().map(cell)
     })
@@ -206,8 +216,15 @@ fn measure(args: &Arguments) -> Result<Vec<Cell>, TestbedError> {
         let runs = bulk::run(&options, &cases, &mut signals, |_| bar.inc(1))?;
         let goodput = |run: &Run| run.bytes as f64 * 8.0 / f64::from(args.seconds) / 1e6;
         for (cell, runs) in cells.iter_mut().zip(runs.chunks(args.seeds as usize)) {
-            cell.goodput.extend(runs.iter().map(goodput));
-            cell.floods.extend(runs.iter().map(|run| run.flood));
+            for (seed, run) in seeds.clone().zip(runs) {
+                match run {
+                    Ok(run) => {
+                        cell.goodput.push(goodput(run));
+                        cell.floods.push(run.flood);
+                    }
+                    Err(error) => cell.failures.push((seed, error.to_string())),
+                }
+            }
         }
     }
     bar.finish_and_clear();
@@ -239,10 +256,13 @@ fn print(args: &Arguments, cells: &[Cell]) {
         }
         for cell in row {
             let spread = Spread::of(cell.goodput.iter().copied());
-            let text = spread.map_or_else(String::new, |spread| match args.seeds {
-                1 => format!("{:.2}", spread.median),
-                _ => format!("{:.2} ({:.2} - {:.2})", spread.median, spread.min, spread.max),
-            });
+            let text = spread.map_or_else(
+                || "failed".to_owned(),
+                |spread| match args.seeds {
+                    1 => format!("{:.2}", spread.median),
+                    _ => format!("{:.2} ({:.2} - {:.2})", spread.median, spread.min, spread.max),
+                },
+            );
             show(format_args!("  {text:>22}"));
         }
         say!();
@@ -258,5 +278,6 @@ fn object(cell: &Cell) -> Value {
         "congestion": cell.congestion.controller().name(),
         "scheme": cell.scheme.name(),
         "goodput_mbps": cell.goodput,
+        "failures": cell.failures.iter().map(|(seed, why)| json!({ "seed": seed, "why": why })).collect::<Vec<_>>(),
     })
 }

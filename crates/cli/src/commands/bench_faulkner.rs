@@ -141,7 +141,7 @@ fn measure(
     }
     let kernel = bulk::run(&options, &transfers, &mut signals, |_| bar.inc(1));
     bar.finish_and_clear();
-    Ok((lab, kernel?))
+    Ok((lab, kernel?.into_iter().collect::<Result<_, _>>()?))
 }
 
 /// A case as gateways and emulator take it.

@@ -66,11 +66,12 @@ pub(super) fn carry_out(
         sleep(LOOK);
     }
     let mut outcome = Outcome::default();
-    for sender in senders {
-        outcome.retransmissions += sender.join().map_err(|_| panicked())???;
-    }
+    // A receiver that ends early breaks its sender's connection; it knows why.
     for receiver in receivers {
         outcome.bytes += receiver.join().map_err(|_| panicked())???;
+    }
+    for sender in senders {
+        outcome.retransmissions += sender.join().map_err(|_| panicked())???;
     }
     if stop.load(Ordering::Relaxed) {
         return Err(io::ErrorKind::Interrupted.into());
