@@ -126,4 +126,15 @@ mod tests {
         assert_eq!(of("[fd01::1]:9", "[2001:db8::1]:80"), Action::Pass);
         assert_eq!(of("10.3.0.9:1", "192.0.2.7:80"), Action::Pass);
     }
+
+    #[test]
+    fn rules_are_written_as_they_are_read() {
+        let text = "[[rule]]\naction = \"pass\"\nports = [22, \"5000-5010\"]";
+        let config: Config = base::config::parse("t", text).unwrap();
+        let written = toml::to_string(&config.rule[0]).unwrap();
+        assert!(
+            written.contains("ports = [22, \"5000-5010\"]"),
+            "connections are split that should pass: {written}"
+        );
+    }
 }

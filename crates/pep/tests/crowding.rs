@@ -5,7 +5,7 @@ mod chain;
 use base::wire::tcp::{Flags, View};
 use base::{Duration, Instant, SeqNum};
 use chain::packets::{NOW, call, establish, header, segment, sent};
-use chain::{CLIENT, SERVER};
+use chain::{CLIENT, SERVER, address};
 use longhaul_pep::{Config, Proxy, Side, Verdict};
 
 const OTHER: &str = "10.0.0.3";
@@ -110,6 +110,49 @@ fn established_connections_of_one_host_leave_places_to_others() {
     assert_eq!([1, 2, 4, 5, 10].map(alone), [1, 2, 4, 4, 8]);
 }
 
+/// A host ends its connection.
+fn reset(proxy: &mut Proxy, now: Instant, from: &str, port: u16) {
+    let mut reset = header((port, 80), SeqNum(1001), SeqNum(0), Flags::RST);
+    reset.window = 0;
+    assert_eq!(
+        proxy.handle_packet(now, Side::Lan, &mut segment((from, SERVER), &reset, &[])),
+        Verdict::Taken
+    );
+    for side in Side::ALL {
+        while proxy.poll_transmit(now, side).is_some() {}
+    }
+}
+
+/// What a caller had, and has no more, takes none of its places: a busy one is split for ever.
+#[test]
+fn connections_that_are_over_take_no_place() {
+    let mut proxy = proxy("connections = 10\nanswer = \"never\"");
+    for port in 1..=200 {
+        assert_eq!(establish(&mut proxy, NOW, CLIENT, port..port + 1), 1, "connection {port} is not split");
+        assert_eq!(proxy.host(Side::Lan).half_open_of(address(CLIENT)), 0);
+        assert_eq!(
+            proxy.host(Side::Lan).largest_crowd(),
+            None,
+            "who has acknowledged the answer is not crowded out"
+        );
+        reset(&mut proxy, NOW, CLIENT, port);
+        let late = header((port, 80), SeqNum(1001), SeqNum(1), Flags::ACK);
+        let late = proxy.handle_packet(NOW, Side::Lan, &mut segment((CLIENT, SERVER), &late, b"late"));
+        assert_eq!(late, Verdict::Pass, "the real end is to answer");
+    }
+    assert_eq!(proxy.host(Side::Lan).live_of(address(CLIENT)), 0);
+}
+
+/// A SYN that comes again, or is forged, ends nothing, whether there is a place for another connection or not.
+#[test]
+fn a_repeated_syn_without_a_place_leaves_its_connection() {
+    let mut proxy = proxy("connections = 1\nanswer = \"never\"");
+    assert_eq!(establish(&mut proxy, NOW, CLIENT, 1..2), 1);
+    assert_eq!(call(&mut proxy, NOW, Side::Lan, CLIENT, 1), Verdict::Taken);
+    assert_eq!(proxy.host(Side::Lan).live(), 1, "a live connection is forgotten");
+    reset(&mut proxy, NOW, CLIENT, 1);
+}
+
 /// Connections that are over are let go where there are many, so that a host that opens and ends them at speed takes no memory from others.
 #[test]
 fn connections_that_are_over_take_an_eighth_of_the_memory() {
@@ -121,12 +164,7 @@ fn connections_that_are_over_take_an_eighth_of_the_memory() {
         let from = if round % 2 == 0 { CLIENT } else { OTHER };
         assert_eq!(establish(&mut proxy, now, from, 1..101), 100, "round {round}");
         for port in 1..101 {
-            let mut reset = header((port, 80), SeqNum(1001), SeqNum(0), Flags::RST);
-            reset.window = 0;
-            let _ = proxy.handle_packet(now, Side::Lan, &mut segment((from, SERVER), &reset, &[]));
-        }
-        for side in Side::ALL {
-            while proxy.poll_transmit(now, side).is_some() {}
+            reset(&mut proxy, now, from, port);
         }
         most = most.max(proxy.memory());
     }

@@ -3,7 +3,7 @@
 mod chain;
 
 use base::wire::ip::{self, Ecn, Protocol};
-use base::wire::tcp::{Flags, View};
+use base::wire::tcp::{Flags, Options, View};
 use base::{Instant, Rng, SeqNum};
 use chain::packets::{NOW, call, header, open, plain_syn, segment, sent};
 use chain::{CLIENT, SERVER, address};
@@ -277,4 +277,107 @@ fn a_reset_waits_for_what_has_not_crossed() {
     }
     assert_eq!((got, was_reset), (came, true));
     assert!(came >= 1000);
+}
+
+/// RFC 9293 (3.10.7.4, eighth): a FIN that comes again is answered by the one that has acknowledged it: the real end would reset.
+#[test]
+fn a_fin_that_comes_again_is_taken() {
+    let mut proxy = reticent();
+    let asked = open(&mut proxy, NOW, CLIENT, PORT).unwrap();
+    let answered = said_to_client(&proxy);
+    let mut from_server =
+        segment((SERVER, CLIENT), &header((80, PORT), SeqNum(8), asked, Flags::FIN | Flags::ACK), &[]);
+    assert_eq!(proxy.handle_packet(NOW, Side::Link, &mut from_server), Verdict::Taken);
+    assert!(flags(sent(&mut proxy, Side::Lan).last().unwrap()).has(Flags::FIN));
+    for again in [false, true] {
+        let fin = header((PORT, 80), SeqNum(1001), answered + 1, Flags::FIN | Flags::ACK);
+        let verdict = proxy.handle_packet(NOW, Side::Lan, &mut segment((CLIENT, SERVER), &fin, &[]));
+        assert_eq!(verdict, Verdict::Taken, "again: {again}");
+        assert_eq!(flags(&sent(&mut proxy, Side::Lan)[0]), Flags::ACK);
+    }
+}
+
+/// Where another controller than `link` meets a queue, packets go into that at once.
+#[test]
+fn other_controllers_fill_the_links_queue() {
+    let config: Config = base::config::parse("t", "answer = \"never\"\nlink.congestion = \"cubic\"").unwrap();
+    let mut proxy = proxy(config);
+    assert!(!proxy.is_clocked());
+    assert_eq!(call(&mut proxy, NOW, Side::Lan, CLIENT, PORT), Verdict::Taken);
+    assert!(proxy.poll_turn(NOW, false).is_none());
+    assert_eq!(proxy.poll_queued(NOW).map(|packet| flags(&packet)), Some(Flags::SYN));
+    assert!(proxy.poll_queued(NOW).is_none());
+    let mut clocked = reticent();
+    assert_eq!(call(&mut clocked, NOW, Side::Lan, CLIENT, PORT), Verdict::Taken);
+    assert!(clocked.poll_queued(NOW).is_none());
+}
+
+/// RFC 792: only what says that there is no way is a caller's to hear, and only of its TCP.
+#[test]
+fn other_reports_pass() {
+    let mut proxy = reticent();
+    assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut plain_syn(PORT)), Verdict::Taken);
+    let out = sent(&mut proxy, Side::Link).remove(0);
+    // Unreachable; time exceeded; unreachable, of UDP with the same ports and number.
+    for (kind, protocol, expected) in [(11, 6, Verdict::Pass), (3, 17, Verdict::Pass), (3, 6, Verdict::Taken)]
+    {
+        let mut message = vec![kind, 1, 0, 0, 0, 0, 0, 0];
+        message.extend_from_slice(&out[..28]);
+        message[8 + 9] = protocol;
+        let sum = base::wire::checksum::Sum::of(&message).finish();
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let router = address("198.51.100.1");
+        let header = ip::Repr::new(router, address(CLIENT), Protocol::ICMP, Ecn::NotEct, message.len());
+        let mut report = vec![0; 20];
+        header.emit(&mut report);
+        report.extend(message);
+        let verdict = proxy.handle_packet(NOW, Side::Link, &mut report);
+        assert_eq!(verdict, expected, "type {kind}, protocol {protocol}");
+    }
+}
+
+/// RFC 9293 (3.8.4): a keep-alive may have a byte; with one, as without, the other end is asked as well.
+#[test]
+fn a_keep_alive_may_have_a_byte() {
+    for len in [0, 1] {
+        let mut proxy = reticent();
+        open(&mut proxy, NOW, CLIENT, PORT).unwrap();
+        let answered = said_to_client(&proxy);
+        let repr = header((PORT, 80), SeqNum(1000), answered, Flags::ACK);
+        let mut asks = segment((CLIENT, SERVER), &repr, &[0, 0][..len]);
+        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut asks), Verdict::Taken);
+        assert_eq!(sent(&mut proxy, Side::Link).len(), 1, "{len} bytes: the other end is not asked");
+    }
+}
+
+/// RFC 7323 (2.2), RFC 2018 (2): end to end nothing is agreed on with one end that the other has not.
+#[test]
+fn end_to_end_only_what_both_ends_have_is_agreed_on() {
+    for caller_has in [false, true] {
+        let mut proxy = proxy(Config { ack: Acknowledgement::EndToEnd, ..Config::default() });
+        let options = |has: bool| Options {
+            mss: Some(1460),
+            sack_permitted: has,
+            window_scale: has.then_some(7),
+            ..Options::default()
+        };
+        let mut syn = chain::packets::syn(CLIENT, PORT, options(caller_has));
+        assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut syn), Verdict::Taken);
+        let of = |packet: &[u8]| {
+            let options = View::parse(&packet[20..]).unwrap().options();
+            (options.sack_permitted, options.window_scale.is_some())
+        };
+        let call = sent(&mut proxy, Side::Link).remove(0);
+        assert_eq!(of(&call), (caller_has, caller_has), "offered for the caller");
+        let coding = View::parse(&call[20..]).unwrap().options().coding;
+        assert!(!coding.offered, "nobody has configured a code");
+        let asked = View::parse(&call[20..]).unwrap().seq() + 1;
+        let repr = header((80, PORT), SeqNum(7), asked, Flags::SYN | Flags::ACK);
+        let repr = base::wire::tcp::Repr { options: options(!caller_has), ..repr };
+        assert_eq!(
+            proxy.handle_packet(NOW, Side::Link, &mut segment((SERVER, CLIENT), &repr, &[])),
+            Verdict::Taken
+        );
+        assert_eq!(of(&sent(&mut proxy, Side::Lan)[0]), (false, false), "agreed on with the caller");
+    }
 }

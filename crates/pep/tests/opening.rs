@@ -181,3 +181,19 @@ fn callers_of_a_link_that_takes_nothing_are_given_up() {
         assert_eq!(near.handle_packet(now, Side::Lan, &mut plain_syn(4001)), Verdict::Taken);
     }
 }
+
+/// A caller that was answered early, and whose call finds no memory, is told; it would wait for its own time-out.
+#[test]
+fn an_early_caller_without_memory_is_reset() {
+    let config = Config { answer: Answer::Always, ..Config::default() };
+    let mut near = Proxy::new(config, &mut Rng::named(1, "proxy"));
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut plain_syn(4000)), Verdict::Taken);
+    let answer = View::parse(&sent(&mut near, Side::Lan)[0][20..]).unwrap().seq() + 1;
+    near.limit_memory(0);
+    let repr = header((4000, 80), SeqNum(1001), answer, Flags::ACK);
+    let mut words = segment((CLIENT, SERVER), &repr, b"words");
+    assert_eq!(near.handle_packet(NOW, Side::Lan, &mut words), Verdict::Taken);
+    let told: Vec<_> = sent(&mut near, Side::Lan);
+    let is_reset = |packet: &[u8]| View::parse(&packet[20..]).unwrap().flags().has(Flags::RST);
+    assert!(told.iter().any(|packet| is_reset(packet)), "the caller hears nothing");
+}

@@ -108,6 +108,20 @@ fn rules_and_limits_let_pass() {
     assert_eq!(proxy.handle_packet(now, Side::Lan, &mut plain_syn(5000)), Verdict::Taken);
 }
 
+/// A hub gives each link's proxy a part of its memory: less than is configured is split, and not all passes.
+#[test]
+fn a_limit_from_outside_bounds_memory() {
+    let mut proxy = proxy(Config::default());
+    proxy.limit_memory(1 << 20);
+    let split = (1..4000)
+        .take_while(|&port| proxy.handle_packet(NOW, Side::Lan, &mut plain_syn(port)) == Verdict::Taken);
+    let split = split.count();
+    assert_eq!(proxy.counters().passed_for_want_of_room, 1);
+    // Half of it for each side, where a connection is taken to need some KiB.
+    let each = (1 << 19) / split.max(1);
+    assert!((6 << 10..16 << 10).contains(&each), "{split} split in 1 MiB");
+}
+
 #[test]
 fn memory_is_bounded_in_total() {
     let setup = Setup {

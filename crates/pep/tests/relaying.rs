@@ -310,3 +310,33 @@ fn the_last_acknowledgements_reach_the_sender() {
     chain.run(Duration::from_secs(400), |_| false);
     chain.expect_no_connections();
 }
+
+/// A code between the proxies repairs what the link loses, end to end too, where the numbers that it checks by are the ends' own. Where
+/// nobody has configured one, none is offered.
+#[test]
+fn a_code_works_end_to_end() {
+    let lossy = TcpConfig::preset("proxy-link-lossy").unwrap();
+    for link in [Some(lossy), None] {
+        let codes = link.is_some();
+        let config = Config { ack: Acknowledgement::EndToEnd, ..Config::default() };
+        let config = Config { link: link.unwrap_or_else(|| config.link.clone()), ..config };
+        let setup = Setup { near: Some(config.clone()), far: Some(config), loss: 0.05, ..Setup::default() };
+        let mut chain = Chain::new(&setup);
+        chain.listen(80, &setup.host);
+        let id = chain.connect(80, &setup.host);
+        chain.run(Duration::from_secs(20), |chain| chain.saw(id).connected_at.is_some());
+        let data = stream(1, 300_000);
+        let mut sent = 0;
+        for second in 20..200 {
+            sent += chain.client.write(chain.now, id, &data[sent..]).unwrap();
+            chain.run(Duration::from_secs(second), |_| false);
+        }
+        assert!(chain.server_saw().read == data);
+        let far = chain.proxies[1].as_ref().unwrap().host(Side::Link);
+        let counted = far.connections().next().unwrap().1.fec_statistics().copied();
+        assert_eq!(counted.is_some(), codes, "{counted:?}");
+        assert!(counted.is_none_or(|it| it.recovered > 0 && it.failed_checks == 0), "{counted:?}");
+        // A repair takes its place in every segment once.
+        assert_eq!(far.connections().next().unwrap().1.mss(), if codes { 1420 } else { 1440 });
+    }
+}
