@@ -281,3 +281,34 @@ pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
         config::Congestion::Hybla(config) => Box::new(Hybla::new(start, config)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3135 (3.1.2): only on a path that is known, between two proxies, is there no congestion control; strangers are on the
+    /// Internet.
+    #[test]
+    fn the_link_clocks_nobody_but_the_proxy_at_its_other_end() {
+        let config = TcpConfig { congestion: config::Congestion::Link, ..TcpConfig::default() };
+        for paired in [true, false] {
+            let mut controller = build(&config, &Start { paired, ..samples::start(10) });
+            let cause = Cause::Loss;
+            let loss =
+                Congestion { now: Instant::ZERO, flight_size: 10_000, cause, sent_at: None, resent: false };
+            controller.on_congestion(&loss);
+            assert_eq!(controller.window() == MAX_WINDOW, paired, "a stranger's path is flooded");
+            assert_eq!(controller.ssthresh().is_none(), paired);
+        }
+    }
+
+    #[test]
+    fn factories_differ_and_samples_have_a_rate() {
+        let factory = |segments: u64| Factory::new("own", move |_| Reno::new(&samples::start(segments)));
+        let (one, other) = (factory(1), factory(2));
+        assert!(one == one.clone() && one != other, "a connection gets another's controller");
+        let delivery = Some(Delivery { bytes: 1000, interval: Duration::from_millis(1), app_limited: false });
+        let sample = AckSample { delivery, ..samples::ack(1000, 1000) };
+        assert_eq!(sample.delivery_rate(), Some(Rate::from_bps(8_000_000)));
+    }
+}

@@ -28,3 +28,20 @@ impl Controller for Clocked {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::samples::congestion;
+
+    /// RFC 3135 (3.1.2): the link says when to send, in a recovery too: nothing else holds it down.
+    #[test]
+    fn a_loss_holds_nothing_down() {
+        let mut clocked = Clocked;
+        clocked.on_congestion(&congestion(1000, crate::congestion::Cause::Loss));
+        assert!(
+            clocked.steers_recovery() && clocked.window() == MAX_WINDOW,
+            "a pair is slowed down by each loss"
+        );
+    }
+}

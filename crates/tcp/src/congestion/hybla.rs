@@ -214,4 +214,23 @@ mod tests {
         hybla.on_ack(&AckSample { srtt: srtt(50), recovering: true, ..ack(MSS, 8 * MSS) });
         assert!((hybla.rho - 2.0).abs() < 1e-12);
     }
+
+    /// RFC 5681 (3.2), RFC 3168 (6.1.2): in a recovery, and by marked acknowledgements, the window does not grow.
+    #[test]
+    fn a_recovery_opens_no_window() {
+        for ssthresh in [u64::MAX, 2 * MSS] {
+            let mut hybla = hybla(100, 10, ssthresh);
+            let before = hybla.window();
+            hybla.on_ack(&AckSample { recovering: true, ..ack(MSS, before) });
+            assert_eq!(hybla.window(), before);
+        }
+    }
+
+    /// RFC 5681, equation 4: never below two segments.
+    #[test]
+    fn a_small_windows_threshold_is_two_segments() {
+        let mut hybla = hybla(100, 10, u64::MAX);
+        hybla.on_congestion(&congestion(2 * MSS, Cause::Loss));
+        assert_eq!((hybla.ssthresh(), hybla.window()), (Some(2 * MSS), 2 * MSS));
+    }
 }

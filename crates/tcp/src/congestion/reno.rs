@@ -164,4 +164,16 @@ mod tests {
         reno.on_restart(Instant::ZERO);
         assert_eq!(reno.window(), MSS);
     }
+
+    /// RFC 3465 (2.3): after a time-out an acknowledgement opens the window by a segment, whatever L is otherwise.
+    #[test]
+    fn after_a_timeout_a_segment_an_ack_counts() {
+        for (cause, opened) in [(Cause::Timeout, MSS), (Cause::Loss, 2 * MSS)] {
+            let mut reno = Reno::new(&crate::congestion::Start { byte_counting_limit: 2, ..start(10) });
+            reno.on_congestion(&congestion(20 * MSS, cause));
+            reno.set_window(MSS, None);
+            reno.on_ack(&ack(2 * MSS, 2 * MSS));
+            assert_eq!(reno.window(), MSS + opened, "{cause:?}");
+        }
+    }
 }

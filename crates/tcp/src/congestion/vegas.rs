@@ -290,4 +290,26 @@ mod tests {
         vegas.on_restart(at_ms(9000));
         assert_eq!((vegas.window(), vegas.ssthresh()), (4 * MSS, Some(20 * MSS)));
     }
+
+    /// III.C: slow start ends when gamma segments are queued up, and not before.
+    #[test]
+    fn gamma_ends_slow_start() {
+        for (gamma, goes_on) in [(1, false), (3, true)] {
+            let mut vegas = Vegas::new(&start(20), VegasConfig { gamma, ..VegasConfig::default() });
+            vegas.base_rtt = Duration::from_millis(100);
+            vegas.grows = false;
+            // Two of twenty segments wait.
+            (vegas.rtt_sum, vegas.rtt_count) = (Duration::from_millis(111).as_nanos(), 1);
+            vegas.on_round(true);
+            assert_eq!(vegas.slow_start.active(vegas.window), goes_on, "gamma {gamma}");
+        }
+    }
+
+    /// RFC 5681, equation 4: never below two segments.
+    #[test]
+    fn the_threshold_after_a_timeout_is_two_segments_at_least() {
+        let mut vegas = avoiding(20);
+        vegas.on_congestion(&congestion(2 * MSS, Cause::Timeout));
+        assert_eq!(vegas.ssthresh(), Some(2 * MSS));
+    }
 }

@@ -267,3 +267,55 @@ fn the_larger_window_comes_back() {
     bbr.on_recovery_exit(at_ms(600));
     assert_eq!(bbr.window(), window);
 }
+
+/// 4.2.1: in Startup the rate follows what is found, and falls below the first guess for no low sample.
+#[test]
+fn startup_paces_by_what_it_finds() {
+    let mut bbr = bbr();
+    let first = bbr.pacing_rate().unwrap().as_bps();
+    bbr.on_ack(&sample(1, 0, 10 * MSS));
+    let low = Delivery { bytes: 100, interval: RTT, app_limited: false };
+    bbr.on_ack(&AckSample { delivery: Some(low), ..sample(1, 0, 10 * MSS) });
+    assert_eq!(bbr.pacing_rate().unwrap().as_bps(), first, "a low first sample slows the start");
+    for (round, mbps) in [(2, 4), (3, 8), (4, 16)] {
+        bbr.on_ack(&sample(round, mbps, 200 * MSS));
+        let rate = bbr.pacing_rate().unwrap().as_bps();
+        let found = mbps * 990_000 * 2885 / 1000;
+        assert!(rate.abs_diff(found) < found / 100, "{rate} of {found}: the bandwidth is found slowly");
+    }
+}
+
+/// 4.3.4.3: what probing has queued up is drained no longer than it takes.
+#[test]
+fn draining_ends_when_the_queue_has_gone() {
+    let mut bbr = probing();
+    bbr.mode = Mode::ProbeBw { phase: 1, since: at_ms(400) };
+    // The round trip is not over; more than the product is out, and then that.
+    let at = |in_flight| AckSample { now: at_ms(420), ..sample(4, 10, in_flight) };
+    bbr.on_ack(&at(200 * MSS));
+    assert_eq!(phase(&bbr), Some(1));
+    bbr.on_ack(&at(100 * MSS));
+    assert_eq!(phase(&bbr), Some(2));
+}
+
+/// 4.2.3.4: a mark in a recovery does not begin another one; and that is BBR's own to steer.
+#[test]
+fn a_mark_in_a_recovery_changes_nothing() {
+    let mut bbr = probing();
+    bbr.on_congestion(&congestion(100 * MSS, Cause::Loss));
+    let before = format!("{bbr:?}");
+    bbr.on_congestion(&congestion(100 * MSS, Cause::Ecn));
+    assert_eq!(format!("{bbr:?}"), before);
+    // Without selective acknowledgements a duplicate delivers nothing that is known.
+    let duplicate = AckSample {
+        bytes: 0,
+        delivered_bytes: 0,
+        duplicate: true,
+        delivery: None,
+        ..sample(4, 10, 50 * MSS)
+    };
+    let window = bbr.window();
+    bbr.on_ack(&duplicate);
+    assert_eq!(bbr.window(), window, "the window falls before the loss is known");
+    assert!(bbr.steers_recovery(), "PRR bounds it besides");
+}

@@ -435,4 +435,16 @@ mod tests {
             assert_eq!(cubic.w_max, w_max, "{window}");
         }
     }
+
+    /// RFC 9438 (4.6): a sender that used a part of its window is reduced from that.
+    #[test]
+    fn a_reduction_goes_by_what_was_out() {
+        let mut cubic = LinuxCubic::new(&start(100));
+        cubic.on_congestion(&congestion(20 * MSS, Cause::Loss));
+        assert_eq!(
+            (cubic.window(), cubic.ssthresh()),
+            (14 * MSS, Some(14 * MSS)),
+            "reduced from what was not used"
+        );
+    }
 }

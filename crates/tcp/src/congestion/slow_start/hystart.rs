@@ -193,4 +193,17 @@ mod tests {
             }
         }
     }
+
+    /// Linux, `hystart_low_window`: below 16 segments a longer delay says nothing: slow start would end in tiny windows.
+    #[test]
+    fn small_windows_are_not_judged() {
+        for (segments, ends) in [(14, false), (16, true)] {
+            let mut slow = slow_start();
+            let window = segments * MSS;
+            for at in 0..9 {
+                let _ = slow.on_ack(window, &sample(at * 10, 1, 150, window));
+            }
+            assert_eq!(slow.threshold() < u64::MAX, ends, "{segments} segments");
+        }
+    }
 }

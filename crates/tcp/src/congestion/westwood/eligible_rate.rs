@@ -215,4 +215,25 @@ mod tests {
             assert!(ere.history.len() <= HISTORY as usize + 3, "{}", ere.history.len());
         }
     }
+
+    /// Section 3.3: steady samples have a time constant of a round trip, so the estimate follows a path that changes within a few.
+    #[test]
+    fn a_steady_estimate_follows_the_path() {
+        let mut ere = EligibleRate::default();
+        let mut ms = 0;
+        for _ in 0..4000 {
+            ms += 2;
+            arrive(&mut ere, ms, 50 * MSS);
+        }
+        assert!((ere.rate() - 500_000.0).abs() < 5000.0, "{}", ere.rate());
+        for _ in 0..100 {
+            ms += 10;
+            arrive(&mut ere, ms, 50 * MSS);
+        }
+        assert!(
+            (ere.rate() - 100_000.0).abs() < 20_000.0,
+            "{} a second after the path has changed",
+            ere.rate()
+        );
+    }
 }
