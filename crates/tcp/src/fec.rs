@@ -129,3 +129,22 @@ impl Key {
         SipHasher13::new_with_keys(keys.0, keys.1).hash(data) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever forges a repair has to know both initial sequence numbers; and two ends compute the same.
+    #[test]
+    fn a_check_depends_on_all_of_the_key() {
+        let check = |key: [u32; 2]| Key(key).check(3, 4, b"data of a block");
+        let right = check([1, 2]);
+        assert_eq!(
+            right,
+            SipHasher13::new_with_keys(1 << 32 | 2, 3 << 8 | 4).hash(b"data of a block") as u32
+        );
+        for forged in [[0, 2], [1, 0], [1, 3], [3, 2], [2, 1], [0, 0]] {
+            assert_ne!(check(forged), right, "{forged:?}");
+        }
+    }
+}

@@ -82,3 +82,76 @@ fn what_is_repaired_is_not_told() {
         assert!(sender.duplicate_acks < 3, "{}", sender.duplicate_acks);
     }
 }
+
+/// Either kind of repairs alone is a code (Sundararajan et al. 2011, III).
+#[test]
+fn each_kind_of_repairs_works_alone() {
+    for (proactive, reactive) in [(true, false), (false, true)] {
+        let config = lt().with(|it| (it.fec.proactive, it.fec.reactive) = (proactive, reactive));
+        let pair = download(&config, 300_000, 10, 1);
+        let (sent, received) = (sent(&pair), received(&pair));
+        assert_eq!((sent.proactive_sent > 0, sent.reactive_sent > 0), (proactive, reactive));
+        assert!(received.recovered > 0, "{received:?}");
+    }
+}
+
+/// Sundararajan et al. 2011 (LT-TCP, III): repairs leave behind their block, before the next one's data, and within the window.
+#[test]
+fn repairs_leave_behind_their_block_and_within_the_window() {
+    for preset in ["lt-tcp", "lt-tcp-plus"] {
+        let config = TcpConfig::preset(preset).unwrap();
+        let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
+        let (mut block, mut owed) = (None, 0);
+        pair.drop_if = Box::new(move |side, packet, _| {
+            let coding = coded::parse(packet).0.options.coding;
+            if let Some(place) = coding.place.filter(|_| side == 1) {
+                if coding.repair.is_some() {
+                    owed -= 1;
+                } else if block != Some(place.block) {
+                    assert_eq!(owed, 0, "{preset}: data have overtaken repairs");
+                    (block, owed) = (Some(place.block), i32::from(place.repairs));
+                }
+            }
+            false
+        });
+        pair.connect(&config);
+        pair.ends[1].to_send = 300_000;
+        pair.drain();
+        let mut beyond = 0;
+        assert!(pair.run_until(secs(60), |pair| {
+            if pair.ends[1].id.is_some() {
+                let connection = pair.connection(1);
+                beyond = beyond.max(connection.in_flight().saturating_sub(connection.cwnd()));
+            }
+            pair.ends[0].received == 300_000
+        }));
+        assert_eq!(beyond, 0, "{preset}: repairs ignore the window");
+    }
+}
+
+/// Sundararajan et al. 2011 (LT-TCP, III): segments that follow the window, and a code for full ones, do each without the other.
+#[test]
+fn parts_work_without_the_others() {
+    let sizes = lt().with(|it| (it.fec.proactive, it.fec.reactive) = (false, false));
+    let pair = download(&sizes, 3000, 0, 1);
+    assert!(pair.connection(1).mss() < 1460, "segments do not get smaller");
+    let code = lt().with(|it| it.fec.adaptive_mss = false);
+    let pair = download(&code, 300_000, 10, 1);
+    assert!(received(&pair).recovered > 10, "nothing is repaired");
+}
+
+/// RFC 7323 (3.2): where timestamps are agreed on, a segment without one is refused: repairs have them too.
+#[test]
+fn repairs_have_timestamps() {
+    let pair = download(&lt().with(|it| it.timestamps = true), 300_000, 20, 1);
+    let received = received(&pair);
+    assert!(received.recovered > 20, "the code is useless: {received:?}");
+}
+
+/// Sundararajan et al. 2011 (LT-TCP, III): what has nothing behind it is protected as well: the repairs of the last block leave by
+/// themselves.
+#[test]
+fn the_end_of_a_stream_is_protected() {
+    let pair = download(&lt(), 500, 0, 1);
+    assert!(sent(&pair).proactive_sent > 0, "the end of each answer is unprotected");
+}

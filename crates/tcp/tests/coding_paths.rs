@@ -100,6 +100,37 @@ fn options_are_stripped_behind_the_handshake() {
     }
 }
 
+/// Where nobody takes repairs any more losses are congestion again, whatever ECN says (RFC 5681, 3.1).
+#[test]
+fn losses_count_when_the_code_is_given_up() {
+    for preset in PRESETS {
+        let config = patient(preset);
+        let mut pair = pair::Pair::new(7, Path::clean(30).through(10_000, 500), &config);
+        pair.alter = Some(Box::new(|_, packet| vec![if is_syn(&packet) { packet } else { strip(&packet) }]));
+        pair.connect(&config);
+        pair.run_until(hours(1), |pair| pair.ends[1].id.is_some());
+        pair.ends[0].to_send = 8_000_000;
+        let places = std::rc::Rc::new(std::cell::Cell::new(0));
+        let (seen, mut count) = (std::rc::Rc::clone(&places), 0);
+        pair.drop_if = Box::new(move |side, packet, _| {
+            count += u64::from(side == 0);
+            if side == 0 && count > 4000 && parse(packet).0.options.coding.place.is_some() {
+                seen.set(seen.get() + 1);
+            }
+            side == 0 && count == 5000
+        });
+        let mut windows = Vec::new();
+        pair.drain();
+        pair.run_until(hours(1), |pair| {
+            windows.push(pair.connection(0).cwnd());
+            pair.ends[1].received == 8_000_000
+        });
+        assert_eq!(places.get(), 0, "{preset}: data are still numbered for the code");
+        let fell = windows.windows(2).any(|pair| pair[1] * 4 < pair[0] * 3);
+        assert!(fell, "{preset}: no loss lowers the window");
+    }
+}
+
 /// A box takes the options from data and repairs alone; acknowledgements keep theirs.
 #[test]
 fn options_are_stripped_from_data() {
@@ -190,6 +221,21 @@ fn handshakes_are_lost() {
                     assert!(counts.iter().all(|it| it.is_some_and(|it| it.proactive_sent > 0)), "{counts:?}");
                 }
             }
+        }
+    }
+}
+
+/// Somebody drops SYNs and answers that offer a code: the connection opens without.
+#[test]
+fn offers_are_dropped() {
+    for preset in PRESETS {
+        for side in 0..2 {
+            let config = patient(preset);
+            let (_, counts) = exchange((&config, &config), lossy(0), [5000, 5000], |pair| {
+                pair.drop_if =
+                    Box::new(move |from, packet, _| from == side && parse(packet).0.options.coding.offered);
+            });
+            assert!(counts.iter().flatten().all(|it| it.repairs_received == 0), "{counts:?}");
         }
     }
 }

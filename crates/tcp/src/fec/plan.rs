@@ -210,4 +210,21 @@ mod tests {
             prop_assert!(sources + repairs == 1 || window <= bytes, "{} of {}", window, bytes);
         }
     }
+
+    /// A large window has several blocks: each repairs its own, and the share of repairs is that of a small one.
+    #[test]
+    fn large_windows_have_no_more_repairs() {
+        for config in [LT, FecConfig { layout: Layout::Printed, ..LT }] {
+            let Plan { sources, repairs, .. } = plan(&config, 400_000, 0.1, 1000);
+            assert!(sources > 40 && repairs * 5 < sources, "{repairs} repairs of {sources} segments");
+        }
+    }
+
+    /// Segments get smaller where half a segment or more is expected to be lost.
+    #[test]
+    fn hardly_any_loss_leaves_segments_full() {
+        for (rate, is_full) in [(0.001, true), (0.024, true), (0.026, false)] {
+            assert_eq!(plan(&LT, 20_000, rate, 1000).mss == 1000, is_full, "{rate}");
+        }
+    }
 }

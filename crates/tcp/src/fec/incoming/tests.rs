@@ -347,3 +347,54 @@ fn old_blocks_make_way() {
     script.arrive(5);
     assert_eq!(script.incoming.decode().0, []);
 }
+
+/// What the oldest block lacks is told as it is, once the block is over: all of it, and no more.
+#[test]
+fn a_block_that_is_over_is_reported_by_what_it_lacks() {
+    for (shape, came, gap, lacking) in [((4, 1), vec![0, 1, 4], 2, 1), ((8, 1), vec![0, 1, 2, 3, 4, 8], 5, 2)]
+    {
+        let mut script = Script::new(shape);
+        script.arrive_all(&came);
+        // The next block begins.
+        let next = place(2, 0, shape);
+        script.incoming.on_source(ms(1), next, offset(shape.0) - 6, &[1; LEN]);
+        let report = script.incoming.report(offset(gap)).expect("a report");
+        assert_eq!(report.missing, (1, lacking), "{shape:?}: too few repairs come, or far too many");
+    }
+}
+
+/// A block is over with its last repair, and is told of once: else its erasures count high, and push out what is told of others.
+#[test]
+fn a_block_is_reported_once_and_not_before_it_is_over() {
+    let mut script = Script::new((4, 2));
+    // One that begins and ends before it.
+    script.incoming.on_source(ms(0), place(0, 0, (4, 2)), START - LEN as u64, &[1; LEN]);
+    script.arrive_all(&[0, 1, 2, 3, 4]);
+    let ended = |script: &mut Script| script.incoming.report(START).map(|report| report.ended);
+    assert_eq!(ended(&mut script), Some([(0, 1), (0, 1)]), "before it is over");
+    script.arrive(5);
+    for _ in 0..2 {
+        assert_eq!(ended(&mut script), Some([(1, 6), (0, 1)]));
+    }
+}
+
+/// Memory is shared by blocks, the oldest goes first: as long as there is enough, each is kept; where there is not, the newer.
+#[test]
+fn blocks_are_kept_while_there_is_memory() {
+    let two = 2 * (LEN + OVERHEAD);
+    for (memory, kept) in [(20 * two, true), (two, false)] {
+        let mut script = Script::new((4, 1));
+        script.incoming.set_allowance(memory);
+        script.arrive_all(&[0, 1, 2]);
+        // A later block.
+        for number in 0..2 {
+            script.incoming.on_source(ms(0), place(2, number, (4, 1)), offset(4 + number), &[1; LEN]);
+        }
+        let later = script.incoming.blocks.iter().find(|block| block.number == 2);
+        assert_eq!(later.map(Block::known), Some(2), "the newer is kept");
+        script.arrive(4);
+        let found = script.incoming.decode().0;
+        assert_eq!(found.len(), usize::from(kept), "memory for {memory}");
+        assert!(script.incoming.memory() <= memory);
+    }
+}

@@ -444,3 +444,56 @@ fn a_silence_brings_what_was_missing() {
         assert_eq!(script.send_repairs(false).0, [0, repairs], "{missing}");
     }
 }
+
+/// A short block has no more repairs than it needs, whatever was planned for a full one.
+#[test]
+fn a_short_block_has_few_repairs() {
+    let mut script = Script::new(LT, 1000);
+    (0..200).for_each(|_| script.outgoing.estimate.on_block(20, 14));
+    script.cwnd = 60_000;
+    assert_eq!(script.send_block(&[]), 1);
+    let rate = script.outgoing.estimate.rate();
+    assert_eq!(script.send_repairs(true).0[0], plan::least_repairs(rate), "at {rate}");
+}
+
+/// After a silence repairs ask to be sent, and those that were lost before fill no window.
+#[test]
+fn a_silence_asks_for_repairs() {
+    let mut script = Script::new(PLUS, 100_000);
+    script.send_block(&[3]);
+    script.send_repairs(false);
+    assert!(script.outgoing.bytes_in_flight() > 0 && !script.outgoing.has_work());
+    script.outgoing.on_silence(ms(500), SRTT, script.una, &script.buffer);
+    assert_eq!(script.outgoing.bytes_in_flight(), 0, "lost repairs fill the window");
+    assert!(script.outgoing.has_work(), "repairs wait for other traffic");
+}
+
+/// Duplicates and reports ask for repairs of a block that is out whole, by the rule that is configured, and by that alone.
+#[test]
+fn repairs_are_asked_for_once_and_by_one_rule() {
+    for (config, by_duplicates) in [(LT, true), (PLUS, false)] {
+        let mut script = Script::new(config, 100_000);
+        script.outgoing.begin(script.una, script.nxt, script.cwnd);
+        script.outgoing.on_source(script.nxt, 1000);
+        let number = script.outgoing.blocks[0].number;
+        let report = Report { ended: [(0, 0), (0, 0)], missing: (number, 2) };
+        script.outgoing.on_duplicate(script.una);
+        script.outgoing.on_report(&report);
+        assert_eq!(script.outgoing.due, 0, "the block is not over");
+        script.nxt += 1000;
+        script.send_block(&[]);
+        script.outgoing.on_report(&report);
+        assert_eq!(script.outgoing.due, 0, "its own repairs have yet to leave");
+        script.send_repairs(false);
+        script.outgoing.on_report(&report);
+        assert_eq!(script.outgoing.due > 0, !by_duplicates);
+        script.outgoing.due = 0;
+        script.outgoing.on_duplicate(script.una);
+        assert_eq!(script.outgoing.due > 0, by_duplicates);
+        script.outgoing.due = 0;
+        script.outgoing.blocks[0].give_up();
+        script.outgoing.on_duplicate(script.una);
+        script.outgoing.on_report(&report);
+        assert_eq!(script.outgoing.due, 0, "it cannot be repaired");
+    }
+}
