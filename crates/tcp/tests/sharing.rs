@@ -145,24 +145,54 @@ fn a_prefix_shares() {
 /// RFC 9040: the table is bounded: the destination unused longest is forgotten, one in use never.
 #[test]
 fn the_destination_unused_longest_is_forgotten() {
-    let mut config = literal();
-    config.sharing.entries = 2;
-    let mut group = Group::new(&config);
-    let first = group.open_to("10.0.0.11".parse().unwrap());
-    group.after(10);
-    group.abort(first);
-    let second = group.open_to("10.0.0.12".parse().unwrap());
-    group.after(10);
-    group.abort(second);
-    let known = |group: &Group, host: &str| group.host.ensemble().ecb(host.parse().unwrap()).is_some();
-    group.open_to("10.0.0.13".parse().unwrap());
-    assert!(!known(&group, "10.0.0.11") && known(&group, "10.0.0.12") && known(&group, "10.0.0.13"));
-    group.open_to("10.0.0.14".parse().unwrap());
-    assert!(!known(&group, "10.0.0.12") && known(&group, "10.0.0.13") && known(&group, "10.0.0.14"));
-    // Both are in use: a fifth shares nothing, and is counted.
-    group.open_to("10.0.0.15".parse().unwrap());
-    assert!(!known(&group, "10.0.0.15"));
-    assert_eq!((group.host.ensemble().evictions(), group.host.ensemble().refusals()), (2, 1));
+    for mut config in [literal(), sharing(Sharing::Cache)] {
+        config.sharing.entries = 2;
+        let mut group = Group::new(&config);
+        let first = group.open_to("10.0.0.11".parse().unwrap());
+        group.after(10);
+        group.abort(first);
+        let second = group.open_to("10.0.0.12".parse().unwrap());
+        group.after(10);
+        group.abort(second);
+        let known = |group: &Group, host: &str| {
+            group.host.ensemble().shared(config.sharing.policy, host.parse().unwrap()).is_some()
+        };
+        group.open_to("10.0.0.13".parse().unwrap());
+        assert!(!known(&group, "10.0.0.11") && known(&group, "10.0.0.12") && known(&group, "10.0.0.13"));
+        group.open_to("10.0.0.14".parse().unwrap());
+        assert!(!known(&group, "10.0.0.12") && known(&group, "10.0.0.13") && known(&group, "10.0.0.14"));
+        // Both are in use: a fifth shares nothing, and is counted.
+        group.open_to("10.0.0.15".parse().unwrap());
+        assert!(!known(&group, "10.0.0.15"));
+        assert_eq!((group.host.ensemble().evictions(), group.host.ensemble().refusals()), (2, 1));
+    }
+}
+
+/// RFC 9040: one that a connection uses is never forgotten, though it was unused before, or another of its connections has gone.
+#[test]
+fn a_destination_in_use_is_not_forgotten() {
+    for mut config in [literal(), sharing(Sharing::Cache)] {
+        config.sharing.entries = 2;
+        let [first, second, third] =
+            ["10.0.0.11", "10.0.0.12", "10.0.0.13"].map(|host| host.parse().unwrap());
+        for before in [1, 2] {
+            let mut group = Group::new(&config);
+            // Unused in between, or with one of two that goes.
+            let gone = group.open_to(first);
+            if before == 2 {
+                group.open_to(first);
+            }
+            group.after(10);
+            group.abort(gone);
+            if before == 1 {
+                group.open_to(first);
+            }
+            group.open_to(second);
+            group.open_to(third);
+            let ensemble = group.host.ensemble();
+            assert_eq!((ensemble.evictions(), ensemble.refusals()), (0, 1), "the members' state is split");
+        }
+    }
 }
 
 /// RFC 4987 (2.1), RFC 9040: SYNs that nobody goes on from are remembered nowhere, and evict nothing.
@@ -248,6 +278,26 @@ fn a_cached_threshold_expires() {
     group.after(31_000);
     let two = group.connect();
     assert_eq!(group.connection(two).ssthresh(), None);
+}
+
+/// RFC 9040 (6): a connection without losses teaches its round trip, and brings no threshold back that has expired.
+#[test]
+fn a_connection_without_losses_teaches_its_round_trip() {
+    let mut config = sharing(Sharing::Cache);
+    (config.sharing.share_rtt, config.sharing.lifetime) = (true, Duration::from_secs(30));
+    for loses in [false, true] {
+        let mut group = if loses { after_a_loss(&config) } else { Group::new(&config) };
+        group.after(31_000);
+        let one = group.connect();
+        group.write(one, 10);
+        group.round(&[one]);
+        group.close(one);
+        let two = group.open();
+        assert!(group.connection(two).srtt().is_some(), "its round trip is forgotten");
+        group.after(100);
+        group.establish(two);
+        assert_eq!(group.connection(two).ssthresh(), None, "an expired threshold");
+    }
 }
 
 /// RFC 9040: `share-rtt`: the first time-out of the new connection, its SYN's included, follows the cached round-trip

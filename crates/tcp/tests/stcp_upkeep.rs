@@ -134,6 +134,36 @@ fn the_half_life_is_a_retransmission_timeout() {
     assert_eq!((group.cwnd(two), group.ecb().statistics.decays), (before / 4, 2));
 }
 
+/// RFC 2861 (3): the threshold keeps three quarters of the window that halves.
+#[test]
+fn a_decayed_aggregate_remembers_three_quarters() {
+    let mut config = literal_from(4);
+    config.sharing.decay = true;
+    config.window.initial_ssthresh = Some(base::units::Size(5000));
+    let mut group = Group::new(&config);
+    let one = group.connect();
+    group.write(one, 400);
+    for _ in 0..12 {
+        group.round(&[one]);
+    }
+    group.close(one);
+    let before = group.ecb();
+    assert!(before.n_cwnd > 10 * MSS && before.n_ssthresh < before.n_cwnd / 4 * 3, "{before:?}");
+    group.after(650);
+    group.connect();
+    assert_eq!(group.ecb().n_ssthresh, before.n_cwnd / 4 * 3);
+}
+
+/// Beyond Peng et al. 2001: after a pause, connections that open together have what was learnt.
+#[test]
+fn joint_openings_have_what_was_learnt() {
+    let (mut group, before) = remembered(&literal_from(4));
+    let [one, two] = [(); 2].map(|()| group.open());
+    group.establish(one);
+    group.establish(two);
+    assert_eq!(group.ecb().n_cwnd, before, "the learnt aggregate is forgotten");
+}
+
 /// Beyond Peng et al. 2001: after its lifetime, state is forgotten with or without decay.
 #[test]
 fn old_state_expires() {
@@ -289,4 +319,65 @@ proptest! {
             prop_assert!(ecb.statistics.max_window_excess <= 6 * MSS);
         }
     }
+}
+
+/// Beyond Peng et al. 2001: a member that has used all of its window, and falls idle, gives it back; one that goes on using it does not.
+#[test]
+fn a_member_that_falls_idle_gives_its_window_back() {
+    let (mut group, one, two) = pair_of_twenties(&releasing());
+    group.duplicates(one, 3);
+    let supply = |group: &mut Group, at: usize| {
+        let waiting = group.connection(at).unacknowledged() as u64 / MSS;
+        group.write(at, 300_u64.saturating_sub(waiting) as usize);
+    };
+    for _ in 0..20 {
+        supply(&mut group, one);
+        supply(&mut group, two);
+        group.round(&[one, two]);
+        assert!(!group.ecb().add_new_flag, "who uses its window is to be paid");
+    }
+    let ecb = group.ecb();
+    assert_eq!(ecb.statistics.bytes_released, 0, "{ecb:?}");
+    // Everything of the second's has come.
+    while group.connection(two).unacknowledged() > 0 {
+        supply(&mut group, one);
+        group.round(&[one, two]);
+    }
+    for _ in 0..14 {
+        supply(&mut group, one);
+        group.round(&[one]);
+    }
+    assert_eq!(group.cwnd(two), MSS, "it is never released");
+    assert_eq!(group.cwnd(one), group.ecb().n_cwnd - MSS);
+}
+
+/// Peng et al. 2001: of three others that are busy each gives a third: who comes back has an equal share, and not nearly everything.
+#[test]
+fn who_comes_back_to_several_has_an_equal_share() {
+    let mut group = Group::new(&releasing().with(|it| it.window.initial = InitialWindow::Segments(40)));
+    let members = [(); 4].map(|()| group.open());
+    group.after(100);
+    for at in members {
+        group.establish(at);
+        group.write(at, 10);
+    }
+    group.round(&members);
+    let [busy @ .., idle] = members;
+    group.write(busy[0], 60);
+    group.duplicates(busy[0], 3);
+    for _ in 0..30 {
+        for at in busy {
+            let waiting = group.connection(at).unacknowledged() as u64 / MSS;
+            group.write(at, 100_u64.saturating_sub(waiting) as usize);
+        }
+        group.round(&busy);
+    }
+    assert_eq!(group.cwnd(idle), MSS, "it was released");
+    let equal = group.ecb().n_cwnd / 4;
+    group.write(idle, 200);
+    for at in busy {
+        group.ack(at);
+    }
+    let share = group.cwnd(idle);
+    assert!(share.abs_diff(equal) < equal / 2, "{share} of an equal share of {equal}");
 }

@@ -212,3 +212,42 @@ proptest! {
         prop_assert!(model.members.is_empty() || state.used_cwnd == state.n_cwnd.max(floors), "{state:?}");
     }
 }
+
+/// Peng et al. 2001, 3.3: the ECB's time-out is that of the path as it is: it comes down when the round trip does.
+#[test]
+fn the_timeout_follows_the_round_trip() {
+    for estimator in [crate::config::RtoEstimator::Rfc6298, crate::config::RtoEstimator::Linux] {
+        let config = Arc::new(TcpConfig::default().with(|it| it.rto.estimator = estimator));
+        let start = start(MSS, 40 * MSS);
+        let address = "10.0.0.1".parse().unwrap();
+        let mut ecb = Ecb::new(address, SharingConfig::default(), RttEstimator::new(&config), &start);
+        let id = ecb.join(Instant::ZERO, &start, false);
+        ecb.establish(id, &start, false);
+        ecb.on_send_opportunity(Instant::ZERO, id, 0);
+        for at in 0..1000 {
+            let now = samples::at_ms(10 * at);
+            let rtt = Some(Duration::from_millis(if at == 0 { 1000 } else { 100 }));
+            ecb.on_ack(id, &AckSample { rtt, ..sample(now, MSS, 40 * MSS, false) }, MSS);
+        }
+        let rto = ecb.rtt.rto();
+        assert!(rto < Duration::from_millis(500), "{estimator:?}: {rto}");
+    }
+}
+
+/// Beyond Peng et al. 2001: who was released claims its share back when it has used what it kept, and not before.
+#[test]
+fn nothing_is_claimed_before_what_was_kept_is_used() {
+    let mut model = Model::new(40 * MSS, true, false);
+    let start = start(MSS, 40 * MSS);
+    let [one, other] = [(); 2].map(|()| model.ecb.join(Instant::ZERO, &start, false));
+    for id in [one, other] {
+        model.ecb.establish(id, &start, false);
+        model.ecb.on_send_opportunity(Instant::ZERO, id, 0);
+    }
+    let cwnd = model.ecb.cwnd(one, MSS);
+    model.ecb.share_mut(one).unwrap().released = true;
+    model.ecb.on_send_opportunity(Instant::ZERO, one, cwnd - 2 * MSS);
+    assert!(model.ecb.share(one).unwrap().released, "two segments are free");
+    model.ecb.on_send_opportunity(Instant::ZERO, one, cwnd);
+    assert!(!model.ecb.share(one).unwrap().released);
+}
