@@ -218,6 +218,8 @@ mod tests {
                 "limits.keep-alive = \"0 s\"",
                 "t:1: limits.keep-alive = \"0 s\": a keep-alive after 0 s; allowed are 1 s or more",
             ),
+            ("fec.min-mss = 63", "t:1: fec.min-mss = 63: 63 bytes; allowed are 64 to 65495"),
+            ("fec.min-mss = 65496", "t:1: fec.min-mss = 65496: 65496 bytes; allowed are 64 to 65495"),
             ("mss = 10", "t:1: mss = 10: an MSS of 10 bytes; allowed are 64 to 65495"),
             (
                 "[window]\ninitial = 0",
@@ -258,5 +260,28 @@ mod tests {
         let config = TcpConfig::default();
         assert_eq!(config.mss_for("10.0.0.1".parse().unwrap()), 1460);
         assert_eq!(config.mss_for("fd00::1".parse().unwrap()), 1440);
+    }
+
+    #[test]
+    fn a_keep_alive_reads_as_written() {
+        for (text, idle) in [("2 h", Duration::from_secs(7200)), ("1 s", Duration::from_secs(1))] {
+            let text = format!("limits.keep-alive = \"{text}\"");
+            assert_eq!(config::parse::<TcpConfig>("t", &text).map(|it| it.limits.keep_alive), Ok(Some(idle)));
+        }
+    }
+
+    #[test]
+    fn only_vegas_itself_expires_finely() {
+        let vegas =
+            TcpConfig { congestion: Congestion::Vegas(VegasConfig::default()), ..TcpConfig::default() };
+        let shared = vegas.clone().with(|it| it.sharing.policy = Sharing::Stcp);
+        let own = TcpConfig {
+            controller: Some(Factory::new("own", crate::congestion::Reno::new)),
+            ..vegas.clone()
+        };
+        let cases = [(vegas, true), (shared, false), (own, false), (TcpConfig::default(), false)];
+        for (config, expected) in cases {
+            assert_eq!(config.expires_finely(), expected, "{config:?}");
+        }
     }
 }

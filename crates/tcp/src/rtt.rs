@@ -314,6 +314,18 @@ mod tests {
         assert!(rtt.rto().abs_diff(Duration::from_millis(600)) < Duration::from_millis(1), "{}", rtt.rto());
     }
 
+    /// Linux 2.4, `tcp_rtt_estimator`: a sudden rise moves it by a quarter, so that a longer path brings no needless time-out.
+    #[test]
+    fn a_rising_round_trip_time_raises_linuxs_deviation() {
+        let mut rtt = linux();
+        for at in 0..100 {
+            sample(&mut rtt, 400, 10 * at + 1, 10 * at + 10);
+        }
+        sample(&mut rtt, 1200, 1001, 1010);
+        let rttvar = rtt.rttvar();
+        assert!(rttvar.abs_diff(Duration::from_millis(200)) < Duration::from_millis(1), "{rttvar}");
+    }
+
     /// Linux 2.4, `tcp_rtt_estimator`: a sudden fall of the round-trip time moves the deviation by a thirty-second.
     #[test]
     fn a_falling_round_trip_time_does_not_raise_linuxs_timeout() {

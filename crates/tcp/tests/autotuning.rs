@@ -42,17 +42,25 @@ fn receive(script: &mut Script, from: i64, count: i64) -> u64 {
 /// come is read, and that the window moves by whole segments.
 #[test]
 fn the_window_grows_ahead_of_what_is_read() {
-    let mut script = Script::connected(&tuned(), 100, syn_ack().sack_permitted().scale(0));
-    let about = |window: u64, expected: u64| (expected - 2000..=expected + 32).contains(&window);
-    // Without timestamps, a window's worth of data tells the round trip: from 0.1 to 0.2 s.
-    assert!(about(receive(&mut script, 1, 66), 65_536));
-    script.at(200);
-    // More than 10 segments were read in the round trip up to here.
-    let first = receive(&mut script, 66_001, 1);
-    assert!(about(first, 67_536), "{first}");
-    let tenth = receive(&mut script, 67_001, 9);
-    assert!(tenth.abs_diff(first + 18_000) <= 32, "{first} {tenth}");
-    assert!(receive(&mut script, 76_001, 900) <= 1 << 20);
+    // However long the host's clock has run.
+    for began in [0, 1_000_000] {
+        let mut script = Script::listening(&tuned());
+        script.at(began);
+        script.inject(syn().sack_permitted().scale(0));
+        script.take();
+        script.at(began + 100);
+        script.inject(ack(1, 1));
+        let about = |window: u64, expected: u64| (expected - 2000..=expected + 32).contains(&window);
+        // Without timestamps, a window's worth of data tells the round trip: from 0.1 to 0.2 s.
+        assert!(about(receive(&mut script, 1, 66), 65_536));
+        script.at(began + 200);
+        // More than 10 segments were read in the round trip up to here.
+        let first = receive(&mut script, 66_001, 1);
+        assert!(about(first, 67_536), "{first}");
+        let tenth = receive(&mut script, 67_001, 9);
+        assert!(tenth.abs_diff(first + 18_000) <= 32, "{first} {tenth}");
+        assert!(receive(&mut script, 76_001, 900) <= 1 << 20);
+    }
 }
 
 /// Fisk and Feng 2001: where the application reads little in a round trip, the window stays.
@@ -159,5 +167,46 @@ fn a_fraction_of_a_segment_lets_no_short_one_out() {
         assert!(pair.run_until(Duration::from_secs(60), |pair| pair.ends[0].received == 1 << 20));
         let took = pair.now.as_secs_f64();
         assert!(took < 10.5, "{queue} packets: {took} s");
+    }
+}
+
+/// Linux (`tcp_enter_quickack_mode`, `tcp_grow_window`): a window that has grown to its limit needs no more acknowledgements than others;
+/// and small segments open none.
+#[test]
+fn a_full_grown_window_is_acknowledged_as_usual() {
+    let config = tuned().with(|it| it.acknowledgements.delay = DelayedAcks::QuickAcks);
+    let mut script = Script::connected(&config, 100, syn_ack().sack_permitted().scale(0));
+    let mut next = 1;
+    for round in 0..60 {
+        script.at(200 + 100 * round);
+        for _ in 0..(20 << round.min(5)) {
+            script.inject(data(next, 1000));
+            script.read(1000);
+            next += 1000;
+        }
+    }
+    script.at(7000);
+    script.take_count();
+    for _ in 0..40 {
+        script.inject(data(next, 1000));
+        script.read(1000);
+        next += 1000;
+    }
+    let acks = script.take_count();
+    // After the pause 16 at once, as ever, and of the others every second.
+    assert!((26..=30).contains(&acks), "{acks} acknowledgements of 40 segments");
+}
+
+/// Linux (`tcp_grow_window`): small segments take more memory than they bring data, and open no window.
+#[test]
+fn small_segments_open_no_window() {
+    let mut script = Script::connected(&tuned(), 100, syn_ack().sack_permitted().scale(0));
+    receive(&mut script, 1, 66);
+    script.at(200);
+    let before = receive(&mut script, 66_001, 1);
+    for at in 0..50 {
+        script.inject(data(67_001 + 100 * at, 100));
+        script.read(100);
+        assert!(told(&mut script) <= before);
     }
 }

@@ -2,6 +2,7 @@
 
 mod script;
 
+use base::wire::tcp::Flags;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{Connection, ConnectionError, Event, Failure, State};
 use script::*;
@@ -43,6 +44,43 @@ fn data_beyond_the_fin_reset_nobody_in_time_wait() {
     script.inject(data(2, 100));
     script.expect_nothing();
     assert_eq!(script.connection().state(), State::Closed);
+}
+
+/// RFC 1122 (4.2.2.13): only new data reset a peer after `close()`: what came before may come again together with the FIN.
+#[test]
+fn known_data_with_a_fin_are_no_new_data() {
+    let mut script = Script::established(&plain());
+    script.inject(data(1, 100));
+    assert_eq!(script.read(1000), 100);
+    script.close();
+    script.take_count();
+    script.inject(Seg { len: 100, ..fin(1) }.ack(2));
+    assert_eq!(script.connection().state(), State::TimeWait, "the connection was reset");
+    script.expect_event(Event::Closed);
+    script.expect(ack(2, 102));
+}
+
+/// RFC 3135 (2.4): a proxy has acknowledged what its other connection may take long to pass on: it keeps it, however its own
+/// connection ended, and lets go of it then.
+#[test]
+fn a_proxy_keeps_what_was_not_read() {
+    for last in [fin(1001), rst(1001)] {
+        let mut script = Script::standing_in(&plain());
+        script.inject(syn());
+        script.admit();
+        script.inject(ack(1, 1));
+        script.inject(data(1, 1000));
+        script.finish();
+        script.acked = 2;
+        script.inject(last);
+        script.at(200_000);
+        assert_eq!(script.host.connections().count(), 1, "the end of the stream is lost");
+        assert_eq!(script.read(2000), 1000);
+        script.events.clear();
+        assert_eq!(script.host.poll_transmit(script.now), None);
+        script.at(400_000);
+        assert_eq!((script.host.connections().count(), script.host.memory()), (0, 0));
+    }
 }
 
 /// RFC 9293, figure 12, the peer first.
@@ -142,6 +180,10 @@ fn time_wait_answers_a_repeated_fin() {
     script.at(30_000);
     script.inject(fin(1).ack(2));
     script.expect(ack(2, 2));
+    // Anything else that is old is answered and puts off nothing: somebody could hold ports for ever.
+    script.at(60_000);
+    script.inject(data(-500, 100).ack(2));
+    script.expect(ack(2, 2));
     script.at(89_999);
     assert_eq!(script.connection().state(), State::TimeWait);
     script.at(90_000);
@@ -183,11 +225,36 @@ fn time_wait_gives_way_to_a_new_syn() {
     assert!(script.host.connection(old).is_none());
 }
 
+/// RFC 6191 (2), RFC 9293 (3.10.7.4): only a SYN alone can begin anew what is in TIME-WAIT.
+#[test]
+fn time_wait_gives_way_to_nothing_else() {
+    for flags in [SYN | ACK, Flags(0), ACK] {
+        let mut script = Script::listening(&plain());
+        script.inject(syn());
+        script.take();
+        script.inject(ack(1, 1));
+        script.finish();
+        script.inject(fin(1).ack(2));
+        assert_eq!(script.connection().state(), State::TimeWait);
+        script.take_count();
+        let old = script.id.unwrap();
+        let _ = script.try_inject(Seg { flags, seq: 50_000, ..syn() });
+        assert_eq!(script.host.connection(old).map(Connection::state), Some(State::TimeWait), "{flags:?}");
+        assert!(script.sent().iter().all(|&at| at != 0), "a SYN-ACK answers {flags:?}");
+        script.take_count();
+        script.inject(fin(1).ack(2));
+        script.expect(ack(2, 2));
+    }
+}
+
 /// RFC 9293 (3.10.7.4, seventh): a FIN beyond a gap counts when the gap is filled.
 #[test]
 fn a_fin_beyond_a_gap_waits() {
     let mut script = Script::established(&plain());
     script.inject(Seg { len: 500, ..fin(501) });
+    script.expect(ack(1, 1).sack(&[(501, 1001)]));
+    // A bare one tells of the gap as well.
+    script.inject(fin(1001));
     script.expect(ack(1, 1).sack(&[(501, 1001)]));
     assert!(!script.connection().peer_finished());
     script.inject(data(1, 500));
@@ -255,6 +322,17 @@ fn a_reset_fails_the_connection() {
     assert_eq!(script.host.write(script.now, id, b"x"), Err(ConnectionError::Failed(Failure::Reset)));
 }
 
+/// RFC 9293 (3.10.7.4, second): the same where the application takes all there is: first the data, then the failure.
+#[test]
+fn a_reset_is_told_after_the_data() {
+    let mut script = Script::established(&plain());
+    script.inject(data(1, 1000));
+    script.inject(rst(1001));
+    let id = script.id.unwrap();
+    assert_eq!(script.host.read_with(script.now, id, |_| ()), Ok(1000));
+    assert_eq!(script.host.read_with(script.now, id, |_| ()), Err(ConnectionError::Failed(Failure::Reset)));
+}
+
 /// RFC 9293 (3.10.7.4, second): once both ends have closed, a reset takes nothing away, and is no error.
 #[test]
 fn a_reset_after_both_have_closed_is_the_end() {
@@ -309,4 +387,16 @@ fn the_user_timeout_fails_the_connection() {
     script.at(1000);
     script.expect_nothing();
     script.expect_event(Event::Failed(Failure::TimedOut));
+}
+
+/// RFC 9293 (3.10.5, 3.10.7.1): what is closed is closed: nothing is sent or told a second time.
+#[test]
+fn a_connection_ends_once() {
+    let mut script = Script::established(&plain());
+    script.abort();
+    script.take_count();
+    script.events.clear();
+    script.abort();
+    script.expect_nothing();
+    assert_eq!(script.events, []);
 }

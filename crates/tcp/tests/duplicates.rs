@@ -218,6 +218,29 @@ fn newreno_can_leave_with_ssthresh() {
     assert_eq!((script.connection().cwnd(), script.take_count()), (5000, 5));
 }
 
+/// RFC 6582 (3.2, step 3), full acknowledgement, option 1: what is out and a segment, up to ssthresh.
+#[test]
+fn newreno_leaves_with_what_is_out() {
+    let mut script = ten_out(&newreno());
+    duplicates(&mut script, 1, 9);
+    assert_eq!(script.sent(), [1, 10_001, 11_001, 12_001, 13_001]);
+    script.at(300);
+    script.inject(ack(1, 10_001));
+    assert_eq!(script.connection().cwnd(), 5000, "each recovery costs the window");
+}
+
+/// RFC 2018 (2): blocks of a peer that has not agreed to them say nothing.
+#[test]
+fn blocks_that_were_not_agreed_on_are_not_believed() {
+    let config = newreno().with(|it| it.window.initial = InitialWindow::Segments(10));
+    let mut script = Script::connected(&config, 100, syn_ack());
+    script.write(10_000);
+    assert_eq!(script.take_count(), 10);
+    script.inject(ack(1, 1).sack(&[(1001, 9001)]));
+    assert_eq!(script.connection().in_flight(), 10_000);
+    script.expect_nothing();
+}
+
 /// RFC 6582 (4.1): after a time-out, duplicates that follow a small advance are a loss.
 #[test]
 fn the_acknowledgement_heuristic_finds_a_loss_after_a_timeout() {
@@ -231,6 +254,17 @@ fn the_acknowledgement_heuristic_finds_a_loss_after_a_timeout() {
     assert_eq!(script.connection().statistics().recoveries, 1);
 }
 
+/// RFC 6582 (4.1): nor at a window of one segment: there duplicates can be of nothing else than what was sent twice.
+#[test]
+fn the_acknowledgement_heuristic_needs_a_window() {
+    let config = newreno().with(|it| it.recovery.ack_heuristic = true);
+    let mut script = ten_out(&config);
+    script.expect_at(400, data(1, 1000));
+    assert_eq!(script.connection().cwnd(), 1000);
+    duplicates(&mut script, 1, 3);
+    assert_eq!(script.connection().statistics().recoveries, 0);
+}
+
 /// RFC 6582 (4.1): after an advance of more than four segments they are not.
 #[test]
 fn the_acknowledgement_heuristic_knows_echoes() {
@@ -241,6 +275,18 @@ fn the_acknowledgement_heuristic_knows_echoes() {
     script.take_count();
     duplicates(&mut script, 7001, 3);
     assert_eq!(script.connection().statistics().recoveries, 0);
+}
+
+/// RFC 5681 (3.1): after a time-out the window is one segment, whatever duplicates had added to it.
+#[test]
+fn a_timeout_takes_what_duplicates_added() {
+    let mut script = ten_out(&reno());
+    duplicates(&mut script, 1, 6);
+    script.take_count();
+    while script.connection().statistics().timeouts == 0 {
+        script.at(script.now.as_nanos() / 1_000_000 + 10);
+    }
+    assert_eq!(script.sent(), [1], "a burst");
 }
 
 /// RFC 5681 (2): what is not a duplicate does not count.

@@ -7,20 +7,26 @@ use base::wire::ip::{self, Ecn};
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, SeqNum};
 use longhaul_tcp::connection::{Connection, Discard, Seeds, State};
-use longhaul_tcp::{Failure, TcpConfig};
+use longhaul_tcp::{Event, Failure, TcpConfig};
 
 const NOW: Instant = Instant::ZERO;
 const ISS: SeqNum = SeqNum(u32::MAX - 10);
 const IRS: SeqNum = SeqNum(u32::MAX - 2000);
 
-/// A connection whose SYN has left; that of a proxy, if `proxy_mss` says so, with `early` bytes of data.
-fn calling(proxy_mss: Option<u16>, early: usize) -> Connection {
+/// A connection whose SYN is about to leave; that of a proxy, if `proxy_mss` says so, with `early` bytes of data.
+fn called(proxy_mss: Option<u16>, early: usize) -> Connection {
     let name = if proxy_mss.is_some() { "proxy-link" } else { "linux" };
     let config = TcpConfig { proxy_mss, timestamps: false, ..TcpConfig::preset(name).unwrap() };
     let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:80"].map(|it| it.parse().unwrap());
     let seeds = Seeds { initial_sequence: ISS, timestamp_offset: 0 };
     let mut connection = Connection::connect(Arc::new(config), ends[0], ends[1], seeds);
     connection.write(&vec![5; early]).unwrap();
+    connection
+}
+
+/// The same, and it has left.
+fn calling(proxy_mss: Option<u16>, early: usize) -> Connection {
+    let mut connection = called(proxy_mss, early);
     assert_eq!(sent(&mut connection).unwrap().flags, Flags::SYN);
     connection
 }
@@ -159,4 +165,55 @@ fn an_answer_that_was_lost_comes_again_while_new_data_leave() {
     let waits = [1, 2, 3, 4].map(|at| answers[at].saturating_since(answers[at - 1]));
     assert_eq!(waits, [1, 2, 4, 4].map(|times| rto.saturating_mul(times)));
     assert!(data > 100);
+}
+
+/// RFC 9293 (3.4): data on a SYN are allowed, and dropped by who does not expect them: only the first SYN to a proxy takes some, as many as
+/// the path's packets have room for.
+#[test]
+fn only_the_first_syn_to_a_proxy_takes_data() {
+    for proxy_mss in [None, Some(9000)] {
+        let mut connection = called(proxy_mss, 20_000);
+        let (mut now, mut packet) = (NOW, Packet::default());
+        for first in [true, false] {
+            packet = Packet::default();
+            assert!(connection.poll_transmit(now, &mut packet));
+            let view = ip::View::parse(&packet).unwrap();
+            let segment = tcp::View::parse(view.payload()).unwrap();
+            assert_eq!(segment.flags(), Flags::SYN);
+            assert_eq!(
+                !segment.payload().is_empty(),
+                first && proxy_mss.is_some(),
+                "{proxy_mss:?}, first {first}"
+            );
+            assert!(packet.len() <= 1500, "a SYN of {} bytes does not pass", packet.len());
+            now = connection.poll_timeout().unwrap();
+            connection.handle_timeout(now);
+        }
+        drop(packet);
+    }
+}
+
+/// RFC 1122 (4.2.3.5): a call has as many SYNs as it is given, however long its link takes none of them.
+#[test]
+fn a_call_waits_for_a_blocked_link() {
+    let mut connection = calling(None, 0);
+    let mut now = NOW;
+    for _ in 0..3 {
+        now = connection.poll_timeout().expect("a timer");
+        connection.handle_timeout(now);
+    }
+    assert_eq!((connection.state(), connection.failure()), (State::SynSent, None));
+    assert!(connection.poll_transmit(now, &mut Packet::default()), "the SYN again");
+}
+
+/// RFC 3135 (2.2): end to end a proxy hears when the first bytes, which went with the SYN, have been acknowledged.
+#[test]
+fn the_acknowledgement_of_a_syns_data_is_told() {
+    for acknowledged in [0, 700] {
+        let mut connection = calling(Some(9000), 700);
+        connection.relay_acknowledgements();
+        give(&mut connection, &syn_ack(Some(9000), acknowledged), 0).unwrap();
+        let events: Vec<_> = core::iter::from_fn(|| connection.poll_event()).collect();
+        assert_eq!(events.contains(&Event::Acknowledged), acknowledged > 0, "{events:?}");
+    }
 }

@@ -4,7 +4,7 @@ mod script;
 
 use base::Duration;
 use base::wire::ip::Ecn;
-use base::wire::tcp::Flags;
+use base::wire::tcp::{Flags, View};
 use longhaul_tcp::{DelayedAcks, EcnUse, Event, InitialWindow, TcpConfig};
 use script::*;
 
@@ -342,6 +342,21 @@ fn an_echo_without_data_in_flight_is_ignored() {
     assert_eq!(script.connection().ssthresh(), None);
 }
 
+/// RFC 3168 (6.1.2): an echo counts in a duplicate too, also of a peer without selective acknowledgements.
+#[test]
+fn an_echo_in_a_duplicate_counts() {
+    let config = with(EcnUse::On).with(|it| it.window.initial = InitialWindow::Segments(10));
+    let mut script = Script::connecting(&config);
+    script.take();
+    script.at(100);
+    script.inject(syn_ack().and(ECE));
+    script.take();
+    script.write(10_000);
+    assert_eq!(script.take_count(), 10);
+    script.inject(ack(1, 1).and(ECE));
+    assert_eq!((script.connection().cwnd(), script.connection().statistics().mark_reductions), (5000, 1));
+}
+
 /// Duplicates: three of them say that the first segment was lost.
 fn lose_the_first(script: &mut Script, flags: Flags) {
     for end in [2001, 3001, 4001] {
@@ -378,13 +393,32 @@ fn a_mark_in_a_window_with_a_loss_changes_nothing() {
 /// RFC 3168 (6.1): the window after that one is another matter: its loss counts.
 #[test]
 fn a_loss_in_the_next_window_counts() {
-    let mut script = flying(&with(EcnUse::On), 10);
-    script.inject(ack(1, 10_001).and(ECE));
-    assert_eq!((script.connection().cwnd(), script.take_count()), (5000, 5));
-    for end in [12_001, 13_001, 14_001] {
-        script.inject(ack(1, 10_001).sack(&[(11_001, end)]));
+    // The first segment of that window is lost, or the second.
+    for first in [10_001, 11_001] {
+        let mut script = flying(&with(EcnUse::On), 10);
+        script.inject(ack(1, 10_001).and(ECE));
+        assert_eq!((script.connection().cwnd(), script.take_count()), (5000, 5));
+        script.inject(ack(1, first));
+        for end in [2000, 3000, 4000] {
+            script.inject(ack(1, first).sack(&[(first as u32 + 1000, first as u32 + end)]));
+        }
+        let told = "after a mark, losses have to go on reducing the window";
+        assert_eq!(script.connection().ssthresh(), Some(2500), "{told}: lost {first}");
     }
-    assert_eq!(script.connection().ssthresh(), Some(2500));
+}
+
+/// RFC 3168 (6.1.2): the first new data segment alone says that the window went down: a device repeats what a train says.
+#[test]
+fn a_train_does_not_tell_of_a_reduction() {
+    let mut script = flying(&with(EcnUse::On), 10);
+    let echo = script.packet(&ack(1, 10_001).and(ECE));
+    script.host.handle_packet(script.now, &echo).unwrap();
+    let train = |script: &mut Script| {
+        let (packet, size) = script.host.poll_transmit_train(script.now, 3000).expect("a train");
+        (View::parse(&packet[20..]).unwrap().flags().has(CWR), size)
+    };
+    assert_eq!(train(&mut script), (true, None));
+    assert_eq!(train(&mut script), (false, Some(1000)));
 }
 
 /// RFC 3168 (6.1.2): a time-out starts from one segment, marked window or not, and new data say so.

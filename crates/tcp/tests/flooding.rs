@@ -2,8 +2,8 @@
 
 mod script;
 
-use base::Rng;
-use base::wire::tcp::Flags;
+use base::wire::tcp::{Flags, Options, Repr};
+use base::{Rng, SeqNum};
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{EcnUse, Event, Host, State, TcpConfig};
 use script::*;
@@ -118,6 +118,21 @@ fn a_cookie_agrees_on_what_it_remembers() {
         script.write(10);
         assert_eq!(script.last().window, 65_535);
     }
+}
+
+/// RFC 2018 (2), RFC 3168 (6.1.1): nor is what the SYN did not offer, though it had timestamps.
+#[test]
+fn a_cookie_agrees_on_nothing_that_was_not_offered() {
+    let mut script = flooded(&stamped());
+    script.inject(syn().ts(9000, 0));
+    let answer = script.take();
+    assert!(!answer.options.sack_permitted && !answer.flags.has(Flags::ECE));
+    let stamp = answer.options.timestamps.unwrap().value;
+    script.iss = answer.seq;
+    script.inject(ack(1, 1).ts(9010, stamp));
+    script.expect_event(Event::Accepted { local_port: PORT });
+    assert_eq!(script.host.cookies().accepted, 1);
+    assert!(!script.connection().uses_sack() && !script.connection().uses_ecn());
 }
 
 /// RFC 7323 (3.2): a peer may offer timestamps to a listener that has none; it gets a cookie without.
@@ -308,4 +323,42 @@ fn resets_for_strangers_are_bounded() {
         answers += 1;
     }
     assert_eq!(answers, 64);
+}
+
+/// RFC 4987 (2.2): a caller that has not acknowledged the answer may be forged, also where a proxy goes on without that.
+#[test]
+fn an_unconfirmed_caller_keeps_its_place_in_the_backlog() {
+    let config = plain().with(|it| {
+        it.limits.backlog = 1;
+        it.proxy_mss = Some(9000);
+    });
+    let mut script = Script::standing_in(&config);
+    let syn = |port| {
+        let options = Options { mss: Some(1000), proxy_mss: Some(9000), ..Options::default() };
+        packet_of(
+            &Repr {
+                src_port: port,
+                dst_port: PORT,
+                seq: IRS,
+                ack: SeqNum(0),
+                flags: SYN,
+                window: 60_000,
+                urgent: 0,
+                options,
+            },
+            &[],
+        )
+    };
+    script.inject_packet(&syn(5000)).unwrap();
+    script.admit();
+    script.expect(Seg { flags: SYN | ACK, ..Seg::default() });
+    assert_eq!(script.connection().state(), State::Established);
+    script.inject_packet(&syn(5000)).unwrap();
+    assert_eq!(
+        script.inject_packet(&syn(5001)),
+        Err(Discard::BacklogFull(PORT)),
+        "a flood passes the backlog"
+    );
+    script.inject(ack(1, 1));
+    assert_eq!(script.inject_packet(&syn(5001)), Ok(()));
 }

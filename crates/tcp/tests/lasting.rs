@@ -288,3 +288,27 @@ fn time_wait_is_prolonged_for_an_hour_at_most() {
         assert_eq!(script.host.connections().count(), 0, "{is_withheld}");
     }
 }
+
+/// RFC 9293 (3.8.4): who asks for another, as a proxy does, asks once while the answer is awaited: else its patience is over sooner.
+#[test]
+fn asking_again_is_no_second_question() {
+    let mut script = Script::established(&plain());
+    for at in 1..6 {
+        script.at(100 + 10_000 * at);
+        let now = script.now;
+        script.steer(|it| it.ask_peer(now));
+    }
+    assert_eq!(script.take_count(), 1);
+}
+
+/// RFC 9293 (3.10.7.2): a SYN that was answered is not answered again for nothing.
+#[test]
+fn a_caller_is_admitted_once() {
+    let mut script = Script::standing_in(&plain());
+    script.inject(syn());
+    script.expect_nothing();
+    script.admit();
+    assert_eq!(script.take_count(), 1);
+    script.admit();
+    script.expect_nothing();
+}

@@ -5,7 +5,7 @@ mod script;
 use std::net::SocketAddr;
 
 use longhaul_tcp::host::Discard;
-use longhaul_tcp::{ConnectError, Event};
+use longhaul_tcp::{ConnectError, Event, Failure};
 use script::*;
 
 const LIMIT: usize = 40_000;
@@ -119,4 +119,51 @@ fn without_memory_one_segment_leaves() {
         script.inject(ack(1, 1001 + 1000 * segment));
     }
     script.expect_nothing();
+}
+
+/// RFC 3135 (2.4): a host in others' stead lets go sooner of what is over, but not before all of it is read and told: that was
+/// acknowledged.
+#[test]
+fn what_is_over_is_not_let_go_before_it_is_read_and_told() {
+    // As many connections as may stay when they are over, in an eighth of the memory: none, or one.
+    for stay in [0, 1] {
+        let mut script = Script::standing_in(&plain());
+        let mut ids = Vec::new();
+        for port in 0..=stay {
+            (script.peer_port, script.id) = (5000 + port as u16, None);
+            script.inject(syn());
+            script.admit();
+            script.inject(ack(1, 1));
+            script.inject(data(1, 1000));
+            ids.push((script.peer_port, script.id.unwrap()));
+        }
+        script.take_count();
+        script.host.limit_memory(8 * (stay + 1) * size_of::<longhaul_tcp::Connection>() - 1);
+        for &(port, _) in &ids {
+            script.peer_port = port;
+            script.inject(rst(1001));
+            script.expect_event(Event::Failed(Failure::Reset));
+        }
+        for (_, id) in ids {
+            let read = script.host.read(script.now, id, &mut [0; 2000]);
+            assert_eq!(read, Ok(1000), "the end of a stream is lost");
+        }
+    }
+}
+
+/// RFC 9293 (3.6.1): a host of its own keeps TIME-WAIT for its time, whatever memory is left: it is the peer's old segments that it is for.
+#[test]
+fn a_limit_ends_no_time_wait() {
+    let mut script = Script::listening(&plain());
+    script.host.limit_memory(8 * size_of::<longhaul_tcp::Connection>() + 30_000);
+    for port in 5000..5012 {
+        (script.peer_port, script.id, script.acked) = (port, None, 1);
+        script.inject(syn());
+        script.inject(ack(1, 1));
+        script.finish();
+        script.inject(fin(1).ack(2));
+    }
+    assert_eq!(script.host.len(), 12);
+    script.at(61_000);
+    assert_eq!(script.host.len(), 0);
 }

@@ -134,15 +134,42 @@ fn every_report_costs_a_window_at_most() {
 /// RFC 4821 (7.7), RFC 1122 (4.2.3.5): three time-outs in a row are an outage like any other; at the next, segments get smaller.
 #[test]
 fn a_black_hole_takes_more_than_three_timeouts() {
-    let mut script = Script::flying(&plain().with(|it| it.path_mtu = PathMtu::Probe), 3);
-    let mut sizes = Vec::new();
-    for timeouts in 1..6 {
-        while script.connection().statistics().timeouts < timeouts {
-            script.at(script.now.as_nanos() / 1_000_000 + 10);
+    // 1024 bytes first, then ever smaller ones: a path may take less.
+    for (mss, expected) in
+        [(1000, vec![1000, 1000, 1000, 500, 256]), (1460, vec![1460, 1460, 1460, 1024, 512, 256])]
+    {
+        let config = plain().with(|it| (it.mss, it.path_mtu) = (Some(mss), PathMtu::Probe));
+        let mut script = Script::connected(&config, 100, syn_ack().sack_permitted().mss(mss));
+        script.write(40_000);
+        let (mut sizes, mut thresholds) = (Vec::new(), Vec::new());
+        for timeouts in 1..=expected.len() as u32 {
+            while script.connection().statistics().timeouts < timeouts {
+                script.at(script.now.as_nanos() / 1_000_000 + 10);
+            }
+            sizes.push(script.connection().mss());
+            thresholds.push(script.connection().ssthresh().expect("a threshold"));
         }
-        sizes.push(script.connection().mss());
+        assert_eq!(sizes, expected);
+        // As many segments as before.
+        let scaled = thresholds[0] * u64::from(sizes[3]) / u64::from(mss);
+        assert_eq!((thresholds[2], thresholds[3]), (thresholds[0], scaled));
     }
-    assert_eq!(sizes, [1000, 1000, 1000, 500, 256]);
+}
+
+/// RFC 4821 (7.7): also where marks alone are congestion.
+#[test]
+fn a_black_hole_is_found_where_losses_mean_nothing() {
+    let config = plain().with(|it| (it.path_mtu, it.ecn) = (PathMtu::Probe, longhaul_tcp::EcnUse::Only));
+    let mut script = Script::connecting(&config);
+    script.take();
+    script.at(100);
+    script.inject(syn_ack().sack_permitted().and(tcp::Flags::ECE));
+    script.take();
+    script.write(3000);
+    while script.connection().statistics().timeouts < 4 {
+        script.at(script.now.as_nanos() / 1_000_000 + 10);
+    }
+    assert_eq!(script.connection().mss(), 500);
 }
 
 /// RFC 3522 (3.2, step 4): segments that were made smaller leave a time-out in doubt, which the first acknowledgement decides. If
@@ -206,7 +233,7 @@ fn segments_over_ipv6_stay_above_its_floor() {
 
 /// Segments of 600 bytes since a report ten minutes ago, and a window of ten larger ones: what leaves next tries 1000 bytes.
 /// With the number of its first byte.
-fn searching() -> (Script, i64) {
+fn searching_soon() -> (Script, i64) {
     let mut script = Script::flying(&plain(), 10);
     let report = too_big(&packet(&script, ISS + 1), 640);
     script.inject_packet(&report).unwrap();
@@ -221,6 +248,12 @@ fn searching() -> (Script, i64) {
     }
     let first = 1 + acked(&script);
     script.at(700_000);
+    (script, first)
+}
+
+/// The same, and it has left.
+fn searching() -> (Script, i64) {
+    let (mut script, first) = searching_soon();
     script.write(10_000);
     let sent = script.sent();
     assert_eq!(sent[..3], [first, first + 1000, first + 1600]);
@@ -406,4 +439,52 @@ fn a_path_that_grows_wide_is_used() {
     assert_eq!(pair.connection(1).mss(), 548);
     let pair = transfer(&config, 200, narrow(5, 100, 600), true, 620);
     assert_eq!(pair.connection(1).mss(), 1448);
+}
+
+/// RFC 4821 (7.3, 7.6): the search ends when nothing larger is left to try, and begins again after ten minutes.
+#[test]
+fn a_search_that_has_passed_is_over() {
+    let (mut script, _) = searching();
+    let mut at = 700_000;
+    let mut largest = 0;
+    for _ in 0..600 {
+        at += 100;
+        script.at(at);
+        let end = 1 + acked(&script) + script.connection().flight_size() as i64;
+        script.inject(ack(1, end));
+        script.take_count();
+        script.write(20_000);
+        let starts = script.sent();
+        let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        largest = largest.max(longest);
+        assert!(script.connection().mss() <= 1000);
+    }
+    assert_eq!((script.connection().mss(), largest <= 1000), (1000, true));
+    // Nothing is under trial: a loss is congestion again.
+    let window = script.connection().cwnd();
+    let una = 1 + acked(&script);
+    script.inject(ack(1, una).sack(&[(una as u32 + 1000, una as u32 + 5000)]));
+    assert!(script.connection().cwnd() < window, "a loss of a usual segment counts for nothing");
+}
+
+/// RFC 1191 (7.1): a router that does not say of what size packets pass means a smaller one than it refused, also where that was a plateau.
+#[test]
+fn a_packet_of_a_plateaus_size_is_too_big_too() {
+    let config = plain().with(|it| it.mss = Some(1452));
+    let mut script = Script::connected(&config, 100, syn_ack().sack_permitted().mss(1452));
+    script.write(10_000);
+    script.take_count();
+    let report = too_big(&packet_of(&script, ISS + 1, 1452), 0);
+    script.inject_packet(&report).unwrap();
+    assert_eq!(script.connection().mss(), 966);
+}
+
+/// RFC 4821 (7.4): a size is tried only where enough follows to tell of its loss.
+#[test]
+fn nothing_is_tried_with_little_behind_it() {
+    for (bytes, tries) in [(3000, false), (10_000, true)] {
+        let (mut script, first) = searching_soon();
+        script.write(bytes);
+        assert_eq!(script.sent()[..2] == [first, first + 1000], tries, "{bytes} bytes");
+    }
 }

@@ -239,6 +239,22 @@ fn the_last_segment_probes_the_tail() {
     assert_eq!(script.connection().statistics().timeouts, 0);
 }
 
+/// RFC 8985 (7.2): the peer's data say nothing of the tail, however many come.
+#[test]
+fn a_talking_peer_does_not_put_the_probe_off() {
+    let mut script = Script::with_window(&rack(), 4);
+    script.write(4000);
+    assert_eq!(script.take_count(), 4);
+    for at in 0..7 {
+        script.at(125 + 25 * at);
+        script.inject(data(1 + 100 * at as i64, 100));
+    }
+    script.at(299);
+    script.take_count();
+    script.at(300);
+    assert_eq!((script.sent(), script.connection().statistics().tail_probes), (vec![3001], 1));
+}
+
 /// RFC 8985 (7.2): one segment may wait for a delayed acknowledgement: 200 ms more, but never beyond the time-out.
 #[test]
 fn a_single_segment_is_given_the_delay_of_its_acknowledgement() {
@@ -305,6 +321,21 @@ fn a_repaired_loss_is_congestion() {
     script.inject(ack(1, 11_001));
     assert_eq!(script.connection().cwnd(), 2000);
     assert!(!script.connection().recovering());
+}
+
+/// RFC 8985 (7.4.2): it takes half of what was out then (RFC 5681, equation 4), not all.
+#[test]
+fn a_repaired_loss_halves_what_was_out() {
+    let mut script = Script::with_window(&rack(), 20);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 20);
+    script.expect_at(300, data(19_001, 1000));
+    script.at(310);
+    script.inject(ack(1, 20_001));
+    script.write(1000);
+    script.at(410);
+    script.inject(ack(1, 21_001));
+    assert_eq!((script.connection().statistics().tail_probes, script.connection().cwnd()), (1, 10_000));
 }
 
 /// RFC 8985 (7.4.2): a D-SACK tells that the probe repaired nothing.
@@ -422,19 +453,24 @@ fn no_probe_while_something_is_in_doubt() {
     assert_eq!(script.connection().statistics().tail_probes, 0);
 }
 
-/// Without selective acknowledgements there is neither RACK nor probe (RFC 8985, 4): NewReno.
+/// Without selective acknowledgements there is neither RACK nor probe (RFC 8985, 4), nor FACK: NewReno, which needs no time-out.
 #[test]
-fn rack_needs_selective_acknowledgements() {
-    let config = rack().with(|it| it.window.initial = longhaul_tcp::InitialWindow::Segments(10));
-    let mut script = Script::connected(&config, 100, syn_ack());
-    script.write(10_000);
-    assert_eq!(script.take_count(), 10);
-    script.quiet_before(399);
-    assert_eq!(script.connection().statistics().tail_probes, 0);
-    for _ in 0..3 {
-        script.inject(ack(1, 1));
+fn rack_and_fack_need_selective_acknowledgements() {
+    for scheme in [Recovery::Rack, Recovery::Fack] {
+        let config = rack().with(|it| {
+            it.recovery.scheme = scheme;
+            it.window.initial = longhaul_tcp::InitialWindow::Segments(10);
+        });
+        let mut script = Script::connected(&config, 100, syn_ack());
+        script.write(10_000);
+        assert_eq!(script.take_count(), 10);
+        script.quiet_before(399);
+        assert_eq!(script.connection().statistics().tail_probes, 0);
+        for _ in 0..3 {
+            script.inject(ack(1, 1));
+        }
+        script.expect(data(1, 1000));
     }
-    script.expect(data(1, 1000));
 }
 
 /// Linux: the retransmission timer starts anew while what is selectively acknowledged left before the first segment
@@ -454,4 +490,52 @@ fn the_timer_waits_for_answers_to_older_segments() {
         script.at(600);
         assert_eq!(script.connection().statistics().timeouts, timeouts, "{recovery:?}");
     }
+}
+
+/// RFC 8985 (6.2, step 2): an echo that is as young as the retransmission shows that this arrived: what left before it and is still
+/// missing was lost too.
+#[test]
+fn an_echo_tells_which_copy_arrived() {
+    let mut script = Script::connecting(&rack().with(|it| {
+        it.timestamps = true;
+        it.window.initial = longhaul_tcp::InitialWindow::Segments(10);
+    }));
+    let offset = script.take().options.timestamps.expect("a timestamp").value;
+    script.at(100);
+    script.inject(syn_ack().sack_permitted().ts(1, offset));
+    script.take();
+    script.write(9880);
+    assert_eq!(script.take_count(), 10);
+    // The first and the last are lost.
+    script.at(200);
+    script.inject(ack(1, 1).ts(2, offset).sack(&[(989, 8893)]));
+    script.expect(data(1, 988));
+    script.expect_nothing();
+    script.at(300);
+    script.inject(ack(1, 8893).ts(3, offset + 200));
+    script.expect(data(8893, 988));
+    assert_eq!(
+        (script.connection().statistics().timeouts, script.connection().statistics().tail_probes),
+        (0, 0)
+    );
+}
+
+/// RFC 8985 (7.4.2, 6.3): a time-out answers for the probe before it: what comes after is no second loss.
+#[test]
+fn a_timeout_ends_the_probe() {
+    let mut script = Script::with_window(&rack(), 20);
+    script.write(20_000);
+    assert_eq!(script.take_count(), 20);
+    script.expect_at(300, data(19_001, 1000));
+    script.expect_at(600, data(1, 1000));
+    let recoveries = script.connection().statistics().recoveries;
+    script.at(650);
+    script.inject(ack(1, 20_001));
+    script.write(1000);
+    script.take_count();
+    script.at(750);
+    script.inject(ack(1, 21_001));
+    let (window, threshold) = (script.connection().cwnd(), script.connection().ssthresh());
+    assert!(window <= 3000 && threshold == Some(10_000), "{window} {threshold:?}");
+    assert_eq!(script.connection().statistics().recoveries, recoveries);
 }

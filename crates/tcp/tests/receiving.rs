@@ -348,18 +348,69 @@ fn unacceptable_acknowledgements_are_challenged() {
     assert_eq!(script.connection().readable(), 100);
 }
 
+/// RFC 3135 (2.2): end to end nothing is acknowledged that the far end has not; what it has is, at once and once.
+#[test]
+fn what_the_far_end_has_is_acknowledged_at_once() {
+    let mut script = Script::established(&plain());
+    script.steer(|it| it.acknowledge_only(0));
+    script.inject(data(1, 1000));
+    script.expect_nothing();
+    script.steer(|it| it.acknowledge_only(1000));
+    script.expect(ack(1, 1001));
+    // A duplicate would look like a loss.
+    script.steer(|it| it.acknowledge_only(1000));
+    script.expect_nothing();
+}
+
+/// RFC 2018 (4): what is withheld from acknowledgement has come: it is no part of the gap, nor a gap where there is none.
+#[test]
+fn what_is_withheld_is_not_missing() {
+    let mut script = Script::established(&plain());
+    script.steer(|it| it.acknowledge_only(0));
+    for at in 0..3 {
+        script.inject(data(1 + 1000 * at, 1000));
+    }
+    script.write(10);
+    script.expect(data(1, 10).ack(1).sack(&[]));
+    script.inject(data(5001, 1000));
+    script.expect(ack(11, 1).sack(&[(5001, 6001), (1001, 3001)]));
+    // Beside that much there is room for one block.
+    script.write(985);
+    script.expect(data(11, 985).ack(1).sack(&[(5001, 6001)]));
+}
+
+/// RFC 2018 (4): the blocks that were told of least are those that changed last, also once a gap is filled.
+#[test]
+fn the_latest_blocks_come_first() {
+    let mut script = Script::established(&plain());
+    let run = |at: u32| (2000 * at - 999, 2000 * at + 1);
+    for at in [6, 1, 5, 2, 4, 3] {
+        script.inject(data(i64::from(run(at).0), 1000));
+    }
+    let latest = [3, 4, 2, 5].map(run);
+    assert_eq!(script.take_count(), 6);
+    script.inject(fin(40_001));
+    script.expect(ack(1, 1).sack(&latest));
+    script.inject(data(1, 1000));
+    script.expect(ack(1, 2001).sack(&latest));
+}
+
 /// RFC 5961 (7): ten in five seconds.
 #[test]
 fn challenges_are_rate_limited() {
-    let mut script = Script::established(&plain());
-    for _ in 0..30 {
+    // However they spread.
+    for apart in [0, 100] {
+        let mut script = Script::established(&plain());
+        for at in 0..30 {
+            script.at(100 + apart * at);
+            script.inject(rst(5));
+        }
+        assert_eq!(script.take_count(), 10, "{apart} ms apart");
+        script.at(5200);
         script.inject(rst(5));
+        script.expect(ack(1, 1));
+        assert_eq!(script.connection().statistics().challenge_acks, 11);
     }
-    assert_eq!(script.take_count(), 10);
-    script.at(5200);
-    script.inject(rst(5));
-    script.expect(ack(1, 1));
-    assert_eq!(script.connection().statistics().challenge_acks, 11);
 }
 
 /// Segments without ACK are dropped (RFC 9293, 3.10.7.4, fifth).

@@ -3,7 +3,7 @@
 mod script;
 
 use base::Duration;
-use longhaul_tcp::{Recovery, TcpConfig};
+use longhaul_tcp::{ForwardRto, Recovery, TcpConfig};
 use script::*;
 
 fn ten_out(config: &TcpConfig) -> Script {
@@ -235,19 +235,21 @@ fn a_timeout_spares_what_was_sacked() {
 /// RFC 2018 (8): a peer that takes back what it had acknowledged selectively is served again after a time-out.
 #[test]
 fn reneging_is_survived() {
-    let mut script = Script::with_window(&plain(), 4);
-    script.write(4000);
-    assert_eq!(script.take_count(), 4);
-    script.at(200);
-    script.inject(ack(1, 1).sack(&[(1001, 3001)]));
-    script.inject(ack(1, 1001));
-    script.expect_nothing();
-    script.expect_at(500, data(1001, 1000));
-    script.inject(ack(1, 2001));
-    script.expect(data(2001, 1000));
-    script.expect(data(3001, 1000));
-    script.inject(ack(1, 4001));
-    assert_eq!(script.connection().flight_size(), 0);
+    for f_rto in [ForwardRto::Off, ForwardRto::Basic, ForwardRto::Sack] {
+        let mut script = Script::with_window(&plain().with(|it| it.recovery.f_rto = f_rto), 4);
+        script.write(4000);
+        assert_eq!(script.take_count(), 4);
+        script.at(200);
+        script.inject(ack(1, 1).sack(&[(1001, 3001)]));
+        script.inject(ack(1, 1001));
+        script.expect_nothing();
+        script.expect_at(500, data(1001, 1000));
+        script.inject(ack(1, 2001));
+        script.expect(data(2001, 1000));
+        script.expect(data(3001, 1000));
+        script.inject(ack(1, 4001));
+        assert_eq!(script.connection().flight_size(), 0);
+    }
 }
 
 /// Blocks that report duplicates (RFC 2883), or that cannot be, are ignored.

@@ -2,10 +2,15 @@
 
 mod script;
 
-use base::Duration;
+use std::sync::Arc;
+
 use base::units::Size;
+use base::wire::checksum::Sum;
+use base::wire::ip::Protocol;
+use base::wire::tcp;
+use base::{Duration, Packet};
 use longhaul_tcp::config::AfterIdle;
-use longhaul_tcp::{Event, Failure, TcpConfig};
+use longhaul_tcp::{ConnectionError, Event, Failure, Source, TcpConfig};
 use script::*;
 
 /// RFC 1122 (4.2.3.4): a small segment waits while anything is unacknowledged.
@@ -149,19 +154,57 @@ fn a_window_that_closes_over_data_is_probed_by_retransmission() {
     script.expect(data(1001, 1000));
 }
 
+/// What is written from it is always the same.
+#[derive(Debug)]
+struct Content;
+
+impl Source for Content {
+    fn slice(&self, _offset: u64, len: usize) -> &[u8] {
+        &[5; 8000][..len]
+    }
+}
+
 /// RFC 9293 (3.9.1): the application hears when there is room again, and only after it was told that there is none.
 #[test]
 fn writable_follows_a_short_write() {
-    let mut script = Script::with_window(&plain().with(|it| it.window.send_buffer = Size(8000)), 4);
-    script.write(4000);
-    script.take_count();
-    script.inject(ack(1, 2001));
-    assert!(!script.events.contains(&Event::Writable));
-    assert_eq!(script.write(7000), 6000);
-    script.inject(ack(1, 2501));
-    assert!(!script.events.contains(&Event::Writable), "less than an eighth is free");
-    script.inject(ack(1, 3001));
-    script.expect_event(Event::Writable);
+    type Write = fn(&mut Script, usize) -> usize;
+    let ways: [(&str, Write); 3] = [
+        ("write", |script, len| script.write(len)),
+        ("write_with", |script, len| {
+            script.host.write_with(script.now, script.id.unwrap(), len, |part| part.fill(5)).unwrap()
+        }),
+        ("write_from", |script, len| {
+            let source: Arc<dyn Source> = Arc::new(Content);
+            script.host.write_from(script.now, script.id.unwrap(), &source, 0, len).unwrap()
+        }),
+    ];
+    for (way, write) in ways {
+        let mut script = Script::with_window(&plain().with(|it| it.window.send_buffer = Size(8000)), 4);
+        assert_eq!(script.connection().writable(), 8000, "an application that asks first may write");
+        script.write(4000);
+        assert_eq!(script.connection().writable(), 4000);
+        assert_eq!(write(&mut script, 4000), 4000);
+        script.take_count();
+        script.inject(ack(1, 2001));
+        assert!(!script.events.contains(&Event::Writable), "{way}: all of it was taken");
+        assert_eq!(write(&mut script, 7000), 2000, "{way}");
+        script.inject(ack(1, 2501));
+        assert!(!script.events.contains(&Event::Writable), "{way}: less than an eighth is free");
+        script.inject(ack(1, 3001));
+        assert!(script.events.contains(&Event::Writable), "{way}: who waits for room waits for ever");
+    }
+}
+
+/// RFC 9293 (3.9.1, CLOSE): no more is taken after the FIN is asked for, though it waits behind data.
+#[test]
+fn nothing_is_taken_after_finish() {
+    let mut script = Script::established(&plain());
+    script.inject(ack(1, 1).window(0));
+    script.write(1000);
+    script.finish();
+    assert_eq!(script.connection().writable(), 0);
+    let id = script.id.unwrap();
+    assert_eq!(script.host.write(script.now, id, b"x"), Err(ConnectionError::Finished));
 }
 
 /// RFC 6298 (2.2, 2.3, 5.1 to 5.6): the timer, its restart on progress, and its back-off.
@@ -325,4 +368,134 @@ fn probing_goes_on_when_the_probe_is_taken_and_the_window_stays_closed() {
     script.expect_at(800, data(2, 1));
     script.inject(ack(601, 3).window(5000));
     script.expect(data(3, 8));
+}
+
+/// RFC 9293 (3.8.6.2.1): a peer that has never opened its window gets nothing but probes: no empty segments.
+#[test]
+fn a_window_that_never_opened_lets_nothing_out() {
+    let mut script = Script::connected(&plain(), 100, syn_ack().window(0));
+    let id = script.id.unwrap();
+    script.host.write(script.now, id, &[0; 1000]).unwrap();
+    let sent = script.host.poll_transmit(script.now);
+    assert!(sent.is_none(), "empty segments without end: {sent:?}");
+    script.at(399);
+    assert_eq!(script.connection().statistics().window_probes, 0);
+    script.at(400);
+    assert_eq!(script.connection().statistics().window_probes, 1);
+}
+
+/// Linux, `segmentation-offloads`: a device cuts a packet of full segments; it wants the segments' size, and the sum of the
+/// pseudo-header alone as checksum. What is in flight is noted by segments.
+#[test]
+fn full_segments_leave_in_one_packet() {
+    let mut script = Script::with_window(&plain(), 10);
+    let id = script.id.unwrap();
+    script.host.write(script.now, id, &[0; 6500]).unwrap();
+    let train = |script: &mut Script, most| {
+        let (packet, size): (Packet, _) = script.host.poll_transmit_train(script.now, most).expect("a train");
+        let partial = !Sum::pseudo_header(HOST, PEER, Protocol::TCP.0, packet.len() - 20).finish();
+        let is_partial = packet[36..38] == partial.to_be_bytes();
+        let is_whole = tcp::Repr::parse(&tcp::View::parse(&packet[20..]).unwrap(), HOST, PEER).is_ok();
+        assert_ne!(is_partial, is_whole, "the device completes the checksum, or it is complete");
+        (packet.len() - 40, size, is_partial)
+    };
+    assert_eq!(train(&mut script, 4000), (4000, Some(1000), true));
+    assert_eq!(script.connection().flight_size(), 4000);
+    assert_eq!(train(&mut script, 0), (1000, None, false));
+    assert_eq!(train(&mut script, 4000), (1000, None, false));
+    assert_eq!(train(&mut script, 4000), (500, None, false));
+    assert!(script.host.poll_transmit_train(script.now, 4000).is_none());
+    script.inject(ack(1, 2001));
+    assert_eq!(script.connection().flight_size(), 4500);
+    assert_eq!(script.connection().statistics().data_segments_sent, 7, "each is noted by itself");
+}
+
+/// RFC 7323 (4.1): an echo in an acknowledgement of nothing new is no sample, and ends no back-off.
+#[test]
+fn a_duplicates_echo_gives_no_sample() {
+    let config = TcpConfig { timestamps: true, ..plain() };
+    let mut script = Script::connecting(&config);
+    let offset = script.take().options.timestamps.unwrap().value;
+    script.at(100);
+    script.inject(syn_ack().ts(1, offset));
+    script.take_count();
+    script.write(1976);
+    assert_eq!(script.take_count(), 2);
+    script.expect_at(400, data(1, 988));
+    script.at(500);
+    script.inject(ack(1, 1).ts(2, offset + 100));
+    assert_eq!(script.connection().statistics().duplicate_acks, 1);
+    assert_eq!(
+        script.connection().srtt(),
+        Some(Duration::from_millis(100)),
+        "the time-out swells in each recovery"
+    );
+    assert_eq!(script.connection().rto(), Duration::from_millis(600), "the back-off goes on");
+}
+
+/// RFC 9293 (3.8.6.1): a closed window is asked about, also while the peer talks.
+#[test]
+fn a_talking_peer_does_not_put_the_persist_timer_off() {
+    let mut script = Script::established(&plain());
+    script.inject(ack(1, 1).window(0));
+    script.write(1000);
+    script.peer_window = 0;
+    for at in 0..6 {
+        script.at(110 + 50 * at);
+        script.inject(data(1 + 10 * at as i64, 10));
+    }
+    script.at(399);
+    script.take_count();
+    script.at(400);
+    assert_eq!((script.sent(), script.connection().statistics().window_probes), (vec![1], 1));
+}
+
+/// RFC 9293 (3.9.1): room that comes of sending, where little may wait, is told when it comes.
+#[test]
+fn what_leaves_makes_room() {
+    let mut script = Script::with_window(&plain().with(|it| it.window.unsent_limit = Some(Size(2000))), 4);
+    let id = script.id.unwrap();
+    assert_eq!(script.host.write(script.now, id, &[0; 5000]), Ok(2000));
+    assert_eq!(script.host.poll_event(), None);
+    while script.host.poll_transmit(script.now).is_some() {}
+    assert_eq!(script.host.poll_event(), Some((id, Event::Writable)));
+}
+
+/// RFC 9293 (3.9.1): nobody is woken for room that is not there.
+#[test]
+fn without_room_nobody_is_told_of_room() {
+    let mut script = Script::with_window(&plain().with(|it| it.window.send_buffer = Size(8000)), 10);
+    assert_eq!(script.write(9000), 8000);
+    assert_eq!(script.take_count(), 8, "all of it is out");
+    assert_eq!(script.read(0), 0);
+    assert!(!script.events.contains(&Event::Writable), "and none of it is acknowledged");
+    script.inject(ack(1, 1001));
+    script.expect_event(Event::Writable);
+}
+
+/// RFC 1122 (4.2.3.4), RFC 9293 (3.8.6.2.1): half of a small window is no reason to send less than waits while something is out.
+#[test]
+fn nagle_holds_for_small_windows() {
+    let mut script = Script::connected(&TcpConfig { nagle: true, ..plain() }, 100, syn_ack().window(1000));
+    script.write(300);
+    script.expect(data(1, 300));
+    script.write(700);
+    script.inject(ack(1, 1).window(900));
+    script.expect_nothing();
+}
+
+/// RFC 5681 (3.1), RFC 2861 (1): a window that has room for another segment is not full: it does not grow.
+#[test]
+fn a_window_with_room_for_a_segment_does_not_grow() {
+    let config = plain().with(|it| it.window.initial_ssthresh = Some(Size(10_000)));
+    let mut script = Script::with_window(&config, 10);
+    let mut acked = 1;
+    for round in 2..20 {
+        script.write(9000);
+        assert_eq!(script.take_count(), 9);
+        script.at(100 * round);
+        acked += 9000;
+        script.inject(ack(1, acked));
+        assert_eq!(script.connection().cwnd(), 10_000, "an application that never fills it opens it");
+    }
 }

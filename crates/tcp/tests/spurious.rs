@@ -454,3 +454,105 @@ fn the_first_retransmissions_timestamp_counts() {
     script.inject(ack(1, 989).ts(9900, offset + 400));
     assert_eq!(script.connection().statistics().spurious_timeouts, 0);
 }
+
+/// RFC 3522 (3.2, step 4): only an acknowledgement of something new decides. A duplicate echoes an old timestamp, whatever was lost.
+#[test]
+fn a_duplicates_timestamp_does_not_make_a_timeout_spurious() {
+    let (mut script, offset) = with_timestamps(&plain());
+    script.at(400);
+    script.take();
+    script.at(410);
+    script.inject(ack(1, 1).ts(9310, offset + 100));
+    assert_eq!(script.connection().statistics().spurious_timeouts, 0, "the window is back in the congestion");
+    assert_eq!(script.connection().cwnd(), 988);
+}
+
+/// RFC 3522 (3), RFC 5682 (1): each is optional: what is switched off finds nothing.
+#[test]
+fn methods_that_are_off_find_nothing() {
+    for (timestamps, eifel) in [(true, false), (false, true)] {
+        let config = plain().with(|it| {
+            it.timestamps = timestamps;
+            it.window.initial = InitialWindow::Segments(10);
+            it.recovery.eifel_detection = eifel;
+            it.recovery.f_rto = ForwardRto::Off;
+        });
+        let mut script = Script::connecting(&config);
+        let value = script.take().options.timestamps.map_or(0, |it| it.value);
+        script.at(100);
+        script.inject(syn_ack().sack_permitted().ts(9000, value));
+        script.take();
+        script.write(40_000);
+        script.at(410);
+        let end = if timestamps { 989 } else { 1001 };
+        script.inject(ack(1, end).ts(9310, value + 100));
+        assert_eq!(script.connection().statistics().spurious_timeouts, 0, "{timestamps} {eifel}");
+    }
+}
+
+/// RFC 5682 (2.1, step 3): a report that the retransmission came twice (RFC 2883) is no duplicate that tells of a loss: rather that there
+/// was none.
+#[test]
+fn a_report_of_the_retransmission_does_not_end_f_rto() {
+    for f_rto in [ForwardRto::Basic, ForwardRto::Sack] {
+        let mut script = timed_out(&plain().with(|it| it.recovery.f_rto = f_rto));
+        script.inject(ack(1, 2001));
+        assert_eq!(script.sent(), [10_001, 11_001], "step 2b");
+        script.at(420);
+        script.inject(ack(1, 2001).sack(&[(1, 1001)]));
+        script.inject(ack(1, 10_001));
+        assert_eq!(script.connection().statistics().spurious_timeouts, 1, "{f_rto:?}");
+    }
+}
+
+/// RFC 3522 (3.2, step 4): without F-RTO a bare duplicate decides nothing, and of repeated time-outs each says that all is lost; a needed
+/// one leaves the next in doubt.
+#[test]
+fn the_eifel_detection_waits_for_something_new() {
+    let alone = plain().with(|it| it.recovery.f_rto = ForwardRto::Off);
+    let (mut script, offset) = with_timestamps(&alone);
+    script.at(410);
+    script.inject(ack(1, 1).ts(9310, offset + 100));
+    script.inject(ack(1, 989).ts(9310, offset + 100));
+    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+
+    let (mut script, offset) = with_timestamps(&alone);
+    script.at(1010);
+    assert_eq!(script.sent(), [1, 1]);
+    script.inject(ack(1, 989).ts(9910, offset + 1000));
+    assert_eq!(script.sent(), [989, 1977], "all is lost");
+    script.at(1110);
+    script.inject(ack(1, 9881).ts(9990, offset + 1010));
+    script.take_count();
+    let end = 9881 + script.connection().flight_size() as i64;
+    script.at(1150);
+    script.inject(ack(1, end).ts(9995, offset + 1110));
+    script.take_count();
+    let timeouts = script.connection().statistics().timeouts;
+    while script.connection().statistics().timeouts == timeouts {
+        script.at(script.now.as_nanos() / 1_000_000 + 10);
+    }
+    script.inject(ack(1, end + 988).ts(9999, offset + 1150));
+    assert_eq!(script.connection().statistics().spurious_timeouts, 1, "a later one is doubted");
+}
+
+/// RFC 4015 (3.2), RFC 5681 (equation 4): half of what was out, but two segments at least.
+#[test]
+fn the_conservative_response_has_a_floor() {
+    let config = plain().with(|it| {
+        it.timestamps = true;
+        it.recovery.eifel_detection = true;
+        it.recovery.f_rto = ForwardRto::Off;
+        it.recovery.spurious_response = SpuriousResponse::Halve;
+    });
+    let mut script = Script::connecting(&config);
+    let offset = script.take().options.timestamps.unwrap().value;
+    script.at(100);
+    script.inject(syn_ack().sack_permitted().ts(9000, offset));
+    script.take();
+    script.write(988);
+    script.at(410);
+    script.inject(ack(1, 989).ts(9310, offset + 100));
+    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().ssthresh(), Some(2 * 988));
+}

@@ -147,6 +147,26 @@ fn reports_undo_a_spurious_timeout() {
     assert_eq!(script.connection().ssthresh(), None);
 }
 
+/// RFC 3708 (2): with the method off, or a peer without selective acknowledgements, a report says nothing of a time-out.
+#[test]
+fn reports_undo_no_timeout_where_they_are_not_wanted() {
+    for (undo, sack) in [(false, true), (true, false)] {
+        let config = undoing(SpuriousResponse::Restore).with(|it| {
+            it.recovery.undo = undo;
+            it.window.initial = InitialWindow::Segments(2);
+        });
+        let mut script = Script::connected(&config, 100, Seg { sack_permitted: sack, ..syn_ack() });
+        script.write(2000);
+        assert_eq!(script.take_count(), 2);
+        script.expect_at(400, data(1, 1000));
+        script.at(410);
+        script.inject(ack(1, 2001));
+        script.at(500);
+        script.inject(ack(1, 2001).sack(&[(1, 1001)]));
+        assert_eq!(script.connection().statistics().spurious_timeouts, 0, "undo {undo}, SACK {sack}");
+    }
+}
+
 /// Linux (`tcp_try_undo_partial`): while copies of other segments are under way, those may have been lost.
 #[test]
 fn one_late_segment_does_not_speak_for_another() {

@@ -48,6 +48,45 @@ fn the_window_decays() {
     }
 }
 
+/// RFC 2861 (3): the threshold remembers three quarters of the window that was there before the pause.
+#[test]
+fn the_threshold_remembers_the_window() {
+    let config = with(AfterIdle::Decay).with(|it| {
+        it.window.initial_ssthresh = Some(base::units::Size(20_000));
+        it.window.byte_counting_limit = 100;
+    });
+    let mut script = Script::with_window(&config, 4);
+    let mut next = 1;
+    for round in 0..3 {
+        script.write(4000 << round);
+        next += 4000 << round;
+        script.at(200 + 100 * round);
+        script.inject(ack(1, next));
+    }
+    let window = script.connection().cwnd();
+    assert!(window / 4 * 3 > 20_000 && script.connection().ssthresh() == Some(20_000), "{window}");
+    script.at(400 + 750);
+    script.take_count();
+    script.write(1000);
+    assert_eq!(script.connection().ssthresh(), Some(window / 4 * 3));
+}
+
+/// RFC 7661 (4.4.3): a pause lowers a window, and opens none: not up to the initial one either.
+#[test]
+fn a_pause_opens_no_window() {
+    let mut script = Script::with_window(&with(AfterIdle::Validate), 4);
+    script.write(1000);
+    script.take_count();
+    script.expect_at(400, data(1, 1000));
+    script.at(410);
+    script.inject(ack(1, 1001));
+    let window = script.connection().cwnd();
+    script.at(400_000);
+    script.write(1000);
+    assert_eq!(script.connection().cwnd(), window, "it grew without an acknowledgement");
+    assert!(window < 4000);
+}
+
 /// Linux (`tcp_cwnd_application_limited`): what a time-out long was not used falls by half.
 #[test]
 fn a_window_that_is_partly_used_decays_to_what_is() {
@@ -181,4 +220,48 @@ fn a_bulk_sender_is_always_validated() {
         windows
     };
     assert_eq!(windows(AfterIdle::Validate), windows(AfterIdle::Restart));
+}
+
+/// Linux (`tcp_cwnd_application_limited`, `tcp_is_cwnd_limited`): in slow start a window of which more than half is used is in use; in
+/// congestion avoidance one that is not full decays.
+#[test]
+fn a_window_of_which_most_is_used_decays_after_slow_start_alone() {
+    for (ssthresh, decays) in [(None, false), (Some(base::units::Size(64_000)), true)] {
+        let config = with(AfterIdle::Decay).with(|it| it.window.initial_ssthresh = ssthresh);
+        let mut script = Script::with_window(&config, 4);
+        let (mut acked, mut least) = (1, u64::MAX);
+        for round in 0..16 {
+            // An acknowledgement a segment doubles the window up to 64, a single one hardly opens it.
+            let (segments, acks) = if round < 4 { (4 << round, 4 << round) } else { (40, 1) };
+            script.write(1000 * segments);
+            let window = script.connection().cwnd();
+            least = if round < 4 { window } else { least.min(window) };
+            script.at(200 + 100 * round);
+            for _ in 0..acks {
+                acked += (1000 * segments / acks) as i64;
+                script.inject(ack(1, acked));
+            }
+            assert!(round != 3 || script.connection().cwnd() == 64_000);
+            least = if round == 3 { 64_000 } else { least };
+        }
+        assert_eq!(least < 64_000, decays, "{least}");
+    }
+}
+
+/// RFC 7661 (4.2, 4.3): a sender that uses more than half of its window is validated by that, a second long: it sends as it likes.
+#[test]
+fn who_uses_the_window_is_not_spaced_out() {
+    let config =
+        with(AfterIdle::Validate).with(|it| it.window.initial_ssthresh = Some(base::units::Size(64_000)));
+    let (mut script, mut acked) = idle(&config);
+    for round in 0..10 {
+        // Now and then a small round.
+        let segments = if round % 3 == 2 { 4 } else { 48 };
+        script.at(510 + 100 * round);
+        script.write(1000 * segments);
+        assert_eq!(script.take_count(), segments, "round {round} is paced");
+        script.at(600 + 100 * round);
+        acked += 1000 * segments as i64;
+        script.inject(ack(1, acked));
+    }
 }

@@ -142,6 +142,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// RFC 9293 (3.10.7.4): whoever leaves gaps, in whatever order, takes no more than the memory that is for them.
+    #[test]
+    fn a_full_set_takes_no_span_below_the_others() {
+        let mut set = RangeSet::default();
+        for start in [100, 90, 80, 70] {
+            assert!(set.insert(Span { start, end: start + 1 }, 4, |_| ()).is_some());
+        }
+        assert_eq!(set.insert(Span { start: 60, end: 61 }, 4, |_| ()), None);
+        assert_eq!(set.insert(Span { start: 85, end: 86 }, 4, |_| ()), None);
+        assert_eq!(set.iter().count(), 4, "gaps take memory without bound");
+    }
+
     proptest! {
         /// Against a bitmap: membership, the new parts, and that spans never touch.
         #[test]

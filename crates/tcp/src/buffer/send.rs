@@ -213,15 +213,18 @@ mod tests {
         /// stretches of sources follow each other.
         #[test]
         fn behaves_as_a_queue(
-            steps in proptest::collection::vec((0_usize..9000, 0_usize..9000, 0_u8..4), 1..40),
+            steps in proptest::collection::vec((0_usize..9000, 0_usize..9000, 0_u8..4, 0_usize..9000), 1..40),
         ) {
             let (mut buffer, mut model) = (SendBuffer::new(10_000), VecDeque::<u8>::new());
-            let numbers: Vec<u8> = (0..40 * 9000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-            let sources = [0, 1].map(|_| Arc::new(Numbers(numbers.clone())) as Arc<dyn Source>);
+            let numbers = [2_654_435_761, 2_246_822_519].map(|factor| -> Vec<u8> {
+                (0..41 * 9000_u32).map(|i| (i.wrapping_mul(factor) >> 24) as u8).collect()
+            });
+            let sources = numbers.clone().map(|numbers| Arc::new(Numbers(numbers)) as Arc<dyn Source>);
             let mut next = 0;
-            for (write, acknowledge, kind) in steps {
-                let offset = next;
-                let data = &numbers[offset..offset + write];
+            for (write, acknowledge, kind, other) in steps {
+                // Where the last write ended, from the start again, or somewhere else.
+                let offset = [next, next, 0, other][other % 4];
+                let data = &numbers[usize::from(kind == 3)][offset..offset + write];
                 let taken = match kind {
                     0 => buffer.write(data),
                     1 => {
@@ -235,7 +238,7 @@ mod tests {
                 };
                 prop_assert_eq!(taken, write.min(10_000 - model.len()));
                 model.extend(&data[..taken]);
-                next += taken;
+                next = offset + taken;
                 let mut out = Packet::default();
                 buffer.copy_to(0, buffer.len(), &mut out);
                 prop_assert!(out.iter().eq(model.iter()));

@@ -272,6 +272,10 @@ mod tests {
                 "t:2: gamma = 1.5: a step of 1.5; allowed are above 0 and at most 1",
             ),
             (
+                "[congestion.fast]\ngamma = 0.0",
+                "t:2: gamma = 0.0: a step of 0; allowed are above 0 and at most 1",
+            ),
+            (
                 "[congestion.hybla]\nrtt0 = \"0 s\"",
                 "t:2: rtt0 = \"0 s\": a round trip of 0 s; allowed are 1 ms to 10 s",
             ),

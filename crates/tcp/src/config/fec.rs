@@ -102,3 +102,18 @@ impl Default for FecConfig {
         Self::OFF
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_stored_where_it_is_not_the_usual_one() {
+        for layout in [Layout::Restored, Layout::Printed, Layout::Granular] {
+            let config = FecConfig { layout, ..FecConfig::OFF };
+            let stored = toml::to_string(&config).unwrap();
+            assert_eq!(stored.contains("layout"), layout != Layout::Restored, "{stored}");
+            assert_eq!(toml::from_str(&stored), Ok(config));
+        }
+    }
+}

@@ -130,4 +130,34 @@ mod tests {
         let sample = deliver(&mut meter, 1100, 3000, (burst, 1000)).unwrap();
         assert_eq!((sample.bytes, sample.interval.as_millis()), (3000, 100));
     }
+
+    /// draft-cheng-iccrg-delivery-rate-estimation-02 (3.4): samples are the application's pace, not the path's, until all that was out when
+    /// it paused is delivered, and more.
+    #[test]
+    fn a_pause_limits_samples_until_it_is_over() {
+        let mut meter = DeliveryMeter::new();
+        let first = meter.snapshot(at_ms(0), true);
+        deliver(&mut meter, 100, 5000, (first, 0));
+        meter.on_app_limited(2000);
+        for (bytes, limited) in [(1000, true), (1000, true), (500, false), (1000, false)] {
+            let sent = meter.snapshot(at_ms(100), false);
+            deliver(&mut meter, 200, bytes, (sent, 100));
+            let next = meter.snapshot(at_ms(200), false);
+            assert_eq!(
+                next.app_limited, limited,
+                "BBR takes a pause for the path's rate, or never the path's"
+            );
+        }
+    }
+
+    /// draft-cheng-iccrg-delivery-rate-estimation-02 (3.3): of segments that are acknowledged together the one counts that was sent with the
+    /// most delivered before it.
+    #[test]
+    fn the_latest_segment_counts() {
+        let mut meter = DeliveryMeter::new();
+        let early = meter.snapshot(at_ms(0), true);
+        deliver(&mut meter, 100, 1000, (early, 0));
+        let late = meter.snapshot(at_ms(100), false);
+        assert!(late.is_as_late_as(&early) && late.is_as_late_as(&late) && !early.is_as_late_as(&late));
+    }
 }

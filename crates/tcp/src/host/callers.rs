@@ -135,3 +135,22 @@ impl Connection {
 
 /// Connections that are over may take this part of the memory: an eighth. Of 128 MiB that is enough for 300 a second, each for a minute.
 const ENDED_SHARE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4987 (2.2): addresses may be forged, each but once: none of them leaves anything.
+    #[test]
+    fn a_caller_that_has_gone_leaves_nothing() {
+        let mut callers = Callers::default();
+        for at in 0..100 {
+            let caller = IpAddr::from([10, 0, 0, at]);
+            let call = callers.add(caller, 7);
+            callers.settle(caller, call);
+            assert_eq!((callers.of(caller).half_open, callers.crowds.len()), (0, 0));
+            callers.end(caller);
+        }
+        assert!(callers.counts.is_empty() && callers.half_open.is_empty() && callers.crowds.is_empty());
+    }
+}

@@ -113,6 +113,30 @@ mod tests {
         }
     }
 
+    /// RFC 8290 (4.2): who begins goes before those that always send, for one turn; from then on it gets what they get.
+    #[test]
+    fn a_newcomer_goes_first_and_then_has_its_share() {
+        let (mut turns, mut sent) = (Turns::default(), [0; 2]);
+        turns.let_newcomers_first();
+        turns.join(0);
+        for _ in 0..8 {
+            assert_eq!(turns.current(), Some(0));
+            turns.note_sent(1400);
+        }
+        turns.join(1);
+        assert_eq!(turns.current(), Some(1), "sparse flows wait behind bulk");
+        for _ in 0..10_000 {
+            let slot = turns.current().unwrap() as usize;
+            turns.note_sent(1400);
+            sent[slot] += 1400_i32;
+            let ahead = sent[1] - sent[0];
+            assert!(
+                (0..3 * QUANTUM).contains(&ahead) || sent[0] == 0,
+                "one waits for turns of the other: {sent:?}"
+            );
+        }
+    }
+
     /// Who leaves begins anew behind the others, and gets nothing twice.
     #[test]
     fn joining_twice_is_joining_once() {

@@ -166,6 +166,14 @@ impl Script {
         Self::new(config)
     }
 
+    /// A host in somebody's stead, which listens on all ports.
+    pub fn standing_in(config: &TcpConfig) -> Self {
+        let mut script = Self::new(config);
+        script.host = Host::standing_in(Rng::named(1, "script"));
+        script.host.listen_everywhere(config);
+        script
+    }
+
     /// A host that has begun to connect to the peer; its SYN is still to be expected.
     pub fn connecting(config: &TcpConfig) -> Self {
         let mut script = Self::new(config);
@@ -319,6 +327,17 @@ impl Script {
     pub fn abort(&mut self) {
         self.host.abort(self.now, self.id.unwrap()).unwrap();
         self.drain();
+    }
+
+    /// What the owner of the connection says to it, as a proxy does.
+    pub fn steer(&mut self, steer: impl FnOnce(&mut Connection)) {
+        self.host.steer(self.id.unwrap(), steer).unwrap();
+        self.drain();
+    }
+
+    /// A host in somebody's stead answers the SYN that it holds.
+    pub fn admit(&mut self) {
+        self.steer(|it| it.admit(None));
     }
 
     /// The host's next segment left just now and is like this.

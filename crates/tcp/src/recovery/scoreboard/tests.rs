@@ -114,6 +114,42 @@ impl Model {
     }
 }
 
+/// As many segments of `MSS` bytes; where the next begins.
+fn pushed(board: &mut Scoreboard, nxt: u64, segments: u64) -> u64 {
+    let snapshot = DeliveryMeter::new().snapshot(Instant::ZERO, false);
+    (0..segments).for_each(|at| board.push(nxt + at * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot));
+    nxt + segments * MSS
+}
+
+/// RFC 2018 (5): blocks below SND.UNA say nothing any more. There is room for so many: kept, they would shut out all others.
+#[test]
+fn what_is_acknowledged_leaves_no_blocks() {
+    let (mut board, mut nxt) = (Scoreboard::default(), ORIGIN + 1);
+    for _ in 0..10 {
+        let una = nxt;
+        nxt = pushed(&mut board, nxt, 3);
+        let block = SackBlock { start: SPACE.number(nxt - MSS), end: SPACE.number(nxt) };
+        board.take_blocks(&[block], SPACE, (una, nxt), &mut Delivered::default());
+        assert_eq!(board.highest_sacked(), Some(nxt));
+        board.acknowledge(nxt, &mut Delivered::default());
+        assert_eq!(board.highest_sacked(), None, "after 4096 gaps each loss costs a time-out");
+    }
+}
+
+/// RFC 4821 (7.6.2): a size that did not pass is cut; what is in flight behind it goes by the same indices. Before there are any below
+/// its own it is not.
+#[test]
+fn cutting_the_head_leaves_the_others_where_they_are() {
+    let (mut board, una) = (Scoreboard::default(), ORIGIN + 1);
+    pushed(&mut board, una, 6);
+    assert!(!board.cut_head(2), "there are no indices for its pieces");
+    board.acknowledge(una + 3 * MSS, &mut Delivered::default());
+    let behind = [4, 5].map(|index| board.record(index).start);
+    assert!(board.cut_head(2));
+    assert_eq!([4, 5].map(|index| board.record(index).start), behind, "others are sent again in their place");
+    assert_eq!([board.record(2).start, board.record(3).start], [una + 3 * MSS, una + 3 * MSS + 2]);
+}
+
 proptest! {
     /// The incremental sums and cursors agree with the definition after every step.
     #[test]
