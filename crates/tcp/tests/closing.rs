@@ -2,7 +2,6 @@
 
 mod script;
 
-use base::wire::tcp::Flags;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{Connection, ConnectionError, Event, Failure, State};
 use script::*;
@@ -223,28 +222,6 @@ fn time_wait_gives_way_to_a_new_syn() {
     assert_eq!(script.host.connection(old).map(Connection::state), Some(State::TimeWait));
     script.at(61_000);
     assert!(script.host.connection(old).is_none());
-}
-
-/// RFC 6191 (2), RFC 9293 (3.10.7.4): only a SYN alone can begin anew what is in TIME-WAIT.
-#[test]
-fn time_wait_gives_way_to_nothing_else() {
-    for flags in [SYN | ACK, Flags(0), ACK] {
-        let mut script = Script::listening(&plain());
-        script.inject(syn());
-        script.take();
-        script.inject(ack(1, 1));
-        script.finish();
-        script.inject(fin(1).ack(2));
-        assert_eq!(script.connection().state(), State::TimeWait);
-        script.take_count();
-        let old = script.id.unwrap();
-        let _ = script.try_inject(Seg { flags, seq: 50_000, ..syn() });
-        assert_eq!(script.host.connection(old).map(Connection::state), Some(State::TimeWait), "{flags:?}");
-        assert!(script.sent().iter().all(|&at| at != 0), "a SYN-ACK answers {flags:?}");
-        script.take_count();
-        script.inject(fin(1).ack(2));
-        script.expect(ack(2, 2));
-    }
 }
 
 /// RFC 9293 (3.10.7.4, seventh): a FIN beyond a gap counts when the gap is filled.

@@ -105,23 +105,6 @@ fn prr_always_lets_the_fast_retransmit_out() {
     assert_eq!(script.sent(), [1]);
 }
 
-/// RFC 5681 (3.2, step 6), RFC 9937 (6): Reno's recovery ends with the first acknowledgement of something new, and with it the reduction.
-#[test]
-fn prr_ends_with_renos_recovery() {
-    let config = prr().with(|it| {
-        it.recovery.limited_transmit = false;
-        it.recovery.scheme = Recovery::Reno;
-    });
-    let mut script = Script::flying(&config, 10);
-    for _ in 0..3 {
-        script.inject(ack(1, 1));
-    }
-    assert_eq!(script.sent(), [1]);
-    script.at(300);
-    script.inject(ack(1, 10_001));
-    assert_eq!((script.connection().cwnd(), script.take_count()), (5000, 5));
-}
-
 /// RFC 9937 (6.2): without selective acknowledgements a duplicate stands for a segment.
 #[test]
 fn prr_counts_duplicates_where_nothing_else_tells() {
