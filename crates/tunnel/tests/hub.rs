@@ -306,8 +306,7 @@ fn a_hostile_link_among_a_hundred_harms_nobody() {
     let hostile = star.peer(HOSTILE);
     let status = serde_json::to_value(star.end(0).tunnel(hostile).unwrap().status()).unwrap();
     let count = |name| status["link"][name].as_u64().unwrap();
-    println!("{}", status["link"]);
-    assert!(count("frames-malformed") > 1000 && count("sums-refused") > 1000);
+    assert!(count("frames-malformed") > 1000 && count("sums-refused") > 1000, "{}", status["link"]);
 }
 
 /// One of a hundred is hostile and holds its own key. It sends what it likes, as fast as it can, in the name of others and in its own; it
