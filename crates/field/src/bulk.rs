@@ -112,7 +112,14 @@ pub fn run(
         let testbed = Testbed::up(options, case, number, stop);
         drop(built);
         match testbed.and_then(|testbed| testbed.measure(options, &content, stop)) {
-            Err(TestbedError::Interrupted) => Err(TestbedError::Interrupted),
+            // No other will fare better.
+            Err(
+                error @ (TestbedError::Interrupted
+                | TestbedError::Needs(_)
+                | TestbedError::Name(_)
+                | TestbedError::Exists(_)
+                | TestbedError::Taken(_)),
+            ) => Err(error),
             outcome => Ok(outcome),
         }
     };

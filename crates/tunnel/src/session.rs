@@ -113,8 +113,8 @@ pub struct Session {
     peer_keep_alive: Duration,
     /// Initiations so far.
     number: u64,
-    /// Calls answered since the peer last took an answer up.
-    unheeded: u8,
+    /// Calls answered since the peer last took an answer up, [`u8::MAX`] once that was told; and when the first was.
+    unheeded: (u8, Instant),
     last_heard: Instant,
     last_sent: Instant,
     activity: Activity,
@@ -130,8 +130,9 @@ pub struct Session {
 
 /// The session's own datagrams waiting to be sent.
 const OUTBOX_LIMIT: usize = 16;
-/// Calls answered in vain after which that is told. Ours: two may be lost on a bad link.
-const UNHEEDED: u8 = 3;
+/// Calls answered in vain before that is told, and for how long. Ours: on a bad link several may be lost, and on a slow one several leave before
+/// the first is answered.
+const UNHEEDED: (u8, Duration) = (3, Duration::from_secs(20));
 /// Challenges to one address that claims to be the peer's; and for how many addresses there are allowances.
 const CHALLENGES: (Allowance, usize) = (Allowance::new(4, Duration::from_millis(250)), 16);
 
@@ -165,7 +166,7 @@ impl Session {
             cookie: None,
             peer_keep_alive: timing.idle.keepalive,
             number: 0,
-            unheeded: 0,
+            unheeded: (0, Instant::ZERO),
             last_heard: Instant::ZERO,
             last_sent: Instant::ZERO,
             activity: Activity::default(),

@@ -263,6 +263,10 @@ fn print(args: &Arguments, cells: &[Cell]) {
                     _ => format!("{:.2} ({:.2} - {:.2})", spread.median, spread.min, spread.max),
                 },
             );
+            let text = match (cell.goodput.len(), cell.failures.len()) {
+                (0, _) | (_, 0) => text,
+                (done, failed) => format!("{text} {done} of {}", done + failed),
+            };
             show(format_args!("  {text:>22}"));
         }
         say!();

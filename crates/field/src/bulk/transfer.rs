@@ -66,12 +66,19 @@ pub(super) fn carry_out(
         sleep(LOOK);
     }
     let mut outcome = Outcome::default();
-    // A receiver that ends early breaks its sender's connection; it knows why.
-    for receiver in receivers {
-        outcome.bytes += receiver.join().map_err(|_| panicked())???;
-    }
-    for sender in senders {
-        outcome.retransmissions += sender.join().map_err(|_| panicked())???;
+    let join = |end: std::thread::JoinHandle<io::Result<io::Result<u64>>>| {
+        end.join().map_err(|_| panicked()).flatten().flatten()
+    };
+    for (sender, receiver) in senders.into_iter().zip(receivers) {
+        match (join(sender), join(receiver)) {
+            // Who ends first breaks the other's connection, and knows why.
+            (Err(error), Err(other)) if is_broken(&other) => return Err(error),
+            (_, Err(error)) | (Err(error), _) => return Err(error),
+            (Ok(again), Ok(bytes)) => {
+                outcome.retransmissions += again;
+                outcome.bytes += bytes;
+            }
+        }
     }
     if stop.load(Ordering::Relaxed) {
         return Err(io::ErrorKind::Interrupted.into());
@@ -151,6 +158,12 @@ fn send(plan: &Plan, to: SocketAddr, content: &[u8], told: &AtomicBool) -> io::R
         sleep(LOOK);
     }
     Ok(TcpInfo::of(&stream)?.total_retransmissions())
+}
+
+/// Whether the other end has ended.
+fn is_broken(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// Whether nothing has happened in the time given.

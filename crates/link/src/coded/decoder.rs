@@ -88,8 +88,8 @@ pub(super) const MAX_SUMS: usize = 4096;
 pub(super) const MAX_BYTES: usize = MAX_SUMS * (1500 + 4096);
 
 /// Bytes that are computed at most once what solves all sums has come. Ours: four times as many as 256 sums of as many full frames can take,
-/// and enough for frames of 6000 bytes.
-pub(super) const MAX_DEBT: u64 = 4 * 256 * 256 * 1500;
+/// and enough for frames of 7900 bytes.
+pub(super) const MAX_DEBT: u64 = 4 * 256 * 256 * (STEP as u64 + 1500);
 
 /// Bytes of notes about a sum.
 const NOTES: usize = 128;

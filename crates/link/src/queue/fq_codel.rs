@@ -81,7 +81,7 @@ struct Counters {
     dropped_for_bytes: u64,
 }
 
-/// The flow at a place, where packets are.
+/// The flow at a place, which is in a list.
 fn flow_at(flows: &mut [Option<Box<Flow>>], place: u16) -> &mut Flow {
     flows[usize::from(place)].as_mut().expect("a flow that is in a list is there")
 }
@@ -130,14 +130,11 @@ impl FqCodel {
         flow
     }
 
-    /// What flows have kept room for is given back, once none has anything and it is much.
+    /// Flows are forgotten once none has anything, if they take much: what CoDel knew of them is of a queue that is no more.
     fn give_room_back(&mut self) {
-        if self.room <= IDLE {
-            return;
-        }
-        for flow in self.flows.iter_mut().flatten() {
-            self.room -= slack::room(&flow.waiting);
-            flow.waiting = VecDeque::new();
+        if self.places + self.room > IDLE {
+            self.flows = Vec::new();
+            (self.places, self.room) = (0, 0);
         }
     }
 
@@ -341,7 +338,7 @@ const FLOWS: usize = 1024;
 const MOST_DROPS: usize = 64;
 /// Packets for which an empty flow keeps room. Ours.
 const KEPT: usize = 32;
-/// Bytes of room that flows may keep while nothing waits. Ours: a quarter of what a tunnel may always have.
+/// Bytes that flows may keep while nothing waits. Ours: a tunnel has up to three queues, which together keep less than it may always have.
 const IDLE: usize = 64 << 10;
 
 #[cfg(test)]

@@ -50,11 +50,21 @@ impl Session {
             return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
         self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
-        self.unheeded = self.unheeded.saturating_add(1);
-        if self.unheeded == UNHEEDED + 1 {
+        self.note_answer(now);
+        Ok(())
+    }
+
+    /// A call was answered, and whether the peer takes that up is to be seen.
+    fn note_answer(&mut self, now: Instant) {
+        let (answers, since) = &mut self.unheeded;
+        if *answers == 0 {
+            *since = now;
+        }
+        *answers = answers.saturating_add(1);
+        if (UNHEEDED.0 + 1..u8::MAX).contains(answers) && now >= *since + UNHEEDED.1 {
+            *answers = u8::MAX;
             self.events.push_back(Event::Unheeded);
         }
-        Ok(())
     }
 
     /// Takes what answers an initiation of ours.
@@ -111,7 +121,7 @@ impl Session {
             self.activity.on_traffic(now);
         }
         self.last_heard = now;
-        self.unheeded = 0;
+        self.unheeded.0 = 0;
         self.established.increment();
         self.events.push_back(Event::Established { restarted });
     }
