@@ -139,6 +139,21 @@ fn an_early_caller_calls_once() {
     }
 }
 
+/// A router's message of this kind, code 1, which quotes the header of a packet, as one of `protocol`, and 8 bytes.
+fn icmp_report(kind: u8, protocol: u8, packet: &[u8]) -> Vec<u8> {
+    let mut message = vec![kind, 1, 0, 0, 0, 0, 0, 0];
+    message.extend_from_slice(&packet[..28]);
+    message[8 + 9] = protocol;
+    let sum = base::wire::checksum::Sum::of(&message).finish();
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let router = address("198.51.100.1");
+    let header = ip::Repr::new(router, address(CLIENT), Protocol::ICMP, Ecn::NotEct, message.len());
+    let mut report = vec![0; 20];
+    header.emit(&mut report);
+    report.extend(message);
+    report
+}
+
 /// RFC 792: reports that nobody fetches are dropped beyond 64, as a router might.
 #[test]
 fn reports_that_wait_are_bounded() {
@@ -147,16 +162,7 @@ fn reports_that_wait_are_bounded() {
         assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut plain_syn(port)), Verdict::Taken);
     }
     for out in sent(&mut proxy, Side::Link) {
-        // Host unreachable, quoting the header and 8 bytes.
-        let mut message = vec![3, 1, 0, 0, 0, 0, 0, 0];
-        message.extend_from_slice(&out[..28]);
-        let sum = base::wire::checksum::Sum::of(&message).finish();
-        message[2..4].copy_from_slice(&sum.to_be_bytes());
-        let router = address("198.51.100.1");
-        let header = ip::Repr::new(router, address(CLIENT), Protocol::ICMP, Ecn::NotEct, message.len());
-        let mut report = vec![0; 20];
-        header.emit(&mut report);
-        report.extend(message);
+        let mut report = icmp_report(3, 6, &out);
         assert_eq!(proxy.handle_packet(NOW, Side::Link, &mut report), Verdict::Taken);
     }
     assert_eq!(sent(&mut proxy, Side::Lan).len(), 64);
@@ -321,16 +327,7 @@ fn other_reports_pass() {
     // Unreachable; time exceeded; unreachable, of UDP with the same ports and number.
     for (kind, protocol, expected) in [(11, 6, Verdict::Pass), (3, 17, Verdict::Pass), (3, 6, Verdict::Taken)]
     {
-        let mut message = vec![kind, 1, 0, 0, 0, 0, 0, 0];
-        message.extend_from_slice(&out[..28]);
-        message[8 + 9] = protocol;
-        let sum = base::wire::checksum::Sum::of(&message).finish();
-        message[2..4].copy_from_slice(&sum.to_be_bytes());
-        let router = address("198.51.100.1");
-        let header = ip::Repr::new(router, address(CLIENT), Protocol::ICMP, Ecn::NotEct, message.len());
-        let mut report = vec![0; 20];
-        header.emit(&mut report);
-        report.extend(message);
+        let mut report = icmp_report(kind, protocol, &out);
         let verdict = proxy.handle_packet(NOW, Side::Link, &mut report);
         assert_eq!(verdict, expected, "type {kind}, protocol {protocol}");
     }

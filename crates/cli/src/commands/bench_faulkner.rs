@@ -141,7 +141,13 @@ fn measure(
     }
     let kernel = bulk::run(&options, &transfers, &mut signals, |_| bar.inc(1));
     bar.finish_and_clear();
-    Ok((lab, kernel?.into_iter().collect::<Result<_, _>>()?))
+    let named = |(case, run): (&real_time::Case, Result<Run, TestbedError>)| {
+        let real_time::Case { scheme, f, d, window, seed } = case;
+        run.map_err(|error| {
+            io::Error::other(format!("{scheme:?}, f = {f}, d = {d} s, window {window}, seed {seed}: {error}"))
+        })
+    };
+    Ok((lab, cases.iter().zip(kernel?).map(named).collect::<Result<_, _>>()?))
 }
 
 /// A case as gateways and emulator take it.

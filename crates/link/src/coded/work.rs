@@ -52,7 +52,7 @@ impl Work {
 pub(super) const WORK_PER_BYTE: i64 = 512;
 
 /// What a frame has on the wire beside its own bytes, at least: headers of IP and UDP, and the seal.
-const OVERHEAD: usize = 64;
+pub(super) const OVERHEAD: usize = 64;
 
 /// Bytes computed at once, at most, but for what was promised. Ours: twice what those downloads have ever taken.
 pub(super) const MOST_SAVED: i64 = 128 << 20;

@@ -109,7 +109,7 @@ fn no_sums_cost_more_than_their_bytes_pay_for() {
         let mut paid = 0;
         for serial in 1..=30_000 {
             let frame = sum_of(len, count + (rng.unit() * 3000.0) as u64, serial, &[0, count as u8]);
-            paid += (work::WORK_PER_BYTE as usize * (frame.len() + 64)) as u64;
+            paid += (work::WORK_PER_BYTE as usize * (frame.len() + work::OVERHEAD)) as u64;
             let _ = end.handle_frame(Instant::ZERO, &frame);
         }
         let spent = end.decoder.work().spent;
