@@ -143,8 +143,9 @@ fn measure(
     bar.finish_and_clear();
     let named = |(case, run): (&real_time::Case, Result<Run, TestbedError>)| {
         let real_time::Case { scheme, f, d, window, seed } = case;
+        let scheme = scheme.name();
         run.map_err(|error| {
-            io::Error::other(format!("{scheme:?}, f = {f}, d = {d} s, window {window}, seed {seed}: {error}"))
+            io::Error::other(format!("{scheme}, f = {f}, d = {d} s, window {window}, seed {seed}: {error}"))
         })
     };
     Ok((lab, cases.iter().zip(kernel?).map(named).collect::<Result<_, _>>()?))
