@@ -153,7 +153,7 @@ impl Connection {
         let marked = self.heed_echo(now, segment, flight_size);
         let restored = spurious && self.restores_window();
         let repairing = !self.ignores_losses()
-            && (before.phase == Phase::FastRecovery || self.sender.recovery.phase() == Phase::FastRecovery);
+            && (self.sender.recovery.phase() == Phase::FastRecovery);
         let in_flight = self.pipe();
         let (limited_by_window, most_outstanding) = self.window_use(seen.prior_in_flight);
         let sender = &mut self.sender;
