@@ -181,7 +181,7 @@ mod tests {
         let text = "rto.estimator = \"linux\"\nacknowledgements.dsack = false\n\
             [recovery]\nscheme = \"rack\"\nlimited-transmit = false\npartial-acks = \"slow-but-steady\"\n\
             exit-window = \"ssthresh\"\nack-heuristic = true\nreduction = \"rate-halving\"\nf-rto = \"sack\"\n\
-            eifel-detection = true\nundo = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true";
+            eifel-detection = true\nundo = true\nspurious-response = \"eifel\"\nfine-grained-expiry = true\nexit-growth = true";
         let recovery = RecoveryConfig {
             scheme: Recovery::Rack,
             limited_transmit: false,
@@ -191,6 +191,7 @@ mod tests {
             reduction: Reduction::RateHalving,
             reduce_from: ReduceFrom::FlightSize,
             second_reduction: true,
+            exit_growth: true,
             f_rto: ForwardRto::Sack,
             eifel_detection: true,
             undo: true,

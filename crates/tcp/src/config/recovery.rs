@@ -22,8 +22,11 @@ pub struct RecoveryConfig {
     pub reduction: Reduction,
     /// What congestion takes its share of: data in flight, or the window, of which less may have been in use.
     pub reduce_from: ReduceFrom,
-    /// RACK: whether a retransmission that is lost in fast recovery reduces the window a second time (RFC 5681, 4.3).
+    /// Whether a retransmission that is lost in fast recovery reduces the threshold a second time (RFC 5681, 4.3), be that told by RACK or by a time-out.
     pub second_reduction: bool,
+    /// Whether an acknowledgement that ends fast recovery, or shows that it or a time-out was not needed, opens the window too, by what it delivers
+    /// (Linux, `tcp_cong_control`). RFC 5681 (3.2, step 6) has it set the window, and leaves open whether it counts besides.
+    pub exit_growth: bool,
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
     /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1). By default they do for Vegas alone.
     pub fine_grained_expiry: Option<bool>,
@@ -49,6 +52,7 @@ impl Default for RecoveryConfig {
             reduction: Reduction::Immediate,
             reduce_from: ReduceFrom::FlightSize,
             second_reduction: true,
+            exit_growth: false,
             fine_grained_expiry: None,
             f_rto: ForwardRto::Off,
             eifel_detection: false,

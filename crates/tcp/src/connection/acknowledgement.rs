@@ -151,9 +151,11 @@ impl Connection {
         }
         let flight_size = self.flight_size() + news.acked;
         let marked = self.heed_echo(now, segment, flight_size);
-        let restored = spurious && self.restores_window();
-        let repairing = !self.ignores_losses()
-            && (self.sender.recovery.phase() == Phase::FastRecovery);
+        let counts_exit = self.config.recovery.exit_growth;
+        let restored = spurious && self.restores_window() && !counts_exit;
+        let repaired = before.phase == Phase::FastRecovery && !counts_exit;
+        let repairing =
+            !self.ignores_losses() && (repaired || self.sender.recovery.phase() == Phase::FastRecovery);
         let in_flight = self.pipe();
         let (limited_by_window, most_outstanding) = self.window_use(seen.prior_in_flight);
         let sender = &mut self.sender;

@@ -231,6 +231,7 @@ impl Connection {
         self.suspect_black_hole(now);
         let sender = &mut self.sender;
         let again = sender.timeout_at == sender.una;
+        let repairing = sender.recovery.phase() == Phase::FastRecovery;
         // After one time-out, what is in flight is what was sent since; FlightSize would count it all.
         let flight_size = match sender.recovery.phase() {
             Phase::Timeout => sender.board.pipe(),
@@ -253,6 +254,10 @@ impl Connection {
         }
         if !again {
             self.marking.on_reduced(sender.nxt, false);
+            // Linux (`tcp_enter_loss`): the window of this flight has been answered for.
+            let kept = (repairing && !self.config.recovery.second_reduction)
+                .then(|| sender.controller.ssthresh())
+                .flatten();
             sender.controller.on_congestion(&Congestion {
                 now,
                 flight_size,
@@ -260,6 +265,9 @@ impl Connection {
                 sent_at: lost.sent_at,
                 resent: lost.resent,
             });
+            if kept.is_some() {
+                sender.controller.set_window(sender.controller.window(), kept);
+            }
         }
         sender.count_retry();
         let wait = sender.rto();
