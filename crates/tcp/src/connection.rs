@@ -493,6 +493,9 @@ impl Connection {
         }
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.on_read();
+            if count > 0 && self.receiver.reassembly.unread() == 0 {
+                self.on_all_read();
+            }
         }
     }
 

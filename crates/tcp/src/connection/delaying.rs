@@ -24,11 +24,15 @@ pub(super) struct QuickAcks {
     left: u8,
     /// This side answers what it receives, and its answers carry acknowledgements: `pingpong`.
     answering: bool,
+    /// The longest segment so far, in bytes: `rcv_mss`.
+    longest: u16,
+    /// The sender has no more for now, so its last segment is acknowledged once it is read: `ICSK_ACK_PUSHED`.
+    pushed: bool,
 }
 
 impl QuickAcks {
     pub(super) const fn new() -> Self {
-        Self { received_at: Instant::ZERO, wait_us: 0, left: 0, answering: false }
+        Self { received_at: Instant::ZERO, wait_us: 0, left: 0, answering: false, longest: 0, pushed: false }
     }
 
     const fn wait(&self) -> Duration {
@@ -108,6 +112,23 @@ impl Connection {
         wait.min(rtt).min(MOST)
     }
 
+    /// Data came in a segment of `len` bytes, which says `push` or not.
+    pub(super) fn note_push(&mut self, len: usize, push: bool) {
+        let state = &mut self.receiver.quick_acks;
+        let len = u16::try_from(len).unwrap_or(u16::MAX);
+        state.pushed |= push || len < state.longest;
+        state.longest = state.longest.max(len);
+    }
+
+    /// The application has read all that there is.
+    pub(super) fn on_all_read(&mut self) {
+        let state = &self.receiver.quick_acks;
+        let hurries = state.pushed && !state.answering;
+        if hurries && self.config.acknowledgements.delay == DelayedAcks::QuickAcks && self.receiver.owes_ack() {
+            self.receiver.ack_now = true;
+        }
+    }
+
     /// The delayed acknowledgement's timer expired: an answer did not come in time, or the peer waits for nothing.
     pub(super) fn on_delayed_ack_timer(&mut self) {
         self.timers.stop_delayed_ack();
@@ -127,6 +148,7 @@ impl Connection {
         }
         let owed = self.receiver.owes_ack();
         let state = &mut self.receiver.quick_acks;
+        state.pushed = false;
         if owed && state.left > 0 {
             state.left -= 1;
             if state.left == 0 {
