@@ -38,6 +38,8 @@ pub struct Options {
     pub mtu: u16,
     /// `--kernel`: the script holds for the kernel's TCP too.
     pub kernel: bool,
+    /// `--offload`: the host's device takes several segments in one piece.
+    pub offload: bool,
     /// `--preset` and `--set`, for our TCP: keys and values of a `[tcp]` table in TOML's form.
     pub settings: Vec<Setting>,
 }
@@ -49,6 +51,7 @@ impl Default for Options {
             ipv6: false,
             mtu: 1500,
             kernel: false,
+            offload: false,
             settings: Vec::new(),
         }
     }

@@ -57,6 +57,9 @@ pub struct TcpConfig {
     pub path_mtu: PathMtu,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): small segments wait while data is unacknowledged.
     pub nagle: bool,
+    /// New data leave in bursts, as Linux hands them to a device that cuts them up: the last segment of each says PSH, at which a receiver
+    /// with quick acknowledgements does not wait; and an odd segment may wait for the next acknowledgement.
+    pub offload: bool,
     /// Offer timestamps (RFC 7323, 3): round-trip samples on retransmitted data, and PAWS.
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
@@ -106,6 +109,7 @@ impl Default for TcpConfig {
             mss: None,
             path_mtu: PathMtu::Icmp,
             nagle: true,
+            offload: false,
             timestamps: true,
             ecn: EcnUse::Off,
             pacing: false,

@@ -22,6 +22,7 @@ pub(crate) mod emit;
 mod forerunners;
 pub(crate) mod information;
 mod keep_alive;
+mod offload;
 mod open;
 mod pacing;
 mod path_mtu;
@@ -221,6 +222,8 @@ pub struct Connection {
     orphaned: bool,
     /// A short write was made: the application waits for [`Event::Writable`].
     write_blocked: bool,
+    /// Segments of the present burst that have not gone yet.
+    burst_left: u8,
     events: Events,
     failure: Option<Failure>,
     /// What to add to the clock for timestamps of ours (RFC 7323, 5.4).

@@ -55,11 +55,12 @@ impl Kernel {
             gso_max_size: None,
         };
         netlink::configure(DEVICE, &settings).map_err(wrong)?;
-        // Super-segments of its own would have the kernel set PSH on the last segment of each.
-        let command = ["link", "set", "dev", DEVICE, "gso_max_segs", "1"];
-        let status = Command::new("ip").args(command).status().map_err(wrong)?;
-        if !status.success() {
-            return Err(format!("ip {}: {status}", command.join(" ")));
+        if !script.options.offload {
+            let command = ["link", "set", "dev", DEVICE, "gso_max_segs", "1"];
+            let status = Command::new("ip").args(command).status().map_err(wrong)?;
+            if !status.success() {
+                return Err(format!("ip {}: {status}", command.join(" ")));
+            }
         }
         readiness::wake_exactly();
         let (sockets, sent) = (BTreeMap::new(), VecDeque::new());

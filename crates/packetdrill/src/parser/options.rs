@@ -6,7 +6,7 @@ use super::Reader;
 use crate::lexer::{Kind, Position};
 use crate::script::{Options, Setting, SyntaxError};
 
-const ALLOWED: &str = "`--tolerance_usecs=4000`, `--ip_version=ipv4`, `--mtu=1500`, `--kernel`, `--preset=linux` and `--set key=value`";
+const ALLOWED: &str = "`--tolerance_usecs=4000`, `--ip_version=ipv4`, `--mtu=1500`, `--kernel`, `--offload`, `--preset=linux` and `--set key=value`";
 
 pub(super) fn read(reader: &mut Reader) -> Result<Options, SyntaxError> {
     let mut options = Options::default();
@@ -33,7 +33,8 @@ pub(super) fn read(reader: &mut Reader) -> Result<Options, SyntaxError> {
                 }
             }
             "kernel" if value.is_empty() => options.kernel = true,
-            "kernel" => return Err(wrong("none")),
+            "offload" if value.is_empty() => options.offload = true,
+            "kernel" | "offload" => return Err(wrong("none")),
             "preset" => preset = Some(Setting { line: format!("preset = \"{}\"", bare(&value, at)?), at }),
             "set" if value.contains('=') => options.settings.push(Setting { line: value.clone(), at }),
             "set" => return Err(wrong("`key=value`, a line of a [tcp] table, with text in quotes")),

@@ -12,13 +12,16 @@ pub struct AcknowledgementConfig {
     pub delay: DelayedAcks,
     /// How long acknowledgements wait; with `quick-acks`, the minimum. At most 500 ms (RFC 1122, 4.2.3.2); 40 ms in Linux, 200 ms in BSD.
     pub timeout: Duration,
+    /// With `quick-acks`: what says PSH, or is shorter than the segments before it, is acknowledged as soon as the application has read all
+    /// that there is (Linux; since 6.6 for full segments too).
+    pub pushed: bool,
     /// Report data that came twice (RFC 2883), where selective acknowledgements are in use.
     pub dsack: bool,
 }
 
 impl Default for AcknowledgementConfig {
     fn default() -> Self {
-        Self { delay: DelayedAcks::On, timeout: Duration::from_millis(40), dsack: true }
+        Self { delay: DelayedAcks::On, timeout: Duration::from_millis(40), pushed: false, dsack: true }
     }
 }
 

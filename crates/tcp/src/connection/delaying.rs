@@ -1,11 +1,12 @@
 //! How long an acknowledgement of data in order waits: RFC 5681 (4.2), delayed acknowledgements after slow start
 //! (DAASS: RFC 2760, 3.2.3; Kojo et al. 2005, section 4), and Linux's quick acknowledgements (`tcp_event_data_recv`,
-//! `tcp_incr_quickack`, `tcp_send_delayed_ack`, `tcp_event_data_sent`).
+//! `tcp_incr_quickack`, `tcp_send_delayed_ack`, `tcp_event_data_sent`, `__tcp_cleanup_rbuf`).
 //!
 //! Deviations:
 //! - DAASS ends by the bytes received, half of the largest window that the receiver can advertise; the paper's
 //!   Linux counted segments of the size that it had seen;
 //! - a second segment is acknowledged at once whatever its size, where Linux waits for more than a full one;
+//! - the length of a full segment never shrinks, as it does in Linux after two short ones of the same length;
 //! - Linux's clock has ticks, this one nanoseconds.
 
 use base::{Duration, Instant};
@@ -22,17 +23,24 @@ pub(super) struct QuickAcks {
     wait_us: u32,
     /// Acknowledgements that still go out at once: `quick`.
     left: u8,
-    /// This side answers what it receives, and its answers carry acknowledgements: `pingpong`.
-    answering: bool,
+    /// [`ANSWERING`], [`PUSHED`] and [`SHORT`].
+    marks: u8,
     /// The longest segment so far, in bytes: `rcv_mss`.
     longest: u16,
-    /// The sender has no more for now, so its last segment is acknowledged once it is read: `ICSK_ACK_PUSHED`.
-    pushed: bool,
 }
 
 impl QuickAcks {
     pub(super) const fn new() -> Self {
-        Self { received_at: Instant::ZERO, wait_us: 0, left: 0, answering: false, longest: 0, pushed: false }
+        Self { received_at: Instant::ZERO, wait_us: 0, left: 0, marks: 0, longest: LEAST_MSS }
+    }
+
+    const fn has(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// Whether its answers carry acknowledgements.
+    const fn answers(&mut self, does: bool) {
+        self.marks = if does { self.marks | ANSWERING } else { self.marks & !ANSWERING };
     }
 
     const fn wait(&self) -> Duration {
@@ -91,7 +99,7 @@ impl Connection {
                 let quick = self.receiver.segments_of_half_the_window();
                 let state = &mut self.receiver.quick_acks;
                 state.on_data(now, least, rto, quick);
-                state.left > 0 && !state.answering
+                state.left > 0 && !state.has(ANSWERING)
             }
         };
         if !self.receiver.ack_now {
@@ -112,19 +120,26 @@ impl Connection {
         wait.min(rtt).min(MOST)
     }
 
-    /// Data came in a segment of `len` bytes, which says `push` or not.
+    /// Data came in a segment of `len` bytes, which says `push` or not (`tcp_measure_rcv_mss`).
     pub(super) fn note_push(&mut self, len: usize, push: bool) {
         let state = &mut self.receiver.quick_acks;
         let len = u16::try_from(len).unwrap_or(u16::MAX);
-        state.pushed |= push || len < state.longest;
+        if len < state.longest {
+            let again = if state.has(PUSHED) { SHORT } else { 0 };
+            state.marks |= PUSHED | again;
+        } else if push {
+            state.marks |= PUSHED;
+        }
         state.longest = state.longest.max(len);
     }
 
-    /// The application has read all that there is.
+    /// The application has read all that there is: what the sender pushed is acknowledged at once (`__tcp_cleanup_rbuf`).
     pub(super) fn on_all_read(&mut self) {
         let state = &self.receiver.quick_acks;
-        let hurries = state.pushed && !state.answering;
-        if hurries && self.config.acknowledgements.delay == DelayedAcks::QuickAcks && self.receiver.owes_ack() {
+        let hurries = state.has(SHORT) || state.has(PUSHED) && !state.has(ANSWERING);
+        let config = &self.config.acknowledgements;
+        let heeds = config.pushed && config.delay == DelayedAcks::QuickAcks;
+        if heeds && hurries && self.receiver.owes_ack() {
             self.receiver.ack_now = true;
         }
     }
@@ -135,10 +150,13 @@ impl Connection {
         self.receiver.ack_now = true;
         let rto = self.sender.rto();
         let state = &mut self.receiver.quick_acks;
-        let wait =
-            if state.answering { self.config.acknowledgements.timeout } else { (state.wait() * 2).min(rto) };
+        let wait = if state.has(ANSWERING) {
+            self.config.acknowledgements.timeout
+        } else {
+            (state.wait() * 2).min(rto)
+        };
         state.set_wait(wait);
-        state.answering = false;
+        state.answers(false);
     }
 
     /// A segment with an acknowledgement, and with `len` bytes of data, is sent now.
@@ -148,7 +166,7 @@ impl Connection {
         }
         let owed = self.receiver.owes_ack();
         let state = &mut self.receiver.quick_acks;
-        state.pushed = false;
+        state.marks &= ANSWERING;
         if owed && state.left > 0 {
             state.left -= 1;
             if state.left == 0 {
@@ -156,7 +174,7 @@ impl Connection {
             }
         }
         if len > 0 && now.saturating_since(state.received_at) < state.wait() {
-            state.answering = true;
+            state.answers(true);
         }
     }
 
@@ -168,11 +186,19 @@ impl Connection {
         let quick = self.receiver.segments_of_half_the_window().min(most);
         let state = &mut self.receiver.quick_acks;
         state.allow(quick);
-        state.answering = false;
+        state.answers(false);
         state.set_wait(self.config.acknowledgements.timeout);
     }
 }
 
+/// This side answers what it receives, and its answers carry acknowledgements: `pingpong`.
+const ANSWERING: u8 = 1;
+/// The sender has no more for now: `ICSK_ACK_PUSHED`.
+const PUSHED: u8 = 1 << 1;
+/// A second segment was shorter than the longest: `ICSK_ACK_PUSHED2`.
+const SHORT: u8 = 1 << 2;
+/// `TCP_MSS_DEFAULT` of Linux: what a full segment has at least until a longer one has come.
+const LEAST_MSS: u16 = 536;
 /// The offset of the first byte of a stream.
 const FIRST_BYTE: u64 = crate::sequence::ORIGIN + 1;
 /// `TCP_DELACK_MAX` of Linux.

@@ -68,6 +68,7 @@ impl Connection {
             reset_due: None,
             orphaned: false,
             write_blocked: false,
+            burst_left: 0,
             events: Events::default(),
             failure: None,
             timestamp_offset: seeds.timestamp_offset,

@@ -3,7 +3,7 @@
 //! Data go in bursts of one quantum (draft-cardwell-iccrg-bbr-congestion-control-00, 4.2.2), and the next burst
 //! waits until the last one would have left at the rate. Payload is what counts, as in delivery rates.
 
-use base::{Instant, Rate};
+use base::{Duration, Instant, Rate};
 
 use super::Connection;
 use crate::congestion::burst_quantum;
@@ -50,7 +50,7 @@ impl Pacer {
         let spent = u128::from(bytes) * 8 * NANOS_PER_SEC + u128::from(self.carry);
         let nanos = u64::try_from(spent / per_second).unwrap_or(u64::MAX);
         self.carry = (spent % per_second) as u64;
-        self.free_at = self.free_at.saturating_add(base::Duration::from_nanos(nanos));
+        self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
     }
 }
 
@@ -96,19 +96,24 @@ impl Connection {
             return Some(rate);
         }
         let srtt = self.sender.rtt.srtt().filter(|_| self.config.pacing || self.is_unvalidated())?;
+        Some(self.window_rate(srtt))
+    }
+
+    /// A rate at which the window leaves before the round trip is over (Linux, `tcp_update_pacing_rate`).
+    pub(super) fn window_rate(&self, srtt: Duration) -> Rate {
+        let controller = &self.sender.controller;
         let window = controller.window();
         let far = controller.ssthresh().is_some_and(|threshold| window < threshold / 2);
         let percent = if far { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let bits = u128::from(window.max(self.sender.board.pipe())) * 8 * percent / 100;
         let bps = bits * NANOS_PER_SEC / u128::from(srtt.as_nanos().max(1));
-        Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Duration;
 
     fn after(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)

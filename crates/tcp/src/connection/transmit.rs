@@ -137,6 +137,10 @@ impl Connection {
             sender.note_window_use(true);
             return 0;
         }
+        if !forced && self.defers(now, len) {
+            self.sender.note_window_use(true);
+            return 0;
+        }
         if !self.may_pace(now) {
             return 0;
         }
@@ -186,6 +190,7 @@ impl Connection {
     /// Sends so many segments of `len` bytes each that were never sent, in one packet.
     fn send_train(&mut self, now: Instant, out: &mut Packet, (len, fin): (u32, bool), segments: u32) {
         let place = self.place(self.sender.nxt, len, true);
+        let ends_burst = self.ends_burst(len, segments);
         let sender = &mut self.sender;
         let (start, whole) = (sender.nxt, len * segments);
         let last = sender.unsent() == whole as usize;
@@ -198,7 +203,7 @@ impl Connection {
         if sender.board.is_empty() {
             self.timers.note_progress(now);
         }
-        let push = if last && len > 0 { Flags::PSH } else { Flags(0) };
+        let push = if (last || ends_burst) && len > 0 { Flags::PSH } else { Flags(0) };
         let flags = if fin { push | Flags::FIN } else { push };
         let space = len + u32::from(fin);
         for at in 1..=segments {

@@ -322,5 +322,6 @@ fn settings(script: &Script) -> Result<TcpConfig, String> {
     Ok(config.with(|it| {
         it.mtu = Some(script.options.mtu);
         it.initial_sequence = Some(ISS);
+        it.offload = script.options.offload;
     }))
 }
