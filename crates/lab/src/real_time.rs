@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn link_arq_wins_where_the_channel_is_blocked_and_costs_framing_where_not() {
-        let cases = Figure::Blockage.cases(&[0.0, 0.3], &[1.0], &[3]);
+        let cases = Figure::Blockage.cases(&[0.0, 0.3], &[1.0], &[4]);
         let outcomes = measure(&cases, "preset = \"linux\"", "sat", SPAN).unwrap();
         let [clear, clear_ll, blocked, blocked_ll] = outcomes[..] else { panic!("four cases") };
         assert!(clear.throughput > clear_ll.throughput && clear_ll.throughput > 0.8);

@@ -72,7 +72,7 @@ fn assert_that_others_pass(packets: u32, most: f64) {
 /// At 5 Mbit/s it holds 200 ms, so that without gateways a ping takes 0.8 s.
 #[test]
 fn others_pass_where_a_short_queue_overflows() {
-    assert_that_others_pass(84, 2.0);
+    assert_that_others_pass(84, 2.1);
 }
 
 /// At 5 Mbit/s it holds 600 ms, so that without gateways a ping takes 1.2 s: and one that it drops can be told from others a second after it was sent.

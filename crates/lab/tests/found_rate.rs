@@ -93,10 +93,17 @@ fn the_circuit_breaker_leaves_a_trickle() {
     let path = |delay| {
         format!("rate=\"20 Mbit/s\", delay=\"{delay}\", errors={{erasure={{probability=0, {changes}}}}}")
     };
-    let sent =
-        |until: &str| run(&path("300 ms"), &[&format!("duration={until}")]).links["wan/down"]["bytes-sent"];
-    let rate = (sent("54 s") - sent("34 s")) as f64 * 4e-7;
-    assert!(rate < 1.0, "{rate} while nothing arrives");
+    let rate = |seed: u64| {
+        let sent = |until: u64| {
+            let changes = [format!("duration={until} s"), format!("seed={seed}")];
+            run(&path("300 ms"), &[&changes[0], &changes[1]]).links["wan/down"]["bytes-sent"]
+        };
+        (sent(54) - sent(34)) as f64 * 4e-7
+    };
+    // One packet in a hundred arrives after all, and with luck some in a row, to which the rate answers.
+    let mut rates = [1, 2, 3].map(rate);
+    rates.sort_by(f64::total_cmp);
+    assert!(rates[1] < 0.6 && rates[2] < 2.5, "{rates:?} while nothing arrives");
     assert_carries(&run(&path("300 ms"), &["duration=80 s"]), 70, 80, 15.0);
 }
 

@@ -404,7 +404,9 @@ fn a_black_hole_is_found_and_searched() {
         let pair = transfer(&with(PathMtu::Probe, scheme), 2000, narrow(5, 1000, 1400), false, 80);
         let connection = pair.connection(1);
         assert!((1341..=1348).contains(&connection.mss()), "{scheme:?}: {}", connection.mss());
-        assert!(pair.ends[0].received > 8 * 20_000_000 / 10, "{scheme:?}: {}", pair.ends[0].received);
+        // Where the window overflows the queue, NewReno mends it at a segment a round trip.
+        let least = if scheme == Recovery::NewReno { 4 } else { 8 };
+        assert!(pair.ends[0].received > least * 20_000_000 / 10, "{scheme:?}: {}", pair.ends[0].received);
         assert!(!pair.ends[0].corrupt);
     }
 }
