@@ -23,7 +23,7 @@ pub(super) struct QuickAcks {
     wait_us: u32,
     /// Acknowledgements that still go out at once: `quick`.
     left: u8,
-    /// [`ANSWERING`], [`PUSHED`] and [`SHORT`].
+    /// [`ANSWERING`] and [`PUSHED`].
     marks: u8,
     /// The longest segment so far, in bytes: `rcv_mss`.
     longest: u16,
@@ -124,10 +124,7 @@ impl Connection {
     pub(super) fn note_push(&mut self, len: usize, push: bool) {
         let state = &mut self.receiver.quick_acks;
         let len = u16::try_from(len).unwrap_or(u16::MAX);
-        if len < state.longest {
-            let again = if state.has(PUSHED) { SHORT } else { 0 };
-            state.marks |= PUSHED | again;
-        } else if push {
+        if push || len < state.longest {
             state.marks |= PUSHED;
         }
         state.longest = state.longest.max(len);
@@ -136,7 +133,7 @@ impl Connection {
     /// The application has read all that there is: what the sender pushed is acknowledged at once (`__tcp_cleanup_rbuf`).
     pub(super) fn on_all_read(&mut self) {
         let state = &self.receiver.quick_acks;
-        let hurries = state.has(SHORT) || state.has(PUSHED) && !state.has(ANSWERING);
+        let hurries = state.has(PUSHED) && !state.has(ANSWERING);
         let config = &self.config.acknowledgements;
         let heeds = config.pushed && config.delay == DelayedAcks::QuickAcks;
         if heeds && hurries && self.receiver.owes_ack() {
@@ -195,8 +192,6 @@ impl Connection {
 const ANSWERING: u8 = 1;
 /// The sender has no more for now: `ICSK_ACK_PUSHED`.
 const PUSHED: u8 = 1 << 1;
-/// A second segment was shorter than the longest: `ICSK_ACK_PUSHED2`.
-const SHORT: u8 = 1 << 2;
 /// `TCP_MSS_DEFAULT` of Linux: what a full segment has at least until a longer one has come.
 const LEAST_MSS: u16 = 536;
 /// The offset of the first byte of a stream.
