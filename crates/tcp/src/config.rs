@@ -57,8 +57,8 @@ pub struct TcpConfig {
     pub path_mtu: PathMtu,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): small segments wait while data is unacknowledged.
     pub nagle: bool,
-    /// New data leave in bursts, as Linux hands them to a device that cuts them up: the last segment of each says PSH, at which a receiver
-    /// with quick acknowledgements does not wait; and an odd segment may wait for the next acknowledgement.
+    /// New data leave in bursts, as Linux hands them to a device that cuts them up: the last segment of each says PSH, which a receiver
+    /// with `acknowledgements.pushed` does not let wait; and an odd segment may wait for the next acknowledgement.
     pub offload: bool,
     /// Offer timestamps (RFC 7323, 3): round-trip samples on retransmitted data, and PAWS.
     pub timestamps: bool,

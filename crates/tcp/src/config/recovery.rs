@@ -22,7 +22,7 @@ pub struct RecoveryConfig {
     pub reduction: Reduction,
     /// What congestion takes its share of: data in flight, or the window, of which less may have been in use.
     pub reduce_from: ReduceFrom,
-    /// Whether a retransmission that is lost in fast recovery reduces the threshold a second time (RFC 5681, 4.3), be that told by RACK or by a time-out.
+    /// Whether a retransmission that is lost in fast recovery reduces the threshold a second time (RFC 5681, 4.3), whether RACK or a time-out finds it.
     pub second_reduction: bool,
     /// Whether an acknowledgement that ends fast recovery, or shows that it or a time-out was not needed, opens the window too, by what it delivers
     /// (Linux, `tcp_cong_control`). RFC 5681 (3.2, step 6) has it set the window, and leaves open whether it counts besides.

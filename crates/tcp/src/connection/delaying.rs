@@ -6,7 +6,7 @@
 //! - DAASS ends by the bytes received, half of the largest window that the receiver can advertise; the paper's
 //!   Linux counted segments of the size that it had seen;
 //! - a second segment is acknowledged at once whatever its size, where Linux waits for more than a full one;
-//! - the length of a full segment never shrinks, as it does in Linux after two short ones of the same length;
+//! - the length of a full segment never shrinks; Linux's does after two shorter ones of equal length;
 //! - Linux's clock has ticks, this one nanoseconds.
 
 use base::{Duration, Instant};
@@ -122,9 +122,11 @@ impl Connection {
 
     /// Data came in a segment of `len` bytes, which says `push` or not (`tcp_measure_rcv_mss`).
     pub(super) fn note_push(&mut self, len: usize, push: bool) {
+        let mss = self.receiver.mss;
         let state = &mut self.receiver.quick_acks;
-        let len = u16::try_from(len).unwrap_or(u16::MAX);
-        if push || len < state.longest {
+        // A device may have joined several segments.
+        let len = u16::try_from(len).unwrap_or(u16::MAX).min(mss);
+        if push || len < state.longest.min(mss) {
             state.marks |= PUSHED;
         }
         state.longest = state.longest.max(len);
@@ -192,7 +194,7 @@ impl Connection {
 const ANSWERING: u8 = 1;
 /// The sender has no more for now: `ICSK_ACK_PUSHED`.
 const PUSHED: u8 = 1 << 1;
-/// `TCP_MSS_DEFAULT` of Linux: what a full segment has at least until a longer one has come.
+/// `TCP_MSS_DEFAULT` of Linux: the length of a full segment until a longer one has come.
 const LEAST_MSS: u16 = 536;
 /// The offset of the first byte of a stream.
 const FIRST_BYTE: u64 = crate::sequence::ORIGIN + 1;

@@ -2,7 +2,8 @@
 //! one waits where an acknowledgement is due (`tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`, `__tcp_transmit_skb`).
 //!
 //! Deviations:
-//! - paced segments go one by one, so none of them ends a burst;
+//! - paced segments, and those of coded blocks, go one by one, so none of them ends a burst;
+//! - where the owner of a connection takes trains, a train is as long as the owner likes, and what is shorter than a segment is no part of it;
 //! - a burst does not end where a piece of Linux' send queue ends, after some 40 segments.
 
 use base::{Duration, Instant};
@@ -42,9 +43,14 @@ impl Connection {
         if !self.config.offload || !self.may_burst(len) || !is_start || is_repairing || !wrote {
             return false;
         }
-        let room = sender.allowed().saturating_sub(sender.board.pipe()).min(sender.usable_window());
+        let room = sender.allowed().saturating_sub(self.pipe()).min(sender.usable_window());
+        let all_fits = sender.fin_queued && sender.unsent() as u64 <= room;
         let third = u64::from(sender.window).min(sender.allowed()) / 3;
-        if room >= self.longest_burst() * u64::from(sender.mss) || room >= third || sender.board.is_empty() {
+        if room >= self.longest_burst() * u64::from(sender.mss)
+            || room >= third
+            || all_fits
+            || sender.board.is_empty()
+        {
             return false;
         }
         let srtt = sender.rtt.srtt().unwrap_or(Duration::ZERO);
@@ -53,14 +59,14 @@ impl Connection {
     }
 
     fn may_burst(&self, len: u32) -> bool {
-        len >= self.sender.mss && self.pacer.is_none()
+        len >= self.sender.mss && self.pacer.is_none() && !self.cuts_blocks()
     }
 
     /// Full segments that Linux would send in one piece now; at least one.
     fn burst(&self) -> u8 {
         let sender = &self.sender;
         let segments = |bytes: u64| bytes / u64::from(sender.mss);
-        let free = segments(sender.allowed().saturating_sub(sender.board.pipe()));
+        let free = segments(sender.allowed().saturating_sub(self.pipe()));
         let half = segments(sender.allowed()) / 2;
         let waiting = segments(sender.usable_window().min(sender.unsent() as u64));
         let count = free.min(half).min(waiting).min(self.longest_burst()).max(1);
@@ -79,7 +85,7 @@ impl Connection {
     }
 }
 
-/// When an acknowledgement is due soon, and a segment went out not long ago.
+/// An acknowledgement within this time is due soon, and a segment within it was sent just now.
 const SOON: Duration = Duration::from_millis(1);
 /// `sk_pacing_shift` is 10: a 1024th of a second.
 const RATE_DIVISOR: u64 = 1024;

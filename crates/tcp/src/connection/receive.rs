@@ -96,7 +96,9 @@ impl Connection {
                 self.note_mark(flags, ecn);
                 self.autotune(now, segment, start, payload.len() as u32);
             }
-            self.note_push(payload.len(), flags.has(Flags::PSH));
+            if !payload.is_empty() {
+                self.note_push(payload.len(), flags.has(Flags::PSH));
+            }
             let placed = self.handle_data(now, start, payload, flags.has(Flags::FIN));
             self.note_source(now, segment.options.coding.place, start, (payload, placed));
         }

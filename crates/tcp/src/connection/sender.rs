@@ -81,6 +81,11 @@ impl Sender {
         size_of_val(&*self.controller) + self.recovery.memory()
     }
 
+    /// Whether others send by the same window.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.membership.is_some()
+    }
+
     pub(super) fn new(config: &Arc<TcpConfig>, space: SeqSpace, mss: u32) -> Self {
         Self {
             space,

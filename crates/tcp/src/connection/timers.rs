@@ -231,7 +231,7 @@ impl Connection {
         self.suspect_black_hole(now);
         let sender = &mut self.sender;
         let again = sender.timeout_at == sender.una;
-        let repairing = sender.recovery.phase() == Phase::FastRecovery;
+        let answered = sender.recovery.phase() == Phase::FastRecovery && !sender.is_shared();
         // After one time-out, what is in flight is what was sent since; FlightSize would count it all.
         let flight_size = match sender.recovery.phase() {
             Phase::Timeout => sender.board.pipe(),
@@ -254,8 +254,8 @@ impl Connection {
         }
         if !again {
             self.marking.on_reduced(sender.nxt, false);
-            // Linux (`tcp_enter_loss`): the window of this flight has been answered for.
-            let kept = (repairing && !self.config.recovery.second_reduction)
+            // Linux (`tcp_enter_loss`): the losses of this flight have been answered for.
+            let kept = (answered && !self.config.recovery.second_reduction)
                 .then(|| sender.controller.ssthresh())
                 .flatten();
             sender.controller.on_congestion(&Congestion {

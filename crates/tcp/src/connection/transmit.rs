@@ -135,10 +135,12 @@ impl Connection {
         // A short segment takes a packet's place in a queue too: a fraction of a segment in the window lets none out.
         if !forced && pipe + u64::from(sender.mss) > sender.allowed() {
             sender.note_window_use(true);
+            self.burst_left = 0;
             return 0;
         }
         if !forced && self.defers(now, len) {
-            self.sender.note_window_use(true);
+            let sender = &mut self.sender;
+            sender.note_window_use(sender.allowed().saturating_sub(pipe) < sender.usable_window());
             return 0;
         }
         if !self.may_pace(now) {
@@ -236,6 +238,7 @@ impl Connection {
 
     /// Sends a record again.
     pub(super) fn resend(&mut self, now: Instant, out: &mut Packet, index: u64, next: Next) {
+        self.burst_left = 0;
         let timestamp = self.timestamp(now);
         let record = *self.sender.board.record(index);
         let place = self.place(record.start, record.data_len(), false);

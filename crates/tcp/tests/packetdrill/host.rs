@@ -322,6 +322,7 @@ fn settings(script: &Script) -> Result<TcpConfig, String> {
     Ok(config.with(|it| {
         it.mtu = Some(script.options.mtu);
         it.initial_sequence = Some(ISS);
-        it.offload = script.options.offload;
+        let is_set = script.options.settings.iter().any(|setting| setting.line.starts_with("offload"));
+        it.offload = script.options.offload || (is_set && it.offload);
     }))
 }
