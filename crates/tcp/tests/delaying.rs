@@ -4,6 +4,7 @@ mod script;
 
 use base::Duration;
 use base::units::Size;
+use base::wire::tcp::Flags;
 use longhaul_tcp::{DelayedAcks, Event, TcpConfig};
 use script::*;
 
@@ -258,4 +259,47 @@ fn an_answer_that_fails_to_come_ends_the_waiting() {
     script.expect_at(240, ack(51, 201));
     script.inject(data(201, 100).ack(51));
     script.expect(ack(51, 301));
+}
+
+/// A receiver that has used up its quick acknowledgements and read everything, at 100 ms.
+fn attentive(pushed: bool) -> Script {
+    let config = with(DelayedAcks::QuickAcks).with(|it| it.acknowledgements.pushed = pushed);
+    let mut script = Script::established(&config);
+    acked_at_once(&mut script, 1, 16);
+    script
+}
+
+/// Linux, `__tcp_cleanup_rbuf`: what was pushed, or is short, is acknowledged as soon as all has been read ...
+#[test]
+fn what_was_pushed_is_acknowledged_once_read() {
+    for (len, push, at_once) in
+        [(1000, true, true), (1000, false, false), (700, false, true), (700, true, true)]
+    {
+        let mut script = attentive(true);
+        let mut segment = data(16_001, len);
+        segment.flags = if push { segment.flags | Flags::PSH } else { segment.flags };
+        script.inject(segment);
+        script.expect_nothing();
+        script.read(len - 1);
+        script.expect_nothing();
+        script.read(1);
+        if at_once {
+            script.expect(ack(1, 16_001 + len as i64));
+            // What comes next was not pushed.
+            script.inject(data(16_001 + len as i64, 1000));
+            script.read(1000);
+        }
+        script.expect_nothing();
+    }
+}
+
+/// ... where it is told to.
+#[test]
+fn what_was_pushed_waits_by_default() {
+    let mut script = attentive(false);
+    let mut segment = data(16_001, 1000);
+    segment.flags = segment.flags | Flags::PSH;
+    script.inject(segment);
+    script.read(1000);
+    script.expect_nothing();
 }

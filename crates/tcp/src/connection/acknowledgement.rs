@@ -151,7 +151,9 @@ impl Connection {
         }
         let flight_size = self.flight_size() + news.acked;
         let marked = self.heed_echo(now, segment, flight_size);
-        let counts_exit = self.config.recovery.exit_growth;
+        // Without selective acknowledgements Linux holds recovery until something above its end is acknowledged
+        // (`tcp_try_undo_recovery`).
+        let counts_exit = self.config.recovery.exit_growth && self.negotiated.sack;
         let restored = spurious && self.restores_window() && !counts_exit;
         let repaired = before.phase == Phase::FastRecovery && !counts_exit;
         let repairing =

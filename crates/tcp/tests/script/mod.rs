@@ -417,6 +417,11 @@ impl Script {
         self.out.pop_front().expect("a segment").1
     }
 
+    /// How many segments were sent since the last expectation.
+    pub fn waiting(&self) -> usize {
+        self.out.len()
+    }
+
     /// The header of what the host sent last; all of it is taken.
     #[track_caller]
     pub fn last(&mut self) -> tcp::Repr {
