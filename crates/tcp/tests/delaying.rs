@@ -293,7 +293,7 @@ fn what_was_pushed_is_acknowledged_once_read() {
     }
 }
 
-/// ... where it is told to.
+/// Linux: ... where it is told to.
 #[test]
 fn what_was_pushed_waits_by_default() {
     let mut script = attentive(false);

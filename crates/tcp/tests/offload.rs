@@ -54,6 +54,7 @@ fn a_burst_is_a_millisecond_or_two_segments() {
     }
 }
 
+/// RFC 9293 (3.9.1.2): PSH says that nothing more is there, and here there is.
 #[test]
 fn without_it_nothing_but_the_end_is_pushed() {
     let mut script = sending(&offloading(10).with(|it| it.offload = false), 100);
@@ -69,7 +70,7 @@ fn a_burst_is_no_longer_than_a_packet() {
     assert_eq!(bursts(&mut script), (vec![130], 1));
 }
 
-/// Paced segments leave one by one.
+/// As with a Linux device that takes one segment at a time: paced segments leave one by one.
 #[test]
 fn what_is_paced_is_no_burst() {
     let mut script = sending(&offloading(10).with(|it| it.pacing = true), 100);
@@ -93,7 +94,7 @@ fn an_odd_segment_waits_for_the_next_acknowledgement() {
     assert_eq!(bursts(&mut script), (vec![2], 0));
 }
 
-/// ... in a millisecond at most ...
+/// Linux: ... in a millisecond at most ...
 #[test]
 fn an_odd_segment_does_not_wait_for_a_later_acknowledgement() {
     for (at, sent) in [(198, 1), (199, 0)] {
@@ -107,7 +108,7 @@ fn an_odd_segment_does_not_wait_for_a_later_acknowledgement() {
     }
 }
 
-/// ... unless it takes a third of the window ...
+/// Linux, `tcp_tso_win_divisor`: ... unless it takes a third of the window ...
 #[test]
 fn a_third_of_the_window_does_not_wait() {
     let mut script = sending(&offloading(10), 100);
@@ -121,7 +122,7 @@ fn a_third_of_the_window_does_not_wait() {
     assert_eq!(script.take_count(), 1);
 }
 
-/// ... or nothing will ever come behind it.
+/// Linux: ... or nothing will ever come behind it.
 #[test]
 fn the_end_does_not_wait() {
     for (total, window, finishes, sent) in [
