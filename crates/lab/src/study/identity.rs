@@ -38,10 +38,10 @@ pub(super) fn key(identity: u64, first_seed: u64, number: u32) -> u64 {
     base::random::fnv1a(format!("{identity:016x} {ahead}{first}").as_bytes())
 }
 
-/// Scenarios of an experiment that are tried for its stamp, at most.
-const TRIED: usize = 6;
 /// Keys that are younger than measurements that are kept, with the value that everybody had before: they ask nothing new.
 const LATER: [&str; 3] = ["offload = false", "pushed = false", "exit-growth = false"];
+/// Scenarios of an experiment that are tried for its stamp, at most.
+const TRIED: usize = 6;
 /// How much of each, in simulated seconds.
 const TRIED_LENGTH: Duration = Duration::from_secs(20);
 

@@ -36,11 +36,14 @@ impl Connection {
     /// Whether a new segment of `len` bytes, which the windows allow, had better wait for the next acknowledgement, which makes
     /// room for more.
     pub(super) fn defers(&self, now: Instant, len: u32) -> bool {
+        if !self.config.offload || !self.may_burst(len) {
+            return false;
+        }
         let sender = &self.sender;
         let is_start = self.burst_left == 0 && sender.unsent() > len as usize;
         let is_repairing = sender.recovery.phase() != Phase::Open;
         let wrote = now.saturating_since(sender.last_sent_at) <= SOON;
-        if !self.config.offload || !self.may_burst(len) || !is_start || is_repairing || !wrote {
+        if !is_start || is_repairing || !wrote {
             return false;
         }
         let room = sender.allowed().saturating_sub(self.pipe()).min(sender.usable_window());
