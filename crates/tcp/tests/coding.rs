@@ -3,6 +3,10 @@
 mod coded;
 mod pair;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
+use base::wire::tcp::Flags;
 use base::{Duration, Instant};
 use longhaul_tcp::{Event, FecStatistics, TcpConfig};
 use pair::{Pair, Path};
@@ -49,6 +53,32 @@ fn it_repairs_what_is_lost() {
     let took = |pair: &Pair| pair.now.saturating_since(Instant::ZERO).as_secs_f64();
     println!("with the code {:.2} s, without {:.2} s", took(&pair), took(&bare));
     assert!(took(&pair) * 4.0 < took(&bare), "{} against {}", took(&pair), took(&bare));
+}
+
+/// Linux cuts no blocks: the segments of a block go one by one, the same whether a device would cut bursts or not.
+#[test]
+fn blocks_are_no_bursts() {
+    let sent = |offload: bool| {
+        let config = lt().with(|it| (it.pacing, it.offload) = (false, offload));
+        let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
+        let pushed = Rc::new(Cell::new([0; 2]));
+        let counts = pushed.clone();
+        pair.drop_if = Box::new(move |side, packet, _| {
+            let mut so_far = counts.get();
+            if side == 1 {
+                so_far[0] += 1;
+                so_far[1] += u32::from(coded::parse(packet).0.flags.has(Flags::PSH));
+            }
+            counts.set(so_far);
+            false
+        });
+        pair.connect(&config);
+        pair.ends[1].to_send = 200_000;
+        pair.drain();
+        assert!(pair.run_until(secs(60), |pair| pair.ends[0].received == 200_000));
+        (pair.now, pushed.get())
+    };
+    assert_eq!(sent(true), sent(false));
 }
 
 /// One segment is lost in a block that repairs it: nothing is sent again, and the duplicates that waited are not sent either, not even

@@ -4,7 +4,7 @@ mod script;
 
 use base::wire::tcp::Flags;
 use longhaul_tcp::{InitialWindow, TcpConfig};
-use script::{Script, ack, plain, syn_ack};
+use script::{ISS, Script, ack, plain, syn_ack};
 
 fn offloading(segments: u32) -> TcpConfig {
     plain().with(|it| {
@@ -52,6 +52,20 @@ fn a_burst_is_a_millisecond_or_two_segments() {
         let mut script = sending(&offloading(window), rtt);
         assert_eq!(bursts(&mut script), (ended, open), "{rtt} ms, {window} segments");
     }
+}
+
+/// Linux, `__tcp_retransmit_skb`: what is sent again is no part of a burst, and one that it interrupts is over.
+#[test]
+fn what_is_sent_again_ends_a_burst() {
+    let mut script = sending(&offloading(10), 100);
+    script.take_count();
+    script.at(200);
+    let progress = script.packet(&ack(1, 2001));
+    script.host.handle_packet(script.now, &progress).unwrap();
+    script.host.poll_transmit(script.now).expect("the first of two");
+    script.inject(ack(1, 2001).sack(&[(3001, 10_001)]));
+    assert_eq!(script.take().seq.distance(ISS), 2001);
+    assert_eq!(bursts(&mut script), (vec![2], 0));
 }
 
 /// RFC 9293 (3.9.1.2): PSH says that nothing more is there, and here there is.
@@ -106,6 +120,18 @@ fn an_odd_segment_does_not_wait_for_a_later_acknowledgement() {
         script.inject(ack(1, 2001).window(10_000));
         assert_eq!(script.take_count(), sent, "at {at} ms");
     }
+}
+
+/// Linux: ... or half of the smoothed round-trip time ...
+#[test]
+fn on_a_short_path_soon_is_half_a_round_trip() {
+    let mut script = sending(&offloading(10), 1);
+    script.take_count();
+    script.at(2);
+    script.inject(ack(1, 10_001).window(10_000));
+    assert_eq!(script.take_count(), 10);
+    script.inject(ack(1, 11_001).window(10_000));
+    assert_eq!(script.take_count(), 1, "the next acknowledgement comes in 875 us");
 }
 
 /// Linux, `tcp_tso_win_divisor`: ... unless it takes a third of the window ...
