@@ -12,6 +12,7 @@ mod testbed {
     pub(crate) mod bench;
     pub(crate) mod device;
     pub(crate) mod faulkner;
+    mod full;
     mod hub;
     pub(crate) mod marks;
     pub(crate) mod name;

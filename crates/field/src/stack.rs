@@ -17,7 +17,6 @@ use tcp::{ConnectionId, Event};
 
 use gateway::clock::Clock;
 use gateway::readiness::{Interest, wait, wake_exactly};
-use gateway::tun::netlink;
 use gateway::tun::{Tun, Written};
 use path::{Impairments, Path};
 use tunnel::counters::Counter;
@@ -99,13 +98,12 @@ impl Stack {
     /// No such right, no TUN driver, a name or an address that is taken.
     pub fn open(options: &Options, clock: Clock) -> io::Result<Self> {
         let tun = Tun::open(&options.device, false)?;
-        let settings = netlink::Settings {
+        let settings = gateway::tun::Settings {
             mtu: options.mtu,
             addresses: &options.kernel,
-            routes: &[],
             gso_max_size: None,
         };
-        netlink::configure(&options.device, &settings)?;
+        settings.apply(&options.device)?;
         let host = |&address: &IpAddr| {
             (address, tcp::Host::new(address, Rng::named(options.seed, &format!("host {address}"))))
         };

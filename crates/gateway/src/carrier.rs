@@ -57,6 +57,17 @@ impl Carrier {
         }
     }
 
+    /// The port that datagrams leave from, if it sends any.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn port(&self) -> io::Result<Option<u16>> {
+        match self {
+            Self::Udp(udp) => udp.local_addr().map(|address| Some(address.port())),
+            Self::Serial(_) => Ok(None),
+        }
+    }
+
     /// Datagrams that one [`Carrier::send`] takes.
     #[must_use]
     pub fn batch_limit(&self) -> usize {

@@ -9,6 +9,7 @@
 //! addresses = ["10.77.0.1/30", "fd77::1/64"]
 //! routes = ["10.78.0.0/16"]       # optional: networks behind the peers
 //! mtu = 1400                      # optional
+//! when-down = "drop"              # optional: or "pass", what routes do once the gateway was killed
 //!
 //! [carrier.udp]
 //! listen = "192.0.2.1:51900"
@@ -135,12 +136,29 @@ pub struct Tun {
     /// The device's IP addresses with prefix lengths, as in "10.77.0.1/30". Default: none; set them yourself.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Networks behind the peers. The daemon sets routes to them through the device; they disappear with it on exit.
+    /// Networks behind the peers. The daemon sets routes to them through the device; they disappear with it on exit. "0.0.0.0/0" and "::/0"
+    /// are a full tunnel: everything but what has a route of its own, and the carrier's own packets.
     #[serde(default)]
     pub routes: Vec<Prefix>,
     /// Largest IP packet of the device, in bytes, 576 to 65535. Default: 1400.
     #[serde(default)]
     pub mtu: Mtu<1400>,
+    /// What becomes of packets to `routes` when the gateway was killed and the device is gone: "drop" lets them go nowhere, and senders
+    /// hear that at once; "pass" lets them take other routes, perhaps in clear. Default: "drop". Wherever the gateway ends by itself
+    /// all routes are as they were before.
+    #[serde(default)]
+    pub when_down: WhenDown,
+}
+
+/// What becomes of packets for which there is no gateway any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenDown {
+    /// They go nowhere, and senders hear that at once.
+    #[default]
+    Drop,
+    /// They take other routes.
+    Pass,
 }
 
 /// What all peers share.

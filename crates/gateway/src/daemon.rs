@@ -38,7 +38,8 @@ use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
-use crate::tun::netlink::Watch;
+use crate::routing::{Routing, RoutingError};
+use crate::tun::Watch;
 use names::Names;
 use peers::Peers;
 use query::Queries;
@@ -60,6 +61,7 @@ pub struct Gateway {
     /// What others do.
     workers: Workers,
     watch: Watch,
+    routing: Routing,
     peers: Peers,
     /// Where peers are that are known by name.
     names: Names,
@@ -88,6 +90,14 @@ pub enum GatewayError {
         name: String,
         /// What the kernel says.
         error: io::Error,
+    },
+    /// Routes into it.
+    #[error("TUN device {name}: {error}")]
+    Routes {
+        /// The device.
+        name: String,
+        /// What is wrong with them.
+        error: RoutingError,
     },
     /// The carrier's socket or device.
     #[error("carrier at {at}: {error}")]
@@ -188,8 +198,10 @@ impl Gateway {
         let super_segment = others.super_segment(&first);
         let count = first.worker().count();
         let (mut tuns, watch) = device::open(&config, super_segment, count)?;
-        let mut carriers = Carrier::open_all(&config.carrier, count)
-            .map_err(|error| GatewayError::Carrier { at: config.carrier.to_string(), error })?;
+        let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
+        let mut carriers = Carrier::open_all(&config.carrier, count).map_err(of_carrier)?;
+        let port = carriers[0].port().map_err(of_carrier)?;
+        let routing = device::lead(&config, &names, port)?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
         privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
@@ -201,6 +213,7 @@ impl Gateway {
             worker,
             workers: others,
             watch,
+            routing,
             peers,
             names,
             super_segment,
@@ -245,6 +258,7 @@ impl Gateway {
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
                     self.remove_status();
+                    self.clear_routes();
                     return Ok(());
                 }
                 Some(Signal::Reload) => self.reload(&mut notify),
@@ -261,7 +275,7 @@ impl Gateway {
                 self.take_post(now);
             }
             self.tell(now, &mut notify)?;
-            self.follow_names(now, from_resolver.read, &mut notify);
+            self.follow_names(now, from_resolver.read, &mut notify)?;
             self.worker.unblock(now, from_carrier.write);
             if from_watch.read {
                 self.restore_device()?;
@@ -313,13 +327,29 @@ impl Gateway {
         format!("{name} over {carrier}, {links}{workers}; {waits}; public key {}", hub.public_key())
     }
 
-    fn follow_names(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
+    fn follow_names(
+        &mut self,
+        now: Instant,
+        answered: bool,
+        notify: &mut impl FnMut(Notice),
+    ) -> Result<(), GatewayError> {
         let is_due = self.names.poll_timeout().is_some_and(|due| due <= now);
         // While all are heard nothing is asked, so who falls silent is found by looking.
         if answered || is_due || self.follow_at <= now {
             let mut hubs = Hubs { first: &mut self.worker.hub, others: &mut self.workers };
-            self.names.follow(now, answered, &mut hubs, notify);
+            let mut resolved = Vec::new();
+            self.names.follow(now, answered, &mut hubs, &mut |notice| {
+                if let Notice::Resolved { name, address } = &notice {
+                    resolved.push((name.clone(), *address));
+                }
+                notify(notice);
+            });
+            if !resolved.is_empty() {
+                self.set_routes()?;
+            }
+            resolved.iter().filter_map(|(name, address)| self.looped(name, *address)).for_each(notify);
         }
+        Ok(())
     }
 
     fn tell(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) -> Result<(), GatewayError> {
@@ -347,7 +377,11 @@ impl Gateway {
             self.telling.hurry(now);
             self.tidying.ask(now);
         }
-        notify(Notice::Tunnel { peer: self.peers.name(id).to_owned(), event });
+        let peer = self.peers.name(id);
+        if let Event::Established { peer: Address::Udp(address), .. } = event {
+            self.looped(peer, address).into_iter().for_each(&mut *notify);
+        }
+        notify(Notice::Tunnel { peer: peer.to_owned(), event });
     }
 
     /// When something is due, if nothing arrives before.

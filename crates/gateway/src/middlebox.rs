@@ -33,7 +33,7 @@ use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::signals::{Signal, Signals};
-use crate::tun::netlink::{self, Settings};
+use crate::tun::Settings;
 use crate::tun::{Tun, Written};
 
 /// What its configuration file says.
@@ -88,10 +88,10 @@ impl Middlebox {
     /// No right, no TUN driver, or a name that is taken.
     pub fn new(config: &Config) -> Result<Self, GatewayError> {
         let open = |name: &InterfaceName| {
-            let settings = Settings { mtu: config.mtu.0, addresses: &[], routes: &[], gso_max_size: None };
+            let settings = Settings { mtu: config.mtu.0, addresses: &[], gso_max_size: None };
             let device = || {
                 let tun = Tun::open(name.as_str(), true)?;
-                netlink::configure(name.as_str(), &settings)?;
+                settings.apply(name.as_str())?;
                 Ok(tun)
             };
             device().map_err(|error| GatewayError::Tun { name: name.as_str().to_owned(), error })

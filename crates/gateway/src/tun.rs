@@ -4,7 +4,8 @@
 //! offloads on, a super-segment behind its [metadata](tunnel::super_segment) (first nibble 0). [`Tun::write`] always takes
 //! both: whether super-segments cross a link is for its sending end to decide.
 
-pub mod netlink;
+mod settings;
+mod watch;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,6 +17,10 @@ use base::Packet;
 use tunnel::Delivery;
 use tunnel::counters::Counter;
 use tunnel::super_segment::{self, METADATA_LEN, Metadata, VNET_HEADER_LEN};
+
+pub use settings::Settings;
+pub use watch::Watch;
+pub(crate) use settings::family;
 
 /// An open TUN device.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use gateway::carrier::UdpCarrier;
 use gateway::clock::Clock;
 use gateway::readiness::{Interest, wait, wake_exactly};
 use gateway::signals::Signals;
-use gateway::tun::Tun;
-use gateway::tun::netlink::{Settings, configure};
+use gateway::routing::Routing;
+use gateway::tun::{Settings, Tun};
 use link::Marks;
 
 use super::site::{FAR, HOSTS, PORT, host, lay_wire, number, terminal};
@@ -123,7 +123,8 @@ fn send(counts: &Counts) -> io::Result<()> {
     let prefix = |text: String| text.parse().map_err(|_| io::Error::other(text));
     let (addresses, routes) = ([prefix(format!("{FAR}/32"))?], [prefix(HOSTS.to_owned())?]);
     let mut tun = Tun::open("sat0", true)?;
-    configure("sat0", &Settings { mtu: 1400, addresses: &addresses, routes: &routes, gso_max_size: None })?;
+    Settings { mtu: 1400, addresses: &addresses, gso_max_size: None }.apply("sat0")?;
+    Routing::new("sat0", &routes, None, false).set().map_err(io::Error::other)?;
     let carrier = UdpCarrier::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)))?;
     let mut batch = Batch { carrier, to: terminal(0), bytes: Vec::new(), segment: 1 };
     while !counts.stop.load(Ordering::Relaxed) {

@@ -10,7 +10,8 @@ use std::time;
 use base::{Duration, Instant, Prefix};
 use gateway::clock::Clock;
 use gateway::readiness::{self, Interest};
-use gateway::tun::{Tun, Written, netlink};
+use gateway::routing::Routing;
+use gateway::tun::{Settings, Tun, Written};
 use longhaul_field::tcp_info::TcpInfo;
 use packetdrill::{Answer, Ends, Errno, Field, Operation, Script, Shutdown, SocketOption, Stack};
 use socket2::{Domain, Socket, TcpKeepalive, Type};
@@ -48,13 +49,12 @@ impl Kernel {
         let prefix = |text: String| text.parse::<Prefix>().map_err(|error| format!("{error:?}"));
         let wrong = |error: io::Error| error.to_string();
         let tun = Tun::open(DEVICE, false).map_err(wrong)?;
-        let settings = netlink::Settings {
-            mtu: script.options.mtu.into(),
-            addresses: &[prefix(format!("{}/24", ends.host))?],
-            routes: &[prefix(format!("{}/32", ends.peer))?],
-            gso_max_size: None,
-        };
-        netlink::configure(DEVICE, &settings).map_err(wrong)?;
+        let addresses = [prefix(format!("{}/24", ends.host))?];
+        Settings { mtu: script.options.mtu.into(), addresses: &addresses, gso_max_size: None }
+            .apply(DEVICE)
+            .map_err(wrong)?;
+        let routing = Routing::new(DEVICE, &[prefix(format!("{}/32", ends.peer))?], None, false);
+        routing.set().map_err(|error| error.to_string())?;
         if !script.options.offload {
             let command = ["link", "set", "dev", DEVICE, "gso_max_segs", "1"];
             let status = Command::new("ip").args(command).status().map_err(wrong)?;

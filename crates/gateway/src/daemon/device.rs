@@ -1,13 +1,15 @@
-//! The TUN device: opened, set up, and set up again when somebody else has taken it down or away.
+//! The TUN device: opened, set up and led into, and all of that again when somebody else has taken it down or away.
 
 use std::io;
+use std::net::SocketAddr;
 
 use base::{Duration, Instant};
 
 use super::{Gateway, GatewayError, Notice};
-use crate::config::Config;
-use crate::tun::Tun;
-use crate::tun::netlink::{self, Settings, Watch};
+use super::names::Names;
+use crate::config::{Config, Peer, WhenDown};
+use crate::routing::{Routing, RoutingError};
+use crate::tun::{Settings, Tun, Watch};
 
 /// Opens the device with a queue for each worker and gives it what the configuration says. It hands over super-segments of `super_segment` bytes.
 pub(super) fn open(
@@ -32,16 +34,72 @@ fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) ->
     let settings = Settings {
         mtu: config.tun.mtu.0,
         addresses: &config.tun.addresses,
-        routes: &config.tun.routes,
         gso_max_size,
     };
-    netlink::configure(config.tun.name.as_str(), &settings)
+    settings.apply(config.tun.name.as_str())
+}
+
+/// Leads packets into the device, around a carrier that sends from `port`.
+pub(super) fn lead(config: &Config, names: &Names, port: Option<u16>) -> Result<Routing, GatewayError> {
+    let drops = config.tun.when_down == WhenDown::Drop;
+    let mut routing = Routing::new(config.tun.name.as_str(), &config.tun.routes, port, drops);
+    let mut lead = || {
+        set(config, &mut routing, names)?;
+        let mut called = called(config);
+        let complaint = called.find_map(|(peer, address)| looped(&routing, peer.name(), address));
+        complaint.map_or(Ok(()), |notice| Err(GatewayError::Peers(notice.to_string())))
+    };
+    if let Err(error) = lead() {
+        // The one complaint is enough.
+        let _ = Routing::clear(config.tun.name.as_str());
+        return Err(error);
+    }
+    Ok(routing)
+}
+
+/// The peers that are called at an address.
+fn called(config: &Config) -> impl Iterator<Item = (&Peer, SocketAddr)> {
+    config.peers.iter().filter_map(|peer| Some((peer, peer.endpoint.as_ref()?.address()?)))
+}
+
+/// Sets the routes. Default routes have to wait while peers are called by names of which no address is known: the servers of names may
+/// be behind the routes that are there now.
+fn set(config: &Config, routing: &mut Routing, names: &Names) -> Result<(), GatewayError> {
+    routing.go_around(called(config).map(|(_, address)| address).chain(names.addresses()).map(|it| it.ip()));
+    let waits = routing.is_full() && !names.are_known();
+    let result = if waits { routing.clone().without_default().set() } else { routing.set() };
+    result.map_err(|error| GatewayError::Routes { name: routing.device().to_owned(), error })
+}
+
+/// A complaint if what is sent to this peer would go into the device itself.
+fn looped(routing: &Routing, peer: &str, address: SocketAddr) -> Option<Notice> {
+    let device = routing.device().to_owned();
+    // Where the kernel gives no answer nothing can be said.
+    let loops = routing.loops(address).unwrap_or(false);
+    loops.then(|| Notice::Looped { peer: peer.to_owned(), address, device })
 }
 
 impl Gateway {
     /// Gives the device what the configuration says.
-    pub(super) fn configure_device(&self) -> io::Result<()> {
+    fn configure_device(&self) -> io::Result<()> {
         configure(&self.config, self.super_segment, self.worker.tun.has_offloads())
+    }
+
+    /// Sets routes that are not there, or no longer.
+    pub(super) fn set_routes(&mut self) -> Result<(), GatewayError> {
+        set(&self.config, &mut self.routing, &self.names)
+    }
+
+    /// A complaint if what is sent to this peer would go into the device itself.
+    pub(super) fn looped(&self, peer: &str, address: SocketAddr) -> Option<Notice> {
+        looped(&self.routing, peer, address)
+    }
+
+    /// All routes are as they were before, if packets may take them.
+    pub(super) fn clear_routes(&self) {
+        if let Err(error) = Routing::clear(self.routing.device()) {
+            eprintln!("routes: {error}");
+        }
     }
 
     /// Has the device hand over what all tunnels take now.
@@ -60,14 +118,22 @@ impl Gateway {
 
     /// If the device was down and is up again, gives it back what the kernel has taken: routes, and addresses of IPv6.
     pub(super) fn restore_device(&mut self) -> Result<(), GatewayError> {
-        if !self.watch.came_up() {
+        if !self.watch.lost_something() {
             return Ok(());
         }
+        // It is down or away again: its next coming up, or reading from it, will tell.
+        let is_away = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN));
         match self.configure_device() {
-            // It is down or away again: its next coming up, or reading from it, will tell.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN)) => Ok(()),
+            Err(error) if is_away(&error) => return Ok(()),
             result => result
-                .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error }),
+                .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error })?,
+        }
+        match self.set_routes() {
+            Err(GatewayError::Routes {
+                error: RoutingError::Kernel { error, .. } | RoutingError::System(error),
+                ..
+            }) if is_away(&error) => Ok(()),
+            result => result,
         }
     }
 
@@ -89,6 +155,7 @@ impl Gateway {
             Watch::new(name)
         };
         self.watch = attach().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })?;
+        self.set_routes()?;
         notify(Notice::DeviceRestored(self.config.tun.name.as_str().to_owned()));
         Ok(())
     }

@@ -6,6 +6,7 @@ mod whereabouts;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use base::Instant;
@@ -58,6 +59,16 @@ impl Names {
     /// What is readable when there is an answer.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.peers.is_empty()).then(|| self.resolver.as_fd())
+    }
+
+    /// Where they are, as far as that is known.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.peers.values().filter_map(|named| named.whereabouts.address)
+    }
+
+    /// Whether an address is known of each.
+    pub(super) fn are_known(&self) -> bool {
+        self.peers.values().all(|named| named.whereabouts.address.is_some())
     }
 
     /// When [`Names::follow`] wants to be called though there is no answer, as of when it was called last.

@@ -38,6 +38,15 @@ pub enum Notice {
         /// Where the peer is called all the same, if an address was known before.
         calling: Option<SocketAddr>,
     },
+    /// What is sent to a peer would go into the TUN device itself, by one of its routes.
+    Looped {
+        /// The peer's name.
+        peer: String,
+        /// Where it is.
+        address: SocketAddr,
+        /// The device.
+        device: String,
+    },
     /// The TUN device of this name was removed, and made again.
     DeviceRestored(String),
     /// The configuration was read again.
@@ -70,6 +79,7 @@ impl Notice {
                 | Self::NotAsked(_)
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
+                | Self::Looped { .. }
                 | Self::Tunnel {
                     event: Event::Unanswered { .. }
                         | Event::Unheeded
@@ -91,6 +101,9 @@ impl Notice {
             }
             Self::Unresolved { name, reason, calling } => {
                 json!({ "notice": "unresolved", "name": name, "reason": reason, "calling": calling })
+            }
+            Self::Looped { peer, address, device } => {
+                json!({ "notice": "looped", "peer": peer, "address": address, "device": device })
             }
             Self::DeviceRestored(name) => json!({ "notice": "device-restored", "name": name }),
             Self::Reloaded { needs_restart } => {
@@ -123,6 +136,12 @@ impl fmt::Display for Notice {
             Self::Unresolved { name, reason, calling: Some(address) } => {
                 write!(f, "the address of {name} cannot be found: {reason}; still calling {address}")
             }
+            Self::Looped { peer, address, device } => write!(
+                f,
+                "{peer}: its address {} lies in one of [tun] routes, so what is sent to it would go into {device} itself; allowed are \
+                 routes without it, a more specific route to it elsewhere, or \"0.0.0.0/0\" or \"::/0\", which go around it",
+                address.ip()
+            ),
             Self::DeviceRestored(name) => write!(f, "{name} was removed, and has been created again"),
             Self::Reloaded { needs_restart } => {
                 f.write_str("configuration reloaded")?;

@@ -16,7 +16,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::{Place, ROOT, Status, own_user, owner};
 use crate::clock::Clock;
-use crate::tun::netlink;
+use crate::netlink;
 
 /// What became of a question.
 #[derive(Debug)]
