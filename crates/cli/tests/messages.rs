@@ -2,6 +2,7 @@
 
 mod scratch;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
 use scratch::Scratch;
@@ -248,6 +249,42 @@ fn a_missing_key_blames_its_table_and_no_comment() {
     let output = longhaul(&["gateway", "--check", "--config", &site]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(told.replace(&site, "site.toml"), "longhaul: site.toml: missing key `identity`\n");
+}
+
+/// What only this host or the whole file can tell is told by the check.
+#[test]
+fn a_check_finds_what_would_not_work() {
+    let scratch = Scratch::new("found");
+    let site = scratch.path("site.toml");
+    let check = |command: &str, text: &str| {
+        std::fs::write(&site, text).unwrap();
+        std::fs::set_permissions(&site, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let output = longhaul(&[command, "--check", "--config", &site]);
+        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), told.map(|told| told.replace(&site, "site.toml")))
+    };
+    let gateway = |top: &str, link: &str| {
+        let text = format!(
+            "{top}\n[tun]\nname = \"sat0\"\n[carrier.udp]\nlisten = \"127.0.0.1:1\"\n[identity]\nprivate-key = \
+             \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[link]\n{link}\n"
+        );
+        check("gateway", &text)
+    };
+    let right = "site.toml: all right\n".to_owned();
+    assert_eq!(gateway("", ""), (Some(0), [right.clone(), String::new()]));
+    let (code, [said, told]) = gateway("user = \"nobody-like-that\"", "");
+    assert_eq!((code, said.as_str()), (Some(2), ""));
+    assert!(told.starts_with(
+        "longhaul: site.toml: user = \"nobody-like-that\": there is no such user; make it with: "
+    ));
+    let (code, [_, told]) = gateway("", "once-dscp = [46, 18]\ninteractive-dscp = [18]");
+    assert_eq!(code, Some(2));
+    assert!(told.contains("site.toml:10: ") && told.contains("once-dscp has 18 too"), "{told}");
+    assert_eq!(gateway("", "once-dscp = [18]").0, Some(0), "the other list is the default");
+    let proxy = |wan: &str| check("proxy", &format!("lan = \"lh-lan\"\nwan = \"{wan}\"\n"));
+    assert_eq!(proxy("lh-wan"), (Some(0), [right, String::new()]));
+    let told = "longhaul: site.toml: lan and wan are both \"lh-lan\"; allowed are two different devices\n";
+    assert_eq!(proxy("lh-lan"), (Some(2), [String::new(), told.to_owned()]));
 }
 
 #[test]

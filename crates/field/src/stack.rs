@@ -98,11 +98,8 @@ impl Stack {
     /// No such right, no TUN driver, a name or an address that is taken.
     pub fn open(options: &Options, clock: Clock) -> io::Result<Self> {
         let tun = Tun::open(&options.device, false)?;
-        let settings = gateway::tun::Settings {
-            mtu: options.mtu,
-            addresses: &options.kernel,
-            gso_max_size: None,
-        };
+        let settings =
+            gateway::tun::Settings { mtu: options.mtu, addresses: &options.kernel, gso_max_size: None };
         settings.apply(&options.device)?;
         let host = |&address: &IpAddr| {
             (address, tcp::Host::new(address, Rng::named(options.seed, &format!("host {address}"))))

@@ -136,7 +136,7 @@ pub struct Tun {
     /// The device's IP addresses with prefix lengths, as in "10.77.0.1/30". Default: none; set them yourself.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Networks behind the peers. The daemon sets routes to them through the device; they disappear with it on exit. "0.0.0.0/0" and "::/0"
+    /// Networks behind the peers. The daemon sets routes to them through the device; they disappear with it on exit. `0.0.0.0/0` and `::/0`
     /// are a full tunnel: everything but what has a route of its own, and the carrier's own packets.
     #[serde(default)]
     pub routes: Vec<Prefix>,

@@ -10,6 +10,7 @@ pub mod carrier;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod doctor;
 pub mod heap;
 pub mod middlebox;
 pub mod netlink;

@@ -63,7 +63,13 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
-        base::config::parse(&file, &text)
+        let config: Self = base::config::parse(&file, &text)?;
+        if config.lan == config.wan {
+            let device = config.lan.as_str();
+            let message = format!("lan and wan are both \"{device}\"; allowed are two different devices");
+            return Err(ConfigError::about(&file, message));
+        }
+        Ok(config)
     }
 }
 

@@ -124,6 +124,12 @@ fn forbid_new() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) })
 }
 
+/// Whether the system knows a user of this name.
+#[must_use]
+pub fn is_user(name: &str) -> bool {
+    look_up(name).is_ok()
+}
+
 fn look_up(name: &str) -> io::Result<User> {
     let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such user");
     let name = CString::new(name).map_err(|_| unknown())?;

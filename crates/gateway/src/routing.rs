@@ -97,7 +97,8 @@ impl Routing {
     /// Goes around peers at these addresses from the next [`Routing::set`] on, where that is not done by the port.
     pub fn go_around(&mut self, peers: impl Iterator<Item = IpAddr>) {
         let strict = peers.filter(|_| self.has_strict_filter);
-        self.peers = strict.filter_map(|address| if let IpAddr::V4(it) = address { Some(it) } else { None }).collect();
+        self.peers =
+            strict.filter_map(|address| if let IpAddr::V4(it) = address { Some(it) } else { None }).collect();
     }
 
     /// The device's name.

@@ -19,8 +19,8 @@ use tunnel::counters::Counter;
 use tunnel::super_segment::{self, METADATA_LEN, Metadata, VNET_HEADER_LEN};
 
 pub use settings::Settings;
-pub use watch::Watch;
 pub(crate) use settings::family;
+pub use watch::Watch;
 
 /// An open TUN device.
 #[derive(Debug)]

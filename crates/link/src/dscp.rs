@@ -1,5 +1,7 @@
 //! Sets of differentiated services code points (RFC 2474): which packets are treated apart.
 
+use core::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,12 @@ impl DscpSet {
             at += 1;
         }
         Self(set)
+    }
+
+    /// Those that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// Whether there are none.
@@ -56,6 +64,13 @@ impl TryFrom<Vec<u32>> for DscpSet {
 impl From<DscpSet> for Vec<u32> {
     fn from(marks: DscpSet) -> Self {
         (0..u64::BITS).filter(|mark| marks.0 >> mark & 1 == 1).collect()
+    }
+}
+
+impl fmt::Display for DscpSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let marks: Vec<_> = Vec::from(*self).iter().map(u32::to_string).collect();
+        f.write_str(&marks.join(", "))
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod script;
 
-use base::wire::tcp::Flags;
+use base::wire::tcp::{Flags, View};
 use longhaul_tcp::{InitialWindow, TcpConfig};
 use script::{ISS, Script, ack, plain, syn_ack};
 
@@ -90,6 +90,20 @@ fn what_is_paced_is_no_burst() {
     let mut script = sending(&offloading(10).with(|it| it.pacing = true), 100);
     let (ended, open) = bursts(&mut script);
     assert!(ended.is_empty() && open > 0, "{ended:?} {open}");
+}
+
+/// Linux: what a device cuts says PSH on its last segment; one segment by itself may begin a burst of others.
+#[test]
+fn a_train_of_several_is_a_burst_of_its_own() {
+    let mut script = Script::connected(&offloading(10), 100, syn_ack().sack_permitted());
+    let id = script.id.unwrap();
+    script.host.write(script.now, id, &[0; 9000]).unwrap();
+    let pushed = |script: &mut Script, most| {
+        let (packet, _) = script.host.poll_transmit_train(script.now, most).expect("a segment");
+        View::parse(&packet[20..]).unwrap().flags().has(Flags::PSH)
+    };
+    let sent = [0, 3000, 0, 0, 2000].map(|most| pushed(&mut script, most));
+    assert_eq!(sent, [false, true, false, true, true]);
 }
 
 /// Linux, `tcp_tso_should_defer`: an odd segment waits behind one that has just gone where an acknowledgement is due ...

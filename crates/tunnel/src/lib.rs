@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allowance;
 pub mod batch;
 pub mod config;
 mod congestion;

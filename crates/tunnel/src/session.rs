@@ -14,7 +14,6 @@
 //! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved.
 
 mod activity;
-mod allowance;
 mod calls;
 mod cookies;
 mod handshake;
@@ -38,6 +37,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant};
 
+use crate::allowance::Allowance;
 use crate::control::Kind;
 use crate::counters::Counter;
 use crate::due::Due;
@@ -45,7 +45,6 @@ use crate::key::PublicKey;
 use crate::path::{Address, Path};
 use crate::random::Random;
 use activity::Activity;
-use allowance::Allowance;
 use cookies::{Cookie, Cookies};
 use handshake::Terms;
 use keys::{Confirmed, Keyring, Opened};

@@ -197,6 +197,11 @@ impl Survey {
         Some((train, (Kind::Train, mark)))
     }
 
+    /// The next train leaves at `until` or later.
+    pub fn postpone_train(&mut self, until: Instant) {
+        self.trains.postpone(until);
+    }
+
     /// A datagram of padding for the train, at most as long as packets may be.
     #[must_use]
     pub fn padding(&self) -> Control {

@@ -4,6 +4,7 @@
 //! what became of it, until there is nothing; take `poll_event`; read `poll_timeout` again. Nothing breaks if the hub looks later than
 //! that: what is due waits.
 
+mod absence;
 mod inbound;
 mod outbound;
 mod path_following;
@@ -16,6 +17,7 @@ use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
 use link::{Edge, Endpoint, Entry, Treatment};
 
+use crate::allowance::Allowance;
 use crate::batch::Batch;
 use crate::config::Config;
 use crate::congestion::Congestion;
@@ -71,6 +73,8 @@ pub struct Tunnel {
     lan: VecDeque<Delivery>,
     events: VecDeque<Event>,
     silence: Silence,
+    /// ICMP messages while the peer is away.
+    messages: Allowance,
     /// Frames that the peer had acknowledged when it was last heard.
     acknowledged: u64,
     traffic: Traffic,
@@ -142,6 +146,8 @@ struct Traffic {
     bytes_received: Counter,
     /// Overtaken on the way, where the protocol needs order.
     datagrams_dropped_late: Counter,
+    /// From the LAN while the peer is not heard; their senders were told.
+    packets_turned_away: Counter,
 }
 
 impl Tunnel {
@@ -191,6 +197,7 @@ impl Tunnel {
             lan: VecDeque::new(),
             events: VecDeque::new(),
             silence: Silence::from(Instant::ZERO),
+            messages: absence::MESSAGES,
             acknowledged: 0,
             traffic: Traffic::default(),
             rejected: Reasons::default(),
@@ -263,6 +270,9 @@ impl Tunnel {
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: Packet) {
         self.stir();
+        if self.turns_away(now, &packet) {
+            return;
+        }
         self.ingress.accept(now, packet, &*self.endpoint, &mut ());
         if self.pacer.is_limited() {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());

@@ -5,6 +5,7 @@ extern crate longhaul_tunnel as tunnel;
 mod between;
 
 use base::wire::ip::Ecn;
+use base::wire::tcp::Flags;
 use base::{Duration, Instant, Rate};
 use between::{OTHER, Pair, SETUPS, Setup, packet, path};
 use proptest::prelude::*;
@@ -135,6 +136,66 @@ fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often(
 }
 
 /// Without a rate the kernel's queue holds what the carrier does not take.
+/// Whoever has no answer to wait for is told so: not while the peer may just be behind something, and no longer than it is away.
+#[test]
+fn packets_to_a_peer_that_is_gone_are_refused() {
+    for setup in SETUPS {
+        let mut pair = Pair::new(setup);
+        pair.pass(second(3));
+        (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+        let mut refused_from = None;
+        for at in 0..60 {
+            pair.offer(0, 100, 0, OTHER);
+            pair.pass(second(1));
+            if refused_from.is_none() && pair.refused(0) > 0 {
+                refused_from = Some(at);
+            }
+        }
+        // 30 s after what it was heard last, and 10 more of patience.
+        let from = refused_from.unwrap_or_else(|| panic!("{setup:?}: nothing is refused"));
+        assert!((38..=42).contains(&from), "{setup:?}: from second {from}");
+        assert_eq!(pair.refused(0), 60 - from, "{setup:?}");
+        assert_eq!(counter(&pair, 0, "packets-turned-away"), u64::from(pair.refused(0)));
+        pair.recovers(second(3));
+        assert_eq!(pair.refused(0), 60 - from, "{setup:?}");
+    }
+}
+
+/// Handshakes may take a while, so the first packets wait.
+#[test]
+fn packets_to_a_peer_that_never_came_are_refused_after_a_while() {
+    let mut pair = pair("");
+    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    for at in 0..15 {
+        pair.offer(0, 100, 0, OTHER);
+        assert_eq!(pair.refused(0), u32::max(at, 9) - 9, "second {at}");
+        pair.pass(second(1));
+    }
+    // No more messages than anybody needs.
+    let before = pair.refused(0);
+    for _ in 0..200 {
+        pair.offer(0, 100, 0, OTHER);
+    }
+    assert_eq!(pair.refused(0) - before, 50);
+}
+
+/// The proxy keeps its connections while the peer is away, and only new ones are refused.
+#[test]
+fn connections_under_way_outlast_an_absence() {
+    for has_proxy in [false, true] {
+        let mut pair = Pair::new(Setup { link: "", has_proxy });
+        (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+        pair.pass(second(20));
+        let flags = [Flags::SYN, Flags::ACK, Flags::SYN | Flags::ACK];
+        let refused = flags.map(|flags| {
+            let before = pair.refused(0);
+            pair.offer_segment(0, flags);
+            pair.refused(0) - before
+        });
+        assert_eq!(refused, if has_proxy { [1, 0, 0] } else { [1, 1, 1] });
+    }
+}
+
 #[test]
 fn a_carrier_that_is_full_is_waited_for() {
     let mut pair = pair("rate = \"max\"");

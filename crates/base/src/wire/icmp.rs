@@ -103,10 +103,24 @@ impl<'a> Report<'a> {
 /// The IP packet by which the router with this address tells the source of `packet`, an IP packet, that it was too big for a link
 /// that takes `mtu` bytes: "fragmentation needed" (RFC 1191, 4) or Packet Too Big (RFC 4443, 3.2).
 ///
-/// None about what no error may be said of, so that errors do not breed: ICMP errors, and fragments other than the first (RFC 1122,
-/// 3.2.2; RFC 4443, 2.4). None either if the packet is none or the router's address is of another version.
+/// None about what no error may be said of, so that errors do not breed: ICMP errors, fragments other than the first, and what is for
+/// many or from nobody (RFC 1122, 3.2.2; RFC 4443, 2.4). None either if the packet is none or the router's address is of another
+/// version.
 #[must_use]
 pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
+    let v4 = (UNREACHABLE, FRAGMENTATION_NEEDED);
+    error(packet, router, v4, (PACKET_TOO_BIG, 0), u32::from(mtu))
+}
+
+/// The same, that there is no way at present to whom `packet` is for: "host unreachable" (RFC 792) or "address unreachable"
+/// (RFC 4443, 3.1).
+#[must_use]
+pub fn unreachable(packet: &[u8], router: IpAddr) -> Option<Vec<u8>> {
+    error(packet, router, (UNREACHABLE, HOST), (UNREACHABLE_V6, ADDRESS_V6), 0)
+}
+
+/// An error about `packet`, of the kind and with the code that its version has, and with this word.
+fn error(packet: &[u8], router: IpAddr, v4: (u8, u8), v6: (u8, u8), word: u32) -> Option<Vec<u8>> {
     let view = ip::View::parse(packet).ok()?;
     let (is_v4, kind) = (matches!(view, ip::View::V4(_)), view.payload().first().copied());
     if is_v4 != router.is_ipv4() || packet.len() < ip::header_len(&view) + QUOTED_LEN {
@@ -117,12 +131,13 @@ pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
         Protocol::ICMPV6 => kind.is_none_or(|kind| kind < FIRST_INFORMATIONAL_V6),
         _ => false,
     };
-    if is_error || (is_v4 && be16(packet, 6) & FRAGMENT_OFFSET != 0) {
+    let is_fragment = is_v4 && be16(packet, 6) & FRAGMENT_OFFSET != 0;
+    if is_error || is_fragment || !is_single(view.src()) || is_many(view.dst()) {
         return None;
     }
-    let (protocol, kind, code, most) = match is_v4 {
-        true => (Protocol::ICMP, UNREACHABLE, FRAGMENTATION_NEEDED, LONGEST_V4),
-        false => (Protocol::ICMPV6, PACKET_TOO_BIG, 0, LONGEST_V6),
+    let (protocol, (kind, code), most) = match is_v4 {
+        true => (Protocol::ICMP, v4, LONGEST_V4),
+        false => (Protocol::ICMPV6, v6, LONGEST_V6),
     };
     let header_len = ip::header_len_for(router);
     let quoted = packet.len().min(most - header_len - HEADER_LEN);
@@ -130,7 +145,7 @@ pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
     let mut message = vec![0; header_len + HEADER_LEN];
     outer.emit(&mut message);
     (message[header_len], message[header_len + 1]) = (kind, code);
-    message[header_len + 6..].copy_from_slice(&mtu.to_be_bytes());
+    message[header_len + 4..].copy_from_slice(&word.to_be_bytes());
     message.extend_from_slice(&packet[..quoted]);
     let icmp = &message[header_len..];
     let sum = match is_v4 {
@@ -139,6 +154,16 @@ pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
     };
     message[header_len + 2..header_len + 4].copy_from_slice(&sum.finish().to_be_bytes());
     Some(message)
+}
+
+/// Whether there can be one host that has sent from this address.
+fn is_single(address: IpAddr) -> bool {
+    let is_loopback = address.is_ipv4() && address.is_loopback();
+    !is_many(address) && !address.is_unspecified() && !is_loopback
+}
+
+fn is_many(address: IpAddr) -> bool {
+    address.is_multicast() || address == IpAddr::V4(core::net::Ipv4Addr::BROADCAST)
 }
 
 /// RFC 792, RFC 950: echo, timestamps, information and address masks, with their replies; all else is an error.
@@ -159,6 +184,10 @@ const QUOTED_LEN: usize = 8;
 const UNREACHABLE: u8 = 3;
 /// RFC 792: fragmentation needed and "don't fragment" set.
 const FRAGMENTATION_NEEDED: u8 = 4;
+/// RFC 792: host unreachable.
+const HOST: u8 = 1;
+/// RFC 4443 (3.1): address unreachable.
+const ADDRESS_V6: u8 = 3;
 /// RFC 4443 (3.2).
 const PACKET_TOO_BIG: u8 = 2;
 /// RFC 4443 (3.1).
@@ -272,6 +301,34 @@ mod tests {
                 echo[7] = 5;
                 assert_eq!(too_big(&echo, router, 1280), None, "a later fragment");
             }
+        }
+    }
+
+    #[test]
+    fn a_router_says_that_there_is_no_way() {
+        for (from, to, router, is_said) in [
+            ("10.0.0.1", "10.9.0.1", "10.9.0.1", true),
+            ("fd00::1", "fd09::1", "fd09::1", true),
+            ("10.0.0.1", "224.0.0.5", "10.0.0.9", false),
+            ("10.0.0.1", "255.255.255.255", "10.0.0.9", false),
+            ("0.0.0.0", "10.9.0.1", "10.9.0.1", false),
+            ("127.0.0.1", "10.9.0.1", "10.9.0.1", false),
+            ("224.0.0.5", "10.9.0.1", "10.9.0.1", false),
+            ("fd00::1", "ff02::1", "fd09::1", false),
+            ("::", "fd09::1", "fd09::1", false),
+        ] {
+            let [from, to, router] = [from, to, router].map(|it| it.parse::<IpAddr>().unwrap());
+            let header = Repr::new(from, to, Protocol::UDP, Ecn::NotEct, 30);
+            let mut packet = vec![7; header.header_len() + 30];
+            header.emit(&mut packet);
+            let said = unreachable(&packet, router);
+            assert_eq!(said.is_some(), is_said, "{from} to {to}");
+            let Some(said) = said else { continue };
+            let view = ip::View::parse(&said).unwrap();
+            let report = Report::parse(&view).unwrap().unwrap();
+            assert_eq!((report.cause, report.src, report.dst), (Cause::Unreachable, from, to));
+            assert_eq!(view.payload()[..2], if from.is_ipv4() { [3, 1] } else { [1, 3] });
+            assert_eq!(view.payload()[4..8], [0; 4]);
         }
     }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use base::config::ConfigError;
 use gateway::config::Config;
 use gateway::daemon::{Gateway, GatewayError};
+use gateway::doctor::{self, Finding};
 use gateway::privileges;
 use gateway::signals::Signals;
 use gateway::supervisor;
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Check the configuration and exit.
+    /// Check the configuration, and whether this host has what it needs, and exit.
     #[arg(long)]
     check: bool,
     /// Print notices as JSON objects, one per line, and the counters on exit.
@@ -77,7 +78,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     }
     warn_of_edges(&config);
     if args.check {
-        return ExitCode::SUCCESS;
+        return check(file, &config);
     }
     match serve(config, args.json) {
         Ok(()) => ExitCode::SUCCESS,
@@ -92,6 +93,18 @@ fn read(file: &Path) -> Result<Config, ConfigError> {
     config.check_identity(config.identity.load()?.public())?;
     config.peers.iter().try_for_each(|peer| peer.load_preshared().map(drop))?;
     Ok(config)
+}
+
+/// Looks whether this host has what the configuration needs.
+fn check(file: &Path, config: &Config) -> ExitCode {
+    let file = file.display();
+    let found = doctor::examine(config);
+    found.iter().for_each(|finding| complain(format_args!("{file}: {finding}")));
+    if found.iter().any(|finding| matches!(finding, Finding::Fault(_))) {
+        return ExitCode::from(2);
+    }
+    say!("{file}: all right");
+    ExitCode::SUCCESS
 }
 
 /// Tells where a window limits a link: once for all peers, and for each where it is otherwise.

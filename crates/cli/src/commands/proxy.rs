@@ -46,6 +46,10 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
         Err(error) => return misconfigured(error),
     };
     if args.check {
+        if let Some(user) = config.user.as_deref().filter(|user| !privileges::is_user(user)) {
+            return misconfigured(format_args!("user = \"{user}\": there is no such user"));
+        }
+        say!("{}: all right", args.config.display());
         return ExitCode::SUCCESS;
     }
     match serve(&config) {

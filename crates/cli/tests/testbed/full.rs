@@ -83,7 +83,8 @@ impl Road {
                 }
             });
         }
-        let names = self.namespaces[2].enter(|| UdpSocket::bind((WEB[0].parse::<IpAddr>().unwrap(), 53)).unwrap());
+        let names =
+            self.namespaces[2].enter(|| UdpSocket::bind((WEB[0].parse::<IpAddr>().unwrap(), 53)).unwrap());
         let names = names.unwrap().join().unwrap().unwrap();
         std::thread::spawn(move || {
             let mut question = [0; 512];
@@ -183,14 +184,19 @@ impl Road {
                 all += &self.says(&[&["ip", family], what].concat());
             }
         }
-        all.lines().filter(|line| !line.contains("fe80:") && !line.contains("ff00:")).collect::<Vec<_>>().join("\n")
+        all.lines()
+            .filter(|line| !line.contains("fe80:") && !line.contains("ff00:"))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
 impl Drop for Road {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            (0..2).for_each(|end| eprintln!("{}", fs::read_to_string(self.file(end, "log")).unwrap_or_default()));
+            (0..2).for_each(|end| {
+                eprintln!("{}", fs::read_to_string(self.file(end, "log")).unwrap_or_default())
+            });
             eprintln!("{}", self.routes());
         }
         for gateway in self.gateways.iter_mut().flatten() {
@@ -230,9 +236,16 @@ fn a_full_tunnel_takes_everything_and_gives_it_back() {
     road.start_host(FULL, "", "10.2.0.2:51900");
     road.wait_for_session();
     assert_eq!(road.seen(), TUNNELLED);
-    assert_eq!(road.fetch("http://any.test/"), TUNNELLED[0], "the server of names is asked through the tunnel");
+    assert_eq!(
+        road.fetch("http://any.test/"),
+        TUNNELLED[0],
+        "the server of names is asked through the tunnel"
+    );
     let rules = road.routes();
-    assert!(rules.starts_with(before.lines().next().unwrap()) && rules.contains("default via 10.1.0.1"), "{rules}");
+    assert!(
+        rules.starts_with(before.lines().next().unwrap()) && rules.contains("default via 10.1.0.1"),
+        "{rules}"
+    );
     let neighbour = road.says(&["ip", "route", "get", "10.1.0.1"]);
     assert!(neighbour.contains("dev eth0"), "{neighbour}");
     // Somebody removes all rules, as managers of networks do.
@@ -253,7 +266,9 @@ fn a_killed_gateway_leaves_no_way_in_clear_unless_asked() {
     let mut road = Road::new();
     let before = road.routes();
     road.start_hub();
-    for (lines, after) in [("", None), ("when-down = \"drop\"", None), ("when-down = \"pass\"", Some(IN_CLEAR))] {
+    for (lines, after) in
+        [("", None), ("when-down = \"drop\"", None), ("when-down = \"pass\"", Some(IN_CLEAR))]
+    {
         road.start_host(FULL, lines, "10.2.0.2:51900");
         road.wait_for_session();
         assert_eq!(road.seen(), TUNNELLED);

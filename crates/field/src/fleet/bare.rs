@@ -15,8 +15,8 @@ use base::{Duration, Instant};
 use gateway::carrier::UdpCarrier;
 use gateway::clock::Clock;
 use gateway::readiness::{Interest, wait, wake_exactly};
-use gateway::signals::Signals;
 use gateway::routing::Routing;
+use gateway::signals::Signals;
 use gateway::tun::{Settings, Tun};
 use link::Marks;
 

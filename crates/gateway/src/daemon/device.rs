@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use base::{Duration, Instant};
 
-use super::{Gateway, GatewayError, Notice};
 use super::names::Names;
+use super::{Gateway, GatewayError, Notice};
 use crate::config::{Config, Peer, WhenDown};
 use crate::routing::{Routing, RoutingError};
 use crate::tun::{Settings, Tun, Watch};
@@ -31,11 +31,7 @@ pub(super) fn open(
 fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) -> io::Result<()> {
     // A device that was opened for super-segments and is to carry none any more gets one packet at a time.
     let gso_max_size = super_segment.or(Some(config.tun.mtu.0)).filter(|_| has_offloads);
-    let settings = Settings {
-        mtu: config.tun.mtu.0,
-        addresses: &config.tun.addresses,
-        gso_max_size,
-    };
+    let settings = Settings { mtu: config.tun.mtu.0, addresses: &config.tun.addresses, gso_max_size };
     settings.apply(config.tun.name.as_str())
 }
 
@@ -125,8 +121,10 @@ impl Gateway {
         let is_away = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN));
         match self.configure_device() {
             Err(error) if is_away(&error) => return Ok(()),
-            result => result
-                .map_err(|error| GatewayError::Tun { name: self.config.tun.name.as_str().to_owned(), error })?,
+            result => result.map_err(|error| GatewayError::Tun {
+                name: self.config.tun.name.as_str().to_owned(),
+                error,
+            })?,
         }
         match self.set_routes() {
             Err(GatewayError::Routes {

@@ -27,16 +27,8 @@ pub(super) struct Owner(u32);
 /// A route or a rule that is to be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    Route {
-        network: Prefix,
-        table: u32,
-        target: Target,
-    },
-    Rule {
-        family: AddressFamily,
-        owner: Owner,
-        matching: Matching,
-    },
+    Route { network: Prefix, table: u32, target: Target },
+    Rule { family: AddressFamily, owner: Owner, matching: Matching },
 }
 
 /// Which packets a rule is for.
@@ -80,7 +72,9 @@ impl Owner {
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             ours.extend(self.rules(kernel, family)?);
             let routes = routes(kernel, family)?;
-            ours.extend(routes.into_iter().filter(|route| self.has(route, index)).map(RouteNetlinkMessage::NewRoute));
+            ours.extend(
+                routes.into_iter().filter(|route| self.has(route, index)).map(RouteNetlinkMessage::NewRoute),
+            );
         }
         Ok(ours)
     }
@@ -141,7 +135,9 @@ fn routes(kernel: &Netlink, family: AddressFamily) -> io::Result<Vec<RouteMessag
 /// What the kernel lists; a kernel without the family has nothing.
 fn listed(kernel: &Netlink, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
     match kernel.request(question, NLM_F_DUMP) {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT | libc::ENOENT)) => {
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT | libc::ENOENT)) =>
+        {
             Ok(Vec::new())
         }
         result => result,
@@ -174,8 +170,12 @@ impl Entry {
     /// What the kernel is told.
     pub(super) fn message(self) -> RouteNetlinkMessage {
         match self {
-            Self::Route { network, table, target } => RouteNetlinkMessage::NewRoute(route(network, table, target)),
-            Self::Rule { family, owner, matching } => RouteNetlinkMessage::NewRule(rule(family, owner, matching)),
+            Self::Route { network, table, target } => {
+                RouteNetlinkMessage::NewRoute(route(network, table, target))
+            }
+            Self::Rule { family, owner, matching } => {
+                RouteNetlinkMessage::NewRule(rule(family, owner, matching))
+            }
         }
     }
 

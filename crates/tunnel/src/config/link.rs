@@ -143,6 +143,12 @@ impl Link {
             );
             return Err(Complaint::at(places.fillers.as_ref(), message));
         }
+        let both = self.once_dscp.and(self.interactive_dscp);
+        if let (Some(_), Some(place), false) = (&places.once_dscp, &places.interactive_dscp, both.is_empty())
+        {
+            let message = format!("once-dscp has {both} too; allowed is each mark in one of both lists");
+            return Err(Complaint::at(Some(place), message));
+        }
         Ok(())
     }
 
@@ -214,10 +220,12 @@ const QUEUE_WITHOUT_RATE: u64 = 4 << 20;
 
 /// Where in a file the values of a `[link]` table lie that are checked together.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct LinkPlaces {
     fillers: Option<Place>,
     queue: Option<Place>,
+    once_dscp: Option<Place>,
+    interactive_dscp: Option<Place>,
     /// Where the rate is.
     pub rate: Option<Place>,
 }

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use base::{Duration, Instant};
 
 use super::Rejection;
-use super::allowance::Allowance;
 use super::cookies::{Cookie, Cookies};
 use super::handshake::Request;
 use super::seal::Seal;
 use super::seen::Seen;
 use super::strangers::{ANSWERS, CHALLENGES, Strangers};
 use super::wire::{Datagram, Message, SEAL_LEN};
+use crate::allowance::Allowance;
 use crate::key::PrivateKey;
 use crate::path::Path;
 use crate::random::Random;

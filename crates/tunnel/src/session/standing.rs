@@ -2,8 +2,8 @@
 
 use base::{Duration, Instant};
 
-use super::allowance::Allowance;
 use super::reception::Call;
+use crate::allowance::Allowance;
 
 /// What is kept of a caller, besides its session.
 #[derive(Clone, Copy, Debug)]

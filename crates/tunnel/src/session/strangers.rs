@@ -12,7 +12,7 @@ use core::net::IpAddr;
 use base::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
-use super::allowance::Allowance;
+use crate::allowance::Allowance;
 use crate::path::{Address, Path};
 use crate::random::Random;
 

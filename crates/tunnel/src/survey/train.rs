@@ -179,6 +179,11 @@ impl Trains {
         (usual >= least && waiting >= (train.datagrams + 1) * datagram as u64).then_some(train)
     }
 
+    /// The next one leaves at `until` or later.
+    pub fn postpone(&mut self, until: Instant) {
+        self.due = self.due.max(until);
+    }
+
     /// The train's front mark leaves, when so much has been sent. The other end answers within a `round_trip`, if that is known.
     pub fn begin(
         &mut self,

@@ -29,6 +29,10 @@ impl Tunnel {
         self.take_session_events(now);
         let taken = match result {
             Ok(Some(arrival)) => {
+                if arrival.skipped > 0 {
+                    // That is news, even behind a keep-alive: a report may be due at once.
+                    self.stir();
+                }
                 self.survey.reports.on_received(now, datagram.len() as u64, arrival.skipped);
                 self.handle_arrival(now, ecn, datagram, arrival)
             }

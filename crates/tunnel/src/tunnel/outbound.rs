@@ -1,6 +1,6 @@
 //! From the LAN to the carrier: what leaves next.
 
-use base::Instant;
+use base::{Duration, Instant};
 use link::{Demand, Marks};
 
 use super::Tunnel;
@@ -120,7 +120,8 @@ impl Tunnel {
             Sent::Refused => self.traffic.datagrams_refused.add(count),
             Sent::TooLong => {
                 self.traffic.datagrams_refused.add(count);
-                // Shorter ones may pass.
+                // Shorter ones may pass, which are looked for soon, even by a tunnel at rest.
+                self.stir();
                 if let Some(mtu) = &mut self.survey.mtu {
                     mtu.on_too_long(now, len + self.config.carrier.header_len);
                 }
@@ -193,6 +194,11 @@ impl Tunnel {
     /// Begins a train if one is due: with its mark, behind which padding or frames follow in a burst.
     fn begin_burst(&mut self, now: Instant) -> bool {
         if !self.batch.is_empty() || self.burst.is_some() || !self.session.is_heard(now) {
+            return false;
+        }
+        // Trains that are lost again and again, on a line that is slower than was thought, would hold everything else up.
+        if self.pacer.free_at() > now.saturating_add(MOST_AHEAD) {
+            self.survey.postpone_train(self.pacer.free_at());
             return false;
         }
         let waiting = self.ingress.waiting();
@@ -315,3 +321,6 @@ impl Tunnel {
         self.traffic.bytes_sent.add((len + self.config.carrier.header_len) as u64);
     }
 }
+
+/// Of the line's time, what trains have taken ahead when one more may leave, at most. Ours.
+const MOST_AHEAD: Duration = Duration::from_secs(1);

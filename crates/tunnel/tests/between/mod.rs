@@ -2,10 +2,12 @@
 //! fuzz target drive them.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use base::wire::icmp;
 use base::wire::ip::{self, Ecn, Protocol};
-use base::{Duration, Instant, Packet, Prefix, Rate};
+use base::wire::tcp::{self, Flags};
+use base::{Duration, Instant, Packet, Prefix, Rate, SeqNum};
 use tunnel::config::{CarrierLimits, Link};
 use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::{Address, Path};
@@ -25,6 +27,8 @@ pub(crate) struct Pair {
     lines: [Line; 2],
     /// Packets that have come out of each end, by their numbers.
     delivered: [Vec<u32>; 2],
+    /// Packets from the LAN of each end of which an ICMP message has said that there is no way.
+    refused: [u32; 2],
     /// What each end has told.
     events: [Vec<Event>; 2],
     /// Bytes that each has sent, headers included.
@@ -125,6 +129,7 @@ impl Pair {
             departed: 0,
             lines: [Line::CLEAR, Line::CLEAR],
             delivered: [Vec::new(), Vec::new()],
+            refused: [0; 2],
             events: [Vec::new(), Vec::new()],
             sent: [0; 2],
             offered: 0,
@@ -145,6 +150,11 @@ impl Pair {
     /// The numbers of packets that have come out at an end.
     pub(crate) fn delivered(&self, at: usize) -> &[u32] {
         &self.delivered[at]
+    }
+
+    /// Packets from the LAN of an end of which an ICMP message has said that there is no way.
+    pub(crate) fn refused(&self, at: usize) -> u32 {
+        self.refused[at]
     }
 
     pub(crate) fn hub(&mut self, at: usize) -> &mut Hub {
@@ -169,6 +179,26 @@ impl Pair {
         self.ends[at].handle_packet(self.now, packet);
         self.serve(at);
         number
+    }
+
+    /// A TCP segment with these flags comes from the LAN of an end.
+    pub(crate) fn offer_segment(&mut self, at: usize, flags: Flags) {
+        let mut packet = packet(0, IP_HEADER + 20, 0, Protocol::TCP);
+        let [src, dst] = [[10, 0, 0, 1], [10, 0, 1, 1]].map(IpAddr::from);
+        ip::Repr::new(src, dst, Protocol::TCP, Ecn::NotEct, 20).emit(&mut packet);
+        let segment = tcp::Repr {
+            src_port: 7,
+            dst_port: 8,
+            seq: SeqNum(1),
+            ack: SeqNum(1),
+            flags,
+            window: 1000,
+            urgent: 0,
+            options: tcp::Options::default(),
+        };
+        segment.emit(&mut packet[IP_HEADER..], src, dst);
+        self.ends[at].handle_packet(self.now, packet);
+        self.serve(at);
     }
 
     /// One thing that the lines or the hosts do.
@@ -252,7 +282,10 @@ impl Pair {
         let mut sent = 0;
         loop {
             while let Some(delivery) = end.poll_packet(now) {
-                self.delivered[at].extend(number(&delivery.packet));
+                match is_refusal(&delivery.packet) {
+                    true => self.refused[at] += 1,
+                    false => self.delivered[at].extend(number(&delivery.packet)),
+                }
             }
             let Some(transmit) = end.poll_transmit(now, 16, false) else { break };
             let line = &mut self.lines[at];
@@ -387,6 +420,16 @@ pub(crate) fn packet(number: u32, len: usize, dscp: u8, protocol: Protocol) -> P
     }
     packet[IP_HEADER..IP_HEADER + 4].copy_from_slice(&number.to_be_bytes());
     packet
+}
+
+/// Whether a packet is a message to the LAN's host that there is no way.
+fn is_refusal(packet: &[u8]) -> bool {
+    let view = ip::View::parse(packet).expect("an IP packet");
+    let report =
+        (view.protocol() == Protocol::ICMP).then(|| icmp::Report::parse(&view).expect("a whole message"));
+    report
+        .flatten()
+        .is_some_and(|report| report.cause == icmp::Cause::Unreachable && report.src == view.dst())
 }
 
 /// The number of one of these packets, which must be whole.

@@ -4,7 +4,7 @@ use base::{Duration, Instant};
 
 /// At most `burst` at once, one more each `interval`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     burst: u64,
     interval: Duration,
     /// The bucket is full at this instant or later.
@@ -12,22 +12,22 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) const fn new(burst: u64, interval: Duration) -> Self {
+    pub(crate) const fn new(burst: u64, interval: Duration) -> Self {
         Self { burst, interval, full_at: Instant::ZERO }
     }
 
     /// Whether one more is allowed now.
-    pub(super) fn has(&self, now: Instant) -> bool {
+    pub(crate) fn has(&self, now: Instant) -> bool {
         self.full_at.max(now) + self.interval <= now + self.interval * self.burst
     }
 
     /// Whether half of it or more is taken.
-    pub(super) fn is_scarce(&self, now: Instant) -> bool {
+    pub(crate) fn is_scarce(&self, now: Instant) -> bool {
         self.full_at.saturating_since(now) >= self.interval * (self.burst / 2)
     }
 
     /// Whether one more is allowed now; if so, it counts.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         let allowed = self.has(now);
         if allowed {
             self.full_at = self.full_at.max(now) + self.interval;

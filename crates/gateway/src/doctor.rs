@@ -1,0 +1,188 @@
+//! What a configuration would meet on this host, before a gateway runs: what would keep it from working, and what its operator should
+//! know.
+
+use core::fmt;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use base::Prefix;
+
+use crate::config::{Carrier, Config, WhenDown};
+use crate::privileges;
+use crate::routing::Way;
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// The gateway would not start, or carry nothing.
+    Fault(String),
+    /// It may not do what is expected of it.
+    Advice(String),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(text) | Self::Advice(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Looks whether this host has what `config` needs. Changes nothing.
+#[must_use]
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(unknown_user(config));
+    found.extend(missing_directory(config));
+    found.extend(loops(config));
+    found.extend(half_tunnel(config));
+    found.extend(name_behind_tunnel(config));
+    found.extend(no_forwarding(config));
+    found
+}
+
+fn unknown_user(config: &Config) -> Option<Finding> {
+    let user = config.user.as_deref().filter(|user| !privileges::is_user(user))?;
+    Some(Finding::Fault(format!(
+        "user = \"{user}\": there is no such user; make it with: useradd --system --shell /usr/sbin/nologin {user}"
+    )))
+}
+
+fn missing_directory(config: &Config) -> Option<Finding> {
+    let directory = config.status.as_ref()?.directory();
+    (!directory.is_dir()).then(|| {
+        let directory = directory.display();
+        Finding::Fault(format!(
+            "[status] file: there is no directory {directory}; make it, or have systemd make it with RuntimeDirectory="
+        ))
+    })
+}
+
+/// Peers to which the carrier's datagrams would go through the tunnel itself.
+fn loops(config: &Config) -> Vec<Finding> {
+    let port = match &config.carrier {
+        Carrier::Udp(udp) => Some(udp.listen.port()).filter(|port| *port > 0),
+        Carrier::Serial(_) => return Vec::new(),
+    };
+    let called = config.peers.iter().filter_map(|peer| Some((peer, peer.endpoint.as_ref()?.address()?)));
+    let looped = called.filter_map(|(peer, address)| {
+        let covers = |network: &&Prefix| network.len > 0 && network.contains(address.ip());
+        let network = config.tun.routes.iter().filter(covers).max_by_key(|network| network.len)?;
+        // Where a gateway runs already, its own routes are found, which are as long.
+        let is_shadowed = Way::to(address, port, true).ok()?.is_none_or(|way| way.matched <= network.len);
+        is_shadowed.then(|| {
+            Finding::Fault(format!(
+                "peer {} at {} lies in routes = \"{network}\": what is sent to it would go into the tunnel itself; allowed are routes \
+                 without it, a more specific route to it elsewhere, or \"0.0.0.0/0\" or \"::/0\", which go around it",
+                peer.name(),
+                address.ip(),
+            ))
+        })
+    });
+    looped.collect()
+}
+
+/// One family goes through the tunnel, and the other does not though it could leave.
+fn half_tunnel(config: &Config) -> Option<Finding> {
+    let is_full = |is_v4: bool| {
+        config.tun.routes.iter().any(|network| network.len == 0 && network.address.is_ipv4() == is_v4)
+    };
+    let (other, route, far): (_, _, IpAddr) = match (is_full(true), is_full(false)) {
+        (true, false) => ("IPv6", "::/0", Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1).into()),
+        (false, true) => ("IPv4", "0.0.0.0/0", Ipv4Addr::new(1, 0, 0, 1).into()),
+        _ => return None,
+    };
+    Way::to(SocketAddr::new(far, 9), None, false).ok()??;
+    Some(Finding::Advice(format!(
+        "{other} does not go through the tunnel, and has a way out beside it; add \"{route}\" to routes if it is not meant to"
+    )))
+}
+
+/// With a full tunnel a name can only be asked for before there is one.
+fn name_behind_tunnel(config: &Config) -> Option<Finding> {
+    let is_full = config.tun.routes.iter().any(|network| network.len == 0);
+    let peer = config.peers.iter().find(|peer| peer.host_name().is_some()).filter(|_| is_full)?;
+    let until = match config.tun.when_down {
+        WhenDown::Drop => "until its address is known, packets take other routes, perhaps in clear",
+        WhenDown::Pass => "until its address is known, packets take other routes",
+    };
+    Some(Finding::Advice(format!(
+        "peer {} is called by name: {until}; an address has no such gap",
+        peer.name()
+    )))
+}
+
+/// Packets of other hosts would end here.
+fn no_forwarding(config: &Config) -> Option<Finding> {
+    let setting = |is_v4: bool| if is_v4 { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
+    let is_off = |is_v4: &bool| {
+        let path = Path::new("/proc/sys").join(setting(*is_v4).replace('.', "/"));
+        fs::read_to_string(path).is_ok_and(|text| text.trim() == "0")
+    };
+    let has = |is_v4: &bool| config.tun.routes.iter().any(|network| network.address.is_ipv4() == *is_v4);
+    let off: Vec<_> = [true, false].into_iter().filter(has).filter(is_off).map(setting).collect();
+    (!off.is_empty()).then(|| {
+        let commands: Vec<_> = off.iter().map(|setting| format!("sysctl -w {setting}=1")).collect();
+        Finding::Advice(format!(
+            "this host forwards nothing for others ({} is 0); if networks behind it are to use the tunnel: {}",
+            off.join(" and "),
+            commands.join("; ")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(top: &str, tun: &str, endpoint: &str) -> Config {
+        let text = format!(
+            "{top}\n[tun]\nname = \"sat0\"\n{tun}\n[carrier.udp]\nlisten = \"0.0.0.0:51900\"\n[identity]\nprivate-key = \
+             \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[[peer]]\nname = \"hub\"\npublic-key = \
+             \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nendpoint = \"{endpoint}\"\n"
+        );
+        Config::parse("site.toml", &text).unwrap()
+    }
+
+    fn faults(config: &Config) -> Vec<String> {
+        let faults = examine(config).into_iter().filter(|finding| matches!(finding, Finding::Fault(_)));
+        faults.map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn what_this_host_lacks_is_found() {
+        assert!(faults(&config("user = \"root\"", "", "192.0.2.9:51900")).is_empty());
+        let found = faults(&config("user = \"no-such-user\"", "", "192.0.2.9:51900"));
+        assert!(
+            found.len() == 1 && found[0].contains("useradd --system") && found[0].contains("no-such-user")
+        );
+        let mut site = config("", "", "192.0.2.9:51900");
+        let file = Path::new("/no/such/directory/status.json").to_owned();
+        site.status = Some(crate::config::Status { file, interval: base::Duration::from_secs(1) });
+        let found = faults(&site);
+        assert!(found.len() == 1 && found[0].contains("/no/such/directory"), "{found:?}");
+    }
+
+    /// The way to the loopback address is a route of 32 bits in the kernel's own table.
+    #[test]
+    fn a_route_over_the_peer_is_found_unless_its_own_is_longer() {
+        let routes = |routes: &str| faults(&config("", &format!("routes = [{routes}]"), "192.0.2.9:51900"));
+        let found = routes("\"10.0.0.0/8\", \"192.0.2.0/24\"");
+        assert!(
+            found.len() == 1 && found[0].contains("peer hub at 192.0.2.9 lies in routes = \"192.0.2.0/24\"")
+        );
+        assert!(routes("\"0.0.0.0/0\", \"10.0.0.0/8\"").is_empty());
+        assert!(faults(&config("", "routes = [\"127.0.0.0/8\"]", "127.0.0.1:51900")).is_empty());
+    }
+
+    #[test]
+    fn a_name_beyond_a_full_tunnel_is_told() {
+        let told = |routes: &str, endpoint: &str| {
+            let found = examine(&config("", &format!("routes = [{routes}]"), endpoint));
+            found.iter().any(|finding| finding.to_string().contains("is called by name"))
+        };
+        assert!(told("\"0.0.0.0/0\"", "hub.example.org:1") && !told("\"0.0.0.0/0\"", "192.0.2.9:1"));
+        assert!(!told("\"10.0.0.0/8\"", "hub.example.org:1"));
+    }
+}
