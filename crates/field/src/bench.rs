@@ -280,7 +280,7 @@ impl Site {
             statuses.push(status);
         }
         let established = |status: &PathBuf| {
-            read_status(status).is_ok_and(|status| status["peers"][0]["established"] == true)
+            read_status(status).is_ok_and(|status| status["peers"][0]["state"] == "connected")
         };
         wait_for("no session between the gateways", || statuses.iter().all(established), || self.log())?;
         Ok(())

@@ -281,7 +281,7 @@ fn build(
             }
             wait_until(options, record, &mut interrupted, "no session between the gateways", || {
                 let established = |room| {
-                    gateway_status(name, room).is_ok_and(|status| status["peers"][0]["established"] == true)
+                    gateway_status(name, room).is_ok_and(|status| status["peers"][0]["state"] == "connected")
                 };
                 established(Room::Gateway1) && established(Room::Gateway2)
             })?;

@@ -36,6 +36,13 @@ fn read() -> time::Instant {
     time::Instant::now()
 }
 
+/// What the system's clock says: date and time in UTC, to the millisecond (RFC 3339).
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
+pub fn time_of_day() -> String {
+    humantime::format_rfc3339_millis(time::SystemTime::now()).to_string()
+}
+
 /// The system's monotonic clock as it reads: the same for every process of a machine (and of a time namespace).
 #[must_use]
 pub fn monotonic() -> Instant {

@@ -235,7 +235,13 @@ impl Gateway {
     ///
     /// # Errors
     /// The TUN device or the socket is gone.
-    pub fn run(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
+    pub fn run(&mut self, signals: &mut Signals, notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
+        let result = self.serve(signals, notify);
+        let cleared = self.clear_routes(result.is_err());
+        result.and(cleared)
+    }
+
+    fn serve(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
         if self.queries.is_none() {
@@ -258,7 +264,6 @@ impl Gateway {
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
                     self.remove_status();
-                    self.clear_routes();
                     return Ok(());
                 }
                 Some(Signal::Reload) => self.reload(&mut notify),
@@ -372,7 +377,7 @@ impl Gateway {
     }
 
     fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {
-        if matches!(event, Event::Established { .. } | Event::Lost) {
+        if matches!(event, Event::Established { .. } | Event::Silent { .. }) {
             let now = self.worker.clock.now();
             self.telling.hurry(now);
             self.tidying.ask(now);

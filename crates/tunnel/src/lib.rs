@@ -32,5 +32,5 @@ pub mod worker;
 pub use config::Config;
 pub use hub::{Hub, Membership, PeerId};
 pub use splitting::{Delivery, poll_train};
-pub use tunnel::{Event, Sent, Status, Transmit, Tunnel};
+pub use tunnel::{Event, Presence, Sent, Status, Transmit, Tunnel};
 pub use worker::WorkerId;

@@ -73,6 +73,8 @@ pub struct Tunnel {
     lan: VecDeque<Delivery>,
     events: VecDeque<Event>,
     silence: Silence,
+    /// Since when the peer is heard and where, as it was told.
+    connection: Option<(Instant, Address)>,
     /// ICMP messages while the peer is away.
     messages: Allowance,
     /// Frames that the peer had acknowledged when it was last heard.
@@ -85,15 +87,20 @@ pub struct Tunnel {
 /// What whoever runs a tunnel should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A session is established with the gateway at this address.
+    /// The gateway at this address is heard that was not before, was elsewhere, or has restarted. New keys alone are no event.
     Established {
         /// Where the peer is.
         peer: Address,
         /// Whether it lost its state since the last session, so that the link starts afresh.
         restarted: bool,
     },
-    /// There is no session any more.
-    Lost,
+    /// The peer is not heard any more.
+    Silent {
+        /// Where it was.
+        peer: Option<Address>,
+        /// For so long.
+        silence: Duration,
+    },
     /// Nobody answers.
     Unanswered {
         /// Who is called.
@@ -109,6 +116,23 @@ pub enum Event {
     PathMtu(usize),
     /// The protocol's window is too small for the link.
     Edge(Edge),
+}
+
+/// Whether a peer is there, by what was heard of it: keys may outlast it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was never heard.
+    Never,
+    /// It is heard.
+    Connected {
+        /// Since then.
+        since: Instant,
+    },
+    /// It was heard.
+    Silent {
+        /// Then for the last time.
+        since: Instant,
+    },
 }
 
 /// Events that wait, at most; the oldest go.
@@ -197,6 +221,7 @@ impl Tunnel {
             lan: VecDeque::new(),
             events: VecDeque::new(),
             silence: Silence::from(Instant::ZERO),
+            connection: None,
             messages: absence::MESSAGES,
             acknowledged: 0,
             traffic: Traffic::default(),
@@ -218,6 +243,18 @@ impl Tunnel {
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Whether the peer is there.
+    #[must_use]
+    pub fn presence(&self, now: Instant) -> Presence {
+        match (self.session.last_heard(), self.connection) {
+            (None, _) => Presence::Never,
+            (Some(heard), connection) if self.session.is_heard(now) => {
+                Presence::Connected { since: connection.map_or(heard, |(since, _)| since) }
+            }
+            (Some(heard), _) => Presence::Silent { since: heard },
+        }
     }
 
     /// What is known of the path.
@@ -333,6 +370,9 @@ impl Tunnel {
     fn watch_silence(&mut self, now: Instant) {
         if self.session.is_heard(now) {
             self.silence = Silence::from(now);
+        } else if self.connection.take().is_some() {
+            let silence = now.saturating_since(self.session.last_heard().unwrap_or(now));
+            self.tell(Event::Silent { peer: self.session.peer(), silence });
         }
         let silence = now.saturating_since(self.silence.since);
         if let Some(proxy) = &mut self.ingress.proxy {

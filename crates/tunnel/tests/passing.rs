@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tunnel::config::Link;
 use tunnel::hub::Taken;
 use tunnel::session::KEEP_ALIVE;
-use tunnel::{Event, Sent};
+use tunnel::{Event, Presence, Sent};
 
 fn second(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -91,12 +91,17 @@ fn who_restarts_is_told_apart_from_who_renews_its_keys() {
         let events = pair.events(at).iter().filter(|event| matches!(event, Event::Established { .. }));
         events.cloned().collect::<Vec<_>>()
     };
-    assert_eq!(sessions(&pair, 0)[1..], [established(false)], "renewed after four idle minutes");
+    let renewed = pair.end(0).session().established.get();
+    assert_eq!(
+        (renewed, sessions(&pair, 0)),
+        (2, vec![established(false)]),
+        "renewed after four idle minutes"
+    );
     pair.restart(1);
     // Something passes, so that an answer is missed.
     pair.offer(0, 1000, 0, OTHER);
     pair.pass(second(10));
-    assert_eq!(sessions(&pair, 0)[2..], [established(true)]);
+    assert_eq!(sessions(&pair, 0)[1..], [established(true)]);
     let number = pair.offer(0, 1000, 0, OTHER);
     pair.pass(second(2));
     assert!(pair.delivered(1).contains(&number));
@@ -136,6 +141,37 @@ fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often(
 }
 
 /// Without a rate the kernel's queue holds what the carrier does not take.
+/// What is told is what was heard: new keys are no news, and keys that outlast their peer are no session.
+#[test]
+fn a_peers_presence_is_what_was_heard_of_it() {
+    let mut pair = pair("");
+    assert_eq!(pair.end(0).presence(Instant::ZERO), Presence::Never);
+    pair.pass(second(3));
+    let told = Event::Established { peer: path(1).peer, restarted: false };
+    assert_eq!(pair.events(0), std::slice::from_ref(&told));
+    for _ in 0..100 {
+        pair.offer(0, 100, 0, OTHER);
+        pair.pass(second(10));
+    }
+    assert!(pair.end(0).session().established.get() >= 6, "keys were renewed");
+    assert_eq!(pair.events(0), std::slice::from_ref(&told));
+    let now = Instant::ZERO + second(1003);
+    let Presence::Connected { since } = pair.end(0).presence(now) else { panic!("it is not heard") };
+    assert!(since < Instant::ZERO + second(3));
+    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    pair.pass(second(60));
+    let Presence::Silent { since } = pair.end(0).presence(now + second(60)) else { panic!("it is heard") };
+    let [_, Event::Silent { peer, silence }, ..] = pair.events(0) else { panic!("{:?}", pair.events(0)) };
+    assert_eq!(*peer, Some(path(1).peer));
+    assert!(since <= now && *silence >= second(30) && *silence <= second(60), "{since:?} {silence:?}");
+    (0..2).for_each(|at| pair.line(at).fates = vec![]);
+    pair.pass(second(10));
+    assert_eq!(pair.events(0).last(), Some(&told));
+    assert!(
+        matches!(pair.end(0).presence(now + second(70)), Presence::Connected { since } if since > now + second(60))
+    );
+}
+
 /// Whoever has no answer to wait for is told so: not while the peer may just be behind something, and no longer than it is away.
 #[test]
 fn packets_to_a_peer_that_is_gone_are_refused() {

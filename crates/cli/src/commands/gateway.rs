@@ -13,6 +13,7 @@ use gateway::supervisor;
 use tunnel::config::Link;
 
 use super::gateway_status;
+use super::log::Log;
 use super::outcome::{complain, failure, misconfigured, say};
 
 /// Run a gateway, or show the status of a running one.
@@ -52,7 +53,7 @@ pub(crate) struct Arguments {
     /// Check the configuration, and whether this host has what it needs, and exit.
     #[arg(long)]
     check: bool,
-    /// Print notices as JSON objects, one per line, and the counters on exit.
+    /// Print notices as JSON objects with time and level, one per line, and the counters on exit.
     #[arg(long)]
     json: bool,
 }
@@ -131,11 +132,8 @@ fn serve(config: Config, json: bool) -> Result<(), GatewayError> {
     let mut gateway = Gateway::new(config)?;
     // A manager that does not hear it says so itself.
     let _ = supervisor::notify_ready();
-    gateway.run(&mut signals, |notice| match json {
-        true => say!("{}", notice.to_json()),
-        false if notice.is_complaint() => complain(notice),
-        false => say!("{}", notice),
-    })?;
+    let log = Log::new(json);
+    gateway.run(&mut signals, |notice| log.write(&notice))?;
     if json {
         say!("{}", gateway.into_status());
     }

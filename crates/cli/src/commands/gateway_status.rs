@@ -103,11 +103,11 @@ fn show(status: &Status) {
 }
 
 fn show_peer(of: &Reading<'_>) {
-    let state = if of.is("/established") { "established" } else { "no session" };
     say!(
-        "  peer     {} at {}, {state}, {}; handshakes so far: {}; {}",
+        "  peer     {} at {}, {}, {}; handshakes so far: {}; {}",
         of.text("/name"),
         of.text("/peer"),
+        of.state(),
         of.heard(),
         of.number("/handshakes"),
         of.text("/protocol")
@@ -142,14 +142,26 @@ fn show_peer(of: &Reading<'_>) {
 
 /// A line for each peer, in columns; the last one is its worker, where there are several.
 fn show_table(peers: &[Reading<'_>], has_workers: bool) {
-    let heading =
-        ["peer", "address", "heard", "carries", "round trip", "lost", "queued", "received", "sent", "worker"];
+    let heading = [
+        "peer",
+        "address",
+        "state",
+        "heard",
+        "carries",
+        "round trip",
+        "lost",
+        "queued",
+        "received",
+        "sent",
+        "worker",
+    ];
     let columns = heading.len() - usize::from(!has_workers);
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(peers.iter().map(|of| {
         [
             of.text("/name"),
             of.text("/peer"),
+            of.state(),
             of.heard(),
             of.rate("/path/carries"),
             of.millis("/path/round_trip_seconds"),
@@ -188,10 +200,6 @@ impl Reading<'_> {
         self.0.pointer(path).and_then(Value::as_f64)
     }
 
-    fn is(&self, path: &str) -> bool {
-        self.0.pointer(path).and_then(Value::as_bool).unwrap_or(false)
-    }
-
     /// What answers may be another user's, and goes to a terminal.
     fn text(&self, path: &str) -> String {
         let text = self.0.pointer(path).and_then(Value::as_str).unwrap_or("none");
@@ -205,6 +213,15 @@ impl Reading<'_> {
     fn rate(&self, path: &str) -> String {
         let bps = self.0.pointer(path).and_then(Value::as_u64);
         bps.map_or_else(|| "no limit".to_owned(), |bps| format!("{:.3} Mbit/s", bps as f64 / 1e6))
+    }
+
+    /// Whether the peer is there, and for how long it has been so.
+    fn state(&self) -> String {
+        let seconds = self.real("/state_seconds").unwrap_or(0.0) as u64;
+        match self.text("/state").as_str() {
+            "never" => "not there yet".to_owned(),
+            state => format!("{state} for {}", Duration::from_secs(seconds)),
+        }
     }
 
     /// When the peer was heard last.

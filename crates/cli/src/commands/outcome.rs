@@ -19,7 +19,12 @@ pub(crate) fn misconfigured(error: impl Display) -> ExitCode {
 
 /// A line on standard error: something to set right, but no reason to end.
 pub(crate) fn complain(notice: impl Display) {
-    let _ = writeln!(io::stderr(), "longhaul: {notice}");
+    show_error(format_args!("longhaul: {notice}\n"));
+}
+
+/// Writes text to standard error; whoever does not read it does not miss it.
+pub(crate) fn show_error(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_fmt(text);
 }
 
 /// Writes a line to standard output, in the way of `println!` but without its panic; see [`show`].

@@ -149,7 +149,7 @@ impl Road {
 
     fn wait_for_session(&self) {
         wait_until("there is a session", 20, || {
-            told(&self.namespaces[0]).is_some_and(|status| status["peers"][0]["established"] == true)
+            told(&self.namespaces[0]).is_some_and(|status| status["peers"][0]["state"] == "connected")
         });
     }
 
@@ -194,9 +194,9 @@ impl Road {
 impl Drop for Road {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            (0..2).for_each(|end| {
-                eprintln!("{}", fs::read_to_string(self.file(end, "log")).unwrap_or_default())
-            });
+            for end in 0..2 {
+                eprintln!("{}", fs::read_to_string(self.file(end, "log")).unwrap_or_default());
+            }
             eprintln!("{}", self.routes());
         }
         for gateway in self.gateways.iter_mut().flatten() {
@@ -348,4 +348,30 @@ fn a_full_tunnel_to_a_name_waits_for_its_address() {
     wait_until("the name is known", 60, || road.seen() == TUNNELLED);
     let address: SocketAddr = "10.2.0.2:51900".parse().unwrap();
     assert!(road.log(0).contains(&address.to_string()), "{}", road.log(0));
+}
+
+/// Hosts need not wait for a peer that is gone, and the status and the log say that it is.
+#[test]
+fn hosts_hear_that_the_peer_is_gone() {
+    if missing("hosts_hear_that_the_peer_is_gone") {
+        return;
+    }
+    let mut road = Road::new();
+    road.start_hub();
+    road.start_host(FULL, "", "10.2.0.2:51900");
+    road.wait_for_session();
+    assert_eq!(road.seen(), TUNNELLED);
+    road.end(1, "KILL");
+    wait_until("the peer is silent", 60, || {
+        told(&road.namespaces[0]).is_some_and(|status| status["peers"][0]["state"] == "silent")
+    });
+    let is_refused = || {
+        WEB.iter().zip(road.seen()).all(|(_, said)| said.contains("onnect") && !said.contains("timed out"))
+    };
+    wait_until("hosts are told", 30, is_refused);
+    let log = road.log(0);
+    let line = log.lines().find(|line| line.contains("hub: silent at 10.2.0.2:51900")).expect("it is told");
+    assert!(line.starts_with("20") && line.contains("Z warning: hub: "), "{line}");
+    road.start_hub();
+    wait_until("the peer is back", 30, || road.seen() == TUNNELLED);
 }

@@ -33,9 +33,9 @@ fn peers_come_and_go_with_a_reload() {
     fs::write(&config, whole.replace(&peer, &peer.replacen("[[peer]]", "[[peer]]\nname = \"terminal\"", 1)))
         .unwrap();
     signal(pid, "HUP");
-    testbed.wait_until("the peer is back", 60, || testbed.status("gw2")["peers"][0]["is_heard"] == true);
+    testbed.wait_until("the peer is back", 60, || testbed.status("gw2")["peers"][0]["state"] == "connected");
     assert_eq!(testbed.status("gw2")["peers"][0]["name"], "terminal");
-    assert!(log().contains("terminal: session established with "), "{}", log());
+    assert!(log().contains("terminal: connected to "), "{}", log());
     let server = testbed.serve(20_000);
     testbed.download(&server, 60);
 

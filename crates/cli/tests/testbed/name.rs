@@ -24,10 +24,10 @@ fn a_peer_is_found_by_its_name() {
     testbed.kill_gateway("gw1");
     testbed.restart_gateway("gw1");
     testbed.wait_until("it runs, and calls nobody", 10, || {
-        testbed.status("gw1")["peers"][0]["established"] == false
+        testbed.status("gw1")["peers"][0]["state"] == "never"
     });
     system.write("hosts", "10.77.10.2 hub.test\n");
-    testbed.wait_until("the peer is found", 60, || testbed.status("gw1")["peers"][0]["established"] == true);
+    testbed.wait_until("the peer is found", 60, || testbed.status("gw1")["peers"][0]["state"] == "connected");
     testbed.download(&server, 30);
 }
 

@@ -65,7 +65,7 @@ impl SerialSites {
             sites.start(end, &[program, "gateway", "--config", config.to_str().unwrap()]);
         }
         wait_until("the session is established", 30, || {
-            ["a", "b"].iter().all(|side| sites.status(side)["peers"][0]["established"] == true)
+            ["a", "b"].iter().all(|side| sites.status(side)["peers"][0]["state"] == "connected")
         });
         sites
     }

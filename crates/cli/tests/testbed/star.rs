@@ -147,7 +147,7 @@ impl Star {
 
     pub(crate) fn wait_until_heard(&self, ends: &[usize]) {
         for end in ends {
-            wait_until(&format!("terminal {end} is heard"), 60, || self.at_hub(*end)["is_heard"] == true);
+            wait_until(&format!("terminal {end} is heard"), 60, || self.at_hub(*end)["state"] == "connected");
         }
     }
 

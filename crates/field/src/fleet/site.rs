@@ -213,7 +213,7 @@ impl<'a> Site<'a> {
         let log = self.log();
         let life =
             log.match_indices("sat0 over ").nth(self.lives as usize - 1).map_or("", |(at, _)| &log[at..]);
-        life.matches(": session established with ").count() as u32
+        life.matches(": connected to ").count() as u32
     }
 
     /// Lets time pass, unless a signal asks to end.

@@ -4,7 +4,7 @@ use base::Instant;
 use serde::Serialize;
 use serde_json::Value;
 use tunnel::key::PublicKey;
-use tunnel::{Hub, PeerId, Tunnel};
+use tunnel::{Hub, PeerId, Presence, Tunnel};
 
 /// A part of an account.
 #[derive(Debug)]
@@ -29,8 +29,11 @@ pub(super) enum Then {
 struct PeerStatus<'a> {
     public_key: PublicKey,
     worker: u32,
+    /// "never", "connected" or "silent".
+    state: &'static str,
+    /// For how long, if it was ever heard.
+    state_seconds: Option<f64>,
     heard_seconds_ago: Option<f64>,
-    is_heard: bool,
     #[serde(flatten)]
     tunnel: tunnel::Status<'a>,
 }
@@ -55,11 +58,18 @@ impl Part {
 impl<'a> PeerStatus<'a> {
     fn of(hub: &Hub, now: Instant, tunnel: &'a Tunnel) -> Self {
         let session = tunnel.session();
+        let (state, since) = match tunnel.presence(now) {
+            Presence::Never => ("never", None),
+            Presence::Connected { since } => ("connected", Some(since)),
+            Presence::Silent { since } => ("silent", Some(since)),
+        };
+        let ago = |at: Instant| now.saturating_since(at).as_secs_f64();
         Self {
             public_key: session.peer_key(),
             worker: hub.worker().number(),
-            heard_seconds_ago: session.last_heard().map(|at| now.saturating_since(at).as_secs_f64()),
-            is_heard: session.is_heard(now),
+            state,
+            state_seconds: since.map(ago),
+            heard_seconds_ago: session.last_heard().map(ago),
             tunnel: tunnel.status(),
         }
     }

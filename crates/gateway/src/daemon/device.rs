@@ -91,11 +91,15 @@ impl Gateway {
         looped(&self.routing, peer, address)
     }
 
-    /// All routes are as they were before, if packets may take them.
-    pub(super) fn clear_routes(&self) {
-        if let Err(error) = Routing::clear(self.routing.device()) {
-            eprintln!("routes: {error}");
+    /// The gateway ends, as asked for or by a failure: all routes are as they were before, unless packets are to go nowhere after a
+    /// failure.
+    pub(super) fn clear_routes(&self, is_failure: bool) -> Result<(), GatewayError> {
+        if is_failure && self.config.tun.when_down == WhenDown::Drop {
+            return Ok(());
         }
+        let name = self.routing.device();
+        let cleared = Routing::clear(name).map(|_| ());
+        cleared.map_err(|error| GatewayError::Routes { name: name.to_owned(), error: error.into() })
     }
 
     /// Has the device hand over what all tunnels take now.

@@ -81,7 +81,8 @@ impl Notice {
                 | Self::NotReloaded(_)
                 | Self::Looped { .. }
                 | Self::Tunnel {
-                    event: Event::Unanswered { .. }
+                    event: Event::Silent { .. }
+                        | Event::Unanswered { .. }
                         | Event::Unheeded
                         | Event::Rate(Finding::TooFast { .. })
                         | Event::Edge(_),
@@ -176,12 +177,14 @@ const fn remedy(reason: Rejection) -> &'static str {
 fn event_to_json(name: &str, event: &Event) -> Value {
     let mut json = match event {
         Event::Established { peer, restarted } => {
-            json!({ "notice": "established", "address": peer, "restarted": restarted })
+            json!({ "notice": "connected", "address": peer, "restarted": restarted })
         }
         Event::Unanswered { peer, silence } => {
             json!({ "notice": "unanswered", "address": peer, "silence_seconds": silence.as_secs_f64() })
         }
-        Event::Lost => json!({ "notice": "lost" }),
+        Event::Silent { peer, silence } => {
+            json!({ "notice": "silent", "address": peer, "silence_seconds": silence.as_secs_f64() })
+        }
         Event::Unheeded => json!({ "notice": "unheeded" }),
         Event::Rate(Finding::TooFast { measured, queueing, lost }) => json!({
             "notice": "rate-too-high",
@@ -204,9 +207,9 @@ fn event_to_json(name: &str, event: &Event) -> Value {
 
 fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
     match event {
-        Event::Established { peer, restarted: false } => write!(f, "session established with {peer}"),
+        Event::Established { peer, restarted: false } => write!(f, "connected to {peer}"),
         Event::Established { peer, restarted: true } => {
-            write!(f, "session established with {peer}, which has restarted: the link starts afresh")
+            write!(f, "connected to {peer}, which has restarted: the link starts afresh")
         }
         Event::Unanswered { peer, silence } => {
             f.write_str("no answer")?;
@@ -220,7 +223,14 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
                      no gateway there; if the other end refuses this one, its log says so"
             )
         }
-        Event::Lost => f.write_str("session lost"),
+        Event::Silent { peer, silence } => {
+            f.write_str("silent")?;
+            if let Some(peer) = peer {
+                write!(f, " at {peer}")?;
+            }
+            let seconds = silence.as_nanos() / 1_000_000_000;
+            write!(f, ": nothing was heard for {seconds} s; hosts that want to reach it are told so")
+        }
         Event::Unheeded => f.write_str(
             "the peer calls but takes up no answer: its pre-shared key is another than the one here, or nothing that is sent from \
              here reaches it",

@@ -7,7 +7,7 @@ use pep::Side;
 
 use super::{Event, Tunnel};
 use crate::control::Kind;
-use crate::path::Path;
+use crate::path::{Address, Path};
 use crate::session::{self, Arrival, Call, Rejection, Reply};
 use crate::splitting::{Delivery, poll_train};
 
@@ -150,15 +150,23 @@ impl Tunnel {
                             self.splitting.on_peer_restarted(now, proxy);
                         }
                     }
-                    peer.map(|peer| Event::Established { peer, restarted })
+                    peer.and_then(|peer| self.connect(now, peer, restarted))
                 }
-                (session::Event::Lost, _) => Some(Event::Lost),
+                // That the peer is not heard is told by itself.
+                (session::Event::Lost, _) => None,
                 (session::Event::Unheeded, _) => Some(Event::Unheeded),
             };
             if let Some(told) = told {
                 self.tell(told);
             }
         }
+    }
+
+    /// The peer is heard at this address, which is told unless it was known.
+    fn connect(&mut self, now: Instant, peer: Address, restarted: bool) -> Option<Event> {
+        let known = self.connection.filter(|(_, known)| *known == peer && !restarted);
+        self.connection = known.or(Some((now, peer)));
+        known.is_none().then_some(Event::Established { peer, restarted })
     }
 }
 

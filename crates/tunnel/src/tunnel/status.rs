@@ -14,7 +14,6 @@ use crate::survey::mtu::PathMtu;
 /// The status of a tunnel, to be serialized. Rates are in bits per second, with all headers.
 #[derive(Debug, Serialize)]
 pub struct Status<'a> {
-    established: bool,
     peer: Option<Address>,
     handshakes: Counter,
     protocol: &'static str,
@@ -51,7 +50,6 @@ impl Tunnel {
         let late = [("late", self.session.late.get())];
         let entry = &self.ingress.entry;
         Status {
-            established: self.session.is_established(),
             peer: self.session.peer(),
             handshakes: self.session.established,
             protocol: self.config.link.protocol.name(),

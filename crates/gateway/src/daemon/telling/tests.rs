@@ -97,7 +97,7 @@ fn packets_wait_for_a_part_at_most() {
         ("public_key", json!(members[0].key)),
         ("worker", json!(0)),
         ("heard_seconds_ago", Value::Null),
-        ("is_heard", json!(false)),
+        ("state", json!("never")),
     ] {
         assert_eq!(first.as_object_mut().unwrap().remove(name), Some(value), "{name}");
     }
