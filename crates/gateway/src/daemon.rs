@@ -264,6 +264,7 @@ impl Gateway {
             match if from_signals.read { signals.poll() } else { None } {
                 Some(Signal::End) => {
                     self.remove_status();
+                    self.take_leave(now, &mut notify);
                     return Ok(());
                 }
                 Some(Signal::Reload) => self.reload(&mut notify),
@@ -307,6 +308,13 @@ impl Gateway {
             ];
             ready = wait(interests, Some(timeout))?;
         }
+    }
+
+    /// Tells peers and hosts that the gateway ends, and whoever runs it what became of connections.
+    fn take_leave(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) {
+        let split = self.worker.close(now) + self.workers.end();
+        let goes_on = self.config.pep.ack == pep::Acknowledgement::EndToEnd;
+        notify(Notice::Ended { split, goes_on });
     }
 
     /// What this gateway is, and whom it waits for.
@@ -377,7 +385,7 @@ impl Gateway {
     }
 
     fn tell_event(&mut self, id: PeerId, event: Event, notify: &mut impl FnMut(Notice)) {
-        if matches!(event, Event::Established { .. } | Event::Silent { .. }) {
+        if matches!(event, Event::Established { .. } | Event::Silent { .. } | Event::Left { .. }) {
             let now = self.worker.clock.now();
             self.telling.hurry(now);
             self.tidying.ask(now);

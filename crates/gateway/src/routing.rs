@@ -8,7 +8,7 @@
 //! reverse-path filter asks the rules in the name of answers, which it does without ports, this host's packets to the peers' addresses
 //! take the way that there was before.
 //!
-//! All that is set has [`PROTOCOL`] and a number that comes from the device's name. So whoever starts later finds what a killed
+//! All that is set has a protocol number of its own (76) and a number that comes from the device's name. So whoever starts later finds what a killed
 //! gateway has left.
 
 mod entry;

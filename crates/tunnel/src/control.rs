@@ -26,11 +26,13 @@ pub enum Kind {
     Train = 20,
     /// The answer to a train.
     TrainAnswer = 21,
+    /// The sender ends: what was under way is lost, and only a new session brings more.
+    Farewell = 22,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Frame,
         Self::Part,
         Self::PathChallenge,
@@ -41,6 +43,7 @@ impl Kind {
         Self::Pairing,
         Self::Train,
         Self::TrainAnswer,
+        Self::Farewell,
     ];
 
     /// Whether it holds packets of the LAN, or what repairs them.

@@ -411,6 +411,18 @@ impl Hub {
     }
 
     /// Has all looked at that may have changed in a tunnel.
+    /// The gateway ends: its peers are told, and so are the hosts whose connections break with that. What there is to say then goes as
+    /// always. How many connections were split.
+    pub fn close(&mut self, now: Instant) -> usize {
+        let all: Vec<PeerId> = self.peers().map(|(id, _)| id).collect();
+        let close = |id: PeerId| {
+            let split = self.members[id.at()].as_mut().map_or(0, |member| member.tunnel.close(now));
+            self.touch(id);
+            split
+        };
+        all.into_iter().map(close).sum()
+    }
+
     fn touch(&mut self, id: PeerId) {
         if let Some(Some(member)) = self.members.get_mut(id.at()) {
             member.was_settled = false;

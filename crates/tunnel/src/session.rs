@@ -74,6 +74,8 @@ pub enum Event {
     },
     /// There are no keys any more.
     Lost,
+    /// The peer has said that it ends.
+    Left,
     /// The peer has called several times and took up no answer: either none reaches it, or it has another pre-shared key.
     Unheeded,
 }
@@ -115,6 +117,8 @@ pub struct Session {
     /// Calls answered since the peer last took an answer up, [`u8::MAX`] once that was told; and when the first was.
     unheeded: (u8, Instant),
     last_heard: Instant,
+    /// Whether the peer has said that it ends, and there is no other session yet.
+    has_left: bool,
     last_sent: Instant,
     activity: Activity,
     /// When the next initiation may leave.
@@ -167,6 +171,7 @@ impl Session {
             number: 0,
             unheeded: (0, Instant::ZERO),
             last_heard: Instant::ZERO,
+            has_left: false,
             last_sent: Instant::ZERO,
             activity: Activity::default(),
             initiate_at: Instant::ZERO,
@@ -239,7 +244,20 @@ impl Session {
     #[must_use]
     pub fn is_heard(&self, now: Instant) -> bool {
         let due = self.activity.due(self.last_heard, self.timing.give_up, self.idle().give_up);
-        self.is_established() && now < due
+        self.is_established() && !self.has_left && now < due
+    }
+
+    /// Whether the peer has said that it ends, and was not heard since.
+    #[must_use]
+    pub const fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Tells the peer that this end ends, twice: one may be lost.
+    pub fn say_farewell(&mut self) {
+        if let Some(to) = self.path() {
+            (0..2).for_each(|_| _ = self.control_to(to, Kind::Farewell, &[]));
+        }
     }
 
     /// Makes the bytes of `buffer` from `start` a datagram that holds a frame: [`HEADER_LEN`] bytes of any value,
@@ -409,6 +427,14 @@ impl Session {
                 }
             }
             (Kind::PathResponse, Ok(_)) => {}
+            // Under former keys it is a former life's.
+            (Kind::Farewell, _) if !late => {
+                if !self.has_left {
+                    self.has_left = true;
+                    self.events.push_back(Event::Left);
+                }
+            }
+            (Kind::Farewell, _) => {}
             (Kind::PathChallenge | Kind::PathResponse, Err(_)) => return Err(Rejection::UnknownControl),
             (kind, _) => {
                 if kind.is_traffic() {

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
 use link::{Edge, Endpoint, Entry, Treatment};
+use pep::Side;
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
@@ -100,6 +101,11 @@ pub enum Event {
         peer: Option<Address>,
         /// For so long.
         silence: Duration,
+    },
+    /// The peer has said that it ends.
+    Left {
+        /// Where it was.
+        peer: Option<Address>,
     },
     /// Nobody answers.
     Unanswered {
@@ -336,6 +342,17 @@ impl Tunnel {
         if let Some(proxy) = &mut self.ingress.proxy {
             proxy.limit_memory(bytes / 2);
         }
+    }
+
+    /// This end ends: the peer is told, and so are the hosts whose connections break with that. How many connections it had split.
+    pub(crate) fn close(&mut self, now: Instant) -> usize {
+        self.stir();
+        self.session.say_farewell();
+        self.ingress.proxy.as_mut().map_or(0, |proxy| {
+            let split = proxy.host(Side::Lan).live();
+            proxy.on_peer_lost(now);
+            split
+        })
     }
 
     /// What there is to tell.

@@ -141,6 +141,52 @@ fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often(
 }
 
 /// Without a rate the kernel's queue holds what the carrier does not take.
+/// Who ends in order is not waited for, and is called until it is back.
+#[test]
+fn a_peer_that_ends_says_so() {
+    for (setup, fates) in
+        SETUPS.into_iter().flat_map(|setup| [vec![], vec![1, 0], vec![0, 1]].map(|fates| (setup, fates)))
+    {
+        let mut pair = Pair::new(setup);
+        pair.pass(second(100));
+        pair.line(1).fates = fates.clone();
+        pair.close(1);
+        // It is no more, and answers nothing.
+        pair.line(1).fates = vec![1];
+        pair.pass(Duration::from_millis(100));
+        assert_eq!(
+            pair.events(0).last(),
+            Some(&Event::Left { peer: Some(path(1).peer) }),
+            "{setup:?} {fates:?}"
+        );
+        assert!(matches!(pair.end(0).presence(Instant::ZERO + second(101)), Presence::Silent { .. }));
+        // It may come back, so what comes waits a little.
+        pair.offer(0, 100, 0, OTHER);
+        assert_eq!(pair.refused(0), 0);
+        pair.line(1).fates = vec![];
+        pair.restart(1);
+        pair.pass(Duration::from_millis(1500));
+        assert!(pair.is_connected(), "{setup:?} {fates:?}");
+        let told = pair.events(0).iter().filter(|event| matches!(event, Event::Left { .. })).count();
+        assert_eq!(told, 1);
+        pair.recovers(second(3));
+    }
+}
+
+/// If it does not come back it is soon refused.
+#[test]
+fn a_peer_that_has_ended_is_soon_given_up() {
+    let mut pair = pair("");
+    pair.pass(second(3));
+    pair.close(1);
+    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    for at in 0..6 {
+        pair.pass(second(1));
+        pair.offer(0, 100, 0, OTHER);
+        assert_eq!(pair.refused(0), u32::max(at, 2) - 2, "second {at}");
+    }
+}
+
 /// What is told is what was heard: new keys are no news, and keys that outlast their peer are no session.
 #[test]
 fn a_peers_presence_is_what_was_heard_of_it() {

@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use base::{Duration, Instant};
 use field::testbed::namespaces::Namespace;
+use gateway::clock::Clock;
 use gateway::random;
 use tunnel::key::PrivateKey;
 
@@ -374,4 +376,48 @@ fn hosts_hear_that_the_peer_is_gone() {
     assert!(line.starts_with("20") && line.contains("Z warning: hub: "), "{line}");
     road.start_hub();
     wait_until("the peer is back", 30, || road.seen() == TUNNELLED);
+}
+
+/// Who ends a gateway breaks the connections that it had split: both hosts hear that at once, and new ones pass when it is back.
+#[test]
+fn hosts_hear_that_a_gateway_was_restarted() {
+    if missing("hosts_hear_that_a_gateway_was_restarted") {
+        return;
+    }
+    let mut road = Road::new();
+    let server =
+        road.namespaces[2].enter(|| TcpListener::bind((WEB[0].parse::<IpAddr>().unwrap(), 81)).unwrap());
+    let server = server.unwrap().join().unwrap().unwrap();
+    road.start_hub();
+    road.start_host(FULL, "", "10.2.0.2:51900");
+    road.wait_for_session();
+    for end in [1, 0] {
+        let client = road.namespaces[0].enter(|| TcpStream::connect((WEB[0].parse::<IpAddr>().unwrap(), 81)));
+        let mut client = client.unwrap().join().unwrap().unwrap().unwrap();
+        let (mut served, _) = server.accept().unwrap();
+        client.write_all(b"x").unwrap();
+        served.read_exact(&mut [0]).unwrap();
+        for stream in [&client, &served] {
+            stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        }
+        let clock = Clock::start();
+        road.end(end, "TERM");
+        let log = road.log(end);
+        assert!(
+            log.contains("ended; 1 connections that were split are broken, and their hosts were told"),
+            "{log}"
+        );
+        for stream in [&mut client, &mut served] {
+            let heard = stream.read(&mut [0]).unwrap_err().kind();
+            assert_eq!(heard, std::io::ErrorKind::ConnectionReset, "end {end}");
+        }
+        assert!(clock.now() < Instant::ZERO + Duration::from_secs(10), "{:?}", clock.now());
+        match end {
+            1 => road.start_hub(),
+            _ => road.start_host(FULL, "", "10.2.0.2:51900"),
+        }
+        wait_until("it is back", 20, || road.seen() == TUNNELLED);
+    }
+    let log = road.log(0);
+    assert!(log.contains("hub: connected to 10.2.0.2:51900"), "{log}");
 }

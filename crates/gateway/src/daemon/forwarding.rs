@@ -155,6 +155,15 @@ impl Worker {
         }
     }
 
+    /// Says what there is to say when the gateway ends; how many connections were split. What finds no room now is lost, and found out
+    /// later.
+    pub(super) fn close(&mut self, now: Instant) -> usize {
+        let split = self.hub.close(now);
+        self.transmit(false);
+        self.deliver(now);
+        split
+    }
+
     /// Tells the hub that the carrier takes more, if it does.
     pub(super) fn unblock(&mut self, now: Instant, is_writable: bool) {
         let is_due = self.retry_at.take_if(|at| *at <= now).is_some();

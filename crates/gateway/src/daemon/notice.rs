@@ -47,6 +47,13 @@ pub enum Notice {
         /// The device.
         device: String,
     },
+    /// The gateway ends as it was asked to.
+    Ended {
+        /// Connections that it had split.
+        split: usize,
+        /// Whether the hosts go on with them by themselves.
+        goes_on: bool,
+    },
     /// The TUN device of this name was removed, and made again.
     DeviceRestored(String),
     /// The configuration was read again.
@@ -106,6 +113,9 @@ impl Notice {
             Self::Looped { peer, address, device } => {
                 json!({ "notice": "looped", "peer": peer, "address": address, "device": device })
             }
+            Self::Ended { split, goes_on } => {
+                json!({ "notice": "ended", "split": split, "goes_on": goes_on })
+            }
             Self::DeviceRestored(name) => json!({ "notice": "device-restored", "name": name }),
             Self::Reloaded { needs_restart } => {
                 json!({ "notice": "reloaded", "needs_restart": needs_restart })
@@ -143,6 +153,16 @@ impl fmt::Display for Notice {
                  routes without it, a more specific route to it elsewhere, or \"0.0.0.0/0\" or \"::/0\", which go around it",
                 address.ip()
             ),
+            Self::Ended { split: 0, .. } => f.write_str("ended; no connection was split"),
+            Self::Ended { split, goes_on: true } => {
+                write!(
+                    f,
+                    "ended; the hosts go on with {split} connections by themselves, since ack = \"end-to-end\""
+                )
+            }
+            Self::Ended { split, goes_on: false } => {
+                write!(f, "ended; {split} connections that were split are broken, and their hosts were told")
+            }
             Self::DeviceRestored(name) => write!(f, "{name} was removed, and has been created again"),
             Self::Reloaded { needs_restart } => {
                 f.write_str("configuration reloaded")?;
@@ -179,6 +199,7 @@ fn event_to_json(name: &str, event: &Event) -> Value {
         Event::Established { peer, restarted } => {
             json!({ "notice": "connected", "address": peer, "restarted": restarted })
         }
+        Event::Left { peer } => json!({ "notice": "left", "address": peer }),
         Event::Unanswered { peer, silence } => {
             json!({ "notice": "unanswered", "address": peer, "silence_seconds": silence.as_secs_f64() })
         }
@@ -210,6 +231,11 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
         Event::Established { peer, restarted: false } => write!(f, "connected to {peer}"),
         Event::Established { peer, restarted: true } => {
             write!(f, "connected to {peer}, which has restarted: the link starts afresh")
+        }
+        Event::Left { peer } => {
+            f.write_str("has ended")?;
+            peer.iter().try_for_each(|peer| write!(f, " at {peer}"))?;
+            f.write_str("; if it does not come back at once, hosts that want to reach it are told so")
         }
         Event::Unanswered { peer, silence } => {
             f.write_str("no answer")?;

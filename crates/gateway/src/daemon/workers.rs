@@ -61,7 +61,8 @@ struct Threads {
 struct Running {
     orders: SyncSender<Order>,
     bell: Bell,
-    thread: JoinHandle<()>,
+    /// Ends with the number of connections that were split.
+    thread: JoinHandle<usize>,
 }
 
 /// Orders that wait for a worker, and reports of all that wait for the first, at most.
@@ -165,6 +166,11 @@ impl Workers {
         1..=self.threads.running.len() as u32
     }
 
+    /// Ends them; how many connections they had split.
+    pub(super) fn end(&mut self) -> usize {
+        self.threads.end()
+    }
+
     fn poll(&self) -> Option<(u32, Report)> {
         self.threads.reports.as_ref()?.try_recv().ok()
     }
@@ -176,7 +182,7 @@ impl Threads {
         &mut self,
         mut outbox: Outbox,
         bell: Bell,
-        run: impl FnOnce(&Receiver<Order>, &mut Outbox) -> Result<(), GatewayError> + Send + 'static,
+        run: impl FnOnce(&Receiver<Order>, &mut Outbox) -> Result<usize, GatewayError> + Send + 'static,
     ) -> io::Result<()> {
         let number = self.running.len() as u32 + 1;
         let (orders, ordered) = mpsc::sync_channel(MOST_ORDERS);
@@ -185,11 +191,26 @@ impl Threads {
             let panicked = |_| Err(GatewayError::Worker { number, reason: "it has panicked".to_owned() });
             // Nobody is to wait for its turns any more.
             drop(ordered);
-            outbox.end(ended.unwrap_or_else(panicked));
+            let ended = ended.unwrap_or_else(panicked);
+            let split = *ended.as_ref().unwrap_or(&0);
+            outbox.end(ended.map(drop));
+            split
         };
         let thread = Builder::new().name(format!("worker {number}")).spawn(whole)?;
         self.running.push(Running { orders, bell, thread });
         Ok(())
+    }
+
+    /// Ends them; how many connections they had split.
+    fn end(&mut self) -> usize {
+        // Nobody hears what they still have to tell, and nobody waits for that.
+        self.reports = None;
+        self.order_all(|| Order::End);
+        let ended = self.running.drain(..).map(|Running { orders, thread, .. }| {
+            drop(orders);
+            thread.join().unwrap_or(0)
+        });
+        ended.sum()
     }
 
     fn order(&self, worker: u32, order: Order) {
@@ -207,13 +228,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // Nobody hears what they still have to tell, and nobody waits for that.
-        self.reports = None;
-        self.order_all(|| Order::End);
-        for Running { orders, thread, .. } in self.running.drain(..) {
-            drop(orders);
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 

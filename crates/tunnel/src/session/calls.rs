@@ -120,7 +120,7 @@ impl Session {
         if restarted || self.established.get() == 0 || now > self.last_heard + self.idle().give_up {
             self.activity.on_traffic(now);
         }
-        self.last_heard = now;
+        (self.last_heard, self.has_left) = (now, false);
         self.unheeded.0 = 0;
         self.established.increment();
         self.events.push_back(Event::Established { restarted });
@@ -145,7 +145,8 @@ impl Session {
     pub(super) fn initiation_due(&self) -> Option<Instant> {
         self.paths.configured()?;
         let (Timing { silence, renew_after, .. }, idle) = (self.timing, self.idle());
-        let reason = self.keys.current().map_or(Instant::ZERO, |current| {
+        let current = self.keys.current().filter(|_| !self.has_left);
+        let reason = current.map_or(Instant::ZERO, |current| {
             let silent = self.activity.due(self.last_heard, silence, idle.silence);
             let old = current.since + renew_after;
             let old = if self.activity.is_at(old) { old } else { current.since + idle.renew_after };

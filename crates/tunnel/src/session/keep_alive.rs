@@ -20,7 +20,8 @@ impl Session {
 
     pub(super) fn keepalive_due(&self) -> Option<Instant> {
         let Timing { keepalive, idle, .. } = self.timing;
-        self.keys.current().map(|current| {
+        let current = self.keys.current().filter(|_| !self.has_left);
+        current.map(|current| {
             let soon = self.last_sent + keepalive;
             // Who began the session speaks first, so that the other can answer in time.
             let lead = if current.initiated { idle.keepalive / 8 } else { Duration::ZERO };

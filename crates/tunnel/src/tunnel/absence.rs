@@ -15,13 +15,17 @@ use crate::splitting::Delivery;
 /// A handshake may take so long on a bad link: until then packets wait. Ours.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// And a gateway that was ended on purpose may be starting again, for so long. Ours.
+const RESTART: Duration = Duration::from_secs(3);
+
 /// Messages to whoever sends; no more tell it anything new. Linux allows a thousand a second for all (`icmp_msgs_per_sec`). Ours.
 pub(super) const MESSAGES: Allowance = Allowance::new(50, Duration::from_millis(10));
 
 impl Tunnel {
     /// Whether it is no use to wait for the peer.
     fn is_alone(&self, now: Instant) -> bool {
-        !self.session.is_heard(now) && now.saturating_since(self.silence.since) >= GRACE
+        let grace = if self.session.has_left() { RESTART } else { GRACE };
+        !self.session.is_heard(now) && now.saturating_since(self.silence.since) >= grace
     }
 
     /// Whether a packet from the LAN is refused, since the peer is not heard. Connections that the proxy has go on: what they hold waits,

@@ -5,7 +5,7 @@ use base::wire::ip::Ecn;
 use link::Discard;
 use pep::Side;
 
-use super::{Event, Tunnel};
+use super::{Event, Silence, Tunnel};
 use crate::control::Kind;
 use crate::path::{Address, Path};
 use crate::session::{self, Arrival, Call, Rejection, Reply};
@@ -154,6 +154,14 @@ impl Tunnel {
                 }
                 // That the peer is not heard is told by itself.
                 (session::Event::Lost, _) => None,
+                (session::Event::Left, peer) => {
+                    if let Some(proxy) = &mut self.ingress.proxy {
+                        self.splitting.on_peer_restarted(now, proxy);
+                    }
+                    self.connection = None;
+                    self.silence = Silence::from(now);
+                    Some(Event::Left { peer })
+                }
                 (session::Event::Unheeded, _) => Some(Event::Unheeded),
             };
             if let Some(told) = told {

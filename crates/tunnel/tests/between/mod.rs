@@ -239,6 +239,12 @@ impl Pair {
         self.serve(at);
     }
 
+    /// An end ends in order.
+    pub(crate) fn close(&mut self, at: usize) {
+        self.ends[at].close(self.now);
+        self.serve(at);
+    }
+
     /// Lets time pass, and all that is due meanwhile happen.
     pub(crate) fn pass(&mut self, span: Duration) {
         let until = self.now + span;

@@ -98,6 +98,7 @@ fn packets_wait_for_a_part_at_most() {
         ("worker", json!(0)),
         ("heard_seconds_ago", Value::Null),
         ("state", json!("never")),
+        ("state_seconds", Value::Null),
     ] {
         assert_eq!(first.as_object_mut().unwrap().remove(name), Some(value), "{name}");
     }

@@ -11,7 +11,7 @@ use crate::readiness::{Interest, wait};
 /// Threads that do this when they have their orders, and the first worker's bell.
 fn threads(
     count: u32,
-    run: fn(&Receiver<Order>, &mut Outbox) -> Result<(), GatewayError>,
+    run: fn(&Receiver<Order>, &mut Outbox) -> Result<usize, GatewayError>,
 ) -> (Workers, Bell) {
     let bell = Bell::new().unwrap();
     let (reports, receiver) = mpsc::sync_channel(2);
@@ -60,7 +60,7 @@ fn accounts_are_asked_of_all_and_nothing_else_is_lost() {
                 std::thread::yield_now();
             }
         }
-        Ok(())
+        Ok(0)
     };
     let (workers, _bell) = threads(3, answers);
     let told = || loop {

@@ -91,11 +91,15 @@ impl Turns {
         self.worker.post.as_ref().expect("one of several has a post").bell.clone()
     }
 
-    /// Runs until it is told to end.
+    /// Runs until it is told to end; how many connections were split then.
     ///
     /// # Errors
     /// The socket is gone, or the kernel says otherwise.
-    pub(super) fn run(&mut self, orders: &Receiver<Order>, outbox: &mut Outbox) -> Result<(), GatewayError> {
+    pub(super) fn run(
+        &mut self,
+        orders: &Receiver<Order>,
+        outbox: &mut Outbox,
+    ) -> Result<usize, GatewayError> {
         // Its device and socket are open, and the first worker attaches the device again: it needs no right at all.
         privileges::give_up(None, Kept::Nothing).map_err(GatewayError::Rights)?;
         wake_exactly();
@@ -106,7 +110,7 @@ impl Turns {
             if from_bell.read {
                 self.worker.post.as_ref().into_iter().for_each(Post::answer);
                 if self.take_orders(now, orders) {
-                    return Ok(());
+                    return Ok(self.worker.close(now));
                 }
             }
             self.worker.hub.handle_timeout(now);
