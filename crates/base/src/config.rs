@@ -3,6 +3,7 @@
 //! Ranges and units are checked while the value is read (see [`crate::units`]), so every complaint knows
 //! its place: file, line, key, value and what is allowed.
 
+pub mod choice;
 mod dialect;
 pub mod schema;
 mod wording;

@@ -19,6 +19,7 @@ mod gateway;
 mod gateway_status;
 mod interruption;
 mod keygen;
+mod known;
 mod log;
 mod man;
 mod outcome;

@@ -43,6 +43,13 @@ pub fn time_of_day() -> String {
     humantime::format_rfc3339_millis(time::SystemTime::now()).to_string()
 }
 
+/// The same in seconds since 1970.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
+pub fn seconds_of_day() -> f64 {
+    time::SystemTime::now().duration_since(time::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
 /// The system's monotonic clock as it reads: the same for every process of a machine (and of a time namespace).
 #[must_use]
 pub fn monotonic() -> Instant {

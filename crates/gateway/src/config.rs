@@ -57,6 +57,9 @@
 //! [status]                        # optional
 //! file = "/run/longhaul/status.json"
 //! interval = "1 s"
+//!
+//! [metrics]                       # optional
+//! listen = "127.0.0.1:9469"       # Prometheus asks there for /metrics
 //! ```
 
 mod carrier;
@@ -69,6 +72,7 @@ mod peer;
 mod peers;
 mod workers;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
@@ -122,6 +126,9 @@ pub struct Config {
     /// A file to which the daemon writes its status regularly. Default: none.
     #[serde(default)]
     pub status: Option<Status>,
+    /// Numbers for Prometheus. Default: none.
+    #[serde(default)]
+    pub metrics: Option<Metrics>,
     /// The file that it was read from.
     #[serde(skip)]
     pub file: Option<PathBuf>,
@@ -202,6 +209,16 @@ pub struct Status {
     /// Time between two updates. Default: 1 s.
     #[serde(default = "one_second")]
     pub interval: Duration,
+}
+
+/// Numbers for Prometheus, over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Metrics {
+    /// Local address and port at which they are told, such as "127.0.0.1:9469". There is no password: whoever reaches it reads them.
+    #[serde(deserialize_with = "carrier::address_with_port")]
+    #[schemars(extend("pattern" = carrier::SOCKET, "examples" = ["127.0.0.1:9469"]))]
+    pub listen: SocketAddr,
 }
 
 impl Status {

@@ -19,6 +19,7 @@ mod worker;
 mod workers;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::{Config, Peer};
 use crate::heap::Tidying;
+use crate::metrics::Scrapes;
 use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
@@ -72,6 +74,8 @@ pub struct Gateway {
     tidying: Tidying,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
+    /// Where metrics are told, until that has begun.
+    scrapes: Option<Scrapes>,
     /// The configuration that is being read again, and whether it is to be read once more.
     reading: Option<Reading>,
     reads_again: bool,
@@ -104,6 +108,14 @@ pub enum GatewayError {
     Carrier {
         /// Where it listens, or the device.
         at: String,
+        /// What the kernel says.
+        error: io::Error,
+    },
+    /// Where metrics are told.
+    #[error("[metrics] at {at}: {error}")]
+    Metrics {
+        /// Where.
+        at: SocketAddr,
         /// What the kernel says.
         error: io::Error,
     },
@@ -202,6 +214,11 @@ impl Gateway {
         let mut carriers = Carrier::open_all(&config.carrier, count).map_err(of_carrier)?;
         let port = carriers[0].port().map_err(of_carrier)?;
         let routing = device::lead(&config, &names, port)?;
+        let scrapes = config.metrics.as_ref().map(|metrics| {
+            let scrapes = Scrapes::listen(metrics.listen, config.tun.name.as_str());
+            scrapes.map_err(|error| GatewayError::Metrics { at: metrics.listen, error })
+        });
+        let scrapes = scrapes.transpose()?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
         privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
@@ -221,6 +238,7 @@ impl Gateway {
             telling: Telling::default(),
             tidying: Tidying::default(),
             queries,
+            scrapes,
             reading: None,
             reads_again: false,
             config,
@@ -244,10 +262,16 @@ impl Gateway {
     fn serve(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
+        if let Some(absent) = self.config.carrier.absent_address() {
+            notify(Notice::NotHere(absent));
+        }
         if self.queries.is_none() {
             notify(Notice::NotAsked(self.config.tun.name.as_str().to_owned()));
         }
         self.start_workers()?;
+        if let Some(scrapes) = self.scrapes.take() {
+            scrapes.start()?;
+        }
         let mut ready = [Ready::default(); 8];
         loop {
             let [

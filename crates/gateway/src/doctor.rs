@@ -35,6 +35,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(unknown_user(config));
     found.extend(missing_directory(config));
+    found.extend(absent_address(config));
     found.extend(loops(config));
     found.extend(half_tunnel(config));
     found.extend(name_behind_tunnel(config));
@@ -57,6 +58,13 @@ fn missing_directory(config: &Config) -> Option<Finding> {
             "[status] file: there is no directory {directory}; make it, or have systemd make it with RuntimeDirectory="
         ))
     })
+}
+
+fn absent_address(config: &Config) -> Option<Finding> {
+    let address = config.carrier.absent_address()?.ip();
+    Some(Finding::Advice(format!(
+        "listen: no device has the address {address} yet; the gateway waits for one that has"
+    )))
 }
 
 /// Peers to which the carrier's datagrams would go through the tunnel itself.

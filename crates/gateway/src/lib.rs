@@ -12,6 +12,7 @@ pub mod config;
 pub mod daemon;
 pub mod doctor;
 pub mod heap;
+pub mod metrics;
 pub mod middlebox;
 pub mod netlink;
 pub mod privileges;

@@ -107,6 +107,12 @@ impl Routing {
         &self.device
     }
 
+    /// The carrier's port.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        self.port
+    }
+
     /// Whether default routes are among the networks.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -17,12 +17,11 @@
 //!
 //! `cotmll` is COTMLL in the wide format, `cotmll-thesis` in that of Faulkner's thesis.
 
-use core::fmt::{self, Write as _};
+use core::fmt::Write as _;
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{self, MapAccess, Visitor};
+use base::config::choice;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::capabilities::Capabilities;
@@ -137,40 +136,32 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// What they are called.
+    pub const NAMES: [&str; 6] = ["coded", "cotmll", "slacp", "plain", "harq", "cotmll-thesis"];
+}
+
 impl Default for Protocol {
     fn default() -> Self {
         Self::Plain(plain::Config::default())
     }
 }
 
-/// A protocol's name alone.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "ProtocolName")]
-#[serde(rename_all = "kebab-case")]
-enum Name {
-    /// One packet per frame, without loss recovery.
-    Plain,
-    /// Selective-repeat ARQ: COTMLL in its wide format.
-    Cotmll,
-    /// COTMLL as in Faulkner's thesis, to reproduce it.
-    CotmllThesis,
-    /// Few retransmissions, with redundancy; packets that are still lost are dropped.
-    Slacp,
-    /// Selective repeat that sends repairs computed from several frames.
-    Coded,
-    /// Packets in coded fragments, which are retransmitted as a whole or not at all.
-    Harq,
-}
-
 /// A protocol's name and parameters.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Table {
+    /// One packet per frame, without loss recovery.
     Plain(plain::Config),
+    /// Selective-repeat ARQ: COTMLL in its wide format.
     Cotmll(wide::Config),
+    /// COTMLL as in Faulkner's thesis, to reproduce it.
     CotmllThesis(cotmll::Config),
+    /// Few retransmissions, with redundancy; packets that are still lost are dropped.
     Slacp(slacp::Config),
+    /// Selective repeat that sends repairs computed from several frames.
     Coded(coded::Config),
+    /// Packets in coded fragments, which are retransmitted as a whole or not at all.
     Harq(harq::Config),
 }
 
@@ -189,32 +180,7 @@ impl From<Table> for Protocol {
 
 impl<'de> Deserialize<'de> for Protocol {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NameOrTable)
-    }
-}
-
-struct NameOrTable;
-
-impl<'de> Visitor<'de> for NameOrTable {
-    type Value = Protocol;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a protocol's name, or a table of one name and its parameters")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Protocol, E> {
-        Ok(match Name::deserialize(StrDeserializer::new(name))? {
-            Name::Plain => Protocol::Plain(plain::Config::default()),
-            Name::Cotmll => Protocol::Cotmll(wide::Config::default()),
-            Name::CotmllThesis => Protocol::CotmllThesis(cotmll::Config::default()),
-            Name::Slacp => Protocol::Slacp(slacp::Config::default()),
-            Name::Coded => Protocol::Coded(coded::Config::default()),
-            Name::Harq => Protocol::Harq(harq::Config::default()),
-        })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Protocol, A::Error> {
-        Table::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+        choice::read::<Table, D>(deserializer, "a protocol").map(Into::into)
     }
 }
 
@@ -224,20 +190,10 @@ impl JsonSchema for Protocol {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let tables = [
-            ("plain", generator.subschema_for::<plain::Config>()),
-            ("cotmll", generator.subschema_for::<wide::Config>()),
-            ("cotmll-thesis", generator.subschema_for::<cotmll::Config>()),
-            ("slacp", generator.subschema_for::<slacp::Config>()),
-            ("coded", generator.subschema_for::<coded::Config>()),
-            ("harq", generator.subschema_for::<harq::Config>()),
-        ];
-        let table = |(name, parameters): (&str, Schema)| json_schema!({ "type": "object", "properties": { name: parameters }, "required": [name] });
-        let name = generator.subschema_for::<Name>();
-        json_schema!({
-            "description": "A link-layer protocol: its name, or a table of its name and parameters.",
-            "oneOf": core::iter::once(name).chain(tables.map(table)).collect::<Vec<_>>(),
-        })
+        choice::schema(
+            Table::json_schema(generator),
+            "A link-layer protocol: its name, or a table of its name and parameters.",
+        )
     }
 }
 
@@ -263,6 +219,13 @@ mod tests {
         let written_out = "{ cotmll-thesis = { window = 512, ordered = true, frame-payload = 487 } }";
         assert_eq!(read("\"cotmll-thesis\"").unwrap(), read(written_out).unwrap());
         assert_eq!(read("\"cotmll\"").unwrap(), read("{ cotmll = { ordered = \"flow\" } }").unwrap());
+    }
+
+    #[test]
+    fn each_protocol_is_read_by_its_name() {
+        for name in Protocol::NAMES {
+            assert_eq!(read(&format!("\"{name}\"")).unwrap().name(), name);
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The IP queue in front of a link, where packets wait and, if there are too many, are dropped by reason.
 
 use core::fmt::Debug;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use base::config::choice;
 use base::{Duration, Instant, Packet, Rate, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
 
 mod codel;
 pub mod drop_tail;
@@ -128,10 +130,9 @@ impl Site<'_> {
     }
 }
 
-/// A queue as a scenario describes it: `queue = { drop-tail = { packets = 100 } }`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(rename = "Queue")]
+/// A queue as a scenario describes it: `queue = "fq-codel"`, or with parameters, `queue = { drop-tail = { packets = 100 } }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Config {
     /// First in, first out; what does not fit is dropped.
     DropTail(drop_tail::Config),
@@ -168,6 +169,47 @@ impl Config {
             Self::DropTail(config) => config.time.is_some(),
             Self::Red(_) | Self::FqCodel(_) => true,
         }
+    }
+}
+
+/// A queue's name and parameters.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Table {
+    /// First in, first out; what does not fit is dropped.
+    DropTail(drop_tail::Config),
+    /// Random early detection: marks or drops at random before the queue is full.
+    Red(red::Config),
+    /// A queue for each flow, which take turns, and CoDel in each.
+    FqCodel(fq_codel::Config),
+}
+
+impl From<Table> for Config {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::DropTail(config) => Self::DropTail(config),
+            Table::Red(config) => Self::Red(config),
+            Table::FqCodel(config) => Self::FqCodel(config),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice::read::<Table, D>(deserializer, "a queue").map(Into::into)
+    }
+}
+
+impl JsonSchema for Config {
+    fn schema_name() -> Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        choice::schema(
+            Table::json_schema(generator),
+            "A queue: its name, or a table of its name and parameters.",
+        )
     }
 }
 

@@ -152,6 +152,16 @@ impl PathArgs {
     }
 }
 
+/// A complaint about a line that was written for an option is one about the option.
+fn of_option(error: ConfigError) -> ConfigError {
+    match error.excerpt.split_once(" = ") {
+        Some((key, value)) => {
+            ConfigError::about(&format!("--{key} {}", value.trim_matches('"')), error.message)
+        }
+        None => ConfigError { line: None, ..error },
+    }
+}
+
 impl ChannelArgs {
     /// The channel, checked, with its recordings loaded.
     pub(crate) fn channel(&self) -> Result<channel::duplex::Config, ConfigError> {
@@ -181,19 +191,18 @@ impl ChannelArgs {
             line("overtaking", "true");
         }
         let mut channel: channel::duplex::Config =
-            base::config::parse("arguments", &text).map_err(|error| ConfigError { line: None, ..error })?;
+            base::config::parse("arguments", &text).map_err(of_option)?;
         if !channel.rate_changes.is_sorted_by(|a, b| a.at < b.at) {
-            let message = "rate-changes: not in order; allowed are times in increasing order";
-            return Err(ConfigError::about("arguments", message));
+            let message = "not in order; allowed are times in increasing order";
+            return Err(ConfigError::about("--rate-changes", message));
         }
         if let Err(complaint) = channel.check_path() {
-            let message = format!("{}: the channel {}", complaint.key, complaint.message);
-            return Err(ConfigError::about("arguments", message));
+            let message = format!("the channel {}", complaint.message);
+            return Err(ConfigError::about(&format!("--{}", complaint.key), message));
         }
         if let Some(key) = channel.saying_key() {
-            let message =
-                format!("{key}: the emulator tells nobody of dropped packets; allowed is says = false");
-            return Err(ConfigError::about("arguments", message));
+            let message = "the emulator tells nobody of dropped packets; allowed is says = false";
+            return Err(ConfigError::about(&format!("--{key}"), message));
         }
         let read = |file: &str| std::fs::read_to_string(file);
         channel.errors.load(read)?;

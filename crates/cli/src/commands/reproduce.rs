@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use lab::papers;
 use lab::study::Plan;
 
+use super::known::Known;
 use super::outcome::{failure, misconfigured};
 use super::studies::{self, Running};
 
@@ -18,6 +19,7 @@ Examples:
   longhaul reproduce faulkner --figure 4-4 --default-reading")]
 pub(crate) struct Arguments {
     /// Short name of the paper.
+    #[arg(value_parser = Known::new(papers::ALL.iter().map(|paper| paper.name)))]
     paper: String,
     #[command(flatten)]
     running: Running,

@@ -8,9 +8,11 @@ use base::config::ConfigError;
 use field::testbed::namespaces::Room;
 use field::testbed::{self, Link, Name, Options, TestbedError};
 use gateway::signals::Signals;
+use link::Protocol;
 use tunnel::config::{LinkRate, Overhead};
 
 use super::emulate::ChannelArgs;
+use super::known::Known;
 use super::outcome::{complain, failure, misconfigured, say};
 use super::scheme::GatewayRate;
 
@@ -48,8 +50,8 @@ Example:
 struct Up {
     #[command(flatten)]
     name: NameArgs,
-    /// The gateways' link protocol: coded, cotmll, slacp, plain, harq or cotmll-thesis.
-    #[arg(long, default_value = "coded", conflicts_with_all = ["link_config", "no_gateway"])]
+    /// The gateways' link protocol.
+    #[arg(long, default_value = "coded", conflicts_with_all = ["link_config", "no_gateway"], value_parser = Known::new(Protocol::NAMES))]
     protocol: String,
     /// TOML file with the keys of a gateway's link table, instead of --protocol; the rate comes from --rate.
     #[arg(long, value_name = "FILE", conflicts_with = "no_gateway")]

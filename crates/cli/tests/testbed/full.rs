@@ -421,3 +421,95 @@ fn hosts_hear_that_a_gateway_was_restarted() {
     let log = road.log(0);
     assert!(log.contains("hub: connected to 10.2.0.2:51900"), "{log}");
 }
+
+/// A gateway may start before the network does: without an address, or without a way anywhere.
+#[test]
+fn a_gateway_waits_for_its_network() {
+    if missing("a_gateway_waits_for_its_network") {
+        return;
+    }
+    let mut road = Road::new();
+    road.start_hub();
+    let text = road.host_file("", "", "10.2.0.2:51900").replace("0.0.0.0:0", "10.1.0.9:0");
+    road.start(0, &text);
+    wait_until("it runs", 20, || told(&road.namespaces[0]).is_some());
+    assert!(road.log(0).contains("no device has the address 10.1.0.9 yet"), "{}", road.log(0));
+    road.namespaces[0].ip_batch("address add 10.1.0.9/24 dev eth0\n").unwrap();
+    road.wait_for_session();
+    road.end(0, "TERM");
+    road.namespaces[0].ip_batch("link set eth0 down\n").unwrap();
+    road.start_host(FULL, "", "10.2.0.2:51900");
+    wait_until("it runs", 20, || told(&road.namespaces[0]).is_some());
+    let up = "link set eth0 up\naddress replace fd01::2/64 dev eth0 nodad\nroute add default via 10.1.0.1\nroute add ::/0 via fd01::1\n";
+    road.namespaces[0].ip_batch(up).unwrap();
+    road.wait_for_session();
+    assert_eq!(road.seen(), TUNNELLED);
+}
+
+/// Routes follow the file; another key is named, since the session has the one that it began with.
+#[test]
+fn routes_and_keys_are_looked_at_again() {
+    if missing("routes_and_keys_are_looked_at_again") {
+        return;
+    }
+    let mut road = Road::new();
+    road.start_hub();
+    let key = road.directory.join("host.key");
+    fs::write(&key, road.keys[0].to_base64().as_str()).unwrap();
+    let inline = format!("private-key = \"{}\"", *road.keys[0].to_base64());
+    let file = |road: &Road, routes: &str| {
+        road.host_file(routes, "", "10.2.0.2:51900").replace(&inline, "private-key-file = \"host.key\"")
+    };
+    let (none, some, taken) =
+        (file(&road, ""), file(&road, "\"10.3.0.0/24\""), file(&road, "\"10.1.0.0/24\", \"10.3.0.0/24\""));
+    road.start(0, &none);
+    road.wait_for_session();
+    assert_eq!(road.seen(), IN_CLEAR);
+    let pid = road.gateways[0].as_ref().unwrap().id();
+    let reload = |road: &Road, text: &str, seen: &str, said: &str| {
+        fs::write(road.file(0, "toml"), text).unwrap();
+        signal(pid, "HUP");
+        wait_until(said, 20, || road.log(0).contains(said));
+        assert_eq!(road.seen()[0], seen, "{said}");
+    };
+    reload(&road, &some, TUNNELLED[0], "configuration reloaded");
+    fs::write(&key, road.keys[1].to_base64().as_str()).unwrap();
+    reload(&road, &some, TUNNELLED[0], "configuration reloaded; these changes need a restart: [identity]");
+    fs::write(&key, road.keys[0].to_base64().as_str()).unwrap();
+    road.namespaces[0].ip_batch("route add 10.9.0.0/24 via 10.1.0.1\n").unwrap();
+    let taken = taken.replace("10.1.0.0/24", "10.9.0.0/24");
+    reload(&road, &taken, TUNNELLED[0], "there is a route to 10.9.0.0/24 already");
+    fs::remove_file(road.file(0, "log")).unwrap();
+    fs::write(road.file(0, "toml"), &none).unwrap();
+    signal(pid, "HUP");
+    wait_until("its route is gone", 20, || road.seen() == IN_CLEAR);
+}
+
+/// What Prometheus would fetch: the peer is there, and is gone once it was killed.
+#[test]
+fn metrics_tell_of_the_peer() {
+    if missing("metrics_tell_of_the_peer") {
+        return;
+    }
+    let mut road = Road::new();
+    road.start_hub();
+    let text = road.host_file(FULL, "", "10.2.0.2:51900") + "[metrics]\nlisten = \"127.0.0.1:9469\"\n";
+    road.start(0, &text);
+    road.wait_for_session();
+    let scrape = |road: &Road| road.fetch("http://127.0.0.1:9469/metrics");
+    let told = scrape(&road);
+    assert!(
+        told.contains("longhaul_peer_connected{peer=\"hub\"} 1.0") && told.ends_with("# EOF\n"),
+        "{told}"
+    );
+    let sent = |told: &str| {
+        let line = told.lines().find(|line| line.starts_with("longhaul_peer_sent_bytes_total")).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let before = sent(&told);
+    assert_eq!(road.seen(), TUNNELLED);
+    assert!(sent(&scrape(&road)) > before);
+    assert_eq!(road.fetch("http://127.0.0.1:9469/other"), "there is /metrics\n");
+    road.end(1, "TERM");
+    wait_until("it is told", 10, || scrape(&road).contains("longhaul_peer_connected{peer=\"hub\"} 0.0"));
+}

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::wire::ip::Ecn;
 use link::Marks;
 use quinn_udp::{RecvMeta, UdpSocketState};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 
 use tunnel::Sent;
 
@@ -35,12 +35,12 @@ const BUFFER_LEN: usize = 65_536;
 const SOCKET_BUFFER: usize = 8 << 20;
 
 impl UdpCarrier {
-    /// A carrier that listens at `local`.
+    /// A carrier that listens at `local`. If no device has that address yet, it hears once one has.
     ///
     /// # Errors
-    /// An address that is not ours or is taken.
+    /// An address that is taken, or can be nobody's.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
-        Self::around(UdpSocket::bind(local)?)
+        Self::around(bound(local, false)?)
     }
 
     fn around(socket: UdpSocket) -> io::Result<Self> {
@@ -136,6 +136,27 @@ impl UdpCarrier {
         }
         Ok(filled == RECEIVE_BUFFERS)
     }
+}
+
+/// A socket at `local`, which others may share if they all say so.
+fn bound(local: SocketAddr, is_shared: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, None)?;
+    if is_shared {
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    }
+    match local {
+        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+        SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
+    }
+    socket.bind(&local.into())?;
+    Ok(socket.into())
+}
+
+/// Whether a device has this address, or it is none in particular.
+#[must_use]
+pub fn is_here(address: IpAddr) -> bool {
+    // By a socket that insists on it.
+    !UdpSocket::bind((address, 0)).is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 impl AsFd for UdpCarrier {

@@ -1,16 +1,18 @@
 //! How frames reach peers: the `[carrier]` table.
 
 use core::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use base::Rate;
 use link::efl;
 use link::limit::Limit;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
 use tunnel::config::{CarrierLimits, Link, LinkRate, Mtu};
+
+use crate::carrier::udp::is_here;
 
 /// How frames reach peers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -54,6 +56,15 @@ impl Carrier {
         }
     }
 
+    /// Where it listens, if no device has that address now.
+    #[must_use]
+    pub fn absent_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Udp(udp) => Some(udp.listen).filter(|listen| !is_here(listen.ip())),
+            Self::Serial(_) => None,
+        }
+    }
+
     /// What it takes.
     #[must_use]
     pub const fn limits(&self) -> CarrierLimits {
@@ -83,6 +94,7 @@ impl fmt::Display for Carrier {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Udp {
     /// Local address and port to listen on.
+    #[serde(deserialize_with = "address_with_port")]
     #[schemars(extend("pattern" = SOCKET, "examples" = ["192.0.2.1:51900"]))]
     pub listen: SocketAddr,
     /// Largest IP packet that a path to a peer carries, in bytes, 576 to 65535.
@@ -90,8 +102,21 @@ pub struct Udp {
     pub mtu: Mtu<1500>,
 }
 
+pub(super) fn address_with_port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        let with_port = match text.parse::<IpAddr>() {
+            Ok(address) => SocketAddr::new(address, 51_900).to_string(),
+            Err(_) => "0.0.0.0:51900\" or \"[::]:51900".to_owned(),
+        };
+        de::Error::custom(format!(
+            "\"{text}\" is not an IP address with a port; allowed is one, such as \"{with_port}\""
+        ))
+    })
+}
+
 /// An address and a port; which addresses there are is left to the parser.
-const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]{1,5}$";
+pub(super) const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]{1,5}$";
 
 /// A serial line with 8 data bits, no parity and one stop bit.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

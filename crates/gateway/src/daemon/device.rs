@@ -37,8 +37,7 @@ fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) ->
 
 /// Leads packets into the device, around a carrier that sends from `port`.
 pub(super) fn lead(config: &Config, names: &Names, port: Option<u16>) -> Result<Routing, GatewayError> {
-    let drops = config.tun.when_down == WhenDown::Drop;
-    let mut routing = Routing::new(config.tun.name.as_str(), &config.tun.routes, port, drops);
+    let mut routing = routing(config, port);
     let mut lead = || {
         set(config, &mut routing, names)?;
         let mut called = called(config);
@@ -51,6 +50,11 @@ pub(super) fn lead(config: &Config, names: &Names, port: Option<u16>) -> Result<
         return Err(error);
     }
     Ok(routing)
+}
+
+fn routing(config: &Config, port: Option<u16>) -> Routing {
+    let drops = config.tun.when_down == WhenDown::Drop;
+    Routing::new(config.tun.name.as_str(), &config.tun.routes, port, drops)
 }
 
 /// The peers that are called at an address.
@@ -79,6 +83,17 @@ impl Gateway {
     /// Gives the device what the configuration says.
     fn configure_device(&self) -> io::Result<()> {
         configure(&self.config, self.super_segment, self.worker.tun.has_offloads())
+    }
+
+    /// Leads other networks into the device from now on.
+    pub(super) fn change_routes(&mut self, config: &Config) -> Result<(), GatewayError> {
+        let port = self.routing.port();
+        let former = std::mem::replace(&mut self.routing, routing(config, port));
+        set(config, &mut self.routing, &self.names).inspect_err(|_| {
+            self.routing = former;
+            // What was set is there still, so that nothing is in the way.
+            let _ = self.set_routes();
+        })
     }
 
     /// Sets routes that are not there, or no longer.

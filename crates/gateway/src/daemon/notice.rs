@@ -15,6 +15,8 @@ use tunnel::survey::rate::Finding;
 pub enum Notice {
     /// The gateway runs: what it is, and whom it waits for.
     Started(String),
+    /// No device has the address yet that the carrier listens at.
+    NotHere(SocketAddr),
     /// What happened in the tunnel to a peer.
     Tunnel {
         /// The peer's name.
@@ -86,6 +88,7 @@ impl Notice {
                 | Self::NotAsked(_)
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
+                | Self::NotHere(_)
                 | Self::Looped { .. }
                 | Self::Tunnel {
                     event: Event::Silent { .. }
@@ -104,6 +107,7 @@ impl Notice {
         match self {
             Self::Tunnel { peer, event } => event_to_json(peer, event),
             Self::Started(what) => json!({ "notice": "started", "what": what }),
+            Self::NotHere(address) => json!({ "notice": "address-not-here", "address": address }),
             Self::Resolved { name, address } => {
                 json!({ "notice": "resolved", "name": name, "address": address })
             }
@@ -140,6 +144,13 @@ impl fmt::Display for Notice {
                 write_event(f, event)
             }
             Self::Started(what) => f.write_str(what),
+            Self::NotHere(address) => {
+                write!(
+                    f,
+                    "no device has the address {} yet; the carrier waits for one that has",
+                    address.ip()
+                )
+            }
             Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
             Self::Unresolved { name, reason, calling: None } => {
                 write!(f, "the address of {name} is not known yet: {reason}")
@@ -250,9 +261,9 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
             )
         }
         Event::Silent { peer, silence } => {
-            f.write_str("silent")?;
-            if let Some(peer) = peer {
-                write!(f, " at {peer}")?;
+            match peer {
+                Some(peer) => write!(f, "silent at {peer}")?,
+                None => f.write_str("silent")?,
             }
             let seconds = silence.as_nanos() / 1_000_000_000;
             write!(f, ": nothing was heard for {seconds} s; hosts that want to reach it are told so")

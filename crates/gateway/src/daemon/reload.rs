@@ -12,7 +12,7 @@ use tunnel::Membership;
 use tunnel::key::PublicKey;
 
 use super::{Gateway, GatewayError, Notice, membership};
-use crate::config::{Config, Peer};
+use crate::config::{self, Config, Peer, WhenDown};
 
 /// A configuration that is being read, on a thread of its own: with a thousand peers that takes longer than packets may wait.
 #[derive(Debug)]
@@ -67,12 +67,13 @@ impl Gateway {
         let panicked =
             |_| Err(ConfigError::about("the configuration", "the thread that reads it has panicked"));
         let read = reading.thread.join().unwrap_or_else(panicked);
-        let taken = read.map_err(GatewayError::from).and_then(|(config, members)| {
-            let mut needs_restart = fixed(&self.config, &config);
+        let taken = read.map_err(GatewayError::from).and_then(|(mut config, members)| {
+            let mut needs_restart = fixed(&self.config, &config, self.worker.hub.public_key());
             let has_several = !self.worker.hub.worker().is_only();
             needs_restart.extend(config.share.rate.filter(|_| has_several).map(|_| "rate of [share]"));
-            let (tun, carrier) = (self.config.tun.clone(), self.config.carrier.clone());
-            let config = Config { tun, carrier, ..config };
+            let routes = core::mem::take(&mut config.tun.routes);
+            let tun = config::Tun { routes, when_down: config.tun.when_down, ..self.config.tun.clone() };
+            let config = Config { tun, carrier: self.config.carrier.clone(), ..config };
             self.take_over(now, config, members)?;
             Ok(needs_restart)
         });
@@ -91,6 +92,7 @@ impl Gateway {
         config: Config,
         members: Vec<Membership>,
     ) -> Result<(), GatewayError> {
+        self.change_routes(&config)?;
         let staying = self.follow_peers(now, &config, members)?;
         if !is_elsewhere(&self.config, &config) {
             if self.config.status.as_ref().map(|status| &status.file)
@@ -108,7 +110,7 @@ impl Gateway {
                 (peer.link, peer.pep) = (old.link.reconfigured(&peer.link), old.pep.clone());
             }
         }
-        self.config.share = config.share;
+        (self.config.share, self.config.tun) = (config.share, config.tun);
         self.follow_at = now;
         Ok(())
     }
@@ -121,7 +123,7 @@ fn is_elsewhere(old: &Config, new: &Config) -> bool {
 }
 
 /// The keys that differ and are only read when the daemon starts.
-fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
+fn fixed(old: &Config, new: &Config, own: PublicKey) -> Vec<&'static str> {
     let differs =
         |old: &dyn core::fmt::Debug, new: &dyn core::fmt::Debug| format!("{old:?}") != format!("{new:?}");
     let peers = new.peers.iter().filter_map(|new| {
@@ -134,9 +136,11 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     [
         ("user", old.user != new.user),
         ("workers", old.workers != new.workers),
-        ("[tun]", differs(&old.tun, &new.tun)),
+        ("[tun]", differs(&without_routes(&old.tun), &without_routes(&new.tun))),
         ("[carrier]", differs(&old.carrier, &new.carrier)),
-        ("[identity]", has_other_identity(old, new)),
+        // What the file says now is compared with the key that is in use, since another file may have the old one's name.
+        ("[metrics]", old.metrics != new.metrics),
+        ("[identity]", new.identity.load().is_ok_and(|key| key.public() != own)),
         ("protocol", any(|old, new| old.link.protocol != new.link.protocol)),
         ("overhead", any(|old, new| old.link.overhead != new.link.overhead)),
         ("[pep]", any(|old, new| old.pep != new.pep)),
@@ -155,12 +159,9 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     .collect()
 }
 
-/// Whether the private key is another one, as far as both can be read now.
-fn has_other_identity(old: &Config, new: &Config) -> bool {
-    match (old.identity.load(), new.identity.load()) {
-        (Ok(old), Ok(new)) => old != new,
-        _ => false,
-    }
+/// The device without what can change while it is there.
+fn without_routes(tun: &config::Tun) -> config::Tun {
+    config::Tun { routes: Vec::new(), when_down: WhenDown::default(), ..tun.clone() }
 }
 
 #[cfg(test)]
@@ -174,9 +175,10 @@ mod tests {
                     rate = \"1 Mbit/s\"\n[identity]\nprivate-key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n\
                     [[peer]]\npublic-key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\n";
         let old = Config::parse("site.toml", site).unwrap();
+        let own = old.identity.load().unwrap().public();
         let changed = |from: &str, to: &str| {
             let new = Config::parse("site.toml", &site.replace(from, to)).unwrap();
-            fixed(&old, &new).join(" ")
+            fixed(&old, &new, own).join(" ")
         };
         assert_eq!(changed("1 Mbit/s", "2 Mbit/s"), "");
         assert_eq!(
@@ -196,12 +198,13 @@ mod tests {
         );
         assert_eq!(changed("AAA=", "AAE="), "[identity]");
         assert_eq!(changed("sat0", "sat1"), "[tun]");
+        assert_eq!(changed("sat0\"", "sat0\"\nroutes = [\"10.0.0.0/8\"]\nwhen-down = \"pass\""), "");
         let with = |file: &str| {
             let status =
                 if file.is_empty() { String::new() } else { format!("[status]\nfile = \"{file}\"\n") };
             Config::parse("site.toml", &format!("{site}{status}")).unwrap()
         };
-        let moved = |from: &str, to: &str| fixed(&with(from), &with(to)).join(" ");
+        let moved = |from: &str, to: &str| fixed(&with(from), &with(to), own).join(" ");
         assert_eq!((moved("/run/a/x", "/run/a/y"), moved("/run/a/x", "")), Default::default());
         for (from, to) in [("/run/a/x", "/run/b/x"), ("", "/run/a/x"), ("x", "/run/a/x")] {
             assert_eq!(moved(from, to), "the directory of [status]");

@@ -1,14 +1,12 @@
 //! Which congestion controller a connection has, and what a user may set about it.
 
-use core::fmt;
 use std::borrow::Cow;
 
 use base::Duration;
+use base::config::choice;
 use base::units::above_zero;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A congestion controller, and what may be set about it. In TOML its name, or a table of its name and parameters:
 /// `congestion = "vegas"`, `congestion = { vegas = { alpha = 1 } }`.
@@ -35,15 +33,14 @@ pub enum Congestion {
     Link,
 }
 
-/// A controller's name alone.
+/// A controller's name and parameters.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "CongestionName")]
 #[serde(rename_all = "kebab-case")]
-enum Name {
+enum Table {
     /// RFC 5681.
     Reno,
     /// RFC 9438.
-    Cubic,
+    Cubic(CubicConfig),
     /// BBR version 1.
     Bbr,
     /// Westwood with the Eligible Rate Estimate.
@@ -51,28 +48,34 @@ enum Name {
     /// Westwood+.
     WestwoodPlus,
     /// Vegas.
-    Vegas,
+    Vegas(VegasConfig),
     /// FAST.
-    Fast,
+    Fast(FastConfig),
     /// Hybla.
-    Hybla,
+    Hybla(HyblaConfig),
     /// None between two proxies, where the link below says when to send; CUBIC to anybody else.
     Link,
 }
 
-/// A controller's name and parameters.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Table {
-    Cubic(CubicConfig),
-    Vegas(VegasConfig),
-    Fast(FastConfig),
-    Hybla(HyblaConfig),
+impl From<Table> for Congestion {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Reno => Self::Reno,
+            Table::Cubic(config) => Self::Cubic(config),
+            Table::Bbr => Self::Bbr,
+            Table::WestwoodEre => Self::WestwoodEre,
+            Table::WestwoodPlus => Self::WestwoodPlus,
+            Table::Vegas(config) => Self::Vegas(config),
+            Table::Fast(config) => Self::Fast(config),
+            Table::Hybla(config) => Self::Hybla(config),
+            Table::Link => Self::Link,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Congestion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NameOrTable)
+        choice::read::<Table, D>(deserializer, "a controller").map(Into::into)
     }
 }
 
@@ -82,47 +85,10 @@ impl JsonSchema for Congestion {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut choice = Table::json_schema(generator);
-        let name = generator.subschema_for::<Name>();
-        if let Some(choices) = choice.get_mut("oneOf").and_then(|it| it.as_array_mut()) {
-            choices.push(name.to_value());
-        }
-        let description = "A congestion controller: its name, or a table of its name and parameters.";
-        choice.insert("description".to_owned(), description.into());
-        choice
-    }
-}
-
-struct NameOrTable;
-
-impl<'de> Visitor<'de> for NameOrTable {
-    type Value = Congestion;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a controller's name, or a table of one name and its parameters")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Congestion, E> {
-        Name::deserialize(StrDeserializer::new(name)).map(|name| match name {
-            Name::Reno => Congestion::Reno,
-            Name::Cubic => Congestion::Cubic(CubicConfig::default()),
-            Name::Bbr => Congestion::Bbr,
-            Name::WestwoodEre => Congestion::WestwoodEre,
-            Name::WestwoodPlus => Congestion::WestwoodPlus,
-            Name::Vegas => Congestion::Vegas(VegasConfig::default()),
-            Name::Fast => Congestion::Fast(FastConfig::default()),
-            Name::Hybla => Congestion::Hybla(HyblaConfig::default()),
-            Name::Link => Congestion::Link,
-        })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Congestion, A::Error> {
-        Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
-            Table::Cubic(config) => Congestion::Cubic(config),
-            Table::Vegas(config) => Congestion::Vegas(config),
-            Table::Fast(config) => Congestion::Fast(config),
-            Table::Hybla(config) => Congestion::Hybla(config),
-        })
+        choice::schema(
+            Table::json_schema(generator),
+            "A congestion controller: its name, or a table of its name and parameters.",
+        )
     }
 }
 

@@ -9,32 +9,24 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 
-use socket2::{Domain, Socket, Type};
 use tunnel::session::layout::{CHALLENGE, RECEIVER_AT, RESPONSE, RESPONSE_RECEIVER_AT, SEALED};
 
-use super::{UdpCarrier, set_option};
+use super::{UdpCarrier, bound};
 
 impl UdpCarrier {
     /// So many carriers that listen at `local` together. The first gets what names no session.
     ///
     /// # Errors
-    /// An address that is not ours or is taken, by another group too.
+    /// An address that is taken, by another group too, or can be nobody's.
     pub fn bind_group(local: SocketAddr, count: u32) -> io::Result<Vec<Self>> {
         // By itself, which fails if anybody is there: a second gateway of the same user could join the group otherwise.
-        let local = UdpSocket::bind(local)?.local_addr()?;
-        let sockets = (0..count).map(|_| member(local)).collect::<io::Result<Vec<_>>>()?;
+        let local = bound(local, false)?.local_addr()?;
+        let sockets = (0..count).map(|_| bound(local, true)).collect::<io::Result<Vec<_>>>()?;
         if let Some(first) = sockets.first() {
             attach(first, &program(count))?;
         }
         sockets.into_iter().map(Self::around).collect()
     }
-}
-
-fn member(local: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, None)?;
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-    socket.bind(&local.into())?;
-    Ok(socket.into())
 }
 
 /// Has the kernel choose among the sockets of a group.
