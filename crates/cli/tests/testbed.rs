@@ -307,7 +307,7 @@ fn a_gateway_tells_how_it_is_and_whom_it_refuses() {
     assert_eq!((asked.as_array().map(Vec::len), &asked[0]["pid"]), (Some(1), &serde_json::json!(pid)));
     let device = asked[0]["device"].as_str().unwrap().to_owned();
     let told = String::from_utf8(ask(&[]).stdout).unwrap();
-    assert!(told.starts_with(&format!("{device}: up for ")) && told.contains("established"), "{told}");
+    assert!(told.starts_with(&format!("{device}: up for ")) && told.contains("connected for "), "{told}");
     let wrong = ask(&["none"]);
     assert_eq!(wrong.status.code(), Some(1));
     let told = String::from_utf8(wrong.stderr).unwrap();
@@ -389,7 +389,7 @@ fn up_takes_no_namespace_of_others() {
 #[test]
 fn wrong_arguments_and_configurations_end_with_code_2() {
     for (arguments, want) in [
-        (&["testbed", "up", "--rate", "1 Mbps"][..], "rate = \"1 Mbps\""),
+        (&["testbed", "up", "--rate", "1 Mbps"][..], "--rate 1 Mbps: "),
         (&["testbed", "up", "--protocol", "plan"], "unknown value `plan`, expected"),
         (&["testbed", "up", "--name", "A/b"], "allowed are 1 to 20 of a-z, 0-9 and -"),
         (

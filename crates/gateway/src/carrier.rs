@@ -5,6 +5,7 @@ pub mod serial;
 pub mod udp;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use base::Instant;
@@ -57,13 +58,13 @@ impl Carrier {
         }
     }
 
-    /// The port that datagrams leave from, if it sends any.
+    /// Where datagrams leave from, if it sends any.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn port(&self) -> io::Result<Option<u16>> {
+    pub fn local_addr(&self) -> io::Result<Option<SocketAddr>> {
         match self {
-            Self::Udp(udp) => udp.local_addr().map(|address| Some(address.port())),
+            Self::Udp(udp) => udp.local_addr().map(Some),
             Self::Serial(_) => Ok(None),
         }
     }

@@ -151,8 +151,8 @@ pub struct Tun {
     #[serde(default)]
     pub mtu: Mtu<1400>,
     /// What becomes of packets to `routes` when the gateway was killed and the device is gone: "drop" lets them go nowhere, and senders
-    /// hear that at once; "pass" lets them take other routes, perhaps in clear. Default: "drop". Wherever the gateway ends by itself
-    /// all routes are as they were before.
+    /// hear that at once; "pass" lets them take other routes, perhaps in clear. Default: "drop". When the gateway ends
+    /// as it was asked to, all routes are as they were before.
     #[serde(default)]
     pub when_down: WhenDown,
 }

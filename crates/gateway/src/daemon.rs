@@ -64,6 +64,8 @@ pub struct Gateway {
     workers: Workers,
     watch: Watch,
     routing: Routing,
+    /// Whether default routes no longer wait for names.
+    has_default_route: bool,
     peers: Peers,
     /// Where peers are that are known by name.
     names: Names,
@@ -212,8 +214,7 @@ impl Gateway {
         let (mut tuns, watch) = device::open(&config, super_segment, count)?;
         let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
         let mut carriers = Carrier::open_all(&config.carrier, count).map_err(of_carrier)?;
-        let port = carriers[0].port().map_err(of_carrier)?;
-        let routing = device::lead(&config, &names, port)?;
+        let routing = device::routing(&config, carriers[0].local_addr().map_err(of_carrier)?);
         let scrapes = config.metrics.as_ref().map(|metrics| {
             let scrapes = Scrapes::listen(metrics.listen, config.tun.name.as_str());
             scrapes.map_err(|error| GatewayError::Metrics { at: metrics.listen, error })
@@ -231,6 +232,7 @@ impl Gateway {
             workers: others,
             watch,
             routing,
+            has_default_route: false,
             peers,
             names,
             super_segment,
@@ -245,6 +247,7 @@ impl Gateway {
         };
         gateway.begin_status()?;
         privileges::files::restrict(gateway.status_directory()).map_err(GatewayError::Rights)?;
+        gateway.lead()?;
         Ok(gateway)
     }
 
@@ -305,10 +308,10 @@ impl Gateway {
                 self.take_post(now);
             }
             self.tell(now, &mut notify)?;
-            self.follow_names(now, from_resolver.read, &mut notify)?;
+            self.follow_names(now, from_resolver.read, &mut notify);
             self.worker.unblock(now, from_carrier.write);
             if from_watch.read {
-                self.restore_device()?;
+                self.restore_device(&mut notify)?;
             }
             if from_tun.read {
                 self.worker.read_tun(now).or_else(|error| self.reopen_device(error, &mut notify))?;
@@ -364,12 +367,7 @@ impl Gateway {
         format!("{name} over {carrier}, {links}{workers}; {waits}; public key {}", hub.public_key())
     }
 
-    fn follow_names(
-        &mut self,
-        now: Instant,
-        answered: bool,
-        notify: &mut impl FnMut(Notice),
-    ) -> Result<(), GatewayError> {
+    fn follow_names(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
         let is_due = self.names.poll_timeout().is_some_and(|due| due <= now);
         // While all are heard nothing is asked, so who falls silent is found by looking.
         if answered || is_due || self.follow_at <= now {
@@ -382,11 +380,10 @@ impl Gateway {
                 notify(notice);
             });
             if !resolved.is_empty() {
-                self.set_routes()?;
+                self.set_routes().into_iter().for_each(&mut *notify);
             }
             resolved.iter().filter_map(|(name, address)| self.looped(name, *address)).for_each(notify);
         }
-        Ok(())
     }
 
     fn tell(&mut self, now: Instant, notify: &mut impl FnMut(Notice)) -> Result<(), GatewayError> {

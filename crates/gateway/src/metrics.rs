@@ -11,6 +11,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::Builder;
 use std::time;
 
+use base::Duration;
+
 use crate::clock;
 use crate::daemon::{Status, query};
 use crate::privileges::{self, Kept};
@@ -25,7 +27,7 @@ pub(crate) struct Scrapes {
 }
 
 /// For a request to come, and for an answer to go.
-const PATIENCE: time::Duration = time::Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a request's head, at most.
 const MOST_HEAD: usize = 8192;
 /// Headers of a request, at most.
@@ -60,14 +62,15 @@ impl Scrapes {
                 // Who goes away before the end misses it.
                 Ok(stream) => drop(self.answer(stream)),
                 // There is no descriptor left, perhaps.
-                Err(_) => clock::sleep(base::Duration::from_millis(100)),
+                Err(_) => clock::sleep(Duration::from_millis(100)),
             }
         }
     }
 
     fn answer(&self, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let patience = time::Duration::from_nanos(PATIENCE.as_nanos());
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
         let (status, kind, body) = match path(&mut stream)?.as_deref() {
             Some("/metrics") => match self.ask() {
                 Some(status) => ("200 OK", OPEN_METRICS, page(&status, clock::seconds_of_day())),
@@ -97,7 +100,8 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 /// The path that is asked for; `None` if it is no such question.
 fn path(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
-    while head.len() < MOST_HEAD {
+    let began = clock::monotonic();
+    while head.len() < MOST_HEAD && clock::monotonic().saturating_since(began) < PATIENCE {
         let len = stream.read(&mut buffer)?;
         if len == 0 {
             break;

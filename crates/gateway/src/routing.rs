@@ -42,8 +42,8 @@ const UDP: u8 = 17;
 pub struct Routing {
     device: String,
     networks: Vec<Prefix>,
-    /// Of the carrier's datagrams, if it sends any.
-    port: Option<u16>,
+    /// Where the carrier's datagrams come from, if it sends any.
+    carrier: Option<SocketAddr>,
     /// Whether packets to the networks go nowhere else when the device is gone.
     drops: bool,
     /// Where peers are, if a filter asks for the way there.
@@ -56,8 +56,8 @@ pub struct Routing {
 pub enum RoutingError {
     /// Somebody else has set such a route.
     #[error(
-        "there is a route to {0} already, which is not replaced; allowed in [tun] routes are networks without one, or remove it: \
-         ip route del {0}"
+        "there is a route to {0} already, which is not replaced; allowed in [tun] routes are networks without one, or one with another \
+         metric, or remove it: ip route del {0}"
     )]
     Taken(Prefix),
     /// Another device's name leads to the same numbers.
@@ -80,14 +80,20 @@ pub enum RoutingError {
 }
 
 impl Routing {
-    /// For a device of this name, around a carrier whose datagrams leave from `port`.
+    /// For a device of this name, around a carrier whose datagrams leave from there.
     #[must_use]
-    pub fn new(device: &str, networks: &[Prefix], port: Option<u16>, drops: bool) -> Self {
+    pub fn new(device: &str, networks: &[Prefix], carrier: Option<SocketAddr>, drops: bool) -> Self {
+        let mut distinct: Vec<Prefix> = Vec::new();
+        for network in networks.iter().map(|network| Prefix { address: network.masked(), ..*network }) {
+            if !distinct.contains(&network) {
+                distinct.push(network);
+            }
+        }
         let has_strict_filter = has_strict_filter().unwrap_or(false);
         Self {
             device: device.to_owned(),
-            networks: networks.to_vec(),
-            port,
+            networks: distinct,
+            carrier,
             drops,
             peers: Vec::new(),
             has_strict_filter,
@@ -107,10 +113,19 @@ impl Routing {
         &self.device
     }
 
-    /// The carrier's port.
+    /// Where the carrier's datagrams come from.
     #[must_use]
-    pub const fn port(&self) -> Option<u16> {
-        self.port
+    pub const fn carrier(&self) -> Option<SocketAddr> {
+        self.carrier
+    }
+
+    /// Whether something is set for a device of this name, by an earlier gateway perhaps.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn is_set(name: &str) -> io::Result<bool> {
+        let ours = Owner::of(name).list(&Netlink::open()?, index_of(name).ok())?;
+        Ok(!ours.is_empty())
     }
 
     /// Whether default routes are among the networks.
@@ -175,14 +190,13 @@ impl Routing {
     /// What the kernel says.
     pub fn loops(&self, to: SocketAddr) -> io::Result<bool> {
         let index = index_of(&self.device)?;
-        Ok(Way::to(to, self.port, false)?.is_some_and(|way| way.device == Some(index)))
+        Ok(Way::to(to, self.carrier.map(|it| it.port()), false)?.is_some_and(|way| way.device == Some(index)))
     }
 
     /// All that is to be set, in this order: rules come when their table is complete.
     fn entries(&self, index: u32, owner: Owner) -> Vec<Entry> {
         let mut entries = Vec::new();
         for &network in &self.networks {
-            let network = Prefix { address: network.masked(), ..network };
             let table = if network.len == 0 { owner.table() } else { entry::MAIN };
             let mut route = |target| entries.push(Entry::Route { network, table, target });
             route(Target::Device(index));
@@ -197,7 +211,9 @@ impl Routing {
                     self.peers.iter().for_each(|peer| rule(Matching::Peer(*peer)));
                 }
                 rule(Matching::Known);
-                rule(Matching::AllBut(self.port));
+                // A socket of IPv6 sends in both.
+                let sends = |it: &SocketAddr| it.is_ipv6() || family == AddressFamily::Inet;
+                rule(Matching::AllBut(self.carrier.filter(sends).map(|it| it.port())));
             }
         }
         entries

@@ -410,7 +410,6 @@ impl Hub {
         }
     }
 
-    /// Has all looked at that may have changed in a tunnel.
     /// The gateway ends: its peers are told, and so are the hosts whose connections break with that. What there is to say then goes as
     /// always. How many connections were split.
     pub fn close(&mut self, now: Instant) -> usize {
@@ -423,6 +422,7 @@ impl Hub {
         all.into_iter().map(close).sum()
     }
 
+    /// Has all looked at that may have changed in a tunnel.
     fn touch(&mut self, id: PeerId) {
         if let Some(Some(member)) = self.members.get_mut(id.at()) {
             member.was_settled = false;

@@ -427,14 +427,13 @@ impl Session {
                 }
             }
             (Kind::PathResponse, Ok(_)) => {}
-            // Under former keys it is a former life's.
-            (Kind::Farewell, _) if !late => {
+            // Keys of a former life are gone once there is another, so it is this one's that ends, in whatever order this comes.
+            (Kind::Farewell, _) => {
                 if !self.has_left {
                     self.has_left = true;
                     self.events.push_back(Event::Left);
                 }
             }
-            (Kind::Farewell, _) => {}
             (Kind::PathChallenge | Kind::PathResponse, Err(_)) => return Err(Rejection::UnknownControl),
             (kind, _) => {
                 if kind.is_traffic() {

@@ -387,6 +387,9 @@ impl Tunnel {
     fn watch_silence(&mut self, now: Instant) {
         if self.session.is_heard(now) {
             self.silence = Silence::from(now);
+            // It may be heard again, or elsewhere, under the same keys.
+            let event = self.session.peer().and_then(|peer| self.connect(now, peer, false));
+            event.into_iter().for_each(|event| self.tell(event));
         } else if self.connection.take().is_some() {
             let silence = now.saturating_since(self.session.last_heard().unwrap_or(now));
             self.tell(Event::Silent { peer: self.session.peer(), silence });

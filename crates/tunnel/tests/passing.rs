@@ -140,7 +140,28 @@ fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often(
     assert_eq!(hub.poll_event(), Some((id, event)));
 }
 
-/// Without a rate the kernel's queue holds what the carrier does not take.
+/// One direction alone is dark: who hears nothing says so, and that it hears again, though nobody has shaken hands.
+#[test]
+fn who_is_heard_again_under_the_same_keys_is_told() {
+    let mut pair = pair("");
+    pair.pass(second(3));
+    pair.line(0).fates = vec![1];
+    pair.pass(second(60));
+    assert!(pair.end(0).session().is_heard(Instant::ZERO + second(63)), "this end hears all the time");
+    pair.line(0).fates = vec![];
+    pair.pass(second(30));
+    let handshakes = pair.end(1).session().established.get();
+    let told: Vec<_> =
+        pair.events(1).iter().filter(|event| !matches!(event, Event::Rate(_))).cloned().collect();
+    let connected = Event::Established { peer: path(0).peer, restarted: false };
+    let [first, Event::Silent { .. }, again] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((handshakes, first, again), (1, &connected, &connected));
+    let now = Instant::ZERO + second(93);
+    assert!(
+        matches!(pair.end(1).presence(now), Presence::Connected { since } if since > Instant::ZERO + second(63))
+    );
+}
+
 /// Who ends in order is not waited for, and is called until it is back.
 #[test]
 fn a_peer_that_ends_says_so() {
@@ -278,6 +299,7 @@ fn connections_under_way_outlast_an_absence() {
     }
 }
 
+/// Without a rate the kernel's queue holds what the carrier does not take.
 #[test]
 fn a_carrier_that_is_full_is_waited_for() {
     let mut pair = pair("rate = \"max\"");

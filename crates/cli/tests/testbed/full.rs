@@ -297,7 +297,7 @@ fn nothing_that_was_there_is_replaced() {
     let mut road = Road::new();
     road.start_hub();
     road.namespaces[0]
-        .ip_batch("route add 10.3.0.0/24 via 10.1.0.1\nroute add fd03::/64 via fd01::1\n")
+        .ip_batch("route add 10.3.0.0/24 via 10.1.0.1\nroute add fd03::/64 via fd01::1 metric 1\n")
         .unwrap();
     let before = road.routes();
     for taken in ["10.3.0.0/24", "fd03::/64"] {

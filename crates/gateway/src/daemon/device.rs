@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Prefix};
 
 use super::names::Names;
 use super::{Gateway, GatewayError, Notice};
@@ -35,26 +35,15 @@ fn configure(config: &Config, super_segment: Option<u32>, has_offloads: bool) ->
     settings.apply(config.tun.name.as_str())
 }
 
-/// Leads packets into the device, around a carrier that sends from `port`.
-pub(super) fn lead(config: &Config, names: &Names, port: Option<u16>) -> Result<Routing, GatewayError> {
-    let mut routing = routing(config, port);
-    let mut lead = || {
-        set(config, &mut routing, names)?;
-        let mut called = called(config);
-        let complaint = called.find_map(|(peer, address)| looped(&routing, peer.name(), address));
-        complaint.map_or(Ok(()), |notice| Err(GatewayError::Peers(notice.to_string())))
-    };
-    if let Err(error) = lead() {
-        // The one complaint is enough.
-        let _ = Routing::clear(config.tun.name.as_str());
-        return Err(error);
-    }
-    Ok(routing)
-}
-
-fn routing(config: &Config, port: Option<u16>) -> Routing {
+/// What is to be led into the device, around a carrier that sends from there. The device's own networks are by themselves.
+pub(super) fn routing(config: &Config, carrier: Option<SocketAddr>) -> Routing {
     let drops = config.tun.when_down == WhenDown::Drop;
-    Routing::new(config.tun.name.as_str(), &config.tun.routes, port, drops)
+    let is_own = |network: &&Prefix| {
+        let same = |own: &Prefix| own.len == network.len && own.masked() == network.masked();
+        config.tun.addresses.iter().any(same)
+    };
+    let networks: Vec<Prefix> = config.tun.routes.iter().filter(|it| !is_own(it)).copied().collect();
+    Routing::new(config.tun.name.as_str(), &networks, carrier, drops)
 }
 
 /// The peers that are called at an address.
@@ -63,12 +52,22 @@ fn called(config: &Config) -> impl Iterator<Item = (&Peer, SocketAddr)> {
 }
 
 /// Sets the routes. Default routes have to wait while peers are called by names of which no address is known: the servers of names may
-/// be behind the routes that are there now.
-fn set(config: &Config, routing: &mut Routing, names: &Names) -> Result<(), GatewayError> {
+/// be behind the routes that are there now. Once they are set they stay, or packets would leave in clear because of one more name.
+fn set(
+    config: &Config,
+    routing: &mut Routing,
+    names: &Names,
+    has_default: &mut bool,
+) -> Result<(), GatewayError> {
     routing.go_around(called(config).map(|(_, address)| address).chain(names.addresses()).map(|it| it.ip()));
-    let waits = routing.is_full() && !names.are_known();
-    let result = if waits { routing.clone().without_default().set() } else { routing.set() };
+    *has_default |= names.are_known();
+    let result = if *has_default { routing.set() } else { routing.clone().without_default().set() };
     result.map_err(|error| GatewayError::Routes { name: routing.device().to_owned(), error })
+}
+
+/// Whether the device is down or away: its next coming up, or reading from it, will tell.
+fn is_away(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN))
 }
 
 /// A complaint if what is sent to this peer would go into the device itself.
@@ -85,20 +84,59 @@ impl Gateway {
         configure(&self.config, self.super_segment, self.worker.tun.has_offloads())
     }
 
-    /// Leads other networks into the device from now on.
-    pub(super) fn change_routes(&mut self, config: &Config) -> Result<(), GatewayError> {
-        let port = self.routing.port();
-        let former = std::mem::replace(&mut self.routing, routing(config, port));
-        set(config, &mut self.routing, &self.names).inspect_err(|_| {
-            self.routing = former;
-            // What was set is there still, so that nothing is in the way.
-            let _ = self.set_routes();
-        })
+    /// Leads packets into the device, when all else that could fail has not.
+    ///
+    /// # Errors
+    /// Somebody else's route is in the way, or the way to a peer leads through the device itself. Then nothing is set that was not set
+    /// before.
+    pub(super) fn lead(&mut self) -> Result<(), GatewayError> {
+        let was_set = Routing::is_set(self.routing.device()).unwrap_or(true);
+        let led = self.set_all_routes().and_then(|()| {
+            let mut called = called(&self.config);
+            let complaint = called.find_map(|(peer, address)| self.looped(peer.name(), address));
+            complaint.map_or(Ok(()), |notice| Err(GatewayError::Peers(notice.to_string())))
+        });
+        if led.is_err() && !was_set {
+            // The one complaint is enough.
+            let _ = Routing::clear(self.routing.device());
+        }
+        led
     }
 
-    /// Sets routes that are not there, or no longer.
-    pub(super) fn set_routes(&mut self) -> Result<(), GatewayError> {
-        set(&self.config, &mut self.routing, &self.names)
+    /// Leads other networks into the device from now on; what was led before.
+    pub(super) fn change_routes(&mut self, config: &Config) -> Result<Routing, GatewayError> {
+        let carrier = self.routing.carrier();
+        let former = std::mem::replace(&mut self.routing, routing(config, carrier));
+        match set(config, &mut self.routing, &self.names, &mut self.has_default_route) {
+            Ok(()) => Ok(former),
+            Err(error) => {
+                self.change_routes_back(former);
+                Err(error)
+            }
+        }
+    }
+
+    /// Leads what was led before.
+    pub(super) fn change_routes_back(&mut self, former: Routing) {
+        self.routing = former;
+        // What was set is there still, so that nothing is in the way.
+        let _ = self.set_all_routes();
+    }
+
+    fn set_all_routes(&mut self) -> Result<(), GatewayError> {
+        set(&self.config, &mut self.routing, &self.names, &mut self.has_default_route)
+    }
+
+    /// Sets routes that are not there, or no longer; a complaint if that cannot be.
+    pub(super) fn set_routes(&mut self) -> Option<Notice> {
+        match self.set_all_routes() {
+            Ok(()) => None,
+            Err(GatewayError::Routes {
+                error: RoutingError::Kernel { error, .. } | RoutingError::System(error),
+                ..
+            }) if is_away(&error) => None,
+            Err(error) => Some(Notice::NotLed(error.to_string())),
+        }
     }
 
     /// A complaint if what is sent to this peer would go into the device itself.
@@ -132,12 +170,10 @@ impl Gateway {
     }
 
     /// If the device was down and is up again, gives it back what the kernel has taken: routes, and addresses of IPv6.
-    pub(super) fn restore_device(&mut self) -> Result<(), GatewayError> {
+    pub(super) fn restore_device(&mut self, notify: &mut impl FnMut(Notice)) -> Result<(), GatewayError> {
         if !self.watch.lost_something() {
             return Ok(());
         }
-        // It is down or away again: its next coming up, or reading from it, will tell.
-        let is_away = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN));
         match self.configure_device() {
             Err(error) if is_away(&error) => return Ok(()),
             result => result.map_err(|error| GatewayError::Tun {
@@ -145,13 +181,8 @@ impl Gateway {
                 error,
             })?,
         }
-        match self.set_routes() {
-            Err(GatewayError::Routes {
-                error: RoutingError::Kernel { error, .. } | RoutingError::System(error),
-                ..
-            }) if is_away(&error) => Ok(()),
-            result => result,
-        }
+        self.set_routes().into_iter().for_each(notify);
+        Ok(())
     }
 
     /// Makes the device anew if `error` says that it was removed.
@@ -172,7 +203,7 @@ impl Gateway {
             Watch::new(name)
         };
         self.watch = attach().map_err(|error| GatewayError::Tun { name: name.to_owned(), error })?;
-        self.set_routes()?;
+        self.set_routes().into_iter().for_each(&mut *notify);
         notify(Notice::DeviceRestored(self.config.tun.name.as_str().to_owned()));
         Ok(())
     }

@@ -9,6 +9,7 @@ use tunnel::hub::Taken;
 
 use super::worker::Worker;
 use super::workers::{Parcel, Post};
+use crate::clock::sleep;
 use crate::tun::Written;
 
 /// What passed the TUN device, and what did not.
@@ -28,6 +29,8 @@ const TURN: usize = 16;
 const PARCELS: usize = 256;
 /// Datagrams sent before arrivals have their turn: two batches.
 const DATAGRAMS: usize = 128;
+/// For a gateway that ends to say so to all its peers.
+const LEAVING: Duration = Duration::from_secs(1);
 /// Before a device whose queue was full is tried again: what a gigabit takes for a few dozen packets.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
@@ -141,8 +144,8 @@ impl Worker {
     }
 
     /// Sends what may leave now, two batches at most; while `more` packets are about to come, only whole ones. What a train takes is
-    /// measured, so the time is what it is, not when this turn of the loop began.
-    pub(super) fn transmit(&mut self, more: bool) {
+    /// measured, so the time is what it is, not when this turn of the loop began. Whether there may be more.
+    pub(super) fn transmit(&mut self, more: bool) -> bool {
         let limit = self.carrier.batch_limit();
         let mut left = DATAGRAMS;
         while left > 0 {
@@ -153,14 +156,25 @@ impl Worker {
             self.hub.on_sent(now, sent);
             self.retry_at = (self.hub.is_blocked() && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
         }
+        left == 0
     }
 
     /// Says what there is to say when the gateway ends; how many connections were split. What finds no room now is lost, and found out
     /// later.
     pub(super) fn close(&mut self, now: Instant) -> usize {
         let split = self.hub.close(now);
-        self.transmit(false);
-        self.deliver(now);
+        let until = now + LEAVING;
+        let mut now = now;
+        while now < until {
+            let is_more = self.transmit(false);
+            self.deliver(now);
+            if !is_more && !self.hub.is_blocked() {
+                break;
+            }
+            sleep(BUSY_PAUSE);
+            now = self.clock.now();
+            self.unblock(now, true);
+        }
         split
     }
 

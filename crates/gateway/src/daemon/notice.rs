@@ -56,6 +56,8 @@ pub enum Notice {
         /// Whether the hosts go on with them by themselves.
         goes_on: bool,
     },
+    /// Packets are not led into the device as they should be.
+    NotLed(String),
     /// The TUN device of this name was removed, and made again.
     DeviceRestored(String),
     /// The configuration was read again.
@@ -89,6 +91,7 @@ impl Notice {
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
                 | Self::NotHere(_)
+                | Self::NotLed(_)
                 | Self::Looped { .. }
                 | Self::Tunnel {
                     event: Event::Silent { .. }
@@ -117,6 +120,7 @@ impl Notice {
             Self::Looped { peer, address, device } => {
                 json!({ "notice": "looped", "peer": peer, "address": address, "device": device })
             }
+            Self::NotLed(reason) => json!({ "notice": "not-led", "reason": reason }),
             Self::Ended { split, goes_on } => {
                 json!({ "notice": "ended", "split": split, "goes_on": goes_on })
             }
@@ -164,6 +168,7 @@ impl fmt::Display for Notice {
                  routes without it, a more specific route to it elsewhere, or \"0.0.0.0/0\" or \"::/0\", which go around it",
                 address.ip()
             ),
+            Self::NotLed(reason) => write!(f, "routes are not as they should be: {reason}"),
             Self::Ended { split: 0, .. } => f.write_str("ended; no connection was split"),
             Self::Ended { split, goes_on: true } => {
                 write!(

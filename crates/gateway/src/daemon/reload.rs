@@ -92,8 +92,14 @@ impl Gateway {
         config: Config,
         members: Vec<Membership>,
     ) -> Result<(), GatewayError> {
-        self.change_routes(&config)?;
-        let staying = self.follow_peers(now, &config, members)?;
+        let former = self.change_routes(&config)?;
+        let staying = match self.follow_peers(now, &config, members) {
+            Ok(staying) => staying,
+            Err(error) => {
+                self.change_routes_back(former);
+                return Err(error);
+            }
+        };
         if !is_elsewhere(&self.config, &config) {
             if self.config.status.as_ref().map(|status| &status.file)
                 != config.status.as_ref().map(|status| &status.file)
@@ -112,7 +118,8 @@ impl Gateway {
         }
         (self.config.share, self.config.tun) = (config.share, config.tun);
         self.follow_at = now;
-        Ok(())
+        // Around those who are peers now.
+        self.set_routes().map_or(Ok(()), |notice| Err(GatewayError::Peers(notice.to_string())))
     }
 }
 

@@ -51,6 +51,9 @@ pub(super) enum Target {
     Nowhere(u32),
 }
 
+/// Zero stands for 1024 in IPv6.
+const FIRST_METRIC_V6: u32 = 1;
+
 impl Owner {
     pub(super) fn of(device: &str) -> Self {
         Self(FIRST_NUMBER + 2 * (fnv1a(device.as_bytes()) % PAIRS) as u32)
@@ -237,6 +240,10 @@ fn route(network: Prefix, table: u32, target: Target) -> RouteMessage {
         Target::Device(index) => {
             (route.header.kind, route.header.scope) = (RouteType::Unicast, RouteScope::Link);
             route.attributes.push(RouteAttribute::Oif(index));
+            if !network.address.is_ipv4() {
+                // Before those with usual metrics, as in IPv4, where none is the first.
+                route.attributes.push(RouteAttribute::Priority(FIRST_METRIC_V6));
+            }
         }
         Target::Nowhere(metric) => {
             route.header.kind = RouteType::Unreachable;

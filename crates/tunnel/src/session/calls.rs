@@ -120,7 +120,9 @@ impl Session {
         if restarted || self.established.get() == 0 || now > self.last_heard + self.idle().give_up {
             self.activity.on_traffic(now);
         }
-        (self.last_heard, self.has_left) = (now, false);
+        self.last_heard = now;
+        // A handshake that was under way when the peer ended is still the former life's.
+        self.has_left &= !restarted;
         self.unheeded.0 = 0;
         self.established.increment();
         self.events.push_back(Event::Established { restarted });

@@ -27,6 +27,10 @@ impl Tunnel {
         self.traffic.bytes_received.add((datagram.len() + self.config.carrier.header_len) as u64);
         let result = self.session.handle_datagram(now, from, datagram);
         self.take_session_events(now);
+        if self.connection.is_none() && self.session.is_heard(now) {
+            // Again, under the same keys.
+            self.watch_silence(now);
+        }
         let taken = match result {
             Ok(Some(arrival)) => {
                 if arrival.skipped > 0 {
@@ -171,7 +175,7 @@ impl Tunnel {
     }
 
     /// The peer is heard at this address, which is told unless it was known.
-    fn connect(&mut self, now: Instant, peer: Address, restarted: bool) -> Option<Event> {
+    pub(super) fn connect(&mut self, now: Instant, peer: Address, restarted: bool) -> Option<Event> {
         let known = self.connection.filter(|(_, known)| *known == peer && !restarted);
         self.connection = known.or(Some((now, peer)));
         known.is_none().then_some(Event::Established { peer, restarted })
