@@ -394,9 +394,9 @@ fn wrong_arguments_and_configurations_end_with_code_2() {
         (&["testbed", "up", "--name", "A/b"], "allowed are 1 to 20 of a-z, 0-9 and -"),
         (
             &["testbed", "up", "--rate", "0 bit/s"],
-            "rate = \"0 bit/s\": a rate of zero; allowed are rates above 0",
+            "--rate 0 bit/s: a rate of zero; allowed are rates above 0",
         ),
-        (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "up-rate = \"0 bit/s\": a rate of zero"),
+        (&["testbed", "up", "--no-gateway", "--up-rate", "0 bit/s"], "--up-rate 0 bit/s: a rate of zero"),
         (&["testbed", "up", "--mtu", "1279"], "1280..=1500"),
         (&["testbed", "up", "--line-queue", "0"], "0 is not in 1.."),
         (&["testbed", "up", "--overhead", "-65"], "-65 is out of range; allowed are -64 to 256"),
