@@ -73,7 +73,10 @@ impl Metric {
                 Of::Ago(path) => number(path).map(|ago| now - ago),
                 Of::Each(path, label) => {
                     for (name, count) in from.pointer(path).and_then(Value::as_object).into_iter().flatten() {
-                        let Some(count) = count.as_f64() else { continue };
+                        // Bytes are no events, and have metrics of their own.
+                        let Some(count) = count.as_f64().filter(|_| !name.starts_with("bytes")) else {
+                            continue;
+                        };
                         let mut labels = labels.clone();
                         labels.push((label, name.replace('-', "_")));
                         self.encode_one(metric.encode_family(&labels)?, count)?;
@@ -136,6 +139,7 @@ mod tests {
             assert!(page.lines().any(|told| told == line), "no line {line}:\n{page}");
         }
         assert!(!page.contains("longhaul_peer_path_rate_bytes_per_second{"), "what is not known is not told");
+        assert!(page.contains("longhaul_peer_datagrams_total{") && !page.contains("event=\"bytes"), "{page}");
         assert!(
             page.ends_with("# EOF\n")
                 && page.contains("longhaul_build_info{device=\"sat0\",public_key=\"OWN\",version=")
