@@ -172,16 +172,13 @@ impl Routing {
         Ok(remove(&kernel, ours.into_iter().filter(|message| !is_wanted(message)).collect())?)
     }
 
-    /// Takes away all that a gateway of the device `name` has set, an earlier one too; how much that was.
+    /// Takes away all that a gateway of the device `name` has set, an earlier one too.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn clear(name: &str) -> io::Result<usize> {
+    pub fn clear(name: &str) -> io::Result<()> {
         let kernel = Netlink::open()?;
-        let ours = Owner::of(name).list(&kernel, index_of(name).ok())?;
-        let count = ours.len();
-        remove(&kernel, ours)?;
-        Ok(count)
+        remove(&kernel, Owner::of(name).list(&kernel, index_of(name).ok())?)
     }
 
     /// Whether what the carrier sends to `to` would go into the device.

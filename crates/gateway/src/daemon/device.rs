@@ -51,17 +51,10 @@ fn called(config: &Config) -> impl Iterator<Item = (&Peer, SocketAddr)> {
     config.peers.iter().filter_map(|peer| Some((peer, peer.endpoint.as_ref()?.address()?)))
 }
 
-/// Sets the routes. Default routes have to wait while peers are called by names of which no address is known: the servers of names may
-/// be behind the routes that are there now. Once they are set they stay, or packets would leave in clear because of one more name.
-fn set(
-    config: &Config,
-    routing: &mut Routing,
-    names: &Names,
-    has_default: &mut bool,
-) -> Result<(), GatewayError> {
+/// Sets the routes, default routes only if they need not wait.
+fn set(config: &Config, routing: &mut Routing, names: &Names, has_default: bool) -> Result<(), GatewayError> {
     routing.go_around(called(config).map(|(_, address)| address).chain(names.addresses()).map(|it| it.ip()));
-    *has_default |= names.are_known();
-    let result = if *has_default { routing.set() } else { routing.clone().without_default().set() };
+    let result = if has_default { routing.set() } else { routing.clone().without_default().set() };
     result.map_err(|error| GatewayError::Routes { name: routing.device().to_owned(), error })
 }
 
@@ -103,11 +96,12 @@ impl Gateway {
         led
     }
 
-    /// Leads other networks into the device from now on; what was led before.
+    /// Leads other networks into the device from now on; what was led before. Default routes that are new wait for
+    /// [`Gateway::set_routes`], when it is known who the peers are.
     pub(super) fn change_routes(&mut self, config: &Config) -> Result<Routing, GatewayError> {
         let carrier = self.routing.carrier();
         let former = std::mem::replace(&mut self.routing, routing(config, carrier));
-        match set(config, &mut self.routing, &self.names, &mut self.has_default_route) {
+        match set(config, &mut self.routing, &self.names, self.has_default_route) {
             Ok(()) => Ok(former),
             Err(error) => {
                 self.change_routes_back(former);
@@ -123,8 +117,11 @@ impl Gateway {
         let _ = self.set_all_routes();
     }
 
+    /// Default routes have to wait while peers are called by names of which no address is known: the servers of names may be behind the
+    /// routes that are there now. Once they are set they stay, or packets would leave in clear because of one more name.
     fn set_all_routes(&mut self) -> Result<(), GatewayError> {
-        set(&self.config, &mut self.routing, &self.names, &mut self.has_default_route)
+        self.has_default_route |= self.routing.is_full() && self.names.are_known();
+        set(&self.config, &mut self.routing, &self.names, self.has_default_route)
     }
 
     /// Sets routes that are not there, or no longer; a complaint if that cannot be.
@@ -151,8 +148,8 @@ impl Gateway {
             return Ok(());
         }
         let name = self.routing.device();
-        let cleared = Routing::clear(name).map(|_| ());
-        cleared.map_err(|error| GatewayError::Routes { name: name.to_owned(), error: error.into() })
+        Routing::clear(name)
+            .map_err(|error| GatewayError::Routes { name: name.to_owned(), error: error.into() })
     }
 
     /// Has the device hand over what all tunnels take now.

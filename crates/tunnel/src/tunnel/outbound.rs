@@ -120,8 +120,7 @@ impl Tunnel {
             Sent::Refused => self.traffic.datagrams_refused.add(count),
             Sent::TooLong => {
                 self.traffic.datagrams_refused.add(count);
-                // Shorter ones may pass, which are looked for soon, even by a tunnel at rest.
-                self.stir();
+                // Shorter ones may pass.
                 if let Some(mtu) = &mut self.survey.mtu {
                     mtu.on_too_long(now, len + self.config.carrier.header_len);
                 }
