@@ -1,48 +1,37 @@
 //! One file per subcommand: its arguments and what it prints.
 
-mod bench;
-mod bench_channels;
-mod bench_code;
-mod bench_faulkner;
-mod bench_gateway;
-mod bench_hub;
-mod bench_latency;
-mod bench_pages;
-mod bench_scale;
-mod bench_tcp;
-mod captures;
 mod completions;
-mod demo;
-mod destination;
-mod emulate;
 mod gateway;
+mod gateway_doctor;
 mod gateway_status;
-mod interruption;
+mod init;
 mod keygen;
+#[cfg(feature = "lab")]
 mod known;
+#[cfg(feature = "lab")]
+mod lab;
 mod log;
 mod man;
 mod outcome;
-mod pages;
 mod peer;
 mod peer_add;
 mod peer_files;
 mod proxy;
 mod pubkey;
-mod reproduce;
-mod run;
 mod schema;
-mod scheme;
 mod secret;
-mod studies;
-mod suite;
-mod sweep;
-mod testbed;
-mod traffic;
+#[cfg(not(feature = "lab"))]
+mod without_lab;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+#[cfg(feature = "lab")]
+const AFTER_HELP: &str = "Example:\n  longhaul demo\n  longhaul run --help";
+#[cfg(not(feature = "lab"))]
+const AFTER_HELP: &str =
+    "Example:\n  longhaul gateway --help\n\nThis is a build for gateways alone, without the lab.";
 
 /// TCP/IP over satellite and lossy wireless links: a gateway, and a lab that simulates the same protocol code.
 #[derive(Debug, Parser)]
@@ -50,7 +39,7 @@ use clap::{Parser, Subcommand};
     name = "longhaul",
     version,
     propagate_version = true,
-    after_help = "Example:\n  longhaul demo\n  longhaul run --help"
+    after_help = AFTER_HELP
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -59,43 +48,66 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Demo(demo::Arguments),
-    Run(run::Arguments),
-    Sweep(sweep::Arguments),
-    Reproduce(reproduce::Arguments),
-    Bench(bench::Arguments),
+    #[cfg(feature = "lab")]
+    Demo(lab::demo::Arguments),
+    #[cfg(feature = "lab")]
+    Run(lab::run::Arguments),
+    #[cfg(feature = "lab")]
+    Sweep(lab::sweep::Arguments),
+    #[cfg(feature = "lab")]
+    Reproduce(lab::reproduce::Arguments),
+    #[cfg(feature = "lab")]
+    Bench(lab::bench::Arguments),
     Gateway(gateway::Arguments),
     Proxy(proxy::Arguments),
+    Init(init::Arguments),
     Keygen(keygen::Arguments),
     Pubkey(pubkey::Arguments),
     Peer(peer::Arguments),
-    Emulate(Box<emulate::Arguments>),
+    #[cfg(feature = "lab")]
+    Emulate(Box<lab::emulate::Arguments>),
     Schema(schema::Arguments),
-    Testbed(testbed::Arguments),
-    Traffic(traffic::Arguments),
+    #[cfg(feature = "lab")]
+    Testbed(lab::testbed::Arguments),
+    #[cfg(feature = "lab")]
+    Traffic(lab::traffic::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
+    #[cfg(not(feature = "lab"))]
+    #[command(name = "demo", aliases = without_lab::COMMANDS, hide = true)]
+    WithoutLab(without_lab::Arguments),
 }
 
 /// Runs the chosen subcommand.
 pub(crate) fn run(cli: &Cli) -> ExitCode {
     let code = match &cli.command {
-        Command::Demo(arguments) => demo::execute(arguments),
-        Command::Run(arguments) => run::execute(arguments),
-        Command::Sweep(arguments) => sweep::execute(arguments),
-        Command::Reproduce(arguments) => reproduce::execute(arguments),
-        Command::Bench(arguments) => bench::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Demo(arguments) => lab::demo::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Run(arguments) => lab::run::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Sweep(arguments) => lab::sweep::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Reproduce(arguments) => lab::reproduce::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Bench(arguments) => lab::bench::execute(arguments),
         Command::Gateway(arguments) => gateway::execute(arguments),
         Command::Proxy(arguments) => proxy::execute(arguments),
+        Command::Init(arguments) => init::execute(arguments),
         Command::Keygen(arguments) => keygen::execute(arguments),
         Command::Pubkey(arguments) => pubkey::execute(arguments),
         Command::Peer(arguments) => peer::execute(arguments),
-        Command::Emulate(arguments) => emulate::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Emulate(arguments) => lab::emulate::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
-        Command::Testbed(arguments) => testbed::execute(arguments),
-        Command::Traffic(arguments) => traffic::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Testbed(arguments) => lab::testbed::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Traffic(arguments) => lab::traffic::execute(arguments),
         Command::Completions(arguments) => completions::execute(arguments),
         Command::Man(arguments) => man::execute(arguments),
+        #[cfg(not(feature = "lab"))]
+        Command::WithoutLab(_) => without_lab::execute(),
     };
     outcome::ended(code)
 }

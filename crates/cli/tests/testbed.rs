@@ -11,12 +11,15 @@ mod testbed {
     mod asking;
     pub(crate) mod bench;
     pub(crate) mod device;
+    mod doctor;
     pub(crate) mod faulkner;
     mod full;
     mod hub;
     pub(crate) mod marks;
     pub(crate) mod name;
+    mod night;
     mod rights;
+    pub(crate) mod road;
     pub(crate) mod serial;
     mod splitting;
     pub(crate) mod star;

@@ -1,5 +1,9 @@
-//! What a configuration would meet on this host, before a gateway runs: what would keep it from working, and what its operator should
-//! know.
+//! What a configuration would meet on this host: what would keep a gateway from working, what its operator should know, and what is as it
+//! should be.
+
+mod call;
+mod firewall;
+mod host;
 
 use core::fmt;
 use std::fs;
@@ -9,6 +13,7 @@ use std::path::Path;
 use base::Prefix;
 
 use crate::config::{Carrier, Config, WhenDown};
+use crate::daemon::{Status, query};
 use crate::privileges;
 use crate::routing::Way;
 
@@ -19,14 +24,57 @@ pub enum Finding {
     Fault(String),
     /// It may not do what is expected of it.
     Advice(String),
+    /// As it should be.
+    Good(String),
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fault(text) | Self::Advice(text) => f.write_str(text),
+            Self::Fault(text) | Self::Advice(text) | Self::Good(text) => f.write_str(text),
         }
     }
+}
+
+/// Looks at all that [`examine`] does, and at the kernel, the firewall and the peers: a gateway that runs says how these are, and where none
+/// runs they are called. Makes a device for a moment, and changes nothing else.
+#[must_use]
+pub fn visit(config: &Config) -> Vec<Finding> {
+    let status = running(config.tun.name.as_str());
+    let mut found = host::examine(config, status.is_some());
+    found.extend(firewall::examine(config));
+    found.extend(examine(config));
+    match status {
+        Some(status) => found.extend(told(&status)),
+        None => found.extend(call::examine(config)),
+    }
+    found
+}
+
+/// What the gateway of this device says, if one runs.
+fn running(device: &str) -> Option<Status> {
+    let mut places = query::running().ok()?;
+    places.retain(|place| place.device() == device);
+    query::ask(&places).into_iter().find_map(|asked| asked.status.ok())
+}
+
+/// How a gateway that runs hears its peers.
+fn told(status: &Status) -> Vec<Finding> {
+    let peers = status["peers"].as_array().into_iter().flatten();
+    let told = peers.map(|peer| {
+        let (name, state) = (peer["name"].as_str().unwrap_or_default(), peer["state"].as_str().unwrap_or_default());
+        let since = peer["state_seconds"].as_f64().unwrap_or_default();
+        match state {
+            "connected" => Finding::Good(format!("the gateway runs, and has heard peer {name} for {since:.0} s")),
+            "silent" => Finding::Fault(format!(
+                "the gateway runs, but has not heard peer {name} for {since:.0} s: the path is down, or the gateway there is"
+            )),
+            _ => Finding::Fault(format!(
+                "the gateway runs, but has never heard peer {name}; end it and ask again, and the peer is called from here"
+            )),
+        }
+    });
+    told.collect()
 }
 
 /// Looks whether this host has what `config` needs. Changes nothing.

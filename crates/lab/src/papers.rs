@@ -7,6 +7,8 @@ mod kojo;
 mod lt_tcp;
 mod peng;
 
+use std::path::Path;
+
 use base::config::ConfigError;
 
 use crate::study::probe::Probe;
@@ -24,14 +26,23 @@ pub struct Paper {
 }
 
 impl Paper {
+    /// Whether this is the head file of its study, as it lies in the project.
+    #[must_use]
+    pub fn holds(&self, file: &Path) -> bool {
+        file == Path::new(self.folder).join(HEAD)
+    }
+
     /// Its study, read from the files in the program.
     ///
     /// # Errors
     /// A file is wrong, which a test rules out.
     pub fn study(&self) -> Result<Study, ConfigError> {
-        Study::load(Files::Embedded(self.folder, self.files), "experiments.toml", self.probes)
+        Study::load(Files::Embedded(self.folder, self.files), HEAD, self.probes)
     }
 }
+
+/// Where a study begins.
+const HEAD: &str = "experiments.toml";
 
 /// The files of a study, as names and texts.
 macro_rules! files {

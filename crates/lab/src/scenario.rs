@@ -3,6 +3,7 @@
 //! A scenario file is TOML. Its `[[scheme]]` entries are the same scenario with some keys set differently,
 //! run on the same channel realisations; `--set key=value` does the same from the command line.
 
+pub mod built_in;
 mod capacity;
 mod check;
 mod edges;
@@ -158,13 +159,13 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Reads the scenario file at `path`, with `overrides` laid over it.
+    /// Reads the scenario file at `path`, or the one that is built in under this name, with `overrides` laid over it.
     ///
     /// # Errors
     /// The file cannot be read, or says something that is not allowed.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+        let text = built_in::read(path)?;
         Self::parse(&file, &text, path.parent().unwrap_or(Path::new("")), overrides)
     }
 

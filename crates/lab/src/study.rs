@@ -32,6 +32,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use base::config::{self, ConfigError};
+
+use crate::scenario::built_in;
 use toml::{Spanned, Table};
 
 use crate::claims::{self, Claim, Environment as _, Value};
@@ -69,10 +71,13 @@ impl Files {
                 Ok((path, Cow::Borrowed(text)))
             }
             Self::Folder(folder) => {
-                let path = folder.join(name).display().to_string();
-                let text =
-                    std::fs::read_to_string(&path).map_err(|error| ConfigError::about(&path, error))?;
-                Ok((path, Cow::Owned(text)))
+                let path = folder.join(name);
+                let file = path.display().to_string();
+                match (std::fs::read_to_string(&path), built_in::find(&path)) {
+                    (Ok(text), _) => Ok((file, Cow::Owned(text))),
+                    (Err(_), Some(text)) => Ok((file, Cow::Borrowed(text))),
+                    (Err(error), None) => Err(ConfigError::about(&file, error)),
+                }
             }
         }
     }

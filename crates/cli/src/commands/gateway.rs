@@ -12,9 +12,9 @@ use gateway::signals::Signals;
 use gateway::supervisor;
 use tunnel::config::Link;
 
-use super::gateway_status;
 use super::log::Log;
 use super::outcome::{complain, failure, misconfigured, say};
+use super::{gateway_doctor, gateway_status};
 
 /// Run a gateway, or show the status of a running one.
 ///
@@ -26,6 +26,7 @@ use super::outcome::{complain, failure, misconfigured, say};
 Examples:
   longhaul keygen --out /etc/longhaul/site.key    # prints the public key
   longhaul gateway --config /etc/longhaul/site.toml
+  longhaul gateway doctor --config /etc/longhaul/site.toml
   longhaul gateway status
 
 site.toml:
@@ -58,15 +59,18 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What to ask a running gateway.
+/// What to ask.
 #[derive(Debug, clap::Subcommand)]
 enum Question {
     Status(gateway_status::Arguments),
+    Doctor(gateway_doctor::Arguments),
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
-    if let Some(Question::Status(args)) = &args.question {
-        return gateway_status::execute(args);
+    match &args.question {
+        Some(Question::Status(args)) => return gateway_status::execute(args),
+        Some(Question::Doctor(args)) => return gateway_doctor::execute(args),
+        None => {}
     }
     let Some(file) = &args.config else { unreachable!("clap requires it where nothing is asked") };
     let config = match read(file) {
@@ -89,7 +93,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
 }
 
 /// Reads the configuration, and every key that it names.
-fn read(file: &Path) -> Result<Config, ConfigError> {
+pub(super) fn read(file: &Path) -> Result<Config, ConfigError> {
     let config = Config::read(file)?;
     config.check_identity(config.identity.load()?.public())?;
     config.peers.iter().try_for_each(|peer| peer.load_preshared().map(drop))?;

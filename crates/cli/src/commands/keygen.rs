@@ -18,7 +18,7 @@ Examples:
   longhaul keygen --out site.key      # prints the public key
   longhaul keygen --preshared --out hub.psk")]
 pub(crate) struct Arguments {
-    /// Write the key to this new file, readable by its owner only, instead of to standard output.
+    /// Write the key to this new file, readable by its owner (and the group of a directory such as /etc/longhaul) only, instead of to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of text.
@@ -47,7 +47,7 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
             Err(error) => failure(error),
         };
     };
-    if let Err(error) = secret::write_new(path, 0o600, &format!("{}\n", *key)) {
+    if let Err(error) = secret::write_private(path, &format!("{}\n", *key)) {
         return failure(format_args!("{}: {error}", path.display()));
     }
     told.insert("file".to_owned(), json!(path));

@@ -70,6 +70,7 @@ pub(crate) fn ended(code: ExitCode) -> ExitCode {
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
 /// A word as a shell takes it literally.
+#[cfg(feature = "lab")]
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -120,7 +120,7 @@ fn mtu<const DEFAULT: u32>(mtu: Mtu<DEFAULT>) -> String {
 }
 
 /// A list as TOML and JSON have it.
-fn list(prefixes: &[Prefix]) -> String {
+pub(super) fn list(prefixes: &[Prefix]) -> String {
     let items: Vec<_> = prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect();
     format!("[{}]", items.join(", "))
 }

@@ -14,8 +14,6 @@ use super::outcome::say;
 /// beside the file. Files under scenarios/ have that line; docs/editors.md says which editors need what.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longhaul schema scenario > scenario.json
-  longhaul schema study > study.json
   longhaul schema gateway > gateway.json
   longhaul schema gateway-peer > gateway-peer.json")]
 pub(crate) struct Arguments {
@@ -26,8 +24,10 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
     /// What `longhaul run` reads, and `longhaul sweep`.
+    #[cfg(feature = "lab")]
     Scenario,
     /// Each file of a study for `longhaul sweep`: experiments, files that it includes, claims.
+    #[cfg(feature = "lab")]
     Study,
     /// What `longhaul gateway` reads.
     Gateway,
@@ -37,7 +37,9 @@ enum Kind {
 
 pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let schema = match arguments.kind {
+        #[cfg(feature = "lab")]
         Kind::Scenario => lab::scenario::schema(),
+        #[cfg(feature = "lab")]
         Kind::Study => lab::study::schema(),
         Kind::Gateway => of::<Config>("The configuration of a gateway of Longhaul"),
         Kind::GatewayPeer => of::<Peer>("A peer of a gateway of Longhaul"),

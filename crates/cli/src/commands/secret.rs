@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use super::outcome::show;
@@ -20,6 +20,22 @@ pub(crate) fn write_new(path: &Path, mode: u32, text: &str) -> io::Result<File> 
             Err(error)
         }
     }
+}
+
+/// Writes to a new file that its owner may read. In a directory of another group, whose members may enter, that group may read it too:
+/// so a service finds its keys in a directory that was made for it.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let file = write_new(path, 0o600, text)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory.metadata()?;
+    let is_private = directory.mode() & 0o007 == 0;
+    if is_private && directory.mode() & 0o050 == 0o050 && directory.gid() != file.metadata()?.gid() {
+        // Who may not give a file to that group keeps it.
+        if fchown(&file, None, Some(directory.gid())).is_ok() {
+            file.set_permissions(Permissions::from_mode(0o640))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes to standard output. Shells make files that everybody may read; whoever redirects a secret to one wants that no

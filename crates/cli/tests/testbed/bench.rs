@@ -54,6 +54,23 @@ pub(crate) fn missing(test: &str) -> bool {
     skipped(test, reason)
 }
 
+/// Whether a test lacks this program; says so, or fails where it must run.
+pub(crate) fn needs(program: &str) -> bool {
+    let mut command = Command::new(program);
+    let is_there = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    skipped(program, (!is_there).then(|| format!("a test needs {program}")))
+}
+
+/// A process that ends with this.
+pub(crate) struct Ending(pub(crate) Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn unique() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

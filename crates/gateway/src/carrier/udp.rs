@@ -32,7 +32,7 @@ pub struct UdpCarrier {
 const RECEIVE_BUFFERS: usize = 4;
 const BUFFER_LEN: usize = 65_536;
 /// Socket buffers: what arrives in 5 ms at 10 Gbit/s. The kernel may allow less.
-const SOCKET_BUFFER: usize = 8 << 20;
+pub(crate) const SOCKET_BUFFER: usize = 8 << 20;
 
 impl UdpCarrier {
     /// A carrier that listens at `local`. If no device has that address yet, it hears once one has.

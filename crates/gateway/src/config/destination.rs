@@ -38,6 +38,15 @@ impl Destination {
             Self::Name(_) => None,
         }
     }
+
+    /// The port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        match self {
+            Self::Address(address) => address.port(),
+            Self::Name(name) => name.port(),
+        }
+    }
 }
 
 impl HostName {

@@ -145,4 +145,30 @@ mod tests {
                 && page.contains("longhaul_build_info{device=\"sat0\",public_key=\"OWN\",version=")
         );
     }
+
+    /// Names change with the code, and what is packaged beside it has to follow.
+    #[test]
+    fn alerts_and_the_dashboard_ask_for_what_is_told() {
+        let metrics = [of_gateway(), of_peer()].concat();
+        let names: Vec<String> = metrics
+            .iter()
+            .map(|metric| {
+                let unit = metric.unit.as_ref().map(|unit| format!("_{}", unit.as_str())).unwrap_or_default();
+                let total = if matches!(metric.kind, MetricType::Counter) { "_total" } else { "" };
+                format!("longhaul_{}{unit}{total}", metric.name)
+            })
+            .collect();
+        for text in [
+            include_str!("../../../../packaging/prometheus/longhaul.rules.yml"),
+            include_str!("../../../../packaging/grafana/longhaul.json"),
+        ] {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with("longhaul_"));
+            let asked: Vec<&str> = words.collect();
+            assert!(asked.len() >= 5, "{asked:?}");
+            for name in asked {
+                assert!(names.iter().any(|known| known == name), "nothing tells {name}; known are {names:?}");
+            }
+        }
+    }
 }

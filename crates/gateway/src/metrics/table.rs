@@ -4,7 +4,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
 /// A number of a status, of the whole gateway or of each peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Metric {
     pub(super) name: &'static str,
     pub(super) help: &'static str,

@@ -7,6 +7,7 @@ use base::config::ConfigError;
 use toml::{Table, Value as Toml};
 
 use super::{Files, Study};
+use crate::scenario::built_in;
 
 /// What is measured of each run.
 const PROBES: [&str; 3] = ["throughput", "transfers", "latency"];
@@ -20,7 +21,7 @@ impl Study {
         let file = path.display().to_string();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let stem = stem.ok_or_else(|| ConfigError::about(&file, "a scenario's file ends in .toml"))?;
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::about(&file, error))?;
+        let text = built_in::read(path)?;
         let scenario: Table = base::config::parse(&file, &text)?;
         let title = scenario.get("name").and_then(Toml::as_str).unwrap_or(stem);
         let seeds = scenario.get("seeds").and_then(Toml::as_integer).unwrap_or(1);

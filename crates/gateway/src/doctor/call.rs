@@ -1,0 +1,178 @@
+//! A call to a peer, as its gateway would make it: whether anything answers, and whether both ends agree.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::time;
+
+use base::{Duration, Instant};
+use tunnel::path::{Address, Path};
+use tunnel::session::{Ends, Event, Indices, Rejection, Session, Timing};
+
+use super::Finding;
+use crate::clock::Clock;
+use crate::config::{Carrier, Config, Destination, Peer};
+use crate::random;
+
+/// For an answer: several calls, over a slow path.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Headers of IP and UDP are counted in the path's largest packet.
+const LARGEST: usize = 65_535;
+
+/// Calls each peer that has an endpoint.
+pub(super) fn examine(config: &Config) -> Vec<Finding> {
+    let Carrier::Udp(udp) = &config.carrier else {
+        return vec![Finding::Good("a serial line has nobody to call before the gateway runs".to_owned())];
+    };
+    let mut found = Vec::new();
+    for peer in &config.peers {
+        let Some(endpoint) = &peer.endpoint else {
+            found.push(Finding::Good(format!(
+                "peer {}: it is to call; nothing can be tried from here",
+                peer.name()
+            )));
+            continue;
+        };
+        match reach(endpoint, udp.listen) {
+            Ok((socket, to)) => {
+                found.extend(mtu(&socket, to, udp.mtu.0));
+                found.push(call(config, peer, &socket, to));
+            }
+            Err(reason) => found.push(Finding::Fault(format!("peer {}: {reason}", peer.name()))),
+        }
+    }
+    found
+}
+
+/// A socket to the peer, from the gateway's port if that is free.
+fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, SocketAddr), String> {
+    let to = match endpoint {
+        Destination::Address(address) => *address,
+        Destination::Name(name) => {
+            let found = (name.name(), name.port()).to_socket_addrs();
+            let found =
+                found.map_err(|error| format!("the name {} cannot be found: {error}", name.name()))?;
+            let family = |address: &SocketAddr| address.is_ipv4() == listen.is_ipv4();
+            found.into_iter().find(family).ok_or_else(|| {
+                format!(
+                    "the name {} has no address of listen's family; allowed is one as {listen} has",
+                    name.name()
+                )
+            })?
+        }
+    };
+    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(listen).or_else(|_| UdpSocket::bind((any, 0)));
+    let socket = socket.map_err(|error| format!("no UDP socket can be had: {error}"))?;
+    socket.connect(to).map_err(|error| format!("there is no way to {to}: {error}; is the network up?"))?;
+    Ok((socket, to))
+}
+
+/// What the kernel knows of the path's largest packet.
+fn mtu(socket: &UdpSocket, to: SocketAddr, configured: u32) -> Option<Finding> {
+    let (level, option) =
+        if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
+    let (mut known, mut len): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the value is writable memory of the given length, and both outlive the call.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut known).cast(), &raw mut len) };
+    let known = u32::try_from(known).ok().filter(|known| result == 0 && *known > 0)?;
+    (known < configured).then(|| {
+        Finding::Advice(format!(
+            "the way to {} carries {known} bytes at most, and [carrier.udp] mtu is {configured}: the gateway finds that out by itself, \
+             a little later than with mtu = {known}",
+            to.ip()
+        ))
+    })
+}
+
+/// Shakes hands, and says farewell.
+fn call(config: &Config, peer: &Peer, socket: &UdpSocket, to: SocketAddr) -> Finding {
+    let name = peer.name();
+    let keys = config.identity.load().and_then(|own| Ok((own, peer.load_preshared()?)));
+    let (own, preshared) = match keys {
+        Ok(keys) => keys,
+        Err(error) => return Finding::Fault(error.to_string()),
+    };
+    let public = own.public();
+    let ends = Ends { own: Arc::new(own), peer: peer.public_key, preshared };
+    let place = tunnel::session::Peer { address: Some(Address::Udp(to)), pinned: false };
+    let mut random = random::system();
+    let indices = (Indices::new(&mut random), 0);
+    let agreement = peer.link.protocol.agreement();
+    let mut session = Session::new(ends, place, &agreement, Timing::default(), indices, random);
+    match shake_hands(&mut session, socket, to) {
+        Ok(after) => Finding::Good(format!(
+            "peer {name} at {to}: it answers, after {} ms; keys and protocol agree",
+            after.as_millis()
+        )),
+        Err(Trouble::Disagreement) => Finding::Fault(format!(
+            "peer {name} at {to}: it runs another link protocol than {}; both ends need the same [link] protocol",
+            peer.link.protocol.name()
+        )),
+        Err(Trouble::Secret) => Finding::Fault(format!(
+            "peer {name} at {to}: its answer does not fit the keys; both ends need the same preshared-key, or none"
+        )),
+        Err(Trouble::Closed) => Finding::Fault(format!(
+            "peer {name} at {to}: nothing listens at that port; is the gateway there running, and is this its port?"
+        )),
+        Err(Trouble::Silent) => Finding::Fault(format!(
+            "peer {name} at {to}: no answer for {} s. Either the path is down, or a firewall drops UDP to port {}, or the gateway there \
+             does not run, or it knows us by another key: its log then names this one, {public}; or it has another one itself than {}",
+            PATIENCE.as_secs_f64(),
+            to.port(),
+            peer.public_key
+        )),
+        Err(Trouble::System(error)) => Finding::Fault(format!("peer {name} at {to}: {error}")),
+    }
+}
+
+enum Trouble {
+    Silent,
+    Closed,
+    Disagreement,
+    Secret,
+    System(io::Error),
+}
+
+/// Until there is a session: how long that took.
+fn shake_hands(session: &mut Session, socket: &UdpSocket, to: SocketAddr) -> Result<Duration, Trouble> {
+    let clock = Clock::start();
+    let path = Path::from(Address::Udp(to));
+    let mut buffer = vec![0; LARGEST];
+    let mut refused = false;
+    while clock.now() < Instant::ZERO + PATIENCE {
+        session.handle_timeout(clock.now());
+        send(session, socket);
+        let until = session.poll_timeout().unwrap_or(Instant::MAX).min(Instant::ZERO + PATIENCE);
+        let wait = until.saturating_since(clock.now()).max(Duration::from_millis(1));
+        let wait = Some(time::Duration::from_nanos(wait.as_nanos()));
+        socket.set_read_timeout(wait).map_err(Trouble::System)?;
+        match socket.recv(&mut buffer) {
+            Ok(len) => match session.handle_datagram(clock.now(), path, &mut buffer[..len]) {
+                Err(Rejection::Disagreement(_)) => return Err(Trouble::Disagreement),
+                Err(Rejection::ForgedHandshake) => return Err(Trouble::Secret),
+                _ => {}
+            },
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => refused = true,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error) => return Err(Trouble::System(error)),
+        }
+        while let Some(event) = session.poll_event() {
+            if matches!(event, Event::Established { .. }) {
+                session.say_farewell();
+                send(session, socket);
+                return Ok(clock.now().saturating_since(Instant::ZERO));
+            }
+        }
+    }
+    Err(if refused { Trouble::Closed } else { Trouble::Silent })
+}
+
+fn send(session: &mut Session, socket: &UdpSocket) {
+    while let Some((_, datagram)) = session.poll_transmit() {
+        // What does not get away is sent again, and what is wrong is heard when receiving.
+        let _ = socket.send(&datagram);
+    }
+}
