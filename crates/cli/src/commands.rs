@@ -4,6 +4,8 @@ mod completions;
 mod gateway;
 mod gateway_doctor;
 mod gateway_status;
+#[cfg(feature = "top")]
+mod gateway_top;
 mod init;
 mod keygen;
 #[cfg(feature = "lab")]

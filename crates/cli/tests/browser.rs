@@ -1,116 +1,25 @@
 //! What people look at, in a real browser: reports fit a phone and a desk, light and dark, and nothing in them
 //! complains.
 //!
-//! Chromium renders each page without a screen, in frames of both widths, and `browser/look.js` writes what it sees into the page
-//! around them. A console message comes on standard error.
+//! `sight/` has how they are looked at.
 
 mod requirements;
 mod scratch;
+mod sight;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use requirements::skipped;
 use scratch::Scratch;
-use serde_json::Value;
+use sight::{Scheme, Seen, browser, faults, look_with, text};
 
-const LOOK: &str = include_str!("browser/look.js");
 const DEMO: &str = include_str!("../../../scenarios/demo/download.toml");
-/// A phone and a desk, in CSS pixels.
-const WIDTHS: [u32; 2] = [390, 1280];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
-    Dark,
-    Light,
-}
-
-/// The browser, or why there is none.
-fn browser() -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let mut places = std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name)));
-    places.find(|place| place.is_file()).ok_or_else(|| format!("no {} in PATH", names.join(" or ")))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// What a browser showed, and what pages wrote to its console.
-struct Seen {
-    frames: Vec<Value>,
-    console: Vec<String>,
-}
 
 /// Looks at every page in every width.
 fn look(scratch: &Scratch, pages: &[PathBuf], scheme: Scheme) -> Seen {
-    let frame = |page: &PathBuf, width: u32| {
-        let page = page.display();
-        format!(
-            "<iframe src=\"file://{page}\" data-page=\"{page}\" style=\"width: {width}px; height: 800px; border: 0\"></iframe>\n"
-        )
-    };
-    let frames: String = pages.iter().flat_map(|page| WIDTHS.map(|width| frame(page, width))).collect();
-    let around = format!(
-        "<!doctype html><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\n\
-         <pre id=\"seen\"></pre>\n<script>{LOOK}</script>\n{frames}"
-    );
-    let file = PathBuf::from(scratch.path("around.html"));
-    std::fs::write(&file, around).unwrap();
-    // Chromium's own order: 0 is dark.
-    let preferred = format!("--blink-settings=preferredColorScheme={}", u8::from(scheme == Scheme::Light));
-    let profile = format!("--user-data-dir={}", scratch.path("profile"));
-    let Output { status, stdout, stderr } = Command::new(browser().unwrap())
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-        .args([
-            "--allow-file-access-from-files",
-            "--enable-logging=stderr",
-            "--dump-dom",
-            &preferred,
-            &profile,
-        ])
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    let (page, said) = (text(&stdout), text(&stderr));
-    let seen = page.split_once("<pre id=\"seen\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let (seen, _) = seen.unwrap_or_else(|| panic!("the browser showed nothing, {status}: {said}"));
-    let frames: Vec<Value> =
-        serde_json::from_str(seen).unwrap_or_else(|error| panic!("{error} in {seen:?}: {said}"));
-    assert_eq!(frames.len(), pages.len() * WIDTHS.len());
-    let console = said.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
-    Seen { frames, console }
-}
-
-/// What is wrong with what a browser showed.
-fn faults(seen: &Seen, scheme: Scheme) -> Vec<String> {
-    let mut faults = seen.console.clone();
-    for frame in &seen.frames {
-        let place = format!("{} at {}", frame["page"].as_str().unwrap(), frame["room"]);
-        let mut complain = |what: String| faults.push(format!("{place}, {scheme:?}: {what}"));
-        if frame["dark"].as_bool() != Some(scheme == Scheme::Dark) {
-            complain("not asked for the right colours".to_owned());
-        }
-        if frame["needed"].as_u64() > frame["room"].as_u64() {
-            complain(format!("{} pixels wide: {}", frame["needed"], frame["wide"]));
-        }
-        for what in ["faint", "missing"] {
-            if frame[what].as_array().is_none_or(|all| !all.is_empty()) {
-                complain(format!("{what}: {}", frame[what]));
-            }
-        }
-        for part in frame["figures"].as_array().unwrap() {
-            if !(0.7..=1.0).contains(&part.as_f64().unwrap()) {
-                complain(format!("a figure takes {part} of its place"));
-            }
-        }
-        let is_dark = frame["sheet"].as_array().unwrap().iter().all(|part| part.as_f64().unwrap() < 80.0);
-        if is_dark != (scheme == Scheme::Dark) {
-            complain(format!("the background is {}", frame["sheet"]));
-        }
-    }
-    faults
+    let pages: Vec<String> = pages.iter().map(|page| format!("file://{}", page.display())).collect();
+    look_with(Command::new(browser().unwrap()), scratch, &pages, None, scheme)
 }
 
 /// Looks at the pages, light and dark, and demands that nothing is wrong.

@@ -7,6 +7,8 @@
 //! Links run at 1 Mbit/s rather than the 256 kbit/s of the papers, so that a transfer takes a quarter of a minute.
 
 mod requirements;
+mod scratch;
+mod sight;
 mod testbed {
     mod asking;
     pub(crate) mod bench;
@@ -18,6 +20,7 @@ mod testbed {
     pub(crate) mod marks;
     pub(crate) mod name;
     mod night;
+    mod page;
     mod rights;
     pub(crate) mod road;
     pub(crate) mod serial;

@@ -60,6 +60,9 @@
 //!
 //! [metrics]                       # optional
 //! listen = "127.0.0.1:9469"       # Prometheus asks there for /metrics
+//!
+//! [page]                          # optional
+//! listen = "127.0.0.1:9470"       # shows a browser how the gateway is doing
 //! ```
 
 mod carrier;
@@ -68,11 +71,11 @@ mod former;
 mod identity;
 mod interface;
 mod overlay;
+mod pages;
 mod peer;
 mod peers;
 mod workers;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
@@ -87,6 +90,7 @@ pub use carrier::{Carrier, Serial, Udp};
 pub use destination::{Destination, HostName};
 pub use identity::Identity;
 pub use interface::InterfaceName;
+pub use pages::{Metrics, Page, Token};
 pub use peer::{Peer, PeerName};
 pub use peers::DIRECTORY as PEER_DIRECTORY;
 pub use workers::Workers;
@@ -129,6 +133,9 @@ pub struct Config {
     /// Numbers for Prometheus. Default: none.
     #[serde(default)]
     pub metrics: Option<Metrics>,
+    /// A page that shows how the gateway is doing. Default: none.
+    #[serde(default)]
+    pub page: Option<Page>,
     /// The file that it was read from.
     #[serde(skip)]
     pub file: Option<PathBuf>,
@@ -209,16 +216,6 @@ pub struct Status {
     /// Time between two updates. Default: 1 s.
     #[serde(default = "one_second")]
     pub interval: Duration,
-}
-
-/// Numbers for Prometheus, over HTTP.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Metrics {
-    /// Local address and port at which they are told, such as "127.0.0.1:9469". There is no password: whoever reaches it reads them.
-    #[serde(deserialize_with = "carrier::address_with_port")]
-    #[schemars(extend("pattern" = carrier::SOCKET, "examples" = ["127.0.0.1:9469"]))]
-    pub listen: SocketAddr,
 }
 
 impl Status {
@@ -307,7 +304,10 @@ impl Config {
         {
             return Err(Complaint::at(Some(place), too_narrow_for_ipv6(mtu)));
         }
-        Ok(())
+        match self.page.as_ref().and_then(Page::complaint) {
+            Some(complaint) => Err(Complaint::at(places.page.listen.as_ref(), complaint.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// What no value of a `[link]` can know by itself.
@@ -369,6 +369,13 @@ struct Places {
     workers: Option<Place>,
     tun: TunPlaces,
     link: LinkPlaces,
+    page: PagePlaces,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PagePlaces {
+    listen: Option<Place>,
 }
 
 #[derive(Default, Deserialize)]

@@ -13,6 +13,7 @@ mod notice;
 mod peers;
 pub mod query;
 mod reload;
+mod shown;
 mod status;
 mod telling;
 mod worker;
@@ -35,7 +36,6 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::{Config, Peer};
 use crate::heap::Tidying;
-use crate::metrics::Scrapes;
 use crate::privileges::{self, Kept};
 use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
@@ -46,6 +46,7 @@ use names::Names;
 use peers::Peers;
 use query::Queries;
 use reload::Reading;
+use shown::Shown;
 use telling::Telling;
 use worker::Worker;
 use workers::{Hubs, Post, Workers};
@@ -76,8 +77,8 @@ pub struct Gateway {
     tidying: Tidying,
     /// Where the status is asked for; `None` if the system gives no socket for it.
     queries: Option<Queries>,
-    /// Where metrics are told, until that has begun.
-    scrapes: Option<Scrapes>,
+    /// Where metrics are told and the page is shown, until that has begun.
+    shown: Shown,
     /// The configuration that is being read again, and whether it is to be read once more.
     reading: Option<Reading>,
     reads_again: bool,
@@ -113,9 +114,11 @@ pub enum GatewayError {
         /// What the kernel says.
         error: io::Error,
     },
-    /// Where metrics are told.
-    #[error("[metrics] at {at}: {error}")]
-    Metrics {
+    /// Where metrics are told, or a page is shown.
+    #[error("[{table}] at {at}: {error}")]
+    Listen {
+        /// The table that says so.
+        table: &'static str,
         /// Where.
         at: SocketAddr,
         /// What the kernel says.
@@ -215,11 +218,7 @@ impl Gateway {
         let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
         let mut carriers = Carrier::open_all(&config.carrier, count).map_err(of_carrier)?;
         let routing = device::routing(&config, carriers[0].local_addr().map_err(of_carrier)?);
-        let scrapes = config.metrics.as_ref().map(|metrics| {
-            let scrapes = Scrapes::listen(metrics.listen, config.tun.name.as_str());
-            scrapes.map_err(|error| GatewayError::Metrics { at: metrics.listen, error })
-        });
-        let scrapes = scrapes.transpose()?;
+        let shown = Shown::open(&config)?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
         privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
@@ -240,7 +239,7 @@ impl Gateway {
             telling: Telling::default(),
             tidying: Tidying::default(),
             queries,
-            scrapes,
+            shown,
             reading: None,
             reads_again: false,
             config,
@@ -272,9 +271,7 @@ impl Gateway {
             notify(Notice::NotAsked(self.config.tun.name.as_str().to_owned()));
         }
         self.start_workers()?;
-        if let Some(scrapes) = self.scrapes.take() {
-            scrapes.start()?;
-        }
+        self.shown.start(&self.config)?;
         let mut ready = [Ready::default(); 8];
         loop {
             let [

@@ -13,7 +13,8 @@ use std::path::Path;
 use base::Prefix;
 
 use crate::config::{Carrier, Config, WhenDown};
-use crate::daemon::{Status, query};
+use crate::daemon::Status;
+use crate::http;
 use crate::privileges;
 use crate::routing::Way;
 
@@ -40,7 +41,7 @@ impl fmt::Display for Finding {
 /// runs they are called. Makes a device for a moment, and changes nothing else.
 #[must_use]
 pub fn visit(config: &Config) -> Vec<Finding> {
-    let status = running(config.tun.name.as_str());
+    let status = http::ask(config.tun.name.as_str());
     let mut found = host::examine(config, status.is_some());
     found.extend(firewall::examine(config));
     found.extend(examine(config));
@@ -49,13 +50,6 @@ pub fn visit(config: &Config) -> Vec<Finding> {
         None => found.extend(call::examine(config)),
     }
     found
-}
-
-/// What the gateway of this device says, if one runs.
-fn running(device: &str) -> Option<Status> {
-    let mut places = query::running().ok()?;
-    places.retain(|place| place.device() == device);
-    query::ask(&places).into_iter().find_map(|asked| asked.status.ok())
 }
 
 /// How a gateway that runs hears its peers.

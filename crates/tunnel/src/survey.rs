@@ -3,6 +3,7 @@
 //! Sans-I/O, like the session whose control datagrams carry it: `now` is a parameter and what to send is polled.
 
 pub mod mtu;
+pub mod passage;
 pub mod rate;
 pub mod report;
 pub mod silence;
@@ -17,6 +18,7 @@ use crate::control::Kind;
 use crate::due::Due;
 use crate::session::OVERHEAD;
 use mtu::PathMtu;
+use passage::Passage;
 use rate::{Aim, Finding, RateController};
 use report::Reports;
 use train::{Train, Trains};
@@ -34,6 +36,8 @@ pub struct Survey {
     pub rate_controller: RateController,
     /// The largest packet; `None` where the carrier has no packets to speak of.
     pub mtu: Option<PathMtu>,
+    /// What has become of what was sent.
+    pub passage: Passage,
     trains: Trains,
     /// Whether there has been a session.
     has_begun: bool,
@@ -61,6 +65,7 @@ impl Survey {
             reports: Reports::new(rate).with_long_above(shortest),
             rate_controller: RateController::new(aim, on_line),
             mtu: sizes.0.map(|shortest| PathMtu::new(shortest, sizes.1, rate)),
+            passage: Passage::default(),
             trains: Trains::default(),
             has_begun: false,
             overhead,
@@ -121,6 +126,9 @@ impl Survey {
                     if !self.rate_controller.is_credible(now, &sample) {
                         self.reports.disbelieve();
                         return true;
+                    }
+                    if let Some(span) = &sample.span {
+                        self.passage.on_span(now, span);
                     }
                     self.findings.extend(self.rate_controller.on_sample(now, &sample));
                     if let Some(mtu) = &mut self.mtu {

@@ -12,6 +12,8 @@ use gateway::signals::Signals;
 use gateway::supervisor;
 use tunnel::config::Link;
 
+#[cfg(feature = "top")]
+use super::gateway_top;
 use super::log::Log;
 use super::outcome::{complain, failure, misconfigured, say};
 use super::{gateway_doctor, gateway_status};
@@ -64,12 +66,16 @@ pub(crate) struct Arguments {
 enum Question {
     Status(gateway_status::Arguments),
     Doctor(gateway_doctor::Arguments),
+    #[cfg(feature = "top")]
+    Top(gateway_top::Arguments),
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
     match &args.question {
         Some(Question::Status(args)) => return gateway_status::execute(args),
         Some(Question::Doctor(args)) => return gateway_doctor::execute(args),
+        #[cfg(feature = "top")]
+        Some(Question::Top(args)) => return gateway_top::execute(args),
         None => {}
     }
     let Some(file) = &args.config else { unreachable!("clap requires it where nothing is asked") };

@@ -113,13 +113,13 @@ fn show_peer(of: &Reading<'_>) {
         of.text("/protocol")
     );
     say!(
-        "  path     carries {}; paced at {} now; round trip {} (queueing {}); {:.1} % lost besides blockages; \
+        "  path     carries {}; paced at {} now; round trip {} (queueing {}); {} lost in the last half-minute; \
          packets of up to {} bytes",
         of.rate("/path/carries"),
         of.rate("/path/rate"),
         of.millis("/path/round_trip_seconds"),
         of.millis("/path/queueing_seconds"),
-        of.real("/path/channel_loss").unwrap_or(0.0) * 100.0,
+        of.loss(),
         of.number("/path/mtu")
     );
     say!(
@@ -165,7 +165,7 @@ fn show_table(peers: &[Reading<'_>], has_workers: bool) {
             of.heard(),
             of.rate("/path/carries"),
             of.millis("/path/round_trip_seconds"),
-            format!("{:.1} %", of.real("/path/channel_loss").unwrap_or(0.0) * 100.0),
+            of.loss(),
             bytes(of.number("/queued_bytes")),
             bytes(of.number("/traffic/bytes_received")),
             bytes(of.number("/traffic/bytes_sent")),
@@ -216,6 +216,11 @@ impl Reading<'_> {
     }
 
     /// Whether the peer is there, and for how long it has been so.
+    fn loss(&self) -> String {
+        self.real("/path/loss")
+            .map_or_else(|| "not known".to_owned(), |part| format!("{:.1} %", part * 100.0))
+    }
+
     fn state(&self) -> String {
         let seconds = self.real("/state_seconds").unwrap_or(0.0) as u64;
         match self.text("/state").as_str() {

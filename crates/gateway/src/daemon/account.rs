@@ -70,7 +70,7 @@ impl<'a> PeerStatus<'a> {
             state,
             state_seconds: since.map(ago),
             heard_seconds_ago: session.last_heard().map(ago),
-            tunnel: tunnel.status(),
+            tunnel: tunnel.status(now),
         }
     }
 

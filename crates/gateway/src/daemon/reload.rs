@@ -147,6 +147,7 @@ fn fixed(old: &Config, new: &Config, own: PublicKey) -> Vec<&'static str> {
         ("[carrier]", differs(&old.carrier, &new.carrier)),
         // What the file says now is compared with the key that is in use, since another file may have the old one's name.
         ("[metrics]", old.metrics != new.metrics),
+        ("[page]", old.page != new.page),
         ("[identity]", new.identity.load().is_ok_and(|key| key.public() != own)),
         ("protocol", any(|old, new| old.link.protocol != new.link.protocol)),
         ("overhead", any(|old, new| old.link.overhead != new.link.overhead)),

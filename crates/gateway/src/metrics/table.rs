@@ -103,6 +103,18 @@ pub(super) fn of_peer() -> Vec<Metric> {
             Bits("/path/carries"),
             "What the path to the peer carries, as it was found or configured",
         ),
+        counter(
+            "peer_path_datagrams",
+            None,
+            Number("/path/datagrams_answered"),
+            "Datagrams that left for the peer and of which it has told what arrived",
+        ),
+        counter(
+            "peer_path_lost_datagrams",
+            None,
+            Number("/path/datagrams_lost"),
+            "Those of them that did not arrive",
+        ),
         gauge(
             "peer_channel_loss",
             ratio(),

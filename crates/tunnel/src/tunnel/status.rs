@@ -1,6 +1,6 @@
 //! What a tunnel says about itself.
 
-use base::{Duration, Rate};
+use base::{Duration, Instant, Rate};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -36,6 +36,9 @@ struct PathStatus {
     rate: Option<u64>,
     carries: Option<u64>,
     experiments: u64,
+    loss: Option<f64>,
+    datagrams_answered: u64,
+    datagrams_lost: u64,
     channel_loss: f64,
     round_trip_seconds: Option<f64>,
     queueing_seconds: f64,
@@ -46,7 +49,7 @@ struct PathStatus {
 impl Tunnel {
     /// The status as of now.
     #[must_use]
-    pub fn status(&self) -> Status<'_> {
+    pub fn status(&self, now: Instant) -> Status<'_> {
         let late = [("late", self.session.late.get())];
         let entry = &self.ingress.entry;
         Status {
@@ -55,7 +58,7 @@ impl Tunnel {
             protocol: self.config.link.protocol.name(),
             traffic: &self.traffic,
             frames_cut: self.parts.cut,
-            path: PathStatus::of(&self.survey, self.pacer.rate()),
+            path: PathStatus::of(now, &self.survey, self.pacer.rate()),
             session: Named(self.rejected.iter().chain(late).collect()),
             discarded: &self.discarded,
             link: Named(self.endpoint.counters()),
@@ -79,7 +82,7 @@ impl Tunnel {
                 .map(|(name, count)| (name.replace('_', "-"), count))
                 .collect()
         };
-        let mut status = serde_json::to_value(self.status()).expect("its names are strings");
+        let mut status = serde_json::to_value(self.status(Instant::ZERO)).expect("its names are strings");
         let parts = [
             ("traffic", ""),
             ("session", "session-"),
@@ -95,13 +98,16 @@ impl Tunnel {
 
 impl PathStatus {
     /// As `survey` has found it, and paced at `rate`.
-    fn of(survey: &Survey, rate: Option<Rate>) -> Self {
+    fn of(now: Instant, survey: &Survey, rate: Option<Rate>) -> Self {
         let seconds = |time: Duration| time.as_secs_f64();
         let controller = &survey.rate_controller;
         Self {
             rate: rate.map(Rate::as_bps),
             carries: controller.capacity().map(Rate::as_bps),
             experiments: controller.experiments(),
+            loss: survey.passage.loss(now),
+            datagrams_answered: survey.passage.sent(),
+            datagrams_lost: survey.passage.lost(),
             channel_loss: controller.channel_loss(),
             round_trip_seconds: survey.round_trip().map(seconds),
             queueing_seconds: seconds(controller.queueing()),

@@ -90,7 +90,7 @@ fn packets_wait_for_a_part_at_most() {
     assert_eq!((&status["device"], &status["memory_bytes"]), (&"sat0".into(), &1.into()));
     let expected: Vec<_> = members.iter().map(|it| it.key.to_string()).collect();
     assert_eq!(keys(&status), expected);
-    let of_tunnel = serde_json::to_value(hub.peers().next().unwrap().1.status()).unwrap();
+    let of_tunnel = serde_json::to_value(hub.peers().next().unwrap().1.status(NOW)).unwrap();
     let mut first = status["peers"][0].clone();
     for (name, value) in [
         ("name", json!("a former peer")),

@@ -68,7 +68,10 @@ function look(frame) {
     faint: faint(view, root),
     missing: [...root.querySelectorAll("img")].filter(image => !image.naturalWidth).map(image => image.src),
     // As parts of the place where they stand.
-    figures: figures.map(svg => svg.getBoundingClientRect().width / main.clientWidth),
+    figures: figures.map(svg => svg.getBoundingClientRect().width / (svg.closest("figure") ?? main).clientWidth),
+    // What a page that changes says by now.
+    words: "words" in frame.dataset ? root.innerText : "",
+    curves: root.querySelectorAll("figure path").length,
     sheet: background(view, figures[0]?.querySelector("text") ?? main).rgb,
   };
 }

@@ -1,0 +1,239 @@
+//! `[page]`: how the gateway is doing, for whoever looks: its peers now, and the last ten minutes as curves. It can be read, and nothing
+//! else.
+//!
+//! `/moments` is a stream of server-sent events (HTML Standard, 9.2): first a list of all moments that are kept, then each as it comes.
+
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time;
+
+use base::Duration;
+
+use crate::clock;
+use crate::config::{Page, Token};
+use crate::history::History;
+use crate::http::{self, Listener, PLAIN, Request, respond};
+
+/// Between two moments.
+const EVERY: Duration = Duration::from_secs(1);
+/// A status that took long is asked for this many times its own span later: a hub with thousands of peers has other work.
+const SHARE: u64 = 20;
+/// After so long without news a comment says that the connection lives.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// A page may use what comes from here, and nothing from elsewhere.
+const POLICY: &str =
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:";
+
+const FILES: [(&str, &str, &str); 3] = [
+    ("/", "text/html; charset=utf-8", include_str!("page/page.html")),
+    ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+    ("/page.js", "text/javascript; charset=utf-8", include_str!("page/page.js")),
+];
+
+/// What all who look share.
+#[derive(Debug, Default)]
+struct Watched {
+    history: Mutex<(u64, History)>,
+    news: Condvar,
+}
+
+/// Shows the gateway of this device from now on, until the process ends.
+///
+/// # Errors
+/// There is no room for a thread.
+pub(crate) fn start(listener: Listener, page: &Page, device: String) -> io::Result<()> {
+    let watched = Arc::new(Watched::default());
+    let guard = Guard { listen: page.listen, token: page.token.clone() };
+    let begin = {
+        let watched = Arc::clone(&watched);
+        // Who looks for the first time sees ten minutes too. Without a thread there are no news, which the page says.
+        move || drop(Builder::new().name("history".to_owned()).spawn(move || watched.follow(&device)))
+    };
+    listener.start("page", begin, move |stream, request| match guard.judge(request) {
+        Judged::Welcome if request.path == "/moments" => watched.tell(stream),
+        Judged::Welcome => file(stream, &request.path),
+        Judged::Known(cookie) => {
+            let headers = [("Location", "/"), ("Set-Cookie", &*cookie)];
+            respond(stream, "303 See Other", &headers, "")
+        }
+        Judged::Refused(status, reason) => respond(stream, status, &[("Content-Type", PLAIN)], reason),
+    })
+}
+
+fn file(stream: &mut TcpStream, path: &str) -> io::Result<()> {
+    match FILES.iter().find(|(known, _, _)| *known == path) {
+        Some((_, kind, text)) => {
+            let headers = [
+                ("Content-Type", *kind),
+                ("Content-Security-Policy", POLICY),
+                ("Cache-Control", "no-cache"),
+                ("X-Content-Type-Options", "nosniff"),
+                ("Referrer-Policy", "no-referrer"),
+            ];
+            respond(stream, "200 OK", &headers, text)
+        }
+        None => respond(stream, "404 Not Found", &[("Content-Type", PLAIN)], "there is /\n"),
+    }
+}
+
+impl Watched {
+    fn lock(&self) -> MutexGuard<'_, (u64, History)> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the gateway again and again.
+    fn follow(&self, device: &str) {
+        loop {
+            let began = clock::monotonic();
+            if let Some(status) = http::ask(device) {
+                let mut history = self.lock();
+                history.1.take(&status, clock::seconds_of_day());
+                history.0 += 1;
+                self.news.notify_all();
+            }
+            let took = clock::monotonic().saturating_since(began);
+            clock::sleep(EVERY.saturating_sub(took).max(took * SHARE));
+        }
+    }
+
+    /// Sends all moments, and then each as it comes, until the reader goes away.
+    fn tell(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes())?;
+        let mut seen = 0;
+        loop {
+            let text = {
+                let wait = time::Duration::from_nanos(SIGN_OF_LIFE.as_nanos());
+                let (history, _) = self
+                    .news
+                    .wait_timeout_while(self.lock(), wait, |(number, _)| *number == seen)
+                    .unwrap_or_else(PoisonError::into_inner);
+                let (number, kept) = &*history;
+                let text = match (seen, number - seen) {
+                    (_, 0) => ":\n\n".to_owned(),
+                    (0, _) => event("history", &kept.moments().collect::<Vec<_>>())?,
+                    // Who was slow misses some.
+                    _ => event("moment", &kept.moments().next_back())?,
+                };
+                seen = *number;
+                text
+            };
+            stream.write_all(text.as_bytes())?;
+        }
+    }
+}
+
+fn event(name: &str, data: &impl serde::Serialize) -> io::Result<String> {
+    Ok(format!("event: {name}\ndata: {}\n\n", serde_json::to_string(data)?))
+}
+
+/// Who may look.
+#[derive(Debug)]
+struct Guard {
+    listen: SocketAddr,
+    token: Option<Token>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Judged {
+    Welcome,
+    /// The token was right; this cookie keeps it out of addresses from now on.
+    Known(String),
+    Refused(&'static str, &'static str),
+}
+
+impl Guard {
+    fn judge(&self, request: &Request) -> Judged {
+        // A page of somebody else's could have its own name point here, and read what it likes.
+        if !is_address(&request.host) {
+            return Judged::Refused("403 Forbidden", "ask for this page by an IP address, or as localhost\n");
+        }
+        let Some(token) = &self.token else { return Judged::Welcome };
+        let given = request.query.split('&').find_map(|part| part.strip_prefix("token="));
+        // Cookies do not tell ports apart: another gateway's has another name.
+        let cookie = format!("longhaul-{}", self.listen.port());
+        let kept =
+            request.cookies.split(';').find_map(|part| part.trim().strip_prefix(&cookie)?.strip_prefix('='));
+        match (given, kept) {
+            (_, Some(kept)) if token.is(kept) => Judged::Welcome,
+            (Some(given), _) if token.is(given) => {
+                Judged::Known(format!("{cookie}={given}; HttpOnly; SameSite=Strict; Path=/"))
+            }
+            _ => Judged::Refused("401 Unauthorized", "this page takes its token, as in /?token=...\n"),
+        }
+    }
+}
+
+/// Whether a host, perhaps with a port, is an address rather than a name that anybody may own.
+fn is_address(host: &str) -> bool {
+    let without_port =
+        host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    let bare = without_port.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(host: &str, query: &str, cookies: &str) -> Request {
+        let [host, query, cookies] = [host, query, cookies].map(str::to_owned);
+        Request { path: "/".to_owned(), query, host, cookies }
+    }
+
+    fn guard(token: Option<&str>) -> Guard {
+        let token = token.map(|token| token.parse().unwrap());
+        Guard { listen: "192.0.2.1:9470".parse().unwrap(), token }
+    }
+
+    #[test]
+    fn names_are_refused_since_anybody_may_own_one() {
+        for host in ["127.0.0.1:9470", "localhost", "LOCALHOST:9470", "[::1]:9470", "[::1]", "192.0.2.1"] {
+            assert_eq!(guard(None).judge(&request(host, "", "")), Judged::Welcome, "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:9470", "", "127.0.0.1.evil.example", "localhost.evil.example:80"]
+        {
+            assert!(
+                matches!(guard(None).judge(&request(host, "", "")), Judged::Refused("403 Forbidden", _)),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_token_is_taken_once_and_kept_as_a_cookie() {
+        let guard = guard(Some("0123456789abcdef"));
+        let judge = |query: &str, cookies: &str| guard.judge(&request("192.0.2.1:9470", query, cookies));
+        for (query, cookies) in [
+            ("", ""),
+            ("token=0123456789abcdeF", ""),
+            ("token=", "longhaul-9470="),
+            ("", "longhaul-9471=0123456789abcdef"),
+            ("", "longhaul-94700=0123456789abcdef"),
+        ] {
+            assert!(
+                matches!(judge(query, cookies), Judged::Refused("401 Unauthorized", _)),
+                "{query} {cookies}"
+            );
+        }
+        let Judged::Known(cookie) = judge("a=b&token=0123456789abcdef", "") else {
+            panic!("it is the token")
+        };
+        let kept = cookie.split(';').next().unwrap();
+        assert_eq!(judge("", &format!("other=1; {kept}")), Judged::Welcome);
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
+    }
+
+    #[test]
+    fn files_are_whole_and_use_nothing_from_elsewhere() {
+        for (path, _, text) in FILES {
+            // The one address is a name, which nobody asks for.
+            let text = text.replace("http://www.w3.org/2000/svg", "");
+            assert!(text.len() > 300 && !text.contains("://"), "{path}");
+        }
+        assert!(FILES[0].2.contains("href=\"/page.css\"") && FILES[0].2.contains("src=\"/page.js\""));
+    }
+}
