@@ -71,7 +71,7 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
         let message = plain(error.message());
         match error.span().filter(|span| !error.message().starts_with("missing") || is_table(text, span)) {
             Some(span) => ConfigError::at(file, text, span, message),
-            None => ConfigError::about(file, missing::<T>(text).map_or(message, |error| plain(&error))),
+            None => ConfigError::about(file, missing::<T>(text).unwrap_or(message)),
         }
     })
 }
@@ -84,8 +84,19 @@ fn is_table(text: &str, span: &Range<usize>) -> bool {
 
 /// Which key is missing, and of which table, where no line says so.
 fn missing<T: DeserializeOwned>(text: &str) -> Option<String> {
-    let table: toml::Table = toml::from_str(text).ok()?;
-    table.try_into::<T>().err().map(|error| error.to_string())
+    from_table::<T>(toml::from_str(text).ok()?).err()
+}
+
+/// Reads a table that no file has as it is: what is wrong, and in which key, by its whole path.
+///
+/// # Errors
+/// It says something that is not allowed.
+pub fn from_table<T: DeserializeOwned>(table: toml::Table) -> Result<T, String> {
+    serde_path_to_error::deserialize(table).map_err(|error| {
+        let path = error.path().to_string();
+        let message = plain(error.inner().message());
+        if path == "." { message } else { format!("{message} in `{path}`") }
+    })
 }
 
 #[cfg(test)]

@@ -276,7 +276,7 @@ fn documented_files_are_valid() {
     std::fs::write(&scenario, example(include_str!("../../../docs/scenarios.md"), "toml")).unwrap();
     let output = longhaul(&[&["run", &scenario], &SMALL[..]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let site = example(include_str!("../../../README.md"), "toml");
+    let site = example(include_str!("../../../docs/gateway.md"), "toml");
     let config = gateway::config::Config::parse("site.toml", &site).unwrap();
     assert_eq!(config.tun.name.as_str(), "sat0");
 }
@@ -328,4 +328,76 @@ fn a_key_is_readable_by_its_owner_only() {
 fn text_of(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     text(&output.stderr)
+}
+
+/// Where there is no checkout.
+#[test]
+fn what_is_built_in_is_found_by_its_name() {
+    let scratch = Scratch::new("built-in");
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_longhaul"))
+            .args(arguments)
+            .current_dir(scratch.path(""))
+            .output()
+            .unwrap()
+    };
+    for name in ["demo/download", "scenarios/demo/download.toml", "demo/voice.toml"] {
+        let output = run(&["run", name, "--check"]);
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+    }
+    let sweep = run(&[
+        "sweep",
+        "demo/download",
+        "--axis",
+        "traffic.download.bulk.size=20 kB",
+        "--seeds",
+        "1",
+        "--out",
+        "out",
+    ]);
+    assert!(sweep.status.success(), "{}", text(&sweep.stderr));
+    let study = run(&[
+        "sweep",
+        "scenarios/peng/experiments.toml",
+        "--axis",
+        "delay=0.67",
+        "--quick",
+        "--out",
+        "peng",
+    ]);
+    assert!(study.status.success(), "{}", text(&study.stderr));
+    let unknown = run(&["run", "demo/nothing"]);
+    assert!(text(&unknown.stderr).contains("built in are demo/download, "), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn init_writes_both_ends_and_overwrites_neither() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scratch = Scratch::new("init");
+    let out = scratch.path("");
+    let init = || longhaul(&["init", "--endpoint", "hub.example.org", "--behind-hub", "all", "--out", &out]);
+    let output = init();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for part in
+        ["systemctl enable --now longhaul@hub", "masquerade", "net.ipv4.ip_forward=1", "gateway doctor"]
+    {
+        assert!(text(&output.stdout).contains(part), "no {part:?} in {}", text(&output.stdout));
+    }
+    for name in ["hub.toml", "site.toml"] {
+        let file = scratch.path(name);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let checked = longhaul(&["gateway", "--check", "--config", &file]);
+        assert!(checked.status.success(), "{}", text(&checked.stderr));
+    }
+    let again = init();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("hub.toml: it exists already"), "{}", text(&again.stderr));
+    std::fs::remove_file(scratch.path("hub.toml")).unwrap();
+    assert_eq!(init().status.code(), Some(2), "one of them is enough");
+    let nobody = Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["init", "--out", &scratch.path("none")])
+        .stdin(std::process::Stdio::null())
+        .output();
+    assert!(text(&nobody.unwrap().stderr).contains("--endpoint says it"));
 }

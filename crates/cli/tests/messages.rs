@@ -417,3 +417,29 @@ fn a_check_runs_nothing() {
     assert_eq!(told, format!("{file}: ok; 5 schemes, 24 seeds, 120 runs\n"));
     assert!(!std::path::Path::new(&scratch.path("out")).exists());
 }
+
+/// The key by its whole path, and no line of a file that nobody has.
+#[test]
+fn a_wrong_value_of_a_sweep_names_the_key() {
+    let scratch = Scratch::new("sweep");
+    let out = scratch.path("out");
+    let output = longhaul(&[
+        "sweep",
+        "demo/download",
+        "--axis",
+        "traffic.download.bulk.size=5 parsecs",
+        "--out",
+        &out,
+    ]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.starts_with("longhaul: demo/download.toml: \"TCP, 5 parsecs\": ")
+            && !told.contains("[[experiment]]"),
+        "{told}"
+    );
+    assert!(
+        told.contains("is not a size") && told.trim_end().ends_with("in `traffic.download.bulk.size`"),
+        "{told}"
+    );
+}

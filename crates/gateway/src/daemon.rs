@@ -41,7 +41,7 @@ use crate::random;
 use crate::readiness::{Interest, Ready, wait, wake_exactly};
 use crate::routing::{Routing, RoutingError};
 use crate::signals::{Signal, Signals};
-use crate::tun::Watch;
+use crate::tun::{Tun, Watch};
 use names::Names;
 use peers::Peers;
 use query::Queries;
@@ -91,7 +91,7 @@ pub enum GatewayError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The TUN device.
-    #[error("TUN device {name}: {error}")]
+    #[error("TUN device {name}: {error}{}", Tun::remedy(error))]
     Tun {
         /// The device.
         name: String,

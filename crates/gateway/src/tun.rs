@@ -82,6 +82,17 @@ impl Tun {
         Ok(tun)
     }
 
+    /// What to do about it if no device can be had, to be said behind the error.
+    #[must_use]
+    pub fn remedy(error: &io::Error) -> &'static str {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => "; run this as root, or with CAP_NET_ADMIN",
+            Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => "; load the driver: modprobe tun",
+            Some(libc::EBUSY) => "; another program has it: end that, or choose another name",
+            _ => "",
+        }
+    }
+
     /// Another handle of the same queue, which attaches it too.
     ///
     /// # Errors

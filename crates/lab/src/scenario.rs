@@ -322,9 +322,8 @@ fn without_shared_keys(message: &str) -> String {
 
 /// The scenario that `table` says, checked.
 fn resolve(file: &str, text: &str, directory: &Path, table: toml::Table) -> Result<Scenario, ConfigError> {
-    let scenario: Result<Scenario, _> = table.try_into();
-    let mut scenario =
-        scenario.map_err(|error| ConfigError::about(file, config::plain(&error.to_string())))?;
+    let mut scenario: Scenario =
+        config::from_table(table).map_err(|error| ConfigError::about(file, error))?;
     scenario.load_files(file, text, directory)?;
     scenario.check().map_err(|nonsense| place(file, text, &nonsense.value, nonsense.message))?;
     Ok(scenario)

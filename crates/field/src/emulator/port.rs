@@ -33,7 +33,10 @@ impl Port {
     }
 
     pub(super) fn tun(name: &str) -> io::Result<Self> {
-        Tun::open(name, false).map(Self::Tun)
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("TUN device {name}: {error}{}", Tun::remedy(&error)))
+        };
+        Tun::open(name, false).map(Self::Tun).map_err(named)
     }
 
     pub(super) fn interest(&self) -> Interest<'_> {

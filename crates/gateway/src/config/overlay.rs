@@ -71,7 +71,7 @@ fn lay_kind(base: &mut Table, over: &Table) {
 
 /// Reads a table that was put together of two, each of which was read by itself.
 pub(super) fn read<T: DeserializeOwned>(file: &str, table: Table) -> Result<T, ConfigError> {
-    table.try_into().map_err(|error| ConfigError::about(file, base::config::plain(&error.to_string())))
+    base::config::from_table(table).map_err(|error| ConfigError::about(file, error))
 }
 
 #[cfg(test)]

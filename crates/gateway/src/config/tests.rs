@@ -222,6 +222,7 @@ fn docs_gateway_is_complete() {
         "keep-alive",
         "file",
         "interval",
+        "token",
     ] {
         assert!(page.contains(&format!("\n| `{key}` | ")), "{key} is not described");
     }
@@ -237,5 +238,34 @@ fn queues_that_need_a_rate_say_so() {
         assert!(Link::parse_without_rate("link.toml", &text).is_ok(), "it is said elsewhere");
         let error = complaint(|site| site.replace("protocol = \"plain\"\nrate = \"1 Mbit/s\"", &text));
         assert!(error.contains("rate = \"max\""), "{error}");
+    }
+}
+
+/// What is packaged is read.
+#[test]
+fn the_examples_are_configurations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/examples");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 3);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        Config::parse(&file.display().to_string(), &text).unwrap();
+    }
+}
+
+/// A page for everybody has a token; one for this host alone need not.
+#[test]
+fn a_page_that_others_reach_needs_a_token() {
+    let page = |table: &str| Config::parse("site.toml", &format!("{SITE}\n[page]\n{table}\n"));
+    assert!(page("listen = \"127.0.0.1:9470\"").is_ok() && page("listen = \"[::1]:9470\"").is_ok());
+    for open in ["0.0.0.0", "192.0.2.1", "[::]"] {
+        let listen = format!("listen = \"{open}:9470\"");
+        let error = page(&listen).unwrap_err();
+        assert!(error.message.contains("needs a token") && error.excerpt == listen, "{error}");
+        assert!(page(&format!("{listen}\ntoken = \"0123456789abcdef\"")).is_ok());
+    }
+    for token in ["short", "with a space in it", "0123456789abcde\u{e9}"] {
+        let error = page(&format!("listen = \"127.0.0.1:9470\"\ntoken = \"{token}\"")).unwrap_err();
+        assert!(error.message.contains("openssl rand -hex 16"), "{error}");
     }
 }

@@ -35,14 +35,7 @@ fn device() -> Finding {
         Err(error) if Tun::open(DEVICE, false).is_ok() => Finding::Advice(format!(
             "TUN devices take no super-segments ({error}): each packet costs a call of its own, which a fast link feels"
         )),
-        Err(error) => {
-            let remedy = match error.raw_os_error() {
-                Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => "load the driver: modprobe tun",
-                Some(libc::EPERM | libc::EACCES) => "run this as root, or with CAP_NET_ADMIN",
-                _ => "a gateway cannot start",
-            };
-            Finding::Fault(format!("no TUN device can be made: {error}; {remedy}"))
-        }
+        Err(error) => Finding::Fault(format!("no TUN device can be made: {error}{}", Tun::remedy(&error))),
     }
 }
 

@@ -46,7 +46,14 @@ impl Study {
         let has_schemes = scenario.get("scheme").and_then(Toml::as_array).is_some_and(|all| !all.is_empty());
         head += &table(has_schemes, &names);
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[])
+        let base = folder.join(format!("{stem}.toml")).display().to_string();
+        Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[]).map_err(|error| {
+            // The study is in no file that anybody could look at; what it says of the scenario is all that counts.
+            match error.message.split_once(&format!("{base}: ")) {
+                Some((_, message)) => ConfigError::about(&base, message),
+                None => ConfigError::about(&error.file, error.message),
+            }
+        })
     }
 }
 
