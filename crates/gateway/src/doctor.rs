@@ -82,6 +82,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     found.extend(half_tunnel(config));
     found.extend(name_behind_tunnel(config));
     found.extend(no_forwarding(config));
+    found.extend(strict_filter(config));
     found
 }
 
@@ -182,6 +183,36 @@ fn no_forwarding(config: &Config) -> Option<Finding> {
     })
 }
 
+/// What comes from the tunnel is believed only if it would be sent there (RFC 3704, 2.2), and not all that peers may send would be.
+fn strict_filter(config: &Config) -> Option<Finding> {
+    let setting = |of: &str| -> u8 {
+        let path = Path::new("/proc/sys/net/ipv4/conf").join(of).join("rp_filter");
+        fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+    };
+    // A new device has what is the default; 2, which is loose, goes before 1.
+    if setting("all").max(setting("default")) != 1 {
+        return None;
+    }
+    let network = unrouted(config)?;
+    let device = config.tun.name.as_str();
+    Some(Finding::Advice(format!(
+        "this host's reverse-path filter is strict (rp_filter is 1), and routes has nothing that holds {network}, from where a peer may send: \
+         that is dropped; add it to routes, or once the gateway runs: sysctl -w net.ipv4.conf.{device}.rp_filter=2"
+    )))
+}
+
+/// An IPv4 network of a peer's that no address and no route of the device holds.
+fn unrouted(config: &Config) -> Option<Prefix> {
+    let routed = |network: &Prefix| {
+        let mut known = config.tun.routes.iter().chain(&config.tun.addresses);
+        known.any(|known| known.len <= network.len && known.overlaps(*network))
+    };
+    let allowed = config.peers.iter().flat_map(|peer| &peer.allowed);
+    // A peer that may send from anywhere is not expected to.
+    let mut networks = allowed.filter(|network| network.address.is_ipv4() && network.len > 0);
+    networks.find(|network| !routed(network)).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,5 +265,18 @@ mod tests {
         };
         assert!(told("\"0.0.0.0/0\"", "hub.example.org:1") && !told("\"0.0.0.0/0\"", "192.0.2.9:1"));
         assert!(!told("\"10.0.0.0/8\"", "hub.example.org:1"));
+    }
+
+    #[test]
+    fn a_network_of_a_peer_without_a_route_is_found() {
+        let of = |tun: &str, allowed: &str| {
+            let mut text = config("", tun, "192.0.2.9:51900");
+            text.peers[0].allowed = allowed.split(' ').map(|prefix| prefix.parse().unwrap()).collect();
+            unrouted(&text).map(|network| network.to_string())
+        };
+        let tun = "addresses = [\"10.77.0.1/24\"]\nroutes = [\"10.8.0.0/16\"]";
+        assert_eq!(of(tun, "10.77.0.2/32 10.8.7.0/24 fd00::/64 0.0.0.0/0"), None);
+        assert_eq!(of(tun, "10.77.0.2/32 10.9.0.0/24").as_deref(), Some("10.9.0.0/24"));
+        assert_eq!(of(tun, "10.0.0.0/8").as_deref(), Some("10.0.0.0/8"), "a part of it has none");
     }
 }

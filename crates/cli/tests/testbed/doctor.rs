@@ -83,6 +83,11 @@ fn the_doctor_says_why_there_is_no_session() {
     assert_found(&finds(&road, &waits), "fault", "no rule names port 51900");
     assert!(road.run(&["nft", "delete table inet filter"]).status.success());
 
+    // This host forwards nothing, and believes only what it would send there.
+    let found = finds(&road, &(site.clone() + "allowed = [\"10.3.0.0/24\", \"10.9.0.0/24\"]\n"));
+    assert_found(&found, "advice", "sysctl -w net.ipv4.ip_forward=1");
+    assert_found(&found, "advice", "routes has nothing that holds 10.9.0.0/24");
+
     // One that runs is asked, and not disturbed.
     road.start(0, &site);
     road.wait_for_session();
