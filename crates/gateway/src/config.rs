@@ -76,6 +76,7 @@ mod peer;
 mod peers;
 mod workers;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
@@ -95,6 +96,7 @@ pub use peer::{Peer, PeerName};
 pub use peers::DIRECTORY as PEER_DIRECTORY;
 pub use workers::Workers;
 
+use crate::carrier::udp::is_here;
 use overlay::Tables;
 use peers::{Draft, Source};
 
@@ -350,6 +352,27 @@ impl Config {
         files.sort_unstable();
         files.dedup();
         files
+    }
+}
+
+impl Config {
+    /// Why a gateway may not start: a peer would be called where it listens itself, as with the other end's file.
+    #[must_use]
+    pub fn calls_itself(&self) -> Option<String> {
+        let Carrier::Udp(udp) = &self.carrier else { return None };
+        let listens = |address: SocketAddr| {
+            address.port() == udp.listen.port()
+                && match udp.listen.ip() {
+                    any if any.is_unspecified() => is_here(address.ip()),
+                    own => own == address.ip(),
+                }
+        };
+        let called = self.peers.iter().filter_map(|peer| Some((peer, peer.endpoint.as_ref()?.address()?)));
+        let (peer, address) = called.into_iter().find(|(_, address)| listens(*address))?;
+        Some(format!(
+            "peer {} is called at {address}, where this gateway listens itself; is this the other end's file?",
+            peer.name()
+        ))
     }
 }
 

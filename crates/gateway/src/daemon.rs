@@ -22,7 +22,7 @@ mod workers;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
@@ -180,6 +180,10 @@ impl Gateway {
     /// # Errors
     /// No key, no right, no such address, no place for the status file.
     pub fn new(config: Config) -> Result<Self, GatewayError> {
+        if let Some(reason) = config.calls_itself() {
+            let file = config.file.as_deref().unwrap_or(Path::new("")).display().to_string();
+            return Err(ConfigError::about(&file, reason).into());
+        }
         let (mut first, mut others) = hubs(&config, config.workers())?;
         let (mut peers, mut names) = (Peers::default(), Names::new()?);
         peers.join(&config, &mut Hubs { first: &mut first, others: &mut others }, &mut names)?;

@@ -14,9 +14,9 @@ use base::Prefix;
 
 use crate::config::{Carrier, Config, WhenDown};
 use crate::daemon::Status;
-use crate::http;
+use crate::daemon::query::{self, Asked};
 use crate::privileges;
-use crate::routing::Way;
+use crate::routing::{Routing, Way};
 
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +41,44 @@ impl fmt::Display for Finding {
 /// runs they are called. Makes a device for a moment, and changes nothing else.
 #[must_use]
 pub fn visit(config: &Config) -> Vec<Finding> {
-    let status = http::ask(config.tun.name.as_str());
-    let mut found = host::examine(config, status.is_some());
+    let mut running = query::running().unwrap_or_default();
+    running.retain(|place| place.device() == config.tun.name.as_str());
+    let mut found = host::examine(config, !running.is_empty());
     found.extend(firewall::examine(config));
     found.extend(examine(config));
-    match status {
-        Some(status) => found.extend(told(&status)),
-        None => found.extend(call::examine(config)),
+    // A call in the name of a gateway that runs would take its session away.
+    if running.is_empty() {
+        found.extend(left_behind(config));
+        if config.calls_itself().is_none() {
+            found.extend(call::examine(config));
+        }
+        return found;
+    }
+    for Asked { status, .. } in query::ask(&running) {
+        match status {
+            Ok(status) => found.extend(told(config, &status)),
+            Err(error) => found.push(Finding::Fault(format!(
+                "the gateway runs, and does not say how it hears its peers: {error}; ask as root, or as its user"
+            ))),
+        }
     }
     found
 }
 
+/// What a gateway that was killed has left, so that nothing leaves in clear.
+fn left_behind(config: &Config) -> Option<Finding> {
+    let is_set = Routing::is_set(config.tun.name.as_str()).unwrap_or(false);
+    is_set.then(|| {
+        Finding::Fault(
+            "no gateway runs, and the routes of one that was killed keep what was to go through the tunnel from going anywhere: start it, or \
+             for both ip -4 and ip -6: ip rule flush protocol 76; ip route flush table all protocol 76"
+                .to_owned(),
+        )
+    })
+}
+
 /// How a gateway that runs hears its peers.
-fn told(status: &Status) -> Vec<Finding> {
+fn told(config: &Config, status: &Status) -> Vec<Finding> {
     let peers = status["peers"].as_array().into_iter().flatten();
     let told = peers.map(|peer| {
         let (name, state) = (peer["name"].as_str().unwrap_or_default(), peer["state"].as_str().unwrap_or_default());
@@ -63,9 +88,12 @@ fn told(status: &Status) -> Vec<Finding> {
             "silent" => Finding::Fault(format!(
                 "the gateway runs, but has not heard peer {name} for {since:.0} s: the path is down, or the gateway there is"
             )),
-            _ => Finding::Fault(format!(
-                "the gateway runs, but has never heard peer {name}; end it and ask again, and the peer is called from here"
-            )),
+            _ if config.peers.iter().any(|peer| peer.name() == name && peer.endpoint.is_some()) => {
+                Finding::Fault(format!(
+                    "the gateway runs, but has never heard peer {name}, which it calls; its log says more, and where none runs the doctor calls it"
+                ))
+            }
+            _ => Finding::Advice(format!("the gateway runs; peer {name}, which is to call, never has")),
         }
     });
     told.collect()
@@ -75,6 +103,7 @@ fn told(status: &Status) -> Vec<Finding> {
 #[must_use]
 pub fn examine(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
+    found.extend(config.calls_itself().map(Finding::Fault));
     found.extend(unknown_user(config));
     found.extend(missing_directory(config));
     found.extend(absent_address(config));
@@ -164,23 +193,33 @@ fn name_behind_tunnel(config: &Config) -> Option<Finding> {
     )))
 }
 
-/// Packets of other hosts would end here.
+/// Packets of other hosts would end here. What only calls, with all its routes default routes, may be a single host.
 fn no_forwarding(config: &Config) -> Option<Finding> {
     let setting = |is_v4: bool| if is_v4 { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
     let is_off = |is_v4: &bool| {
         let path = Path::new("/proc/sys").join(setting(*is_v4).replace('.', "/"));
         fs::read_to_string(path).is_ok_and(|text| text.trim() == "0")
     };
-    let has = |is_v4: &bool| config.tun.routes.iter().any(|network| network.address.is_ipv4() == *is_v4);
+    let is_called = is_called(config);
+    let own = config.tun.addresses.iter().filter(|_| is_called);
+    let networks =
+        || config.tun.routes.iter().filter(|network| is_called || network.len > 0).chain(own.clone());
+    let has = |is_v4: &bool| networks().any(|network| network.address.is_ipv4() == *is_v4);
     let off: Vec<_> = [true, false].into_iter().filter(has).filter(is_off).map(setting).collect();
     (!off.is_empty()).then(|| {
         let commands: Vec<_> = off.iter().map(|setting| format!("sysctl -w {setting}=1")).collect();
         Finding::Advice(format!(
-            "this host forwards nothing for others ({} is 0); if networks behind it are to use the tunnel: {}",
+            "this host forwards nothing for others ({} is 0): whoever comes through the tunnel reaches this host and nothing beyond; if more is \
+             wanted: {}",
             off.join(" and "),
             commands.join("; ")
         ))
     })
+}
+
+/// Whether a peer calls this end: then it is a hub, or one of two equals.
+fn is_called(config: &Config) -> bool {
+    config.peers.iter().any(|peer| peer.endpoint.is_none())
 }
 
 /// What comes from the tunnel is believed only if it would be sent there (RFC 3704, 2.2), and not all that peers may send would be.
@@ -254,7 +293,7 @@ mod tests {
             found.len() == 1 && found[0].contains("peer hub at 192.0.2.9 lies in routes = \"192.0.2.0/24\"")
         );
         assert!(routes("\"0.0.0.0/0\", \"10.0.0.0/8\"").is_empty());
-        assert!(faults(&config("", "routes = [\"127.0.0.0/8\"]", "127.0.0.1:51900")).is_empty());
+        assert!(faults(&config("", "routes = [\"127.0.0.0/8\"]", "127.0.0.1:51901")).is_empty());
     }
 
     #[test]

@@ -116,7 +116,10 @@ impl Peer {
         let of = |path| real(peer, path);
         let queues = ["/queue", "/interactive_queue", "/once_queue"];
         let drops = queues.iter().filter_map(|queue| peer.pointer(queue)?.as_object()).flatten();
-        let drops = drops.filter(|(name, _)| *name != "passed").filter_map(|(_, count)| count.as_u64());
+        // What is marked passes too.
+        let drops = drops
+            .filter(|(name, _)| *name != "passed" && *name != "marked")
+            .filter_map(|(_, count)| count.as_u64());
         Self {
             name: text(peer, "/name"),
             address: text(peer, "/peer"),
@@ -159,7 +162,7 @@ mod tests {
             json!({
                 "name": format!("t{number}"), "public_key": number.to_string(), "state": "connected", "queued_bytes": 9,
                 "traffic": { "bytes_sent": sent, "bytes_received": 2 * sent }, "path": { "rate": 5_000_000, "carries": null },
-                "queue": { "passed": 100, "dropped-for-bytes": 2 }, "interactive_queue": { "passed": 7, "expired": 1 },
+                "queue": { "passed": 100, "dropped-for-bytes": 2 }, "interactive_queue": { "passed": 7, "expired": 1, "marked": 50 },
                 "pep": { "connections": { "lan": 3, "link": 4 } },
             })
         };

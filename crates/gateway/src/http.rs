@@ -11,6 +11,7 @@ use std::thread::Builder;
 use std::time;
 
 use base::Duration;
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::clock;
 use crate::daemon::{Status, query};
@@ -31,16 +32,22 @@ pub(crate) struct Request {
     pub(crate) host: String,
     /// All cookies, as they come.
     pub(crate) cookies: String,
+    /// Of a stream of events that broke off: the last that came.
+    pub(crate) last_event: String,
 }
 
 /// For a request to come, and for an answer to go.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Clients that wait to be heard.
+const BACKLOG: libc::c_int = 128;
 /// Bytes of a request's head, at most.
 const MOST_HEAD: usize = 8192;
 /// Headers of a request, at most.
 const MOST_HEADERS: usize = 64;
 /// Who may be answered at the same time.
-const MOST_CLIENTS: usize = 16;
+const MOST_CLIENTS: usize = 32;
+/// For so long a client that has vanished is believed to be there.
+const VANISHED: Duration = Duration::from_secs(20);
 
 /// Plain text.
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
@@ -51,7 +58,16 @@ impl Listener {
     /// # Errors
     /// An address that is not ours or is taken.
     pub(crate) fn bind(at: SocketAddr) -> io::Result<Self> {
-        TcpListener::bind(at).map(Self)
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        // An address that no device has yet is no reason not to start.
+        match at {
+            SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+            SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
+        }
+        socket.bind(&at.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(Self(socket.into()))
     }
 
     /// Has each request answered by `answer` from now on, until the process ends. `begin` runs once, before the first.
@@ -91,21 +107,20 @@ fn serve<A>(mut stream: TcpStream, answer: &Arc<A>, clients: &Arc<AtomicUsize>)
 where
     A: Fn(&mut TcpStream, &Request) -> io::Result<()> + Send + Sync + 'static,
 {
-    let place = Place::take(clients);
+    let Some(place) = Place::take(clients, MOST_CLIENTS) else {
+        // An empty buffer takes it at once.
+        let full =
+            respond(&mut stream, "503 Service Unavailable", &[("Content-Type", PLAIN)], "too many clients\n");
+        return drop(full);
+    };
     let answer = Arc::clone(answer);
     // Who goes away before the end misses it.
     drop(Builder::new().name("http".to_owned()).spawn(move || -> io::Result<()> {
         let patience = Some(time::Duration::from_nanos(PATIENCE.as_nanos()));
         stream.set_read_timeout(patience)?;
         stream.set_write_timeout(patience)?;
-        let Some(_place) = place else {
-            return respond(
-                &mut stream,
-                "503 Service Unavailable",
-                &[("Content-Type", PLAIN)],
-                "too many clients\n",
-            );
-        };
+        SockRef::from(&stream).set_tcp_user_timeout(Some(time::Duration::from_nanos(VANISHED.as_nanos())))?;
+        let _place = place;
         match read(&mut stream)? {
             Some(request) => answer(&mut stream, &request),
             None => respond(&mut stream, "400 Bad Request", &[("Content-Type", PLAIN)], "allowed is GET\n"),
@@ -114,11 +129,13 @@ where
 }
 
 /// One of the places for clients.
-struct Place(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub(crate) struct Place(Arc<AtomicUsize>);
 
 impl Place {
-    fn take(clients: &Arc<AtomicUsize>) -> Option<Self> {
-        let room = |taken: usize| (taken < MOST_CLIENTS).then_some(taken + 1);
+    /// One more, if fewer than `most` are taken.
+    pub(crate) fn take(clients: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let room = |taken: usize| (taken < most).then_some(taken + 1);
         clients.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
         Some(Self(Arc::clone(clients)))
     }
@@ -180,8 +197,8 @@ impl Request {
             let found = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
             String::from_utf8_lossy(found.map(|header| header.value).unwrap_or_default()).into_owned()
         };
-        let (host, cookies) = (header("host"), header("cookie"));
-        Some(Some(Self { path: path.to_owned(), query: query.to_owned(), host, cookies }))
+        let [host, cookies, last_event] = ["host", "cookie", "last-event-id"].map(header);
+        Some(Some(Self { path: path.to_owned(), query: query.to_owned(), host, cookies, last_event }))
     }
 }
 
@@ -198,12 +215,13 @@ mod tests {
 
     #[test]
     fn requests_are_read_whole_or_not_at_all() {
-        let whole = b"GET /metrics?a=b HTTP/1.1\r\nhOST: localhost:9469\r\nCookie: token=x\r\n\r\n";
+        let whole = b"GET /metrics?a=b HTTP/1.1\r\nhOST: localhost:9469\r\nCookie: token=x\r\nLast-Event-ID: 7\r\n\r\n";
         let request = Request {
             path: "/metrics".to_owned(),
             query: "a=b".to_owned(),
             host: "localhost:9469".to_owned(),
             cookies: "token=x".to_owned(),
+            last_event: "7".to_owned(),
         };
         assert_eq!(Request::parse(whole), Some(Some(request)));
         for len in 1..whole.len() {
@@ -217,10 +235,11 @@ mod tests {
     #[test]
     fn there_are_so_many_places_and_they_come_back() {
         let clients = Arc::new(AtomicUsize::new(0));
-        let mut places: Vec<_> = (0..MOST_CLIENTS).filter_map(|_| Place::take(&clients)).collect();
+        let mut places: Vec<_> =
+            (0..MOST_CLIENTS).filter_map(|_| Place::take(&clients, MOST_CLIENTS)).collect();
         assert_eq!(places.len(), MOST_CLIENTS);
-        assert!(Place::take(&clients).is_none());
+        assert!(Place::take(&clients, MOST_CLIENTS).is_none());
         places.pop();
-        assert!(Place::take(&clients).is_some());
+        assert!(Place::take(&clients, MOST_CLIENTS).is_some());
     }
 }

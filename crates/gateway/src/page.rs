@@ -1,10 +1,12 @@
 //! `[page]`: how the gateway is doing, for whoever looks: its peers now, and the last ten minutes as curves. It can be read, and nothing
 //! else.
 //!
-//! `/moments` is a stream of server-sent events (HTML Standard, 9.2): first a list of all moments that are kept, then each as it comes.
+//! `/moments` is a stream of server-sent events (HTML Standard, 9.2), lists of moments: first all that are kept, then each as it comes. A
+//! reader that comes back says which it had last, and gets the rest.
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time;
@@ -13,13 +15,19 @@ use base::Duration;
 
 use crate::clock;
 use crate::config::{Page, Token};
-use crate::history::History;
-use crate::http::{self, Listener, PLAIN, Request, respond};
+use crate::history::{History, Moment};
+use crate::http::{self, Listener, PLAIN, Place, Request, respond};
 
 /// Between two moments.
 const EVERY: Duration = Duration::from_secs(1);
 /// A status that took long is asked for this many times its own span later: a hub with thousands of peers has other work.
 const SHARE: u64 = 20;
+/// But this is the longest pause.
+const SELDOM: Duration = Duration::from_secs(10);
+/// Readers who stay. Others are answered all the same.
+const MOST_READERS: usize = 16;
+/// Moments that are sent at once: a reader's buffer is bounded, whoever reads slowly.
+const MOST_AT_ONCE: usize = 60;
 /// After so long without news a comment says that the connection lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// A page may use what comes from here, and nothing from elsewhere.
@@ -35,8 +43,9 @@ const FILES: [(&str, &str, &str); 3] = [
 /// What all who look share.
 #[derive(Debug, Default)]
 struct Watched {
-    history: Mutex<(u64, History)>,
+    history: Mutex<History>,
     news: Condvar,
+    readers: Arc<AtomicUsize>,
 }
 
 /// Shows the gateway of this device from now on, until the process ends.
@@ -52,7 +61,9 @@ pub(crate) fn start(listener: Listener, page: &Page, device: String) -> io::Resu
         move || drop(Builder::new().name("history".to_owned()).spawn(move || watched.follow(&device)))
     };
     listener.start("page", begin, move |stream, request| match guard.judge(request) {
-        Judged::Welcome if request.path == "/moments" => watched.tell(stream),
+        Judged::Welcome if request.path == "/moments" => {
+            watched.tell(stream, request.last_event.parse().unwrap_or(0.0))
+        }
         Judged::Welcome => file(stream, &request.path),
         Judged::Known(cookie) => {
             let headers = [("Location", "/"), ("Set-Cookie", &*cookie)];
@@ -79,7 +90,7 @@ fn file(stream: &mut TcpStream, path: &str) -> io::Result<()> {
 }
 
 impl Watched {
-    fn lock(&self) -> MutexGuard<'_, (u64, History)> {
+    fn lock(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,45 +99,49 @@ impl Watched {
         loop {
             let began = clock::monotonic();
             if let Some(status) = http::ask(device) {
-                let mut history = self.lock();
-                history.1.take(&status, clock::seconds_of_day());
-                history.0 += 1;
+                self.lock().take(&status, clock::seconds_of_day());
                 self.news.notify_all();
             }
             let took = clock::monotonic().saturating_since(began);
-            clock::sleep(EVERY.saturating_sub(took).max(took * SHARE));
+            clock::sleep(EVERY.saturating_sub(took).max((took * SHARE).min(SELDOM)));
         }
     }
 
-    /// Sends all moments, and then each as it comes, until the reader goes away.
-    fn tell(&self, stream: &mut TcpStream) -> io::Result<()> {
+    /// Sends what is kept and newer than `since`, and then each moment as it comes, until the reader goes away.
+    fn tell(&self, stream: &mut TcpStream, since: f64) -> io::Result<()> {
+        let Some(_place) = Place::take(&self.readers, MOST_READERS) else {
+            return respond(
+                stream,
+                "503 Service Unavailable",
+                &[("Content-Type", PLAIN)],
+                "too many readers\n",
+            );
+        };
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n";
         stream.write_all(head.as_bytes())?;
-        let mut seen = 0;
+        let mut seen = since;
         loop {
             let text = {
                 let wait = time::Duration::from_nanos(SIGN_OF_LIFE.as_nanos());
+                let is_old =
+                    |history: &mut History| history.moments().next_back().is_none_or(|last| last.at <= seen);
                 let (history, _) = self
                     .news
-                    .wait_timeout_while(self.lock(), wait, |(number, _)| *number == seen)
+                    .wait_timeout_while(self.lock(), wait, is_old)
                     .unwrap_or_else(PoisonError::into_inner);
-                let (number, kept) = &*history;
-                let text = match (seen, number - seen) {
-                    (_, 0) => ":\n\n".to_owned(),
-                    (0, _) => event("history", &kept.moments().collect::<Vec<_>>())?,
-                    // Who was slow misses some.
-                    _ => event("moment", &kept.moments().next_back())?,
-                };
-                seen = *number;
-                text
+                let news = history.moments().filter(|moment| moment.at > seen).take(MOST_AT_ONCE);
+                let news: Vec<&Moment> = news.collect();
+                match news.last() {
+                    Some(last) => {
+                        seen = last.at;
+                        format!("id: {seen}\nevent: moments\ndata: {}\n\n", serde_json::to_string(&news)?)
+                    }
+                    None => ":\n\n".to_owned(),
+                }
             };
             stream.write_all(text.as_bytes())?;
         }
     }
-}
-
-fn event(name: &str, data: &impl serde::Serialize) -> io::Result<String> {
-    Ok(format!("event: {name}\ndata: {}\n\n", serde_json::to_string(data)?))
 }
 
 /// Who may look.
@@ -159,7 +174,7 @@ impl Guard {
         match (given, kept) {
             (_, Some(kept)) if token.is(kept) => Judged::Welcome,
             (Some(given), _) if token.is(given) => {
-                Judged::Known(format!("{cookie}={given}; HttpOnly; SameSite=Strict; Path=/"))
+                Judged::Known(format!("{cookie}={given}; HttpOnly; SameSite=Lax; Path=/"))
             }
             _ => Judged::Refused("401 Unauthorized", "this page takes its token, as in /?token=...\n"),
         }
@@ -180,7 +195,7 @@ mod tests {
 
     fn request(host: &str, query: &str, cookies: &str) -> Request {
         let [host, query, cookies] = [host, query, cookies].map(str::to_owned);
-        Request { path: "/".to_owned(), query, host, cookies }
+        Request { path: "/".to_owned(), query, host, cookies, last_event: String::new() }
     }
 
     fn guard(token: Option<&str>) -> Guard {
@@ -224,7 +239,7 @@ mod tests {
         };
         let kept = cookie.split(';').next().unwrap();
         assert_eq!(judge("", &format!("other=1; {kept}")), Judged::Welcome);
-        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"));
     }
 
     #[test]

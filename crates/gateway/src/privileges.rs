@@ -130,6 +130,12 @@ pub fn is_user(name: &str) -> bool {
     look_up(name).is_ok()
 }
 
+/// The group of this user, if there is one.
+#[must_use]
+pub fn group_of(name: &str) -> Option<u32> {
+    look_up(name).ok().map(|user| user.group)
+}
+
 fn look_up(name: &str) -> io::Result<User> {
     let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such user");
     let name = CString::new(name).map_err(|_| unknown())?;

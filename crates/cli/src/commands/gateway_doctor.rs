@@ -13,7 +13,8 @@ use super::outcome::{complain, misconfigured, say};
 ///
 /// Looks at the kernel (devices, offloads, buffers, clock), the firewall, routes and forwarding, the configuration's users, addresses and
 /// directories, and at each peer: a gateway that runs says how it hears them, and where none runs they are called, which shows
-/// whether their port can be reached, and whether keys and protocol agree. Changes nothing. Run it as root. Exit code 2 if there is a fault.
+/// whether their port can be reached, and whether keys and protocol agree. Not while a gateway with this key runs elsewhere, whose session
+/// the call would end. Run it as root. Exit code 2 if there is a fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  longhaul gateway doctor --config /etc/longhaul/site.toml")]
 pub(crate) struct Arguments {

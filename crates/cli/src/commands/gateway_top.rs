@@ -34,12 +34,13 @@ pub(crate) fn execute(args: &Arguments) -> ExitCode {
     if !io::stdout().is_terminal() {
         return misconfigured("top draws on a terminal, and this is none; `longhaul gateway status` prints");
     }
-    let place = match find(args.device.as_deref()) {
-        Ok(place) => place,
+    // A gateway that is started anew has another place, but the same device.
+    let device = match find(args.device.as_deref()) {
+        Ok(place) => place.device().to_owned(),
         Err(reason) => return failure(reason),
     };
     match ratatui::try_init().and_then(|terminal| {
-        let watched = watch(terminal, &place);
+        let watched = watch(terminal, &device);
         ratatui::try_restore()?;
         watched
     }) {
@@ -65,20 +66,20 @@ fn find(device: Option<&str>) -> Result<Place, String> {
     }
 }
 
-fn ask(place: &Place) -> Result<Status, String> {
-    let answer = query::ask(std::slice::from_ref(place)).pop();
+fn ask(device: &str) -> Result<Status, String> {
+    let answer = query::ask(&[find(Some(device))?]).pop();
     match answer {
         Some(Asked { status, .. }) => status.map_err(|error| error.to_string()),
         None => Err("it has ended".to_owned()),
     }
 }
 
-fn watch(mut terminal: DefaultTerminal, place: &Place) -> io::Result<()> {
+fn watch(mut terminal: DefaultTerminal, device: &str) -> io::Result<()> {
     let (mut history, clock) = (History::default(), Clock::start());
     let (mut screen, mut due) = (Screen::default(), Instant::ZERO);
     loop {
         if clock.now() >= due {
-            screen.trouble = match ask(place) {
+            screen.trouble = match ask(device) {
                 Ok(status) => {
                     history.take(&status, clock::seconds_of_day());
                     None

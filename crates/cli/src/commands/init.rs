@@ -162,6 +162,9 @@ fn ask<T>(
 }
 
 fn destination(text: &str) -> Result<Destination, String> {
+    if text.ends_with(":0") && text.parse::<IpAddr>().is_err() {
+        return Err(format!("\"{text}\": there is no port 0; allowed are 1 to 65535, or none for {PORT}"));
+    }
     let with_port = match text.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("[{address}]:{PORT}"),
         Ok(IpAddr::V4(_)) => format!("{text}:{PORT}"),
@@ -200,17 +203,17 @@ fn prefixes(networks: &[Networks]) -> Vec<Prefix> {
     networks.iter().flat_map(of).collect()
 }
 
-/// A network of the tunnel's own for each end, beside what lies behind the ends: in IPv4 the first of 10.77.0.0/30, 10.78.0.0/30 and so
-/// on that is free, in IPv6 a random one (RFC 4193, 3.2.2).
+/// A network of the tunnel's own, beside what lies behind the ends and with room for more sites: in IPv4 the first of 10.77.0.0/24,
+/// 10.78.0.0/24 and so on that is free, in IPv6 a random one (RFC 4193, 3.2.2). The hub has the first address, the site the second.
 fn addresses(taken: &[Prefix], random: [u8; 5]) -> [[Prefix; 2]; 2] {
-    let network = |second: u8| Prefix { address: Ipv4Addr::new(10, second, 0, 0).into(), len: 30 };
+    let network = |second: u8| Prefix { address: Ipv4Addr::new(10, second, 0, 0).into(), len: 24 };
     let is_free = |second: &u8| taken.iter().all(|taken| taken.len == 0 || !taken.overlaps(network(*second)));
     let second = (77..=255).find(is_free).unwrap_or(77);
     let [a, b, c, d, e] = random.map(u16::from);
     [1, 2].map(|host| {
         let v6 = Ipv6Addr::new(0xfd00 | a, b << 8 | c, d << 8 | e, 0, 0, 0, 0, u16::from(host));
         [
-            Prefix { address: Ipv4Addr::new(10, second, 0, host).into(), len: 30 },
+            Prefix { address: Ipv4Addr::new(10, second, 0, host).into(), len: 24 },
             Prefix { address: v6.into(), len: 64 },
         ]
     })
@@ -261,36 +264,71 @@ impl Plan {
         )
     }
 
+    /// The command for a second site that reaches what the first does.
+    fn one_more(&self) -> String {
+        let [v4, v6] = self.addresses[0].map(|address| address.to_string());
+        let routes: String = self.behind_hub.iter().map(|network| format!(" --route {network}")).collect();
+        format!(
+            "longhaul peer add NAME --config hub.toml --endpoint {} --address {} --address {}{routes} --out NAME.toml",
+            self.endpoint,
+            v4.replace(".0.1/", ".0.3/"),
+            v6.replace("::1/", "::3/"),
+        )
+    }
+
     /// What is left to do, in commands.
     fn next_steps(&self, [hub, site]: &[PathBuf; 2]) -> String {
         let mut text = format!("written: {} and {}\n", hub.display(), site.display());
         let is_full = self.behind_hub.iter().any(|network| network.len == 0);
-        for name in ["hub", "site"] {
+        for (name, far) in [("hub", &self.behind_site), ("site", &self.behind_hub)] {
             _ = write!(
                 text,
                 "\nat the {name}, with {name}.toml there, as root:\n  install -m 640 -g longhaul {name}.toml /etc/longhaul/    \
                  # unless it is there already\n"
             );
-            let forwards = match name {
-                "hub" => is_full || !self.behind_hub.is_empty(),
-                _ => !self.behind_site.is_empty(),
-            };
-            if forwards {
+            let behind = if name == "hub" { &self.behind_hub } else { &self.behind_site };
+            if !behind.is_empty() {
                 text += "  # a host that learns its own IPv6 route from a router needs net.ipv6.conf.DEVICE.accept_ra=2 as well\n  \
                          printf '%s\\n' net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 >/etc/sysctl.d/longhaul.conf\n  \
                          sysctl -p /etc/sysctl.d/longhaul.conf\n";
+            }
+            if name == "hub" {
+                let port = self.endpoint.port();
+                _ = writeln!(
+                    text,
+                    "  # calls come by UDP to port {port}; where a firewall is closed: nft insert rule inet filter input udp dport {port} accept"
+                );
             }
             if name == "hub" && is_full {
                 let device = &self.device;
                 _ = write!(
                     text,
-                    "  # so that answers find back: what comes from the site leaves under the hub's own address\n  \
+                    "  # so that answers find back: what comes from the site leaves under the hub's own address, also after a restart\n  \
                      nft add table inet longhaul\n  \
                      nft 'add chain inet longhaul out {{ type nat hook postrouting priority srcnat; }}'\n  \
-                     nft add rule inet longhaul out iifname {device} oifname != {device} masquerade\n"
+                     nft add rule inet longhaul out iifname {device} oifname != {device} masquerade\n  \
+                     nft list table inet longhaul >>/etc/nftables.conf; systemctl enable nftables\n"
+                );
+            } else if !behind.is_empty() {
+                let tunnel = Prefix { address: self.addresses[0][0].masked(), ..self.addresses[0][0] };
+                let ways: Vec<String> =
+                    far.iter().filter(|way| way.len > 0).chain([&tunnel]).map(ToString::to_string).collect();
+                _ = writeln!(
+                    text,
+                    "  # hosts behind it whose router is another one need there a route to {} by this machine",
+                    ways.join(", ")
                 );
             }
             _ = writeln!(text, "  systemctl enable --now longhaul@{name}");
+        }
+        text += "\nEach file holds a private key: copy it with scp or the like, and delete it where it does not belong.\n";
+        if is_full {
+            _ = writeln!(
+                text,
+                "Answers to whoever connects to the site from outside go through the tunnel too, and are lost: administer it at {}, or keep \
+                 its own\naddress out (docs/gateway.md, \"Everything through the tunnel\").",
+                self.addresses[1][0].address
+            );
         }
         let far = if is_full {
             "an address beyond the hub".to_owned()
@@ -299,8 +337,9 @@ impl Plan {
         };
         _ = write!(
             text,
-            "\nwithout systemd: longhaul gateway --config FILE. Then, at the site: longhaul gateway status; ping {far}\n\
-             More sites: longhaul peer add --help. What is in the way: longhaul gateway doctor --config FILE"
+            "Without systemd: longhaul gateway --config FILE. Then, at the site: longhaul gateway status; ping {far}\n\
+             What is in the way: longhaul gateway doctor --config FILE. More sites, at the hub:\n  {}",
+            self.one_more()
         );
         text
     }
@@ -347,7 +386,7 @@ mod tests {
             let (hub, site) = planned(options, answers).unwrap();
             assert_eq!(texts(&hub.tun.routes), ["10.11.0.0/24"]);
             assert_eq!(texts(&site.tun.routes), ["10.12.0.0/24", "fd12::/64"]);
-            assert_eq!(texts(&hub.tun.addresses)[0], "10.77.0.1/30");
+            assert_eq!(texts(&hub.tun.addresses)[0], "10.77.0.1/24");
             assert_eq!(site.peers[0].endpoint.as_ref().unwrap().to_string(), "hub.example.org:51900");
             assert!(hub.peers[0].endpoint.is_none());
             let keys = [&hub, &site].map(|config| config.identity.load().unwrap().public());
@@ -378,7 +417,7 @@ mod tests {
         let (hub, _) =
             planned(&["--endpoint=192.0.2.1", "--behind-hub=10.77.0.0/16", "--behind-site=10.78.0.0/30"], "")
                 .unwrap();
-        assert_eq!(texts(&hub.tun.addresses)[0], "10.79.0.1/30");
+        assert_eq!(texts(&hub.tun.addresses)[0], "10.79.0.1/24");
         let own = |hub: &Config| hub.tun.addresses[1].address;
         let (other, _) = planned(&["--endpoint=192.0.2.1", "--behind-hub=all"], "").unwrap();
         assert_ne!(own(&hub), own(&other), "they are drawn");

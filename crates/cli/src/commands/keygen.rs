@@ -18,7 +18,7 @@ Examples:
   longhaul keygen --out site.key      # prints the public key
   longhaul keygen --preshared --out hub.psk")]
 pub(crate) struct Arguments {
-    /// Write the key to this new file, readable by its owner (and the group of a directory such as /etc/longhaul) only, instead of to standard output.
+    /// Write the key to this new file, readable by its owner only (in /etc/longhaul by the service's group too), instead of to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of text.

@@ -6,6 +6,8 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
+use gateway::privileges;
+
 use super::outcome::show;
 
 /// Writes to a new file with this mode, whatever the umask; none is overwritten. What was begun and failed is removed.
@@ -22,16 +24,20 @@ pub(crate) fn write_new(path: &Path, mode: u32, text: &str) -> io::Result<File> 
     }
 }
 
-/// Writes to a new file that its owner may read. In a directory of another group, whose members may enter, that group may read it too:
-/// so a service finds its keys in a directory that was made for it.
+/// Whom services run as, by the units that are packaged, and whose group may read what lies in a directory of theirs.
+const SERVICE: &str = "longhaul";
+
+/// Writes to a new file that its owner may read. In a directory that belongs to the service's group, and to nobody else's, that group may
+/// read it too: so a service finds its keys in `/etc/longhaul`.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let file = write_new(path, 0o600, text)?;
+    let Some(group) = privileges::group_of(SERVICE) else { return Ok(()) };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = directory.metadata()?;
     let is_private = directory.mode() & 0o007 == 0;
-    if is_private && directory.mode() & 0o050 == 0o050 && directory.gid() != file.metadata()?.gid() {
+    if is_private && directory.gid() == group {
         // Who may not give a file to that group keeps it.
-        if fchown(&file, None, Some(directory.gid())).is_ok() {
+        if fchown(&file, None, Some(group)).is_ok() {
             file.set_permissions(Permissions::from_mode(0o640))?;
         }
     }

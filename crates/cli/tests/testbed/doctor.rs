@@ -6,7 +6,7 @@ use serde_json::Value;
 use tunnel::key::PrivateKey;
 
 use super::bench::missing;
-use super::road::Road;
+use super::road::{FULL, Road};
 
 /// What the doctor finds at the host: each kind with its message.
 fn finds(road: &Road, text: &str) -> Vec<(String, String)> {
@@ -42,7 +42,7 @@ fn the_doctor_says_why_there_is_no_session() {
     let site = road.host_file("\"10.3.0.0/24\"", "", "10.2.0.2:51900");
 
     // Nobody listens yet.
-    assert_found(&finds(&road, &site), "fault", "nothing listens at that port");
+    assert_found(&finds(&road, &site), "fault", "that port is refused");
 
     road.start_hub();
     let other = a_key();
@@ -80,13 +80,36 @@ fn the_doctor_says_why_there_is_no_session() {
     }
     assert_found(&finds(&road, &site), "fault", "no answer for 8 s");
     let waits = site.replace("endpoint = \"10.2.0.2:51900\"\n", "").replace("0.0.0.0:0", "0.0.0.0:51900");
-    assert_found(&finds(&road, &waits), "fault", "no rule names port 51900");
+    assert_found(&finds(&road, &waits), "advice", "none is seen to let in port 51900");
     assert!(road.run(&["nft", "delete table inet filter"]).status.success());
 
     // This host forwards nothing, and believes only what it would send there.
-    let found = finds(&road, &(site.clone() + "allowed = [\"10.3.0.0/24\", \"10.9.0.0/24\"]\n"));
+    let found = finds(&road, &(waits.clone() + "allowed = [\"10.3.0.0/24\", \"10.9.0.0/24\"]\n"));
     assert_found(&found, "advice", "sysctl -w net.ipv4.ip_forward=1");
+    assert_found(&found, "advice", "nothing translates the addresses of what comes from sat0");
+    for rule in [
+        "add table inet nat",
+        "add chain inet nat out { type nat hook postrouting priority srcnat; }",
+        "add rule inet nat out masquerade",
+    ] {
+        assert!(road.run(&["nft", rule]).status.success());
+    }
+    assert_found(&finds(&road, &waits), "ok", "nftables translates addresses");
+    assert!(road.run(&["nft", "delete table inet nat"]).status.success());
     assert_found(&found, "advice", "routes has nothing that holds 10.9.0.0/24");
+
+    // The other end's file: this host would call itself.
+    let swapped = site.replace("0.0.0.0:0", "0.0.0.0:51900").replace("10.2.0.2:51900", "10.1.0.2:51900");
+    assert_found(&finds(&road, &swapped), "fault", "is this the other end's file?");
+    road.start(0, &swapped);
+    assert_eq!(road.gateways[0].take().unwrap().wait().unwrap().code(), Some(2));
+
+    // What a killed one has left holds everything up.
+    let full = road.host_file(FULL, "", "10.2.0.2:51900");
+    road.start(0, &full);
+    road.wait_for_session();
+    road.end(0, "KILL");
+    assert_found(&finds(&road, &full), "fault", "ip rule flush protocol 76");
 
     // One that runs is asked, and not disturbed.
     road.start(0, &site);

@@ -152,11 +152,13 @@ fn the_page_is_shown_to_whom_it_is_meant_for() {
             command.arg(format!("{at}/moments")).spawn().unwrap()
         })
         .collect();
-    wait_until("it is full", 10, || code(&["-b", &cookies, &format!("{at}/")]) == "503");
+    let streams = || code(&["-m", "1", "-b", &cookies, &format!("{at}/moments")]);
+    wait_until("it is full", 10, || streams() == "503");
+    assert_eq!(code(&["-b", &cookies, &format!("{at}/")]), "200", "others are answered all the same");
     for watcher in &mut watchers {
         let _ = watcher.kill();
         let _ = watcher.wait();
     }
-    wait_until("there is room again", 20, || code(&["-b", &cookies, &format!("{at}/")]) == "200");
+    wait_until("there is room again", 20, || streams() == "200");
     road.end(0, "TERM");
 }

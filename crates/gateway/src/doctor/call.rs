@@ -35,18 +35,37 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
             continue;
         };
         match reach(endpoint, udp.listen) {
+            Err(Unreached::Taken) => found.push(Finding::Advice(format!(
+                "peer {}: not called, since another program has the port of {}: a gateway under another name or without permission to ask it, \
+                 perhaps, whose session a call would take away",
+                peer.name(),
+                udp.listen
+            ))),
             Ok((socket, to)) => {
                 found.extend(mtu(&socket, to, udp.mtu.0));
                 found.push(call(config, peer, &socket, to));
             }
-            Err(reason) => found.push(Finding::Fault(format!("peer {}: {reason}", peer.name()))),
+            Err(Unreached::Fault(reason)) => found.push(Finding::Fault(format!("peer {}: {reason}", peer.name()))),
         }
     }
     found
 }
 
-/// A socket to the peer, from the gateway's port if that is free.
-fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, SocketAddr), String> {
+/// Why a peer cannot be called.
+enum Unreached {
+    /// Somebody has the gateway's port.
+    Taken,
+    Fault(String),
+}
+
+impl From<String> for Unreached {
+    fn from(reason: String) -> Self {
+        Self::Fault(reason)
+    }
+}
+
+/// A socket to the peer, from the gateway's port.
+fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, SocketAddr), Unreached> {
     let to = match endpoint {
         Destination::Address(address) => *address,
         Destination::Name(name) => {
@@ -63,7 +82,11 @@ fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, Socke
         }
     };
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(listen).or_else(|_| UdpSocket::bind((any, 0)));
+    let socket = match UdpSocket::bind(listen) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(Unreached::Taken),
+        // An address that is not there yet, or a port that takes a right.
+        bound => bound.or_else(|_| UdpSocket::bind((any, 0))),
+    };
     let socket = socket.map_err(|error| format!("no UDP socket can be had: {error}"))?;
     socket.connect(to).map_err(|error| format!("there is no way to {to}: {error}; is the network up?"))?;
     Ok((socket, to))
@@ -115,7 +138,7 @@ fn call(config: &Config, peer: &Peer, socket: &UdpSocket, to: SocketAddr) -> Fin
             "peer {name} at {to}: its answer does not fit the keys; both ends need the same preshared-key, or none"
         )),
         Err(Trouble::Closed) => Finding::Fault(format!(
-            "peer {name} at {to}: nothing listens at that port; is the gateway there running, and is this its port?"
+            "peer {name} at {to}: that port is refused: nothing listens there, or a firewall rejects it; is the gateway there running, and is this its port?"
         )),
         Err(Trouble::Silent) => Finding::Fault(format!(
             "peer {name} at {to}: no answer for {} s. Either the path is down, or a firewall drops UDP to port {}, or the gateway there \
@@ -141,7 +164,7 @@ fn shake_hands(session: &mut Session, socket: &UdpSocket, to: SocketAddr) -> Res
     let clock = Clock::start();
     let path = Path::from(Address::Udp(to));
     let mut buffer = vec![0; LARGEST];
-    let mut refused = false;
+    let mut refused = 0;
     while clock.now() < Instant::ZERO + PATIENCE {
         session.handle_timeout(clock.now());
         send(session, socket);
@@ -155,7 +178,13 @@ fn shake_hands(session: &mut Session, socket: &UdpSocket, to: SocketAddr) -> Res
                 Err(Rejection::ForgedHandshake) => return Err(Trouble::Secret),
                 _ => {}
             },
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => refused = true,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                refused += 1;
+                // Twice is no chance.
+                if refused > 1 {
+                    return Err(Trouble::Closed);
+                }
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) => return Err(Trouble::System(error)),
         }
@@ -167,7 +196,7 @@ fn shake_hands(session: &mut Session, socket: &UdpSocket, to: SocketAddr) -> Res
             }
         }
     }
-    Err(if refused { Trouble::Closed } else { Trouble::Silent })
+    Err(if refused > 0 { Trouble::Closed } else { Trouble::Silent })
 }
 
 fn send(session: &mut Session, socket: &UdpSocket) {

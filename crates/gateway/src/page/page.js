@@ -16,7 +16,7 @@ const known = (value, say) => (value === null || value === undefined ? "–" : s
 const rate = (value) => known(value, (bits) => scaled(bits, "bit/s"));
 const bytes = (value) => known(value, (count) => scaled(count, "B"));
 const percent = (value) => known(value, (part) => `${Number((100 * part).toPrecision(2))} %`);
-const millis = (value) => known(value, (seconds) => `${Number((1000 * seconds).toPrecision(3))} ms`);
+const millis = (value) => known(value, (seconds) => `${Number((1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0))} ms`);
 const count = (value) => known(value, String);
 const span = (seconds) => {
   const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -56,6 +56,7 @@ const FACTS = [
   ["loss", (p) => percent(p.loss)],
   ["round trip", (p) => millis(p.round_trip)],
   ["queue", (p) => bytes(p.queued)],
+  ["dropped from it", (p) => count(p.dropped)],
   ["connections", (p) => count(p.connections)],
 ];
 
@@ -152,21 +153,28 @@ const show = () => {
   document.title = `${last.device}: ${there} of ${last.peers.length} connected`;
   put($("device"), last.device);
   const late = (Date.now() - heard) / 1000;
+  const more = last.more ? ` (and ${last.more} more)` : "";
   put($("summary"), late > 15
     ? `No news from the gateway for ${span(late)}.`
-    : `${there} of ${last.peers.length} peers connected. Up for ${span(last.uptime)}, ${bytes(last.memory)} in packets and connections.`);
+    : `${there} of ${last.peers.length} peers connected${more}. Up for ${span(last.uptime)}, ${bytes(last.memory)} in packets and connections.`);
   showPeers(last);
   showCurves(last);
 };
 
 // ---- what comes
 
-const source = new EventSource("/moments");
-const take = (all) => {
+const take = (news) => {
+  const newest = moments.length ? moments.at(-1).at : 0;
+  const all = [...moments, ...news.filter(({ at }) => at > newest)];
   moments = all.filter(({ at }) => at > all.at(-1).at - SPAN);
   heard = Date.now();
   show();
 };
-source.addEventListener("history", (event) => take(JSON.parse(event.data)));
-source.addEventListener("moment", (event) => take([...moments, JSON.parse(event.data)]));
+const listen = () => {
+  const source = new EventSource("/moments");
+  source.addEventListener("moments", (event) => take(JSON.parse(event.data)));
+  // A stream that breaks off the browser opens again; one that was refused it does not.
+  source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000); });
+};
+listen();
 setInterval(show, 5000);

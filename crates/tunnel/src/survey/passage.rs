@@ -15,6 +15,8 @@ struct Count {
 #[derive(Debug, Default)]
 pub struct Passage {
     total: Count,
+    /// Of the newest span, since what is late comes in the next.
+    missing: u64,
     /// In the stretch before this one, and in this one.
     stretches: [Count; 2],
     /// When this one began.
@@ -28,9 +30,10 @@ impl Passage {
     /// The other end has told of a span.
     pub(super) fn on_span(&mut self, now: Instant, span: &Span) {
         self.turn(now);
-        let sent = span.sent.datagrams;
-        // What came late counts where it came: more may arrive than left.
-        let lost = sent.saturating_sub(span.received.datagrams);
+        let (sent, received) = (span.sent.datagrams, span.received.datagrams);
+        let late = received.saturating_sub(sent);
+        let lost = self.missing.saturating_sub(late);
+        self.missing = sent.saturating_sub(received);
         for count in [&mut self.total, &mut self.stretches[1]] {
             count.sent += sent;
             count.lost += lost;
@@ -87,16 +90,22 @@ mod tests {
     fn what_was_lost_lately_is_forgotten_after_a_minute() {
         let mut passage = Passage::default();
         assert_eq!(passage.loss(at(1)), None);
-        passage.on_span(at(1), &span(100, 90));
+        passage.on_span(at(1), &span(100, 80));
         passage.on_span(at(2), &span(100, 110));
-        assert_eq!((passage.sent(), passage.lost(), passage.loss(at(2))), (200, 10, Some(0.05)));
-        passage.on_span(at(16), &span(200, 110));
-        assert_eq!(passage.loss(at(16)), Some(0.25), "both stretches");
+        assert_eq!(
+            (passage.sent(), passage.lost(), passage.loss(at(2))),
+            (200, 10, Some(0.05)),
+            "ten were late"
+        );
+        passage.on_span(at(16), &span(200, 100));
+        passage.on_span(at(17), &span(0, 0));
+        assert_eq!(passage.loss(at(17)), Some(0.275), "both stretches");
         passage.on_span(at(32), &span(100, 100));
-        assert_eq!(passage.loss(at(32)), Some(0.3), "the first is forgotten");
+        assert_eq!(passage.loss(at(32)), Some(100.0 / 300.0), "the first is forgotten");
         assert_eq!(passage.loss(at(63)), None, "nothing was told for long");
         passage.on_span(at(100), &span(10, 9));
-        assert_eq!(passage.loss(at(100)), Some(0.1));
-        assert_eq!((passage.sent(), passage.lost()), (510, 101));
+        passage.on_span(at(101), &span(10, 10));
+        assert_eq!(passage.loss(at(101)), Some(0.05));
+        assert_eq!((passage.sent(), passage.lost()), (520, 111));
     }
 }
