@@ -395,8 +395,11 @@ fn init_writes_both_ends_and_overwrites_neither() {
     assert!(text(&again.stderr).contains("hub.toml: it exists already"), "{}", text(&again.stderr));
     std::fs::remove_file(scratch.path("hub.toml")).unwrap();
     assert_eq!(init().status.code(), Some(2), "one of them is enough");
+    std::fs::remove_file(scratch.path("site.toml")).unwrap();
+    let missing = longhaul(&["init", "--out", &scratch.path("none")]);
+    assert!(text(&missing.stderr).contains("there is no such directory"), "{}", text(&missing.stderr));
     let nobody = Command::new(env!("CARGO_BIN_EXE_longhaul"))
-        .args(["init", "--out", &scratch.path("none")])
+        .args(["init", "--out", &scratch.path("")])
         .stdin(std::process::Stdio::null())
         .output();
     assert!(text(&nobody.unwrap().stderr).contains("--endpoint says it"));

@@ -177,6 +177,7 @@ mod tests {
         assert_eq!((peer.sent, peer.received), (10_000.0, 20_000.0), "in two seconds, not three");
         assert_eq!((peer.dropped, peer.connections, peer.queued), (3, 3, 9));
         assert_eq!((peer.rate, peer.carries, peer.loss), (Some(5e6), None, None));
+        assert_eq!(history.take(&status(12.0, 4000, 1), 503.5).peers[0].sent, 0.0, "no time has passed");
         let again = history.take(&status(1.0, 10, 1), 504.0);
         assert_eq!(again.peers[0].sent, 0.0, "the gateway was started anew");
         let next = history.take(&status(2.0, 135, 1), 505.0);

@@ -64,6 +64,12 @@ struct Plan {
 }
 
 pub(crate) fn execute(args: &Arguments) -> ExitCode {
+    if !args.out.is_dir() {
+        return misconfigured(format_args!(
+            "--out {}: there is no such directory; make it first",
+            args.out.display()
+        ));
+    }
     let files = ["hub.toml", "site.toml"].map(|name| args.out.join(name));
     if let Some(there) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
         let there = there.display();

@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn execute() -> ExitCode {
     misconfigured(format_args!(
-        "demo and {} are not in this program, which was built for gateways alone; the package longhaul has them, or a build with \
+        "this program was built for gateways alone, without demo, {}; the package longhaul has them, or a build with \
          cargo's default features",
         COMMANDS.join(", ")
     ))

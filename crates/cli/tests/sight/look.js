@@ -68,7 +68,7 @@ function look(frame) {
     faint: faint(view, root),
     missing: [...root.querySelectorAll("img")].filter(image => !image.naturalWidth).map(image => image.src),
     // As parts of the place where they stand.
-    figures: figures.map(svg => svg.getBoundingClientRect().width / (svg.closest("figure") ?? main).clientWidth),
+    figures: figures.map(svg => svg.getBoundingClientRect().width / (svg.closest("figure") ?? main).getBoundingClientRect().width),
     // What a page that changes says by now.
     words: "words" in frame.dataset ? root.innerText : "",
     curves: root.querySelectorAll("figure path").length,

@@ -23,6 +23,20 @@ type Of = fn(&Peer) -> Option<f64>;
 /// A curve: its name, colour and value.
 type Curve = (&'static str, Color, Of);
 
+/// Columns of the table: heading, width, and how wide a terminal shows it.
+const COLUMNS: [(&str, u16, u16); 10] = [
+    ("peer", 12, 0),
+    ("state", 20, 0),
+    ("sent", 12, 0),
+    ("received", 12, 0),
+    ("carries", 12, 76),
+    ("lost", 7, 84),
+    ("rtt", 8, 94),
+    ("queue", 8, 102),
+    ("conns", 6, 110),
+    ("address", 24, 140),
+];
+
 /// Rows of the table at most, so that there is room for curves.
 const MOST_ROWS: u16 = 10;
 
@@ -86,11 +100,15 @@ impl Screen {
     }
 
     fn draw_peers(&self, frame: &mut Frame<'_>, area: Rect, last: &Moment) {
+        // What a narrow terminal has no room for.
+        let columns = COLUMNS.iter().filter(|(_, _, least)| *least <= area.width);
+        let (widths, heading): (Vec<_>, Vec<_>) =
+            columns.map(|(name, width, _)| (Constraint::Length(*width), *name)).unzip();
         let rows = last.peers.iter().map(|peer| {
             let colour = if peer.state == "connected" { Color::Green } else { Color::Red };
             let known =
                 |value: Option<f64>, say: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), say);
-            Row::new([
+            let cells = [
                 Span::raw(peer.name.clone()),
                 Span::styled(format!("{} {}", peer.state, span(peer.state_seconds)), colour),
                 Span::raw(rate(peer.sent)),
@@ -101,12 +119,10 @@ impl Screen {
                 Span::raw(scaled(peer.queued as f64, "B")),
                 Span::raw(peer.connections.to_string()),
                 Span::raw(peer.address.clone()),
-            ])
+            ];
+            let shown = cells.into_iter().zip(COLUMNS).filter(|(_, (_, _, least))| *least <= area.width);
+            Row::new(shown.map(|(cell, _)| cell))
         });
-        let widths =
-            [16, 20, 12, 12, 12, 7, 9, 8, 6].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]);
-        let heading =
-            ["peer", "state", "sent", "received", "carries", "lost", "rtt", "queue", "conns", "address"];
         let table = Table::new(rows, widths)
             .header(Row::new(heading).style(Color::DarkGray))
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -246,6 +262,11 @@ mod tests {
             drawn(&mut screen, &history(), 80).contains("the gateway does not answer: it did not answer")
         );
         drawn(&mut screen, &history(), 3);
+        screen.trouble = None;
+        let narrow = drawn(&mut screen, &history(), 80);
+        for whole in ["connected 1 min 15 s", "received", "8.0 Mbit/s", "20.0 Mbit/s"] {
+            assert!(narrow.contains(whole), "no {whole:?} in\n{narrow}");
+        }
         let none = json!({ "device": "sat0", "uptime_seconds": 1, "peers": [] });
         let mut history = History::default();
         history.take(&none, 0.0);
