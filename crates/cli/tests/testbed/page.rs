@@ -131,6 +131,17 @@ fn the_page_is_shown_to_whom_it_is_meant_for() {
     assert_eq!(code(&["-L", "-c", &cookies, &format!("{at}/?token={TOKEN}")]), "200");
     assert_eq!(code(&["-X", "POST", "-b", &cookies, &format!("{at}/")]), "400");
     assert_eq!(code(&["-b", &cookies, &format!("{at}/etc/passwd")]), "404");
+    // Who comes back gets what it has not had.
+    let stream = |after: &str| {
+        let header = format!("Last-Event-ID: {after}");
+        road.says(&["curl", "-s", "-N", "-m", "3", "-b", &cookies, "-H", &header, &format!("{at}/moments")])
+    };
+    let all = stream("0");
+    let moments = |text: &str| text.matches("\"uptime\":").count();
+    assert!(all.contains("event: moments\ndata: [{") && moments(&all) >= 3, "{all}");
+    let last = all.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    let rest = stream(last);
+    assert!((1..=4).contains(&moments(&rest)) && !rest.contains(&format!("\"at\":{last},")), "{rest}");
     // Twenty who stay leave no room, and leave it again when they go.
     let mut watchers: Vec<_> = (0..20)
         .map(|_| {
