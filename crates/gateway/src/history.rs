@@ -176,6 +176,7 @@ mod tests {
         let peer = history.take(&status(12.0, 3500, 1), 503.0).peers[0].clone();
         assert_eq!((peer.sent, peer.received), (10_000.0, 20_000.0), "in two seconds, not three");
         assert_eq!((peer.dropped, peer.connections, peer.queued), (3, 3, 9));
+        assert_eq!((&*peer.name, &*peer.state), ("t0", "connected"));
         assert_eq!((peer.rate, peer.carries, peer.loss), (Some(5e6), None, None));
         assert_eq!(history.take(&status(12.0, 4000, 1), 503.5).peers[0].sent, 0.0, "no time has passed");
         let again = history.take(&status(1.0, 10, 1), 504.0);

@@ -31,6 +31,8 @@ pub(super) enum Kind {
 pub(super) struct Request {
     pub(super) kind: Kind,
     pub(super) begun: Instant,
+    /// Since when its connection may have broken: a terminal's, while nobody typed.
+    pub(super) since: Instant,
     pub(super) ended: Instant,
     /// Why it failed.
     pub(super) failed: Option<String>,
@@ -71,11 +73,12 @@ impl Load {
     }
 
     fn repeat(&self, kind: Kind, mut random: u64) {
-        let mut terminal = None;
+        let (mut terminal, mut typed) = (None, Instant::ZERO);
         while !self.over.load(Ordering::Relaxed) {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let draw = random >> 40;
             let begun = self.clock.now();
+            let since = if terminal.is_some() { typed } else { begun };
             let result = match kind {
                 Kind::Page => self.get(4_000 + draw % 60_000),
                 Kind::Download => self.get(3_000_000),
@@ -84,7 +87,8 @@ impl Load {
                 Kind::Name => self.ask(draw),
             };
             let failed = result.err().map(|error| error.to_string());
-            let request = Request { kind, begun, ended: self.clock.now(), failed };
+            typed = self.clock.now();
+            let request = Request { kind, begun, since, ended: typed, failed };
             self.done.lock().unwrap().push(request);
             let pause = if matches!(kind, Kind::Download | Kind::Upload) { 3000 } else { 300 + draw % 1500 };
             sleep(Duration::from_millis(pause));
