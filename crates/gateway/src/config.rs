@@ -353,9 +353,7 @@ impl Config {
         files.dedup();
         files
     }
-}
 
-impl Config {
     /// Why a gateway may not start: a peer would be called where it listens itself, as with the other end's file.
     #[must_use]
     pub fn calls_itself(&self) -> Option<String> {

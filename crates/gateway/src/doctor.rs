@@ -81,19 +81,23 @@ fn left_behind(config: &Config) -> Option<Finding> {
 fn told(config: &Config, status: &Status) -> Vec<Finding> {
     let peers = status["peers"].as_array().into_iter().flatten();
     let told = peers.map(|peer| {
-        let (name, state) = (peer["name"].as_str().unwrap_or_default(), peer["state"].as_str().unwrap_or_default());
+        let text = |key: &str| peer[key].as_str().unwrap_or_default();
+        let (name, state) = (text("name"), text("state"));
         let since = peer["state_seconds"].as_f64().unwrap_or_default();
-        match state {
-            "connected" => Finding::Good(format!("the gateway runs, and has heard peer {name} for {since:.0} s")),
-            "silent" => Finding::Fault(format!(
+        let is_called = config.peers.iter().any(|peer| peer.name() == name && peer.endpoint.is_some());
+        match (state, is_called) {
+            ("connected", _) => Finding::Good(format!("the gateway runs, and has heard peer {name} for {since:.0} s")),
+            ("silent", true) => Finding::Fault(format!(
                 "the gateway runs, but has not heard peer {name} for {since:.0} s: the path is down, or the gateway there is"
             )),
-            _ if config.peers.iter().any(|peer| peer.name() == name && peer.endpoint.is_some()) => {
-                Finding::Fault(format!(
-                    "the gateway runs, but has never heard peer {name}, which it calls; its log says more, and where none runs the doctor calls it"
-                ))
-            }
-            _ => Finding::Advice(format!("the gateway runs; peer {name}, which is to call, never has")),
+            (_, true) => Finding::Fault(format!(
+                "the gateway runs, but has never heard peer {name}, which it calls; its log says more, and where none runs the doctor calls it"
+            )),
+            // It may be switched off.
+            ("silent", false) => Finding::Advice(format!(
+                "the gateway runs; peer {name}, which is to call, has not been heard for {since:.0} s"
+            )),
+            (_, false) => Finding::Advice(format!("the gateway runs; peer {name}, which is to call, never has")),
         }
     });
     told.collect()

@@ -98,6 +98,10 @@ impl History {
             more: all.len().saturating_sub(PEERS),
         };
         self.before = Some((uptime, counted));
+        // The clock was set back: what was drawn after now has no place any more.
+        if self.moments.back().is_some_and(|last| last.at > at) {
+            self.moments.clear();
+        }
         if self.moments.len() == MOMENTS {
             self.moments.pop_front();
         }
@@ -183,6 +187,13 @@ mod tests {
         assert_eq!(again.peers[0].sent, 0.0, "the gateway was started anew");
         let next = history.take(&status(2.0, 135, 1), 505.0);
         assert_eq!(next.peers[0].sent, 1000.0);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_anew() {
+        let mut history = History::default();
+        [100.0, 101.0, 40.0, 41.0].into_iter().for_each(|at| _ = history.take(&status(at, 0, 1), at));
+        assert_eq!(history.moments().map(|moment| moment.at).collect::<Vec<_>>(), [40.0, 41.0]);
     }
 
     #[test]

@@ -61,9 +61,7 @@ pub(crate) fn start(listener: Listener, page: &Page, device: String) -> io::Resu
         move || drop(Builder::new().name("history".to_owned()).spawn(move || watched.follow(&device)))
     };
     listener.start("page", begin, move |stream, request| match guard.judge(request) {
-        Judged::Welcome if request.path == "/moments" => {
-            watched.tell(stream, request.last_event.parse().unwrap_or(0.0))
-        }
+        Judged::Welcome if request.path == "/moments" => watched.tell(stream, last_seen(&request.last_event)),
         Judged::Welcome => file(stream, &request.path),
         Judged::Known(cookie) => {
             let headers = [("Location", "/"), ("Set-Cookie", &*cookie)];
@@ -71,6 +69,11 @@ pub(crate) fn start(listener: Listener, page: &Page, device: String) -> io::Resu
         }
         Judged::Refused(status, reason) => respond(stream, status, &[("Content-Type", PLAIN)], reason),
     })
+}
+
+/// The moment that a reader had last; one that says nothing, or nonsense, had none. What is no number is no time to wait for either.
+fn last_seen(event: &str) -> f64 {
+    event.parse().ok().filter(|at: &f64| at.is_finite()).unwrap_or(0.0)
 }
 
 fn file(stream: &mut TcpStream, path: &str) -> io::Result<()> {
@@ -123,13 +126,16 @@ impl Watched {
         loop {
             let text = {
                 let wait = time::Duration::from_nanos(SIGN_OF_LIFE.as_nanos());
+                // Not "later": the clock may have been set back, and then all that is kept is news.
                 let is_old =
-                    |history: &mut History| history.moments().next_back().is_none_or(|last| last.at <= seen);
+                    |history: &mut History| history.moments().next_back().is_none_or(|last| last.at == seen);
                 let (history, _) = self
                     .news
                     .wait_timeout_while(self.lock(), wait, is_old)
                     .unwrap_or_else(PoisonError::into_inner);
-                let news = history.moments().filter(|moment| moment.at > seen).take(MOST_AT_ONCE);
+                let was_set_back = history.moments().next_back().is_some_and(|last| last.at < seen);
+                let after = if was_set_back { 0.0 } else { seen };
+                let news = history.moments().filter(|moment| moment.at > after).take(MOST_AT_ONCE);
                 let news: Vec<&Moment> = news.collect();
                 match news.last() {
                     Some(last) => {
@@ -240,6 +246,14 @@ mod tests {
         let kept = cookie.split(';').next().unwrap();
         assert_eq!(judge("", &format!("other=1; {kept}")), Judged::Welcome);
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"));
+    }
+
+    #[test]
+    fn a_reader_had_a_moment_or_none() {
+        assert_eq!(last_seen("1795801755.25"), 1_795_801_755.25);
+        for nonsense in ["", "NaN", "inf", "-inf", "1e999", "seven"] {
+            assert_eq!(last_seen(nonsense), 0.0, "{nonsense}");
+        }
     }
 
     #[test]

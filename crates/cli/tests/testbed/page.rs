@@ -142,6 +142,7 @@ fn the_page_is_shown_to_whom_it_is_meant_for() {
     let last = all.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
     let rest = stream(last);
     assert!((1..=4).contains(&moments(&rest)) && !rest.contains(&format!("\"at\":{last},")), "{rest}");
+    assert!(moments(&stream("NaN")) >= 3, "what is no time is none");
     // Twenty who stay leave no room, and leave it again when they go.
     let mut watchers: Vec<_> = (0..20)
         .map(|_| {

@@ -35,9 +35,8 @@ struct Closed<'a> {
 /// the same table names what the gateway needs.
 fn judge(config: &Config, rules: &Value) -> Vec<Finding> {
     let mut found = Vec::new();
-    let waits = config.peers.iter().any(|peer| peer.endpoint.is_none());
     if let Carrier::Udp(udp) = &config.carrier
-        && waits
+        && super::is_called(config)
     {
         let port = udp.listen.port();
         let family = if udp.listen.is_ipv4() { "ip" } else { "ip6" };

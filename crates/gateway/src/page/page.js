@@ -164,6 +164,8 @@ const show = () => {
 // ---- what comes
 
 const take = (news) => {
+  // A clock that was set back begins anew.
+  if (moments.length && news.at(-1).at < moments.at(-1).at) moments = [];
   const newest = moments.length ? moments.at(-1).at : 0;
   const all = [...moments, ...news.filter(({ at }) => at > newest)];
   moments = all.filter(({ at }) => at > all.at(-1).at - SPAN);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_lately_is_forgotten_after_a_minute() {
+    fn what_is_late_is_not_lost_and_what_was_lost_is_forgotten() {
         let mut passage = Passage::default();
         assert_eq!(passage.loss(at(1)), None);
         passage.on_span(at(1), &span(100, 80));
