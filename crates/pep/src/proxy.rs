@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use base::wire::tcp::{self as wire, Flags};
 use base::wire::{ip, tcp as segment};
 use base::{Instant, Packet, Rng};
-use tcp::{ConnectionId, Event, Host, State, TcpConfig};
+use tcp::{Connection, ConnectionId, Event, Host, State, TcpConfig};
 
 use crate::config::{Acknowledgement, Config};
 use crate::counters::Counters;
@@ -284,7 +284,7 @@ impl Proxy {
     }
 
     fn is_over(&self, side: Side, id: ConnectionId) -> bool {
-        let state = self.hosts[side as usize].connection(id).map(tcp::Connection::state);
+        let state = self.hosts[side as usize].connection(id).map(Connection::state);
         matches!(state, None | Some(State::Closed | State::TimeWait))
     }
 
@@ -311,15 +311,17 @@ impl Proxy {
     }
 
     /// The proxy at the other end of the link has started afresh, or is taken for dead: it knows of no connection. What was acknowledged end to end
-    /// the hosts can go on with by themselves; other connections have lost what it held, and break.
+    /// the hosts can go on with by themselves, and who was not answered yet asks again; other connections have lost what it held, and break.
     pub fn on_peer_lost(&mut self, now: Instant) {
         for side in Side::ALL {
             let host = &mut self.hosts[side as usize];
             let all: Vec<ConnectionId> = host.connections().map(|(id, _)| id).collect();
             for id in all {
-                if self.config.ack == Acknowledgement::EndToEnd {
+                let connection = host.connection(id);
+                if self.config.ack == Acknowledgement::EndToEnd || connection.is_some_and(Connection::is_held)
+                {
                     host.forget(id);
-                } else if host.connection(id).is_some_and(|it| it.state() != State::Closed) {
+                } else if connection.is_some_and(|it| it.state() != State::Closed) {
                     // Err is a connection that has gone.
                     let _ = host.abort(now, id);
                 }

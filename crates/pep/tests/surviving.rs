@@ -91,6 +91,28 @@ fn locally_acknowledged_connections_break_and_say_so() {
     }
 }
 
+/// Who has called and was not answered yet has lost nothing: it asks again, and gets its connection.
+#[test]
+fn a_call_outlasts_a_gateway() {
+    for which in [0, 1] {
+        for millis in [10, 150, 290, 310, 450, 590] {
+            let setup = setup(Acknowledgement::Local);
+            let mut chain = Chain::new(&setup);
+            chain.listen(80, &setup.host);
+            let id = chain.connect(80, &setup.host);
+            chain.run(Duration::from_millis(millis), |_| false);
+            assert!(chain.saw(id).connected_at.is_none());
+            kill(&mut chain, which, &setup);
+            chain.run(Duration::from_secs(20), |chain| chain.saw(id).connected_at.is_some());
+            let saw = chain.saw(id);
+            assert!(
+                saw.connected_at.is_some() && saw.failed.is_none(),
+                "gateway {which} after {millis} ms: {saw:?}"
+            );
+        }
+    }
+}
+
 /// A link that is dark for a while breaks nothing that would not break without a proxy.
 #[test]
 fn connections_outlast_a_dark_link() {

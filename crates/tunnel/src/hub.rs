@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use base::{Deadlines, Duration, Instant, Prefix, Rate};
 
+use crate::allowance::Allowance;
 use crate::batch::Rooms;
 use crate::config::Config;
 use crate::counters::{Counter, Reasons};
@@ -118,6 +119,8 @@ pub struct Hub {
     super_segments: SuperSegments,
     /// Challenges to whoever wants a session.
     challenges: VecDeque<(Path, Vec<u8>)>,
+    /// How many peers may be called that still use sessions of a former life.
+    recalls: Allowance,
     offered: Option<Offered>,
     /// For the next batches, whosever they are.
     rooms: Rooms,
@@ -177,6 +180,8 @@ struct Traffic {
     /// From a peer, with a source address that is not behind it.
     packets_from_elsewhere: Counter,
     challenges_sent: Counter,
+    /// Calls of peers that used a session of a former life.
+    recalls: Counter,
     /// Admitted for another worker, with no room to wait for it: whoever called asks again.
     calls_without_room: Counter,
 }
@@ -184,6 +189,8 @@ struct Traffic {
 /// Before a tunnel that waits for its turn is looked at again because of what only that turn will bring. A thousand that wait are to cost
 /// little.
 const PAUSE: Duration = Duration::from_millis(100);
+/// A call costs two operations on the curve, some 100 us: a twentieth of a core at most.
+const RECALLS: Allowance = Allowance::new(1000, Duration::from_millis(2));
 /// Challenges that wait, at most: they are sent again to whoever asks again.
 const MOST_CHALLENGES: usize = 256;
 
@@ -212,8 +219,8 @@ impl Hub {
             worker,
             public: own.public(),
             reception: Reception::new(Arc::clone(&own), randoms()),
+            indices: Indices::of_worker(&own, worker),
             own,
-            indices: Indices::of_worker(&mut randoms(), worker),
             randoms: Randoms(Box::new(randoms)),
             members: Vec::new(),
             numbers: Numbers::new(worker),
@@ -229,6 +236,7 @@ impl Hub {
             memory: Memory::new(MEMORY),
             super_segments: SuperSegments::default(),
             challenges: VecDeque::new(),
+            recalls: RECALLS,
             offered: None,
             rooms: Rooms::default(),
             fed: None,

@@ -11,7 +11,8 @@
 //! peer is).
 //!
 //! Deviations: a *life* number in each handshake tells a peer that has restarted from one that renews its keys; cookies instead of time
-//! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved.
+//! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved; a side that is only
+//! called calls who still uses a session of its former life (`recall`).
 
 mod activity;
 mod calls;
@@ -21,6 +22,7 @@ mod indices;
 mod keep_alive;
 mod keys;
 mod paths;
+mod recall;
 mod reception;
 mod rejection;
 mod replay;
@@ -123,6 +125,8 @@ pub struct Session {
     activity: Activity,
     /// When the next initiation may leave.
     initiate_at: Instant,
+    /// Where it goes if nobody has said where the peer is, until there is a session.
+    recalled: Option<Path>,
     outbox: VecDeque<(Path, Vec<u8>)>,
     events: VecDeque<Event>,
     /// Handshakes completed, ours or theirs.
@@ -175,6 +179,7 @@ impl Session {
             last_sent: Instant::ZERO,
             activity: Activity::default(),
             initiate_at: Instant::ZERO,
+            recalled: None,
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             established: Counter::default(),

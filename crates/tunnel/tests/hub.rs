@@ -6,6 +6,7 @@ extern crate longhaul_tunnel as tunnel;
 #[allow(dead_code, reason = "the star has more to it than these tests ask for")]
 mod star;
 
+use base::wire::ip::Ecn;
 use base::{Duration, Instant, Rate};
 use star::{Star, host, key, network, packet, path};
 use tunnel::Sent;
@@ -23,6 +24,10 @@ fn millis(millis: u64) -> Duration {
 fn counter(star: &mut Star, end: usize, name: &str) -> u64 {
     let counters = star.end(end).counters();
     counters.into_iter().find(|(known, _)| known == name).map_or(0, |(_, count)| count)
+}
+
+fn recalls(star: &mut Star) -> u64 {
+    star.end(0).status()["traffic"]["recalls"].as_u64().unwrap()
 }
 
 #[test]
@@ -252,7 +257,8 @@ fn a_peer_that_goes_takes_along_what_it_has_offered() {
     }
 }
 
-/// A hub restarts with all terminals at once, in networks of their own: all have sessions within ten seconds.
+/// A hub restarts with all terminals at once, in networks of their own. Each calls it when it misses answers; before that the hub calls
+/// whoever still sends to its former life.
 #[test]
 fn a_thousand_terminals_come_back_after_a_restart() {
     const TERMINALS: usize = 1000;
@@ -261,17 +267,73 @@ fn a_thousand_terminals_come_back_after_a_restart() {
     let connected = |star: &Star| (1..=TERMINALS).filter(|end| star.is_connected(*end)).count();
     assert_eq!(connected(&star), TERMINALS);
     star.restart(0, None);
-    for second in 0..10 {
-        // Something passes, so that terminals miss an answer.
-        (1..=TERMINALS).for_each(|end| star.send(end, 0, 100));
-        star.pass(millis(1000));
-        if second == 0 {
-            assert_eq!(connected(&star), 0);
-        }
-    }
-    assert_eq!(connected(&star), TERMINALS);
+    (1..=TERMINALS).for_each(|end| star.send(end, 0, 100));
+    star.pass(millis(400));
+    assert_eq!((connected(&star), recalls(&mut star)), (TERMINALS, TERMINALS as u64));
 }
 
+/// A session that the hub began is renewed by the terminal: the hub is not told where that is.
+#[test]
+fn sessions_after_a_recall_are_renewed() {
+    let mut star = Star::new(1, LINK, None);
+    star.pass(millis(3000));
+    star.restart(0, None);
+    for second in 0..1000 {
+        // Idle in between.
+        if !(300..700).contains(&second) {
+            star.send(1, 0, 100);
+        }
+        star.pass(millis(1000));
+        assert!(star.is_connected(1), "{second}");
+    }
+    assert_eq!(recalls(&mut star), 1);
+    let peer = star.peer(1);
+    let renewed = star.end(0).tunnel(peer).unwrap().session().established.get();
+    assert!((6..=9).contains(&renewed), "{renewed} sessions");
+}
+
+/// Anybody may send a datagram that he has seen: the hub calls where it comes from, once a second. What names no peer, or is no sealed
+/// datagram, does nothing; nor does anything once the peer is there.
+#[test]
+fn what_is_sent_again_from_elsewhere_causes_a_call_a_second() {
+    const ELSEWHERE: usize = 9000;
+    let mut star = Star::new(2, LINK, None);
+    star.pass(millis(3000));
+    star.send(1, 0, 100);
+    let seen = star.seen(0).remove(0);
+    star.restart(0, None);
+    star.pass(millis(3000));
+    assert!(star.is_connected(1));
+    let before = recalls(&mut star);
+    star.inject(0, path(ELSEWHERE), &seen);
+    assert_eq!(recalls(&mut star), before, "the peer is there");
+
+    star.restart(0, None);
+    let start = star.now;
+    let mut hub = star.take_hub();
+    let mut calls = Vec::new();
+    for millisecond in 0..2500 {
+        let now = start + millis(millisecond);
+        for at in 0..10 {
+            let mut other = seen.clone();
+            other[4..8].copy_from_slice(&[at, millisecond as u8, 3, 9]);
+            let _ = hub.handle_datagram(now, path(ELSEWHERE), Ecn::NotEct, &mut other);
+            let mut other = seen.clone();
+            other[0] = at % 4;
+            let _ = hub.handle_datagram(now, path(ELSEWHERE), Ecn::NotEct, &mut other);
+        }
+        if millisecond >= 100 {
+            let _ = hub.handle_datagram(now, path(ELSEWHERE), Ecn::NotEct, &mut seen.clone());
+        }
+        hub.handle_timeout(now);
+        while let Some(transmit) = hub.poll_transmit(now, 16, false) {
+            assert_eq!((transmit.to, transmit.bytes[0]), (path(ELSEWHERE), 1));
+            calls.push(millisecond);
+            hub.on_sent(now, Sent::Yes);
+        }
+    }
+    assert_eq!(calls, [100, 1100, 2100]);
+}
 /// One of a hundred has its own key and a link that is made to harm: frames without end ahead of a gap, short sums of frames that nobody
 /// has, acknowledgements of what was never sent. Nobody else notices, and what it may cost the hub is bounded.
 #[test]

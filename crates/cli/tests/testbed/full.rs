@@ -216,6 +216,27 @@ fn hosts_hear_that_a_gateway_was_restarted() {
     }
 }
 
+/// Who is killed says nothing, and knows nobody when it runs again: it calls whoever still sends to it.
+#[test]
+fn a_gateway_that_was_killed_is_heard_of_at_once() {
+    if missing("a_gateway_that_was_killed_is_heard_of_at_once") {
+        return;
+    }
+    let mut road = Road::new();
+    road.start_hub();
+    road.start_host(FULL, "", "10.2.0.2:51900");
+    road.wait_for_session();
+    // An idle session takes 23 s to miss its peer, however long that takes to start.
+    std::thread::sleep(std::time::Duration::from_secs(12));
+    road.end(1, "KILL");
+    road.start_hub();
+    wait_until("it runs", 20, || told(&road.namespaces[1]).is_some());
+    assert_eq!(road.seen(), TUNNELLED);
+    assert!(road.log(0).contains("hub: connected to 10.2.0.2:51900, which has restarted"), "{}", road.log(0));
+    let status = told(&road.namespaces[1]).unwrap();
+    assert_eq!(status["traffic"]["recalls"], 1, "{status}");
+}
+
 /// A gateway may start before the network does: without an address, or without a way anywhere.
 #[test]
 fn a_gateway_waits_for_its_network() {

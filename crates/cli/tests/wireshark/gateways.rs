@@ -61,9 +61,9 @@ impl End {
     fn new(own: u8, address: Option<Address>) -> Self {
         let [own, peer] = [own, 3 - own].map(|byte| PrivateKey::from_bytes([byte; 32]));
         let own = Arc::new(own);
-        let mut random = Random::seeded(own.as_bytes()[0].into());
+        let random = Random::seeded(own.as_bytes()[0].into());
         let reception = Reception::new(Arc::clone(&own), Random::seeded(7));
-        let indices = (Indices::new(&mut random), NUMBER);
+        let indices = (Indices::new(&own), NUMBER);
         let ends = Ends { own, peer: peer.public(), preshared: PresharedKey::NONE };
         let peer = Peer { address, pinned: false };
         let session = Session::new(ends, peer, "link", Timing::default(), indices, random);

@@ -83,6 +83,13 @@ impl Hub {
             return Err(rejection);
         };
         let taken = member.tunnel.handle_datagram(now, from, ecn, datagram);
+        if taken == Err(Rejection::UnknownSession)
+            && member.tunnel.session().wants_recall(now, from, datagram)
+            && self.recalls.take(now)
+        {
+            member.tunnel.recall(now, from);
+            self.traffic.recalls.increment();
+        }
         self.follow(now, id);
         taken
     }
