@@ -9,14 +9,15 @@ if not longhaul or longhaul.gateway then return end
 longhaul.gateway = true
 local notes = longhaul.notes
 
-local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "sealed" }
+local TYPES = { [1] = "initiation", [2] = "response", [3] = "challenge", [4] = "sealed", [5] = "denial" }
 -- What follows the type: { key, length }. The sealed payload is of any length.
 local REST = {
     [1] = { { "sender", 4 }, { "cookie", 44 }, { "noise", 124 }, { "seal", 32 } },
     [2] = { { "sender", 4 }, { "receiver", 4 }, { "noise", 112 }, { "seal", 32 } },
     [3] = { { "receiver", 4 }, { "cookie", 44 }, { "seal", 32 } },
+    [5] = { { "receiver", 4 }, { "counter", 8 }, { "seal", 32 } },
 }
-local HANDSHAKE = { [1] = 208, [2] = 156, [3] = 84 }
+local HANDSHAKE = { [1] = 208, [2] = 156, [3] = 84, [5] = 48 }
 local SEALED_HEADER, TAG, PORT = 16, 16, 51900
 
 local gateway = Proto("longhaul.gateway", "Longhaul gateway")

@@ -401,8 +401,8 @@ fn datagrams_of_gateways_show_their_headers() {
     gateways::write(&file, &datagrams, [40_000, 40_001]);
     let rows = tshark::fields(&file, "", &names);
     let types: Vec<u64> = rows.iter().map(|row| row.number(names[0])).collect();
-    assert_eq!(types, [1, 3, 1, 2, 4, 4, 4, 4, 4]);
-    let (handshake, sealed) = rows.split_at(4);
+    assert_eq!(types, [1, 3, 1, 2, 4, 4, 4, 4, 4, 5]);
+    let (handshake, (sealed, denial)) = (&rows[..4], (&rows[4..9], &rows[9]));
     let [challenge, initiation, response] = [1, 2, 3].map(|at| &handshake[at]);
     // Whoever has no cookie yet shows something, and then the one that the challenge brought; that of the answer is encrypted.
     let cookies: Vec<&str> = handshake.iter().map(|row| row.text(names[3])).collect();
@@ -424,8 +424,10 @@ fn datagrams_of_gateways_show_their_headers() {
         assert_eq!(row.number(names[7]), [1, 11, 21, 31, 5][place], "{row:?}");
         assert_eq!(row.text(names[8]).len(), 32);
     }
+    // The called end says of the caller's last datagram that it does not know its session.
+    assert_eq!([denial.number(names[2]), denial.number(names[6])], [response.number(names[1]), 3]);
     // At the usual port the handshake need not be there; elsewhere it must.
-    let without = &datagrams[4..];
+    let without = &datagrams[4..9];
     for (port, known) in [(51_900, 5), (40_001, 0)] {
         gateways::write(&file, without, [40_000, port]);
         assert_eq!(tshark::count(&file, "longhaul.gateway"), known, "port {port}");

@@ -312,7 +312,11 @@ impl Proxy {
 
     /// The proxy at the other end of the link has started afresh, or is taken for dead: it knows of no connection. What was acknowledged end to end
     /// the hosts can go on with by themselves, and who was not answered yet asks again; other connections have lost what it held, and break.
-    pub fn on_peer_lost(&mut self, now: Instant) {
+    ///
+    /// How many hosts on the LAN had a connection.
+    pub fn on_peer_lost(&mut self, now: Instant) -> usize {
+        let lan = &self.hosts[Side::Lan as usize];
+        let had = lan.live() - lan.connections().filter(|(_, connection)| connection.is_held()).count();
         for side in Side::ALL {
             let host = &mut self.hosts[side as usize];
             let all: Vec<ConnectionId> = host.connections().map(|(id, _)| id).collect();
@@ -328,6 +332,7 @@ impl Proxy {
             }
         }
         self.work(now);
+        had
     }
 
     /// Lets time-outs due by `now` happen.

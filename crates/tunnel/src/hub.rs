@@ -117,10 +117,12 @@ pub struct Hub {
     share: Share,
     memory: Memory,
     super_segments: SuperSegments,
-    /// Challenges to whoever wants a session.
-    challenges: VecDeque<(Path, Vec<u8>)>,
-    /// How many peers may be called that still use sessions of a former life.
-    recalls: Allowance,
+    /// Challenges to whoever wants a session, and denials to whoever uses one that is no more.
+    replies: VecDeque<(Path, Vec<u8>)>,
+    /// When it was used first.
+    since: Option<Instant>,
+    /// How many denials by others are looked at.
+    denials: Allowance,
     offered: Option<Offered>,
     /// For the next batches, whosever they are.
     rooms: Rooms,
@@ -166,7 +168,7 @@ impl core::fmt::Debug for Randoms {
 /// What the caller holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Offered {
-    Challenge,
+    Reply,
     Of(PeerId),
 }
 
@@ -180,8 +182,8 @@ struct Traffic {
     /// From a peer, with a source address that is not behind it.
     packets_from_elsewhere: Counter,
     challenges_sent: Counter,
-    /// Calls of peers that used a session of a former life.
-    recalls: Counter,
+    /// To whoever used a session of a former life.
+    denials_sent: Counter,
     /// Admitted for another worker, with no room to wait for it: whoever called asks again.
     calls_without_room: Counter,
 }
@@ -189,10 +191,12 @@ struct Traffic {
 /// Before a tunnel that waits for its turn is looked at again because of what only that turn will bring. A thousand that wait are to cost
 /// little.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A call costs two operations on the curve, some 100 us: a twentieth of a core at most.
-const RECALLS: Allowance = Allowance::new(1000, Duration::from_millis(2));
-/// Challenges that wait, at most: they are sent again to whoever asks again.
-const MOST_CHALLENGES: usize = 256;
+/// Challenges and denials that wait, at most: they are sent again to whoever asks again.
+const MOST_REPLIES: usize = 256;
+/// After its start a gateway denies sessions of a former life for so long: an idle peer misses an answer after 23 s.
+const AFTERLIFE: Duration = Duration::from_secs(60);
+/// Each takes a look at all peers.
+const DENIALS: Allowance = Allowance::new(16, Duration::from_millis(50));
 
 impl Hub {
     /// The gateway with the key `own`, without peers yet. All that it sends together is at most `rate`, if there is one, headers included.
@@ -219,8 +223,8 @@ impl Hub {
             worker,
             public: own.public(),
             reception: Reception::new(Arc::clone(&own), randoms()),
-            indices: Indices::of_worker(&own, worker),
             own,
+            indices: Indices::of_worker(&mut randoms(), worker),
             randoms: Randoms(Box::new(randoms)),
             members: Vec::new(),
             numbers: Numbers::new(worker),
@@ -235,8 +239,9 @@ impl Hub {
             share: Share::new(rate),
             memory: Memory::new(MEMORY),
             super_segments: SuperSegments::default(),
-            challenges: VecDeque::new(),
-            recalls: RECALLS,
+            replies: VecDeque::new(),
+            since: None,
+            denials: DENIALS,
             offered: None,
             rooms: Rooms::default(),
             fed: None,
@@ -347,6 +352,7 @@ impl Hub {
 
     /// Lets happen what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
         self.read_deadlines(now);
         while let Some((due, number)) = self.deadlines.first()
             && due <= now
@@ -364,7 +370,7 @@ impl Hub {
     pub fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         self.read_deadlines(now);
         let due = self.wakes.first().map(|(due, _)| due);
-        let waits = !self.is_blocked() && (self.share.is_waiting() || !self.challenges.is_empty());
+        let waits = !self.is_blocked() && (self.share.is_waiting() || !self.replies.is_empty());
         let turn = if waits { self.share.poll_timeout() } else { None };
         [due, turn].into_iter().flatten().min()
     }

@@ -11,18 +11,18 @@
 //! peer is).
 //!
 //! Deviations: a *life* number in each handshake tells a peer that has restarted from one that renews its keys; cookies instead of time
-//! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved; a side that is only
-//! called calls who still uses a session of its former life (`recall`).
+//! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved; a side that was
+//! restarted denies datagrams of its former life (`denial`).
 
 mod activity;
 mod calls;
 mod cookies;
+mod denial;
 mod handshake;
 mod indices;
 mod keep_alive;
 mod keys;
 mod paths;
-mod recall;
 mod reception;
 mod rejection;
 mod replay;
@@ -63,8 +63,8 @@ pub use reception::{Admitted, Call, Received, Reception, Reply};
 pub use rejection::Rejection;
 pub use standing::Standing;
 pub use timing::{Idle, KEEP_ALIVE, Timing};
-pub use wire::{HEADER_LEN, OVERHEAD, TAG_LEN, layout};
-pub(crate) use wire::{initiates, receiver};
+pub use wire::{HEADER_LEN, OVERHEAD, TAG_LEN, is_denial, layout};
+pub(crate) use wire::{denied, initiates, receiver};
 
 /// What happened to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +125,8 @@ pub struct Session {
     activity: Activity,
     /// When the next initiation may leave.
     initiate_at: Instant,
-    /// Where it goes if nobody has said where the peer is, until there is a session.
-    recalled: Option<Path>,
+    /// Of the peer, to be believed.
+    denials: Allowance,
     outbox: VecDeque<(Path, Vec<u8>)>,
     events: VecDeque<Event>,
     /// Handshakes completed, ours or theirs.
@@ -179,7 +179,7 @@ impl Session {
             last_sent: Instant::ZERO,
             activity: Activity::default(),
             initiate_at: Instant::ZERO,
-            recalled: None,
+            denials: denial::ALLOWANCE,
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             established: Counter::default(),

@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
 use link::{Edge, Endpoint, Entry, Treatment};
-use pep::Side;
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
@@ -344,15 +343,11 @@ impl Tunnel {
         }
     }
 
-    /// This end ends: the peer is told, and so are the hosts whose connections break with that. How many connections it had split.
+    /// This end ends: the peer is told, and so are the hosts whose connections break with that. How many these are.
     pub(crate) fn close(&mut self, now: Instant) -> usize {
         self.stir();
         self.session.say_farewell();
-        self.ingress.proxy.as_mut().map_or(0, |proxy| {
-            let split = proxy.host(Side::Lan).live();
-            proxy.on_peer_lost(now);
-            split
-        })
+        self.ingress.proxy.as_mut().map_or(0, |proxy| proxy.on_peer_lost(now))
     }
 
     /// What there is to tell.

@@ -24,7 +24,7 @@ use tunnel::session::{Ends, HEADER_LEN, Indices, Peer, Received, Reception, Sess
 pub(crate) type Sent = (bool, Vec<u8>);
 
 /// A handshake with a cookie, which the caller ends with empty data; then data from the caller, 10, 20 and 30 bytes, and a
-/// datagram of control from the called side, 5 bytes.
+/// datagram of control from the called side, 5 bytes; at last a denial of the caller's last one.
 pub(crate) fn exchange() -> Vec<Sent> {
     let now = Instant::ZERO + Duration::from_secs(1);
     let (mut caller, mut called) = (End::new(1, Some(address(2))), End::new(2, None));
@@ -43,6 +43,9 @@ pub(crate) fn exchange() -> Vec<Sent> {
     }
     assert!(called.session.send_control(now, Kind::Report, &[0; 4]));
     carry(now, &mut called, &mut caller, address(2), false, &mut sent);
+    let lost = sent.iter().rev().find(|(by_caller, _)| *by_caller).map(|(_, datagram)| datagram.clone());
+    let denial = called.reception.deny(now, address(1).into(), &lost.expect("it has sent something"));
+    sent.push((false, denial.expect("it is the first")));
     sent
 }
 
@@ -61,9 +64,9 @@ impl End {
     fn new(own: u8, address: Option<Address>) -> Self {
         let [own, peer] = [own, 3 - own].map(|byte| PrivateKey::from_bytes([byte; 32]));
         let own = Arc::new(own);
-        let random = Random::seeded(own.as_bytes()[0].into());
+        let mut random = Random::seeded(own.as_bytes()[0].into());
         let reception = Reception::new(Arc::clone(&own), Random::seeded(7));
-        let indices = (Indices::new(&own), NUMBER);
+        let indices = (Indices::new(&mut random), NUMBER);
         let ends = Ends { own, peer: peer.public(), preshared: PresharedKey::NONE };
         let peer = Peer { address, pinned: false };
         let session = Session::new(ends, peer, "link", Timing::default(), indices, random);

@@ -6,6 +6,7 @@ use base::{Duration, Instant, Packet};
 use tunnel::Sent;
 use tunnel::counters::Counter;
 use tunnel::hub::Taken;
+use tunnel::session::{Rejection, is_denial};
 
 use super::worker::Worker;
 use super::workers::{Parcel, Post};
@@ -77,6 +78,12 @@ impl Worker {
                     return post.send(worker, Parcel::Datagram(from, ecn, datagram.to_vec()));
                 }
                 if let Err(rejection) = hub.handle_datagram(now, from, ecn, datagram) {
+                    if let Some(post) = post
+                        && rejection == Rejection::UnknownSession
+                        && is_denial(datagram)
+                    {
+                        post.send_all(|| Parcel::Datagram(from, ecn, datagram.to_vec()));
+                    }
                     complaints.on_rejection(now, from.peer, rejection);
                 }
             })?;

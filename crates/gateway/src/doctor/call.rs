@@ -119,10 +119,10 @@ fn call(config: &Config, peer: &Peer, socket: &UdpSocket, to: SocketAddr) -> Fin
         Err(error) => return Finding::Fault(error.to_string()),
     };
     let public = own.public();
-    let indices = (Indices::new(&own), 0);
     let ends = Ends { own: Arc::new(own), peer: peer.public_key, preshared };
     let place = tunnel::session::Peer { address: Some(Address::Udp(to)), pinned: false };
-    let random = random::system();
+    let mut random = random::system();
+    let indices = (Indices::new(&mut random), 0);
     let agreement = peer.link.protocol.agreement();
     let mut session = Session::new(ends, place, &agreement, Timing::default(), indices, random);
     match shake_hands(&mut session, socket, to) {

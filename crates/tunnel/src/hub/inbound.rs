@@ -3,9 +3,9 @@
 use base::wire::ip::{self, Ecn};
 use base::{Instant, Packet};
 
-use super::{Handover, Hub, MOST_CHALLENGES, PeerId, count};
+use super::{AFTERLIFE, Handover, Hub, MOST_REPLIES, PeerId, count};
 use crate::path::Path;
-use crate::session::{Received, Rejection, initiates, receiver};
+use crate::session::{Received, Rejection, denied, initiates, receiver};
 use crate::splitting::Delivery;
 
 /// What became of a packet from the LAN.
@@ -75,23 +75,50 @@ impl Hub {
             let taken = self.handle_initiation(now, from, datagram);
             return taken.inspect_err(|rejection| self.rejected.increment(rejection.counter()));
         }
-        let id = receiver(datagram).map(|index| PeerId(self.peer_of(index)));
-        let member = id.and_then(|id| self.members.get_mut(id.at())).and_then(Option::as_mut);
-        let (Some(id), Some(member)) = (id, member) else {
-            let rejection = if id.is_some() { Rejection::UnknownSession } else { Rejection::UnknownType };
-            self.rejected.increment(rejection.counter());
-            return Err(rejection);
+        let id = match denied(datagram) {
+            Some(index) => self.who_may_be_denied(now, index),
+            None => receiver(datagram).map(|index| PeerId(self.peer_of(index))).ok_or(Rejection::UnknownType),
         };
-        let taken = member.tunnel.handle_datagram(now, from, ecn, datagram);
-        if taken == Err(Rejection::UnknownSession)
-            && member.tunnel.session().wants_recall(now, from, datagram)
-            && self.recalls.take(now)
-        {
-            member.tunnel.recall(now, from);
-            self.traffic.recalls.increment();
+        let known = id.and_then(|id| match self.members.get_mut(id.at()) {
+            Some(Some(member)) => Ok((id, member)),
+            _ => Err(Rejection::UnknownSession),
+        });
+        let taken = match known {
+            Ok((id, member)) => {
+                let taken = member.tunnel.handle_datagram(now, from, ecn, datagram);
+                self.follow(now, id);
+                taken
+            }
+            Err(rejection) => {
+                self.rejected.increment(rejection.counter());
+                Err(rejection)
+            }
+        };
+        if taken == Err(Rejection::UnknownSession) {
+            self.deny(now, from, datagram);
         }
-        self.follow(now, id);
         taken
+    }
+
+    /// Tells whoever still uses a session of a former life so, for as long as somebody may not have noticed.
+    fn deny(&mut self, now: Instant, from: Path, datagram: &[u8]) {
+        if now < *self.since.get_or_insert(now) + AFTERLIFE
+            && self.replies.len() < MOST_REPLIES
+            && let Ok(denial) = self.reception.deny(now, from, datagram)
+        {
+            self.replies.push_back((from, denial));
+            self.traffic.denials_sent.increment();
+        }
+    }
+
+    /// Whose session a denial of this index is about. The index is the peer's, so all are asked.
+    fn who_may_be_denied(&mut self, now: Instant, index: u32) -> Result<PeerId, Rejection> {
+        if !self.denials.take(now) {
+            return Err(Rejection::TooManyHandshakes);
+        }
+        let mut peers = self.peers();
+        let found = peers.find(|(_, tunnel)| tunnel.session().may_be_denied(index));
+        found.map(|(id, _)| id).ok_or(Rejection::UnknownSession)
     }
 
     /// The number of the peer that an index is of. Datagrams of one session often come in a row.
@@ -131,8 +158,9 @@ impl Hub {
                 reception.challenge_again(now, &call)?
             }
         };
-        if self.challenges.len() < MOST_CHALLENGES {
-            self.challenges.push_back((from, challenge));
+        if self.replies.len() < MOST_REPLIES {
+            self.replies.push_back((from, challenge));
+            self.traffic.challenges_sent.increment();
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ impl Hub {
     pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
         self.offered = self.choose(now, limit, more);
         match self.offered? {
-            Offered::Challenge => self.challenges.front().map(|(to, datagram)| Transmit {
+            Offered::Reply => self.replies.front().map(|(to, datagram)| Transmit {
                 to: *to,
                 marks: Marks::default(),
                 bytes: datagram,
@@ -29,8 +29,8 @@ impl Hub {
         if more && !self.share.is_limited() {
             return self.fed.filter(|id| self.offers(now, *id, limit, more)).map(Offered::Of);
         }
-        if !self.challenges.is_empty() && self.share.is_free(now) {
-            return Some(Offered::Challenge);
+        if !self.replies.is_empty() && self.share.is_free(now) {
+            return Some(Offered::Reply);
         }
         // Each has its turn once at most; one that waits for more of its own keeps it.
         let mut waiting = Vec::new();
@@ -61,11 +61,10 @@ impl Hub {
     pub fn on_sent(&mut self, now: Instant, sent: Sent) {
         match self.offered.take() {
             None => {}
-            Some(Offered::Challenge) => {
+            Some(Offered::Reply) => {
                 // Whoever was to hear it asks again.
-                if let Some((_, datagram)) = self.challenges.pop_front() {
+                if let Some((_, datagram)) = self.replies.pop_front() {
                     self.share.on_sent_for_all(now, datagram.len() + HEADERS_LEN);
-                    self.traffic.challenges_sent.increment();
                 }
             }
             Some(Offered::Of(id)) => self.on_tunnel_sent(now, id, sent),

@@ -88,6 +88,7 @@ impl Session {
                 }
                 Ok(())
             }
+            Message::Denial { receiver, counter } => self.handle_denial(now, from, (receiver, counter)),
             Message::Initiation { .. } => Err(Rejection::UnknownType),
         }
     }
@@ -107,9 +108,8 @@ impl Session {
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
         self.cookie = Some(cookie);
         self.expect_every(keep_alive);
-        // What reached the address that was called was answered, wherever the answer comes from.
-        self.paths.prove(self.called_at().unwrap_or(from));
-        self.recalled = None;
+        // What reached the configured address was answered, wherever the answer comes from.
+        self.paths.prove(self.paths.configured().unwrap_or(from));
         self.on_established(now, restarted);
         // The responder waits for a first datagram before it uses the keys.
         self.send_keepalive(now);
@@ -131,7 +131,7 @@ impl Session {
 
     /// Begins a handshake, after so many challenges in a row.
     pub(super) fn initiate(&mut self, now: Instant, follows: u8) {
-        let Some(to) = self.called_at() else { return };
+        let Some(to) = self.paths.configured() else { return };
         self.number += 1;
         let greeting = Greeting { terms: self.terms, number: self.number };
         let (sender, noise) = self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
@@ -153,9 +153,7 @@ impl Session {
             let silent = self.activity.due(self.last_heard, silence, idle.silence);
             let old = current.since + renew_after;
             let old = if self.activity.is_at(old) { old } else { current.since + idle.renew_after };
-            // Whoever began renews; the other one only if that does not happen, as after a recall.
-            let old = if current.initiated { old } else { old + self.timing.renew_late };
-            silent.min(old)
+            if current.initiated { silent.min(old) } else { silent }
         });
         Some(reason.max(self.initiate_at))
     }

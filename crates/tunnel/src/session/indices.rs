@@ -6,16 +6,13 @@
 //!
 //! Of several workers each draws those indices that name it ([`WorkerId`]): so much of an index is the same in all sessions of a peer.
 //!
-//! The permutation follows from the gateway's private key, so a gateway that was restarted can still tell who means a session of its former
-//! life ([`recall`](super::recall)). It is a Feistel network of four rounds (Luby and Rackoff 1988) with SipHash-1-3 as its round function.
+//! The permutation is a Feistel network of four rounds (Luby and Rackoff 1988) with SipHash-1-3 as its round function.
 
 use core::fmt;
 use core::hash::Hasher as _;
 
-use ring::hmac;
 use siphasher::sip::SipHasher13;
 
-use crate::key::PrivateKey;
 use crate::random::Random;
 use crate::worker::WorkerId;
 
@@ -33,19 +30,16 @@ pub(crate) const MOST_PEERS: usize = 1 << (32 - SESSION_BITS);
 const ROUNDS: u8 = 4;
 
 impl Indices {
-    /// Of the only worker of the gateway with this key.
+    /// Under a new secret, of the only worker.
     #[must_use]
-    pub fn new(own: &PrivateKey) -> Self {
-        Self::of_worker(own, WorkerId::ONLY)
+    pub fn new(random: &mut Random) -> Self {
+        Self::of_worker(random, WorkerId::ONLY)
     }
 
-    /// Of this worker of it.
+    /// Under a new secret, of this worker.
     #[must_use]
-    pub fn of_worker(own: &PrivateKey, worker: WorkerId) -> Self {
-        let secret = hmac::Key::new(hmac::HMAC_SHA256, own.as_bytes());
-        let derived = hmac::sign(&secret, b"longhaul session indices");
-        let key = *derived.as_ref().first_chunk().expect("SHA-256 gives more bytes than that");
-        Self { key, worker }
+    pub fn of_worker(random: &mut Random, worker: WorkerId) -> Self {
+        Self { key: random.draw(), worker }
     }
 
     /// One of this worker's for a session with the peer of this number, at random.
@@ -96,22 +90,9 @@ mod tests {
     use crate::worker::MOST_WORKERS;
     use std::collections::HashSet;
 
-    fn key() -> PrivateKey {
-        PrivateKey::from_bytes([1; 32])
-    }
-
-    /// Who has another key, or another permutation, reads others.
-    #[test]
-    fn a_gateway_reads_what_it_gave_before_it_was_restarted() {
-        let (before, after) = (Indices::new(&key()), Indices::new(&key()));
-        let other = Indices::new(&PrivateKey::from_bytes([2; 32]));
-        let index = before.draw(77, &mut Random::seeded(1));
-        assert_eq!((after.peer(index), other.peer(index) == 77), (77, false));
-    }
-
     #[test]
     fn each_index_leads_back_to_its_peer() {
-        let indices = Indices::new(&key());
+        let indices = Indices::new(&mut Random::seeded(1));
         let mut seen = HashSet::new();
         for peer in (0..1000).chain([MOST_PEERS as u32 - 1]) {
             for session in [0, 1, 77, 4095] {
@@ -128,7 +109,7 @@ mod tests {
         for count in [1, 2, 3, 7, MOST_WORKERS] {
             for worker in WorkerId::all(count) {
                 let mut random = Random::seeded(worker.number().into());
-                let indices = Indices::of_worker(&key(), worker);
+                let indices = Indices::of_worker(&mut random, worker);
                 for peer in (0..50).chain([MOST_PEERS as u32 - 1]) {
                     let drawn: HashSet<_> = (0..100).map(|_| indices.draw(peer, &mut random)).collect();
                     assert!(drawn.iter().all(|index| (index % 256) % count == worker.number()));
@@ -143,7 +124,7 @@ mod tests {
     /// Neighbours have no bits in common but by chance.
     #[test]
     fn indices_of_one_peer_look_random() {
-        let indices = Indices::new(&key());
+        let indices = Indices::new(&mut Random::seeded(1));
         let alike: u32 =
             (0..4095).map(|n| (!(indices.index(7, n) ^ indices.index(7, n + 1))).count_ones()).sum();
         let mean = f64::from(alike) / 4095.0;

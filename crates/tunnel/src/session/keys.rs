@@ -90,11 +90,6 @@ impl Keyring {
         self.current.as_ref()
     }
 
-    /// Whether there are none, and none that a peer may take up.
-    pub(super) fn is_empty(&self) -> bool {
-        self.current.is_none() && self.unconfirmed.is_empty()
-    }
-
     /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place.
     pub(super) fn seal(&mut self, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
         self.current.as_mut().expect("the session is established").seal(kind, buffer, start);

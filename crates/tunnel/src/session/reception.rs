@@ -22,7 +22,7 @@ use super::cookies::{Cookie, Cookies};
 use super::handshake::Request;
 use super::seal::Seal;
 use super::seen::Seen;
-use super::strangers::{ANSWERS, CHALLENGES, Strangers};
+use super::strangers::{ANSWERS, Buckets, CHALLENGES, Strangers};
 use super::wire::{Datagram, Message, SEAL_LEN};
 use crate::allowance::Allowance;
 use crate::key::PrivateKey;
@@ -43,6 +43,8 @@ pub struct Reception {
     served: VecDeque<([u8; SEAL_LEN], Path)>,
     answers: Strangers,
     challenges: Strangers,
+    /// In sum, and of each source, from the first one on: most gateways never have to.
+    denials: (Allowance, Option<Buckets>),
     /// Challenges for what was shown before: apart, so that recordings take none from those who show something new.
     repeated: Allowance,
 }
@@ -84,6 +86,10 @@ pub struct Admitted {
     cookie: Cookie,
 }
 
+/// A denial costs a microsecond, and is a little longer than the shortest datagram that it denies.
+const DENIALS: Allowance = Allowance::new(2000, Duration::from_millis(1));
+/// To one source, which may send thousands of datagrams a second; and for how many sources there are allowances.
+const DENIALS_EACH: (Allowance, usize) = (Allowance::new(4, Duration::from_millis(250)), 4096);
 /// Initiations remembered exactly, so that one that was captured can still be challenged where it was made.
 const SERVED_KEPT: usize = 256;
 
@@ -100,6 +106,7 @@ impl Reception {
             served: VecDeque::new(),
             answers: Strangers::new(ANSWERS, &mut random),
             challenges: Strangers::new(CHALLENGES, &mut random),
+            denials: (DENIALS, None),
             repeated: Allowance::new(64, Duration::from_millis(20)),
             random,
         }
@@ -198,6 +205,24 @@ impl Reception {
         self.remember(from, seal);
         let cookie = self.cookies.issue(now, from, None);
         Ok(Message::Challenge { receiver, cookie: &cookie }.write(&self.seal, seal))
+    }
+
+    /// What tells whoever sent a sealed datagram from `from` that its session is not known here.
+    ///
+    /// # Errors
+    /// It is no sealed datagram, or there have been too many.
+    pub fn deny(&mut self, now: Instant, from: Path, datagram: &[u8]) -> Result<Vec<u8>, Rejection> {
+        let Datagram::Sealed { receiver, counter } = Datagram::parse(datagram)? else {
+            return Err(Rejection::UnknownType);
+        };
+        let each = self.denials.1.get_or_insert_with(|| {
+            let (each, sources) = DENIALS_EACH;
+            Buckets::new(each, sources, &mut self.random)
+        });
+        if !each.of(&Path { local: None, ..from }.to_bytes()).take(now) || !self.denials.0.take(now) {
+            return Err(Rejection::TooManyHandshakes);
+        }
+        Ok(Message::Denial { receiver, counter }.write(&self.seal, &[]))
     }
 
     fn remember(&mut self, from: Path, seal: &[u8; SEAL_LEN]) {

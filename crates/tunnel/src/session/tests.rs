@@ -160,9 +160,9 @@ const NUMBER: u32 = 5;
 fn side(own: PrivateKey, peer: PublicKey, place: Peer, agreement: &str) -> Side {
     thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
     SEED.set(SEED.get() + 1);
-    let random = Random::seeded(SEED.get());
+    let mut random = Random::seeded(SEED.get());
     let own = Arc::new(own);
-    let indices = (Indices::new(&own), NUMBER);
+    let indices = (Indices::new(&mut random), NUMBER);
     let reception = Reception::new(Arc::clone(&own), Random::seeded(SEED.get() + 1_000_000));
     let ends = Ends { own, peer, preshared: PresharedKey::from_bytes([7; 32]) };
     Side { reception, session: Session::new(ends, place, agreement, Timing::default(), indices, random) }
@@ -423,8 +423,8 @@ fn a_stranger_gets_no_session() {
 fn another_preshared_key_gets_no_session() {
     let mut pair = Pair::new();
     let own = Arc::new(key(CALLED));
-    let indices = (Indices::new(&own), NUMBER);
     let ends = Ends { own, peer: key(CALLER).public(), preshared: PresharedKey::NONE };
+    let indices = (Indices::new(&mut Random::seeded(1)), NUMBER);
     pair.called.session =
         Session::new(ends, place(None), "link", Timing::default(), indices, Random::seeded(2));
     let answer = pair.answer(at(0));

@@ -16,8 +16,6 @@ pub struct Timing {
     pub give_up: Duration,
     /// Age at which the initiator renews the keys. WireGuard's Rekey-After-Time.
     pub renew_after: Duration,
-    /// After that a caller that did not begin the session renews its keys too.
-    pub renew_late: Duration,
     /// Age at which keys are no longer used at all.
     pub expire_after: Duration,
     /// What differs while nothing but keep-alives passes.
@@ -71,7 +69,6 @@ impl Default for Timing {
             keepalive: Duration::from_secs(1),
             give_up: Duration::from_secs(30),
             renew_after: Duration::from_secs(120),
-            renew_late: Duration::from_secs(15),
             expire_after: Duration::from_secs(300),
             idle: Idle::every(KEEP_ALIVE),
         }

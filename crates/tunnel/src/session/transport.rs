@@ -57,6 +57,11 @@ impl Transport {
         self.next_counter >= COUNTER_LIMIT
     }
 
+    /// Whether a datagram with this counter has been sealed.
+    pub(super) const fn has_sent(&self, counter: u64) -> bool {
+        counter < self.next_counter
+    }
+
     /// Whether nothing has arrived yet.
     pub(super) const fn is_unheard(&self) -> bool {
         self.window.is_untouched()

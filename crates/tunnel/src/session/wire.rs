@@ -6,6 +6,7 @@
 //! | 2 | response | sender index (4), receiver index (4), Noise message (112), seal (32) |
 //! | 3 | challenge | receiver index (4), cookie (44), seal (32) |
 //! | 4 | sealed | receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
+//! | 5 | denial | receiver index (4) and counter (8) of a sealed datagram whose session is unknown, seal (32) |
 //!
 //! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
 //! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are
@@ -26,6 +27,7 @@ pub const TAG_LEN: usize = 16;
 pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
 
 const INITIATION: u8 = 1;
+const DENIAL: u8 = 5;
 
 /// Where datagrams name their receiver, for a kernel that is to tell them apart.
 pub mod layout {
@@ -49,9 +51,25 @@ pub(super) const SEAL_LEN: usize = 32;
 /// A handshake datagram's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
-    Initiation { sender: u32, cookie: &'a Cookie, noise: &'a [u8; INITIATION_LEN] },
-    Response { sender: u32, receiver: u32, noise: &'a [u8; RESPONSE_LEN] },
-    Challenge { receiver: u32, cookie: &'a Cookie },
+    Initiation {
+        sender: u32,
+        cookie: &'a Cookie,
+        noise: &'a [u8; INITIATION_LEN],
+    },
+    Response {
+        sender: u32,
+        receiver: u32,
+        noise: &'a [u8; RESPONSE_LEN],
+    },
+    Challenge {
+        receiver: u32,
+        cookie: &'a Cookie,
+    },
+    /// Of a sealed datagram, which it names.
+    Denial {
+        receiver: u32,
+        counter: u64,
+    },
 }
 
 /// A datagram, told apart by its first byte.
@@ -75,7 +93,7 @@ impl<'a> Datagram<'a> {
         let mut reader = Reader(bytes);
         let [kind, 0, 0, 0] = *reader.take()? else { return Err(Unreadable::Unknown) };
         match kind {
-            INITIATION | RESPONSE | CHALLENGE => {
+            INITIATION | RESPONSE | CHALLENGE | DENIAL => {
                 let (sealed, seal) = bytes.split_last_chunk().ok_or(Unreadable::Truncated)?;
                 let message = read_handshake(kind, &mut reader)?;
                 // What is left is the seal, which must be where it was taken from.
@@ -93,6 +111,18 @@ impl<'a> Datagram<'a> {
 /// Whether a datagram wants to be an initiation.
 pub(crate) fn initiates(datagram: &[u8]) -> bool {
     datagram.first() == Some(&INITIATION)
+}
+
+/// Whether a datagram wants to be a denial: its index is its sender's, so it may be for any of this gateway's workers.
+#[must_use]
+pub fn is_denial(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&DENIAL)
+}
+
+/// The index that a denial says is unknown, if it is one.
+pub(crate) fn denied(datagram: &[u8]) -> Option<u32> {
+    let index = datagram.get(RECEIVER_AT..)?.first_chunk();
+    index.filter(|_| datagram[0] == DENIAL).map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The index of the session that any other datagram is for, if it is long enough to have one.
@@ -113,7 +143,8 @@ fn read_handshake<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Message<'a>, 
         RESPONSE => {
             Message::Response { sender: reader.u32()?, receiver: reader.u32()?, noise: reader.take()? }
         }
-        _ => Message::Challenge { receiver: reader.u32()?, cookie: reader.take()? },
+        CHALLENGE => Message::Challenge { receiver: reader.u32()?, cookie: reader.take()? },
+        _ => Message::Denial { receiver: reader.u32()?, counter: reader.u64()? },
     })
 }
 
@@ -145,6 +176,7 @@ impl Message<'_> {
             Self::Initiation { .. } => INITIATION,
             Self::Response { .. } => RESPONSE,
             Self::Challenge { .. } => CHALLENGE,
+            Self::Denial { .. } => DENIAL,
         };
         put(&[kind, 0, 0, 0]);
         match self {
@@ -161,6 +193,10 @@ impl Message<'_> {
             Self::Challenge { receiver, cookie } => {
                 put(&receiver.to_le_bytes());
                 put(cookie);
+            }
+            Self::Denial { receiver, counter } => {
+                put(&receiver.to_le_bytes());
+                put(&counter.to_le_bytes());
             }
         }
         seal.append(&mut bytes, answered);
@@ -191,6 +227,7 @@ mod tests {
             Message::Initiation { sender: 7, cookie, noise: &[6; INITIATION_LEN] },
             Message::Response { sender: 7, receiver: 9, noise: &[6; RESPONSE_LEN] },
             Message::Challenge { receiver: 9, cookie },
+            Message::Denial { receiver: 9, counter: u64::MAX - 1 },
         ] {
             let bytes = message.write(&seal, b"answered");
             let Ok(Datagram::Handshake { message: read, sealed, seal: tag }) = Datagram::parse(&bytes) else {

@@ -60,12 +60,6 @@ impl Tunnel {
         self.session.answer(now, call, reply)
     }
 
-    /// Calls the peer at `from`, where it uses a session of a former life.
-    pub(crate) fn recall(&mut self, now: Instant, from: Path) {
-        self.session.recall(now, from);
-        self.stir();
-    }
-
     /// Whether the peer may have one more answer to an initiation, which counts.
     pub(crate) fn allows_answer(&mut self, now: Instant) -> bool {
         self.session.allows_answer(now)

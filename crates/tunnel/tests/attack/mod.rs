@@ -64,9 +64,9 @@ impl Side {
         let address = (at == 0 || both).then(|| path(1 - at as u16).peer);
         let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
         let own = Arc::new(own);
-        let random = Random::seeded(seed);
+        let mut random = Random::seeded(seed);
         let reception = Reception::new(Arc::clone(&own), Random::seeded(seed + (1 << 32)));
-        let indices = (Indices::new(&own), NUMBER);
+        let indices = (Indices::new(&mut random), NUMBER);
         let ends = Ends { own, peer: peer.public(), preshared: PresharedKey::from_bytes([7; 32]) };
         let place = Peer { address, pinned: false };
         let session = Session::new(ends, place, "link", Timing::default(), indices, random);

@@ -93,6 +93,14 @@ impl Post {
         bell.ring();
     }
 
+    /// Passes something to all others.
+    pub(in crate::daemon) fn send_all(&mut self, parcel: impl Fn() -> Parcel) {
+        let own = self.worker.number();
+        (0..self.worker.count())
+            .filter(|worker| *worker != own)
+            .for_each(|worker| self.send(worker, parcel()));
+    }
+
     /// What becomes readable when there is something.
     pub(in crate::daemon) fn fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
