@@ -164,9 +164,29 @@ fn sweep_runs_a_scenario_over_its_keys() {
     let output = longhaul(&["sweep", &file, "--axis", delays, "--seeds", "2", "--out", &out]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let rows = std::fs::read_to_string(Path::new(&out).join("measurements.csv")).unwrap();
-    for row in ["delay=10 ms,1,T,", "delay=250 ms,2,T,"] {
+    assert!(rows.starts_with("experiment,scheme,link.satellite.channel.delay_s,seed,"), "{rows}");
+    for row in [",0.01,1,T,", ",0.25,2,T,"] {
         assert!(rows.contains(row), "no {row:?} in\n{rows}");
     }
+    let runs = std::fs::read_to_string(Path::new(&out).join("runs.csv")).unwrap();
+    let heading = runs.lines().next().unwrap();
+    assert!(
+        heading.starts_with("experiment,scheme,link.satellite.channel.delay_s,seed,flow,connection,"),
+        "{heading}"
+    );
+    assert!(heading.contains(",seconds,") && heading.contains(",run_goodput_bps"), "{heading}");
+    let shown = text(&output.stdout);
+    let heading = "goodput, kbit/s, by link.satellite.channel.delay (mean ± half of its 95 % interval)\n";
+    let table = shown.split_once(heading).map_or_else(|| panic!("{shown}"), |(_, table)| table);
+    assert!(table.starts_with("scheme") && table.lines().next().unwrap().ends_with("250 ms"), "{shown}");
+    for file in ["goodput.svg", "goodput-paper.svg", "goodput.csv", "time-download.svg"] {
+        assert!(Path::new(&out).join(file).is_file(), "no {file}");
+    }
+    let report = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    for word in ["paper</th>", "ours", "Where each claim holds"] {
+        assert!(!report.contains(word), "{word}");
+    }
+    assert!(report.contains(">delay, ms</text>") && report.contains(">goodput, kbit/s</text>"));
     let wrong = longhaul(&["sweep", &file, "--axis", "link.satellite.channel.dlay=10 ms", "--out", &out]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("dlay"), "{}", text(&wrong.stderr));

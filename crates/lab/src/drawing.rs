@@ -9,34 +9,74 @@ mod chart;
 mod data;
 mod legend;
 mod look;
+mod panels;
+pub(crate) mod print;
 mod sheet;
 mod tone;
 mod words;
 
+use core::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use kuva::render::layout::Layout;
+
+use print::Points;
 
 pub(crate) use chart::{Chart, thin};
 pub(crate) use data::Row;
 pub(crate) use legend::{Entry, Sample};
 pub(crate) use look::{Look, Looks, tell_apart_by_mark};
-pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Sheet};
+pub(crate) use panels::panels;
+pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Sheet, Size};
 pub(crate) use tone::{BACKGROUND, BLOCKED, BLOCKED_OPACITY, BOUND, GRID, INK, dark_rules};
 
 /// A layout whose ordinates go from zero to beyond `most`, for what is no curve.
-pub(crate) fn from_zero(layout: Layout, label: &str, most: f64) -> Layout {
-    axis::Axis::new(label).apply(axis::Side::Y, core::iter::once(most), layout)
+pub(crate) fn from_zero(layout: Layout, size: Size, label: &str, most: f64) -> Layout {
+    axis::Axis::new(label).apply(axis::Side::Y, size, core::iter::once(most), layout)
 }
 
-/// What a figure shows, drawn and as data.
-#[derive(Clone, Debug)]
+/// The layout with these words below its axis of abscissae, aslant where they would touch each other.
+pub(crate) fn with_room_for<'a>(
+    layout: Layout,
+    size: Size,
+    words: impl ExactSizeIterator<Item = &'a str>,
+) -> Layout {
+    let place = size.plot_width() / words.len().max(1) as f64;
+    let longest = words.map(|word| word.chars().count()).max().unwrap_or(0);
+    if longest as f64 * legend::LETTER > place { layout.with_x_tick_rotate(-40.0) } else { layout }
+}
+
+/// What a figure shows, to be drawn at any size, and as data.
+#[derive(Clone)]
 pub(crate) struct Drawing {
-    /// The drawing, in colours for paper.
-    pub(crate) svg: String,
+    draw: Arc<dyn Fn(Size) -> String + Send + Sync>,
     /// The values in it.
     pub(crate) rows: Vec<Row>,
+}
+
+impl Drawing {
+    /// Of these values. `draw` gives an SVG in colours for paper, as wide as its place.
+    pub(crate) fn new(rows: Vec<Row>, draw: impl Fn(Size) -> String + Send + Sync + 'static) -> Self {
+        Self { draw: Arc::new(draw), rows }
+    }
+
+    /// For a screen: as wide as its place, in colours for paper.
+    pub(crate) fn svg(&self) -> String {
+        (self.draw)(Size::SCREEN)
+    }
+
+    /// For print, so wide, with letters of the size of a footnote's.
+    fn paper(&self, width: Points) -> String {
+        sheet::sized(&(self.draw)(Size::of_print(width)), width)
+    }
+}
+
+impl fmt::Debug for Drawing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drawing").field("rows", &self.rows).finish_non_exhaustive()
+    }
 }
 
 /// A figure of a report.
@@ -53,15 +93,15 @@ pub(crate) struct Figure {
 
 impl Figure {
     /// Writes three files to `directory`: `NAME.svg`, whose colours follow the reader's choice of light or dark; `NAME-paper.svg`,
-    /// for print; and `NAME.csv`, the data of both.
+    /// for print and so wide; and `NAME.csv`, the data of both.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub(crate) fn write(&self, directory: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, directory: &Path, width: Points) -> io::Result<()> {
         let write =
             |ending: &str, text: &str| fs_err::write(directory.join(format!("{}{ending}", self.name)), text);
-        write(".svg", &following(&self.drawing.svg))?;
-        write("-paper.svg", &sheet::sized(&self.drawing.svg))?;
+        write(".svg", &following(&self.drawing.svg()))?;
+        write("-paper.svg", &self.drawing.paper(width))?;
         write(".csv", &data::csv(&self.name, &self.drawing.rows))
     }
 }

@@ -8,17 +8,21 @@ mod measures;
 mod over_time;
 mod page;
 mod rate;
-mod table;
+pub(crate) mod table;
 
-use std::io;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+
+use fs_err::File;
 
 use serde::Serialize;
 
 use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
+use crate::study::tidy::ByFlow;
 
+pub use crate::drawing::print::{COLUMN, NotAWidth, Points};
 pub use measures::Measures;
 pub use table::table;
 
@@ -55,19 +59,26 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Writes `report.html`, its figures as SVG with their data as CSV, `runs.json` and the resolved scenario of every scheme to `directory`; the
-/// path of the page.
+/// Writes `report.html`, its figures as SVG with their data as CSV, `runs.json`, `runs.csv` and the resolved scenario of every scheme to `directory`; the
+/// path of the page. Figures for print are so wide.
 ///
 /// # Errors
 /// The directory or a file in it cannot be written.
-pub fn write(suite: &Suite, runs: &[Run], command: &str, directory: &Path) -> io::Result<PathBuf> {
+pub fn write(
+    suite: &Suite,
+    runs: &[Run],
+    command: &str,
+    directory: &Path,
+    figure_width: Points,
+) -> io::Result<PathBuf> {
     fs_err::create_dir_all(directory)?;
     let page = directory.join("report.html");
     let figures = figures::figures(suite, runs);
     fs_err::write(&page, page::page(suite, runs, &figures, command))?;
-    figures.iter().try_for_each(|figure| figure.write(directory))?;
+    figures.iter().try_for_each(|figure| figure.write(directory, figure_width))?;
     let summary = Summary::new(suite, runs, Some(page.clone()));
     fs_err::write(directory.join("runs.json"), summary.to_json())?;
+    ByFlow::of_runs(suite, runs)?.write_csv(BufWriter::new(File::create(directory.join("runs.csv"))?))?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {
         let text = toml::to_string(scenario).map_err(io::Error::other)?;
         let name = name.replace(char::is_control, " ");

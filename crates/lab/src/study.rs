@@ -15,6 +15,7 @@ mod judge;
 mod looks;
 mod markdown;
 mod page;
+mod pivot;
 pub mod probe;
 pub mod published;
 mod readings;
@@ -26,6 +27,7 @@ mod summary;
 mod sweep;
 mod table;
 mod template;
+pub(crate) mod tidy;
 
 use std::borrow::Cow;
 use std::io;

@@ -18,7 +18,7 @@ fn reported(name: &str, changes: &[&str]) -> (Vec<Run>, PathBuf) {
     })
     .unwrap();
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-    report::write(&suite, &runs, "longhaul demo", &directory).unwrap();
+    report::write(&suite, &runs, "longhaul demo", &directory, report::COLUMN).unwrap();
     let seed = Typical::of(&suite, &runs).unwrap().seed;
     (runs.into_iter().filter(|run| run.seed == seed).collect(), directory)
 }
@@ -102,7 +102,8 @@ fn a_scheme_has_one_colour_in_all_figures_and_every_figure_scales() {
         let (screen, paper) =
             (read(&directory, &format!("{name}.svg")), read(&directory, &format!("{name}-paper.svg")));
         assert!(screen.contains(" viewBox=\"0 0 760 ") && screen.contains(" width=\"100%\""), "{name}");
-        assert!(paper.contains(" viewBox=\"0 0 760 ") && paper.contains(" width=\"760\""), "{name}");
+        // A column wide, with letters of 13 units: 8 pt.
+        assert!(paper.contains(" viewBox=\"0 0 409.5 ") && paper.contains(" width=\"252.00pt\""), "{name}");
         assert!(
             screen.contains("prefers-color-scheme: dark") && !paper.contains("prefers-color-scheme"),
             "{name}"

@@ -91,7 +91,7 @@ fn every_claim_of_faulkner_is_decided_and_every_figure_drawn() {
             assert_eq!(judged.decision.verdict, Verdict::Holds, "{id}");
         }
     }
-    study::write(&outcome, "longhaul reproduce faulkner", &first).unwrap();
+    study::write(&outcome, "longhaul reproduce faulkner", &first, longhaul_lab::report::COLUMN).unwrap();
     let drawn = drawings(&first);
     for figure in (1..=17).map(|number| format!("4-{number}")).chain(["3-4".to_owned()]) {
         assert!(drawn.keys().any(|file| draws(file, &figure)), "figure {figure} is missing");
@@ -100,7 +100,7 @@ fn every_claim_of_faulkner_is_decided_and_every_figure_drawn() {
     let kept = Sweep::prepare(&study, plan(None, Some(store))).unwrap();
     assert_eq!(kept.work(), 0);
     let outcome = kept.run(|_| panic!("nothing is left to do")).unwrap();
-    study::write(&outcome, "longhaul reproduce faulkner", &again).unwrap();
+    study::write(&outcome, "longhaul reproduce faulkner", &again, longhaul_lab::report::COLUMN).unwrap();
     let kept = drawings(&again);
     let differ: Vec<&String> = drawn.keys().filter(|file| drawn.get(*file) != kept.get(*file)).collect();
     assert!(differ.is_empty() && drawn.len() == kept.len(), "drawn otherwise from what was kept: {differ:?}");
@@ -245,12 +245,18 @@ fn a_figure_alone_decides_its_own_claims() {
     let decided: Vec<&str> =
         outcome.judgement.judged.iter().map(|judged| study.claims[judged.claim].id.as_str()).collect();
     assert_eq!(decided, ["peng-pages-get-faster", "peng-third-page-three-times"]);
-    let page = study::write(&outcome, "longhaul reproduce peng", &scratch.0).unwrap();
+    let page =
+        study::write(&outcome, "longhaul reproduce peng", &scratch.0, longhaul_lab::report::COLUMN).unwrap();
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.matches("<svg").count() == 2 && text.contains("Figure 4") && !text.contains("Figure 5"));
     let csv = std::fs::read_to_string(scratch.0.join("measurements.csv")).unwrap();
-    assert!(csv.starts_with("reading,experiment,coordinates,seed,quantity,value\n"));
-    assert!(csv.lines().skip(1).all(|line| line.contains(",pages,scheme=")), "{csv}");
+    let (heading, rows) = csv.split_once('\n').unwrap();
+    assert!(heading.starts_with("experiment,reading.") && heading.ends_with(",value,unit"), "{heading}");
+    let scheme = heading.split(',').position(|column| column == "scheme").unwrap();
+    let schemes: std::collections::BTreeSet<&str> =
+        rows.lines().filter_map(|line| line.split(',').nth(scheme)).collect();
+    assert!(schemes.len() > 1 && !schemes.contains(""), "{schemes:?}");
+    assert!(rows.lines().all(|line| line.starts_with("pages,")), "{csv}");
     let error = Sweep::prepare(&study, plan(Some("9"), None)).unwrap_err();
     assert!(matches!(error, StudyError::Unknown { .. }));
     assert!(error.to_string().starts_with(

@@ -124,10 +124,13 @@ fn a_study_is_data() {
     assert_eq!((cell("0.2", "repaired").paper, cell("0.2", "repaired").n), (Some(0.7), 4));
     assert_eq!(cell("0.1", "bare").paper, None);
     let out = folder.0.join("out");
-    longhaul_lab::study::write(&outcome, "test", &out).unwrap();
+    longhaul_lab::study::write(&outcome, "test", &out, longhaul_lab::report::COLUMN).unwrap();
     let csv = std::fs::read_to_string(out.join("measurements.csv")).unwrap();
-    assert!(csv.contains("window large,loss,p=0.2;scheme=bare,4,T,"), "{csv}");
-    for file in ["figure-1.svg", "readings.svg", "report.html", "measurements.jsonl", "summary.json"] {
+    assert!(csv.starts_with("experiment,reading.window,p,scheme,seed,quantity,"), "{csv}");
+    assert!(csv.contains("loss,large,0.2,bare,4,T,"), "{csv}");
+    for file in
+        ["figure-1.svg", "readings.svg", "report.html", "measurements.jsonl", "runs.csv", "summary.json"]
+    {
         assert!(out.join(file).exists(), "{file}");
     }
 }
@@ -155,8 +158,8 @@ fn other_readings_run_only_what_decides() {
         rows.count()
     };
     // One run without losses, and four each at two rates; two of the experiment that nothing decides by.
-    assert_eq!((runs("window large,loss"), runs("window large,aside")), (2 * (1 + 4 + 4), 2));
-    assert_eq!((runs("window small,loss"), runs("window small,aside")), (2 * (1 + 3), 0));
+    assert_eq!((runs("loss,large"), runs("aside,large")), (2 * (1 + 4 + 4), 2));
+    assert_eq!((runs("loss,small"), runs("aside,small")), (2 * (1 + 3), 0));
 }
 
 /// Goal: a study of the repository that no paper holds is whole.
@@ -179,7 +182,7 @@ fn a_trace_has_words_where_it_is_told() {
     let plan = Plan { figure: Some("2".to_owned()), default_reading_only: true, ..Plan::default() };
     let outcome = Sweep::prepare(&study, plan).unwrap().run(|_| {}).unwrap();
     let out = folder.0.join("out");
-    longhaul_lab::study::write(&outcome, "test", &out).unwrap();
+    longhaul_lab::study::write(&outcome, "test", &out, longhaul_lab::report::COLUMN).unwrap();
     let svg = std::fs::read_to_string(out.join("figure-2.svg")).unwrap();
     assert!(svg.contains(">Early<") && !svg.contains("Never"), "{svg}");
     // By five seconds some 500 kB have come, so an axis that fits does not start at zero.
@@ -268,9 +271,11 @@ fn a_scenario_file_is_a_study_of_its_keys() {
     let mut csv = Vec::new();
     outcome.results.write_csv(&study, &mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
-    let t =
-        |place: &str| csv.lines().find(|line| line.contains(place)).and_then(|line| line.rsplit(',').next());
-    let [near, far] =
-        ["delay=10 ms,1,T,", "delay=200 ms,1,T,"].map(|place| t(place).unwrap().parse::<f64>().unwrap());
+    let heading: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let value = heading.iter().position(|column| *column == "value").unwrap();
+    let t = |place: &str| {
+        csv.lines().find(|line| line.contains(place)).and_then(|line| line.split(',').nth(value))
+    };
+    let [near, far] = [",0.01,1,T,", ",0.2,1,T,"].map(|place| t(place).unwrap().parse::<f64>().unwrap());
     assert!(near > far && far > 0.1, "{csv}");
 }

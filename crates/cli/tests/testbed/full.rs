@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use base::{Duration, Instant};
-use gateway::clock::Clock;
+use gateway::clock::{Clock, sleep};
 use serde_json::Value;
 
 use super::bench::{Ending, missing, needs, signal, told, wait_until};
@@ -227,7 +227,7 @@ fn a_gateway_that_was_killed_is_heard_of_at_once() {
     road.start_host(FULL, "", "10.2.0.2:51900");
     road.wait_for_session();
     // An idle session takes 23 s to miss its peer, however long that takes to start.
-    std::thread::sleep(std::time::Duration::from_secs(12));
+    sleep(Duration::from_secs(12));
     road.end(1, "KILL");
     road.start_hub();
     wait_until("it runs", 20, || told(&road.namespaces[1]).is_some());

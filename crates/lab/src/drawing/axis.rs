@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use kuva::render::layout::{Layout, TickFormat};
 
-/// Steps between ticks of an axis, at most.
-const STEPS: f64 = 8.0;
+use super::sheet::Size;
+
+/// The least distance between ticks, in the drawing's units: their words need room.
+const APART: [f64; 2] = [87.5, 42.5];
 
 /// One axis of a chart.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +31,13 @@ impl Axis {
     }
 
     /// The layout with this axis, which shows `values`: from zero unless it is told otherwise.
-    pub(super) fn apply(&self, side: Side, values: impl Iterator<Item = f64>, layout: Layout) -> Layout {
+    pub(super) fn apply(
+        &self,
+        side: Side,
+        size: Size,
+        values: impl Iterator<Item = f64>,
+        layout: Layout,
+    ) -> Layout {
         let layout = match side {
             Side::X => layout.with_x_label(self.label.clone()),
             Side::Y => layout.with_y_label(self.label.clone()),
@@ -49,7 +57,11 @@ impl Axis {
             .filter(|value| value.is_finite())
             .fold((0.0, 0.0), |(least, most), value| (f64::min(least, value), f64::max(most, value)));
         let (from, to) = self.range.unwrap_or((least, most));
-        let step = step(if to > from { to - from } else { 1.0 });
+        let most = match side {
+            Side::X => (size.plot_width() / APART[0]).max(4.0),
+            Side::Y => (size.height / APART[1]).max(6.0),
+        };
+        let step = step(if to > from { to - from } else { 1.0 }, most);
         // Up to the next tick, unless it is told where to end.
         let range = self.range.unwrap_or_else(|| {
             let ends = ((from / step + TINY).floor() * step, (to / step - TINY).ceil() * step);
@@ -74,9 +86,9 @@ fn between(layout: Layout, side: Side, (from, to): (f64, f64)) -> Layout {
     }
 }
 
-/// The step between ticks over `span`: 1, 2 or 5 times a power of ten.
-fn step(span: f64) -> f64 {
-    let wanted = span / STEPS;
+/// The step between at most so many ticks over `span`: 1, 2 or 5 times a power of ten.
+fn step(span: f64, most: f64) -> f64 {
+    let wanted = span / most;
     let power = 10.0_f64.powi(wanted.log10().floor() as i32);
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= wanted * (1.0 - TINY));
     factor.unwrap_or(10.0) * power
@@ -102,7 +114,7 @@ mod tests {
         for (span, expected) in
             [(1.0, 0.2), (0.7, 0.1), (0.5, 0.1), (483.0, 100.0), (131.0, 20.0), (60.0, 10.0), (6e-3, 1e-3)]
         {
-            assert!((step(span) / expected - 1.0).abs() < 1e-9, "{span}: {}", step(span));
+            assert!((step(span, 8.0) / expected - 1.0).abs() < 1e-9, "{span}: {}", step(span, 8.0));
         }
     }
 
@@ -110,7 +122,8 @@ mod tests {
     fn ticks_of_one_axis_have_as_many_decimals_as_their_step() {
         let format = |range: (f64, f64)| {
             let axis = Axis { range: Some(range), ..Axis::new("x") };
-            let layout = axis.apply(Side::X, core::iter::empty(), Layout::new(range, (0.0, 1.0)));
+            let layout =
+                axis.apply(Side::X, Size::SCREEN, core::iter::empty(), Layout::new(range, (0.0, 1.0)));
             layout.x_tick_format.format(range.1)
         };
         assert_eq!(

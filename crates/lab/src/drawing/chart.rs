@@ -11,7 +11,7 @@ use kuva::render::plots::Plot;
 use super::axis::{Axis, Side};
 use super::legend::{Entry, Sample};
 use super::look::Look;
-use super::sheet::Sheet;
+use super::sheet::{Sheet, Size};
 use super::{BLOCKED, BLOCKED_OPACITY, Drawing, Row};
 use crate::statistics::Interval;
 
@@ -23,6 +23,9 @@ pub(crate) struct Chart {
     shaded: Vec<Range<f64>>,
     words: Vec<(String, f64, f64)>,
 }
+
+/// What is shown of an axis, if that is told.
+type Shown = Option<(f64, f64)>;
 
 /// One curve.
 struct Curve {
@@ -169,27 +172,74 @@ impl Chart {
 
     /// The drawing and its data; from zero unless an axis is logarithmic or told otherwise.
     pub(crate) fn drawing(self) -> Drawing {
-        let rows = self.curves.iter().flat_map(Curve::rows).collect();
+        Drawing::new(self.rows().collect(), move |size| self.sheet(size).legend(self.entries()).svg(size))
+    }
+
+    /// The values in it.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
+        self.curves.iter().flat_map(Curve::rows)
+    }
+
+    /// The names in its legend.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.curves.iter().filter(|curve| !curve.name.is_empty()).map(Curve::entry).collect()
+    }
+
+    /// The drawing without a legend, and how high it is.
+    pub(super) fn svg_without_legend(&self, size: Size) -> (String, f64) {
+        (self.sheet(size).svg(size), size.height)
+    }
+
+    /// What all of the charts show of their axes, where that is not told.
+    pub(super) fn common_ranges<'a>(charts: impl Iterator<Item = &'a Self> + Clone) -> (Shown, Shown) {
+        let of = |log: bool, values: &mut dyn Iterator<Item = f64>| -> Shown {
+            let values = values.filter(|value| value.is_finite() && (!log || *value > 0.0));
+            let start = if log { f64::INFINITY } else { 0.0 };
+            let (least, most) = values
+                .fold((start, 0.0), |(least, most), value| (f64::min(least, value), f64::max(most, value)));
+            // A linear axis goes on to the next tick.
+            (least < most).then_some((least, if log { most } else { most * 1.02 }))
+        };
+        let log = charts.clone().next().map_or((false, false), |chart| (chart.x.log, chart.y.log));
+        let xs = of(log.0, &mut charts.clone().flat_map(Self::abscissae));
+        let ys = of(log.1, &mut charts.flat_map(Self::ordinates));
+        (xs, ys)
+    }
+
+    /// The same with these parts of its axes, where they are not told.
+    pub(super) fn between(mut self, x: Shown, y: Shown) -> Self {
+        self.x.range = self.x.range.or(x);
+        self.y.range = self.y.range.or(y);
+        self
+    }
+
+    fn abscissae(&self) -> impl Iterator<Item = f64> {
+        self.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x))
+    }
+
+    /// The values and the ends of their intervals.
+    fn ordinates(&self) -> impl Iterator<Item = f64> {
+        self.curves.iter().flat_map(|curve| {
+            let ends = curve.intervals.iter().flat_map(|&(low, high)| [low, high]);
+            curve.points.iter().map(|(_, y)| *y).chain(ends)
+        })
+    }
+
+    fn sheet(&self, size: Size) -> Sheet {
         let is_cloud = self.is_cloud();
-        let plots: Vec<Plot> = self.curves.iter().flat_map(|curve| curve.plots(is_cloud)).collect();
+        // An interval that reaches zero has no end on a logarithmic axis: it goes to the lowest of all values.
+        let lowest = self.ordinates().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+        let floor = if self.y.log { lowest } else { f64::NEG_INFINITY };
+        let plots: Vec<Plot> = self.curves.iter().flat_map(|curve| curve.plots(is_cloud, floor)).collect();
 
         let layout = Layout::auto_from_plots(&plots);
-        let xs = self.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x));
-        let layout = self.x.apply(Side::X, xs, layout);
-        let ys = self.curves.iter().flat_map(|curve| {
-            // An interval that goes below zero says little that is worth an axis that does.
-            let ends = curve.intervals.iter().map(|&(_, high)| high);
-            curve.points.iter().map(|(_, y)| *y).chain(ends)
-        });
-        let layout = self.y.apply(Side::Y, ys, layout);
+        let layout = self.x.apply(Side::X, size, self.abscissae(), layout);
+        let layout = self.y.apply(Side::Y, size, self.ordinates(), layout);
         let shaded = self.shaded.iter().map(|shaded| ShadedRegion::vertical(shaded.start, shaded.end));
         let layout = shaded.fold(layout, |layout, region| {
             layout.with_shaded_region(region.with_color(BLOCKED).with_opacity(BLOCKED_OPACITY))
         });
-        let legend = self.curves.iter().filter(|curve| !curve.name.is_empty()).map(Curve::entry).collect();
-        let marks = self.marks();
-        let svg = Sheet::new(plots, layout).legend(legend).marks(marks).words(self.words).svg();
-        Drawing { svg, rows }
+        Sheet::new(plots, layout).marks(self.marks()).words(self.words.clone())
     }
 
     /// Whether there are so many single values that their marks have to be small.
@@ -250,8 +300,8 @@ impl Curve {
         })
     }
 
-    /// What `kuva` draws of it; in a cloud, that are the marks of single values too.
-    fn plots(&self, is_cloud: bool) -> Vec<Plot> {
+    /// What `kuva` draws of it, with no interval below `floor`; in a cloud, that are the marks of single values too.
+    fn plots(&self, is_cloud: bool, floor: f64) -> Vec<Plot> {
         let colour = self.look.colour;
         let line = |points: Vec<(f64, f64)>, width| {
             let line = LinePlot::new().with_data(points).with_stroke_width(width).with_color(colour);
@@ -260,8 +310,8 @@ impl Curve {
                 None => line,
             }
         };
-        let arms =
-            || self.intervals.iter().zip(&self.points).map(|((low, high), (_, y))| (y - low, high - y));
+        let arm = |((low, high), (_, y)): (&(f64, f64), &(f64, f64))| (y - low.max(floor), high - y);
+        let arms = || self.intervals.iter().zip(&self.points).map(arm);
         let points = || self.points.clone();
         vec![match self.kind {
             Kind::Measured => Plot::Line(line(points(), 2.0).with_y_err_asymmetric(arms())),

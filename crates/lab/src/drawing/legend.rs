@@ -79,7 +79,7 @@ const AREA_SAMPLE: f64 = 14.0;
 /// Between a sample and its name.
 const GAP: f64 = 7.0;
 /// The width of a letter, about: fonts differ.
-const LETTER: f64 = 0.56 * FONT;
+pub(super) const LETTER: f64 = 0.56 * FONT;
 /// The height of a line of the legend.
 pub(super) const LINE: f64 = 1.6 * FONT;
 

@@ -11,15 +11,41 @@ use kuva::render::theme::Theme;
 
 use super::legend::{self, Entry};
 use super::look::Look;
+use super::print::Points;
 use super::tone::{BACKGROUND, GRID, INK};
 use super::words::{self, Word};
 
-/// How wide a drawing is in its own units; it scales with the place where it stands.
-const WIDTH: f64 = 760.0;
-/// How high it is below its legend.
-const HEIGHT: f64 = 340.0;
+/// How large a drawing is below its legend, in its own units; it scales with the place where it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Size {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
 /// The size of letters.
 pub(super) const FONT: f64 = 13.0;
+/// The same in print.
+const FONT_IN_PRINT: f64 = 8.0;
+
+impl Size {
+    /// What is easily read on a screen.
+    pub(crate) const SCREEN: Self = Self { width: 760.0, height: 340.0 };
+
+    /// What is so wide in print if letters have [`FONT_IN_PRINT`].
+    pub(super) fn of_print(width: Points) -> Self {
+        Self::wide(width.0 * FONT / FONT_IN_PRINT)
+    }
+
+    /// So wide, and as high as looks well.
+    pub(super) fn wide(width: f64) -> Self {
+        Self { width, height: (0.62 * width).clamp(180.0, Self::SCREEN.height) }
+    }
+
+    /// What is left for curves beside the words of the axis of ordinates.
+    pub(super) const fn plot_width(self) -> f64 {
+        self.width - LEFT
+    }
+}
 /// The radius of a mark.
 const MARK: f64 = 4.2;
 /// What is free above the axes.
@@ -71,12 +97,13 @@ impl Sheet {
     }
 
     /// The drawing, as wide as its place, in colours for paper.
-    pub(crate) fn svg(self) -> String {
-        let lines = legend::lines(&self.legend, WIDTH - LEFT);
+    pub(crate) fn svg(self, size: Size) -> String {
+        let lines = legend::lines(&self.legend, size.plot_width());
         // A bar can end at the top of the axis.
         let room = if self.bar_marks.is_empty() { 0.0 } else { ABOVE_BAR };
         let top = TOP + room + legend::LINE * lines.len() as f64;
-        let mut layout = self.layout.with_width(WIDTH).with_height(HEIGHT - TOP + top).with_theme(theme());
+        let mut layout =
+            self.layout.with_width(size.width).with_height(size.height - TOP + top).with_theme(theme());
         layout = layout
             .with_font_family("system-ui, sans-serif")
             .with_tick_size(FONT as u32)
@@ -114,8 +141,29 @@ impl Sheet {
                 *color = Some(inside.into());
             }
         }
-        scaling(&SvgBackend::new().render_scene(&scene), &over)
+        scaling(&with_own_names(&SvgBackend::new().render_scene(&scene)), &over)
     }
+}
+
+/// Names inside a drawing that follow from what is in it: `kuva` counts all drawings of a process, so they would be others each time.
+fn with_own_names(svg: &str) -> String {
+    const COUNTED: &str = "kuva-clip-";
+    let mut parts = svg.split(COUNTED);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let parts: Vec<(&str, &str)> = parts
+        .map(|part| part.split_at(part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len())))
+        .collect();
+    let rest: String = parts.iter().map(|(_, rest)| *rest).collect();
+    let own = base::random::fnv1a((text.clone() + &rest).as_bytes());
+    let mut numbers: Vec<&str> = Vec::new();
+    for (number, rest) in parts {
+        let place = numbers.iter().position(|known| *known == number).unwrap_or(numbers.len());
+        if place == numbers.len() {
+            numbers.push(number);
+        }
+        text += &format!("clip-{own:x}-{place}{rest}");
+    }
+    text
 }
 
 /// Where a legend begins.
@@ -136,13 +184,22 @@ fn scaling(svg: &str, over: &str) -> String {
 /// The width of a drawing on a screen.
 pub(crate) const AS_WIDE_AS_ITS_PLACE: &str = " width=\"100%\" style=\"max-width: 960px\"";
 
-/// The same with a size of its own, as programs that set papers want it: a unit of the drawing is a pixel of CSS, so that letters
-/// are as large as those of a footnote.
-pub(super) fn sized(svg: &str) -> String {
+/// The same at a place of another drawing.
+pub(super) fn placed(svg: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+    let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
+    let place = format!(" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"");
+    svg.replacen(AS_WIDE_AS_ITS_PLACE, &place, 1)
+}
+
+/// The same with a size of its own, as programs that set papers want it.
+pub(super) fn sized(svg: &str, wide: Points) -> String {
     let size = svg.split_once(" viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
     let size = size.and_then(|(size, _)| size.split_once(' '));
     let size =
-        size.map_or_else(String::new, |(width, height)| format!(" width=\"{width}\" height=\"{height}\""));
+        size.and_then(|(width, height)| Some((width.parse::<f64>().ok()?, height.parse::<f64>().ok()?)));
+    let size = size.map_or_else(String::new, |(width, height)| {
+        format!(" width=\"{:.2}pt\" height=\"{:.2}pt\"", wide.0, wide.0 * height / width)
+    });
     svg.replacen(AS_WIDE_AS_ITS_PLACE, &size, 1)
 }
 
@@ -217,10 +274,10 @@ mod tests {
             scaling("<svg xmlns=\"x\" width=\"760\" height=\"340.5\" fill=\"black\"><g/></svg>", "<b/>");
         assert!(svg.starts_with("<svg xmlns=\"x\" viewBox=\"0 0 760 340.5\" width=\"100%\""), "{svg}");
         assert!(svg.ends_with("<g/><b/></svg>\n") && !svg.contains("height=\"3"), "{svg}");
-        let sized = sized(&svg);
+        let sized = sized(&svg, Points(380.0));
         assert!(
             sized.starts_with(
-                "<svg xmlns=\"x\" viewBox=\"0 0 760 340.5\" width=\"760\" height=\"340.5\" fill"
+                "<svg xmlns=\"x\" viewBox=\"0 0 760 340.5\" width=\"380.00pt\" height=\"170.25pt\" fill"
             ),
             "{sized}"
         );

@@ -47,7 +47,7 @@ pub fn draw(figure: Figure, points: &[Point]) -> String {
             .map(|(x, k)| (x + shift, Interval { mean: k.mean, low: k.min, high: k.max, n: k.n }));
         chart = chart.samples(&format!("{name}, kernel"), look, &bars.collect::<Vec<_>>());
     }
-    following(&chart.drawing().svg)
+    following(&chart.drawing().svg())
 }
 
 /// The spread of a value over the seeds, at each place, from left to right.

@@ -6,7 +6,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
 use super::{SchemeRuns, by_scheme, capacity, over_time};
-use crate::drawing::{BOUND, Chart, Drawing, Figure, Look, Looks, Row, Sheet, thin};
+use crate::drawing::{BOUND, Chart, Drawing, Figure, Look, Looks, Row, Sheet, thin, with_room_for};
 use crate::run::{Run, Typical};
 use crate::scenario::{Scenario, Suite};
 
@@ -115,13 +115,12 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
 
 /// Goodput of every run, a column a scheme, beside the bounds: one column of them where the channels are the same.
 fn goodput_by_seed(schemes: &[SchemeRuns<'_>], looks: &Looks, same_channels: bool) -> Drawing {
-    let mut strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
-    let (mut colours, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
+    let (mut groups, mut colours, mut rows, mut most) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
     let mut add = |name: &str, colour, values: Vec<(u64, f64)>| {
-        rows.extend(values.iter().map(|(seed, kbit)| Row::new(name, format!("seed {seed}"), *kbit)));
+        rows.extend(values.iter().map(|(seed, kbit)| Row::new(name, seed.to_string(), *kbit)));
         most = values.iter().map(|(_, kbit)| *kbit).fold(most, f64::max);
-        let group = core::mem::take(&mut strip).with_group(name, values.into_iter().map(|(_, kbit)| kbit));
-        strip = group;
+        let kbits: Vec<f64> = values.into_iter().map(|(_, kbit)| kbit).collect();
+        groups.push((name.to_owned(), kbits));
         colours.push(colour);
     };
     let values = |scheme: &SchemeRuns<'_>, value: fn(&Run) -> f64| -> Vec<(u64, f64)> {
@@ -137,10 +136,15 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>], looks: &Looks, same_channels: boo
         let label = if same_channels { "bound".to_owned() } else { format!("bound of {}", scheme.name) };
         add(&label, BOUND, values(scheme, |run| run.bound_bps));
     }
-    let plots = vec![Plot::Strip(strip.with_group_colors(colours))];
-    let layout = Layout::auto_from_plots(&plots);
-    let layout = crate::drawing::from_zero(layout, "goodput (kbit/s)", most);
-    Drawing { svg: Sheet::new(plots, layout).svg(), rows }
+    Drawing::new(rows, move |size| {
+        let strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
+        let strip = groups.iter().cloned().fold(strip, |strip, (name, kbits)| strip.with_group(name, kbits));
+        let plots = vec![Plot::Strip(strip.with_group_colors(colours.clone()))];
+        let layout = Layout::auto_from_plots(&plots);
+        let layout = crate::drawing::from_zero(layout, size, "goodput (kbit/s)", most);
+        let layout = with_room_for(layout, size, groups.iter().map(|(name, _)| name.as_str()));
+        Sheet::new(plots, layout).svg(size)
+    })
 }
 
 /// The distribution of the latencies of every source and all transactions, a line each and scheme.

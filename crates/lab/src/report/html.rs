@@ -20,7 +20,7 @@ pub(crate) fn document(title: &str, body: &str) -> String {
 /// A figure with its caption, and the way to its files.
 pub(crate) fn show(figure: &Figure) -> String {
     // An SVG that stands inside HTML takes no XML declaration.
-    let svg = &figure.drawing.svg;
+    let svg = figure.drawing.svg();
     let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
     let (title, caption, name) = (escape(&figure.title), escape(&figure.caption), escape(&figure.name));
     format!(

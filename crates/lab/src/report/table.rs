@@ -71,19 +71,22 @@ fn row(scheme: &SchemeRuns<'_>, unit: RateUnit) -> [String; 8] {
     ]
 }
 
-/// Columns as wide as their widest cell; the first to the left, the others to the right.
-fn align<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = core::array::from_fn(width);
+/// Columns as wide as their widest cell; the first to the left, the others to the right. The first row are headings.
+pub(crate) fn align(rows: &[impl AsRef<[String]>]) -> String {
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.as_ref().get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
-        for (column, cell) in row.iter().enumerate() {
+        for (column, cell) in row.as_ref().iter().enumerate() {
             let pad = " ".repeat(widths[column] - cell.chars().count());
             text += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
         }
         text.push('\n');
         if number == 0 {
-            text += &"-".repeat(widths.iter().sum::<usize>() + 2 * (N - 1));
+            text += &"-".repeat(widths.iter().sum::<usize>() + 2 * (columns - 1));
             text.push('\n');
         }
     }

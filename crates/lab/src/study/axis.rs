@@ -1,7 +1,12 @@
 //! Axes: what an experiment varies, and what a paper leaves unsaid.
 
+use core::str::FromStr;
+
+use base::units::Size;
+use base::{Duration, Rate};
 use toml::{Table, Value as Toml};
 
+use super::tidy::Field;
 use crate::claims::Value;
 
 /// Something that takes several values.
@@ -9,6 +14,8 @@ use crate::claims::Value;
 pub struct Axis {
     /// What expressions call it. Its name in capital letters is the list of its values.
     pub name: String,
+    /// What readers call it: the whole key where it stands for one of a scenario.
+    pub title: String,
     /// The values, in order.
     pub values: Vec<AxisValue>,
     /// The places of those that a quick run has.
@@ -60,13 +67,59 @@ impl Axis {
         if name.is_empty() || name.chars().any(|c| !(c.is_ascii_alphanumeric() || c == '_')) {
             return Err(format!("axis \"{name}\": a name has letters, digits and _"));
         }
-        let axis = Self { name: name.to_owned(), values, quick: None };
+        let axis = Self { name: name.to_owned(), title: name.replace('_', " "), values, quick: None };
         for (place, value) in axis.values.iter().enumerate() {
             if axis.place(&value.value) != Some(place) {
                 return Err(format!("axis \"{name}\" has {} twice", value.value));
             }
         }
         Ok(axis)
+    }
+
+    /// Its values as numbers, if all are of one kind.
+    pub(super) fn scale(&self) -> Option<Scale> {
+        let numbers = self.values.iter().map(|value| value.value.as_number());
+        if let Some(values) = numbers.collect::<Option<Vec<f64>>>() {
+            return Some(Scale { values, unit: "", one: 1.0, base: "" });
+        }
+        let texts = self.values.iter().map(|value| match &value.value {
+            Value::Text(text) if value.set.is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        let texts = texts.collect::<Option<Vec<&str>>>()?;
+        let times = || Scale::read(&texts, |time: Duration| time.as_secs_f64(), TIMES, "s");
+        let rates = || Scale::read(&texts, |rate: Rate| rate.as_bps() as f64, RATES, "bps");
+        times().or_else(rates).or_else(|| Scale::read(&texts, |size: Size| size.0 as f64, SIZES, "bytes"))
+    }
+
+    /// What its column is called in tables for other programs: with the unit of its numbers.
+    pub(super) fn column(&self) -> String {
+        match self.scale() {
+            Some(Scale { base: unit, .. }) if !unit.is_empty() => format!("{}_{unit}", self.key()),
+            _ => self.key().to_owned(),
+        }
+    }
+
+    /// What stands there for the value with this place.
+    pub(super) fn field(&self, place: usize) -> Field {
+        match self.scale() {
+            Some(scale) => Field::Number(scale.values[place] * scale.one),
+            None => Field::from(&self.values[place].value),
+        }
+    }
+
+    /// The key of a scenario that it stands for, or else its name.
+    fn key(&self) -> &str {
+        if self.title.contains('.') { &self.title } else { &self.name }
+    }
+
+    /// What stands beside it in a figure.
+    pub(super) fn label(&self) -> String {
+        let name = self.name.replace('_', " ");
+        match self.scale() {
+            Some(Scale { unit, .. }) if !unit.is_empty() => format!("{name}, {unit}"),
+            _ => name,
+        }
     }
 
     /// The same with only these values in a quick run.
@@ -111,6 +164,49 @@ impl Axis {
     }
 }
 
+/// The values of an axis as numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scale {
+    pub(super) values: Vec<f64>,
+    /// Of all of them; empty where they have none.
+    pub(super) unit: &'static str,
+    /// How many base units that is, and what these are called in columns' names.
+    pub(super) one: f64,
+    pub(super) base: &'static str,
+}
+
+/// Units, and how much of the base unit each is, the largest first.
+type Units = &'static [(f64, &'static str)];
+const TIMES: Units = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
+const RATES: Units = &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+const SIZES: Units = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];
+
+impl Scale {
+    fn read<T: FromStr>(
+        texts: &[&str],
+        number: impl Fn(T) -> f64,
+        units: Units,
+        base: &'static str,
+    ) -> Option<Self> {
+        let read = texts.iter().map(|text| text.parse().ok().map(&number));
+        let values = read.collect::<Option<Vec<f64>>>()?;
+        let (one, unit) = largest_unit(values.iter().copied(), units);
+        Some(Self { values: values.iter().map(|value| value / one).collect(), unit, one, base })
+    }
+}
+
+/// The largest of the units that the greatest of the values has at least one of.
+fn largest_unit(values: impl Iterator<Item = f64>, units: Units) -> (f64, &'static str) {
+    let most = values.fold(0.0, f64::max);
+    let fits = units.iter().find(|(one, _)| most >= *one * (1.0 - 1e-9));
+    fits.or(units.last()).copied().unwrap_or((1.0, ""))
+}
+
+/// The largest unit of rates in which the greatest of them is one or more, and how much that is.
+pub(super) fn rate_unit(rates: impl Iterator<Item = Rate>) -> (f64, &'static str) {
+    largest_unit(rates.map(|rate| rate.as_bps() as f64), RATES)
+}
+
 /// All combinations of places on axes that run, the last axis innermost.
 pub(super) fn product(places: &[Vec<usize>]) -> Vec<Vec<usize>> {
     places.iter().fold(vec![Vec::new()], |all, places| {
@@ -150,6 +246,20 @@ mod tests {
         assert_eq!(numbers.place(&Value::Number(0.3 - 0.2)), Some(0));
         assert_eq!(numbers.place(&Value::Number(0.2)), None);
         assert!(numbers.unknown(&0.2.into()).contains("there are 0.1, 3, 'x'"));
+    }
+
+    #[test]
+    fn quantities_of_one_kind_are_numbers() {
+        let scale = |text: &str| axis(text).unwrap().scale();
+        let some = |values: &[f64], unit, one, base| Some(Scale { values: values.to_vec(), unit, one, base });
+        assert_eq!(scale("f = [\"50 ms\", \"0.25 s\"]"), some(&[50.0, 250.0], "ms", 1e-3, "s"));
+        assert_eq!(scale("f = [\"256 kbit/s\", \"2 Mbit/s\"]"), some(&[0.256, 2.0], "Mbit/s", 1e6, "bps"));
+        assert_eq!(scale("f = [\"64 KiB\"]"), some(&[65.536], "kB", 1e3, "bytes"));
+        assert_eq!(scale("f = [0.1, 3]"), some(&[0.1, 3.0], "", 1.0, ""));
+        for names in ["f = [\"plain\", \"coded\"]", "f = [\"50 ms\", 3]", "f = [\"50 ms\", \"2 Mbit/s\"]"] {
+            assert_eq!(scale(names), None, "{names}");
+        }
+        assert_eq!(axis("f = [\"50 ms\"]").unwrap().label(), "f, ms");
     }
 
     #[test]

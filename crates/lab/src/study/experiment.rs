@@ -76,7 +76,7 @@ impl Experiment {
                 set: scheme.set.clone(),
             };
             let values = base.schemes().iter().map(value).collect();
-            axes.push(Axis { name: "scheme".to_owned(), values, quick: None });
+            axes.push(Axis { name: "scheme".to_owned(), title: "scheme".to_owned(), values, quick: None });
         }
         for (name, written) in &form.axes {
             let shared = written.as_str().map(|shared| {

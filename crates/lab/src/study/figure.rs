@@ -163,6 +163,7 @@ impl<'a> Source<'a> {
     fn figure(&self) -> Result<Option<Figure>, String> {
         let drawing: Option<Drawing> = match self.form.kind {
             Kind::Lines => lines::lines(self)?,
+            Kind::Panels => lines::panels(self)?,
             Kind::Bars => bars::bars(self)?,
             Kind::Boxes => bars::boxes(self)?,
             Kind::Heat => bars::heat(self)?,
@@ -187,23 +188,39 @@ impl<'a> Source<'a> {
 
     /// The curves, in the order of their axes.
     fn curves(&self) -> Vec<Curve> {
+        self.named_curves(usize::MAX).into_iter().map(|(_, curve)| curve).collect()
+    }
+
+    /// The curves of small multiples, each with what its panel is called: the values on all axes but the first.
+    fn curves_in_panels(&self) -> Vec<(String, Curve)> {
+        self.named_curves(1)
+    }
+
+    /// The curves, of which the values on the first so many axes are the name; the values on the others stand before them.
+    fn named_curves(&self, named_by: usize) -> Vec<(String, Curve)> {
         let axes: Vec<_> = self.form.curve.as_slice().iter().filter_map(|name| self.axis(name)).collect();
         let places: Vec<_> = axes.iter().map(|(_, axis)| self.outcome.plan.places(axis)).collect();
         let only_axes: Vec<&Axis> = axes.iter().map(|(_, axis)| *axis).collect();
-        let mut curves: Vec<Curve> = Vec::new();
+        let mut curves: Vec<(String, Curve)> = Vec::new();
         for combination in product(&places) {
-            let part = |((_, axis), &place): (&(usize, &Axis), &usize)| match &axis.values[place].value {
-                Value::Text(text) => text.clone(),
-                value => format!("{} = {value}", axis.name),
+            let part = |((_, axis), &place): (&(usize, &Axis), &usize)| {
+                let value = &axis.values[place];
+                let is_name = matches!(value.value, Value::Text(_)) && axis.scale().is_none();
+                if is_name {
+                    value.label()
+                } else {
+                    format!("{} = {}", axis.name.replace('_', " "), value.label())
+                }
             };
-            let name = match axes.is_empty() {
-                true => self.form.y_name.clone(),
-                false => axes.iter().zip(&combination).map(part).collect::<Vec<_>>().join(", "),
-            };
+            let parts: Vec<String> = axes.iter().zip(&combination).map(part).collect();
+            let (own, others) = parts.split_at(named_by.min(parts.len()));
+            let name = if axes.is_empty() { self.form.y_name.clone() } else { own.join(", ") };
             let after = looks::named_after(self.form, &only_axes, &combination);
-            let variant = curves.iter().filter(|curve| curve.after == after).count();
+            let is_beside =
+                |panel: &String, curve: &Curve| *panel == others.join(", ") && curve.after == after;
+            let variant = curves.iter().filter(|(panel, curve)| is_beside(panel, curve)).count();
             let coordinates = axes.iter().map(|(place, _)| *place).zip(combination).collect();
-            curves.push(Curve { coordinates, name, after, variant });
+            curves.push((others.join(", "), Curve { coordinates, name, after, variant }));
         }
         curves
     }
@@ -306,11 +323,30 @@ impl<'a> Source<'a> {
         let value = match &self.form.x_value {
             Some(expression) => scope.value(expression)?,
             None => match self.axis(&self.form.x) {
-                Some((_, axis)) => axis.values[place].value.clone(),
+                Some((_, axis)) => match axis.scale() {
+                    Some(scale) => scale.values[place].into(),
+                    None => axis.values[place].value.clone(),
+                },
                 None => return Err("it has no x".to_owned()),
             },
         };
         Ok(value.as_number().unwrap_or(place as f64))
+    }
+
+    /// What stands beside the abscissa: what the study says, or else the axis.
+    fn x_label(&self) -> String {
+        let (said, form) = (&self.form.x_axis.label, self.form);
+        match self.axis(&form.x) {
+            Some((_, axis)) if said.is_empty() && form.x_value.is_none() => axis.label(),
+            _ if said.is_empty() => form.x.replace('_', " "),
+            _ => said.clone(),
+        }
+    }
+
+    /// What stands beside the ordinate: what the study says, or else what is drawn.
+    fn y_label(&self) -> String {
+        let said = &self.form.y_axis.label;
+        if said.is_empty() { self.form.y.clone() } else { said.clone() }
     }
 }
 
@@ -369,7 +405,7 @@ mod tests {
         let figures = figures(&outcome).unwrap();
         let thin = |name: &str| {
             let figure = figures.iter().find(|figure| figure.name == name).unwrap();
-            figure.drawing.svg.matches("stroke-width=\"0.8\"").count()
+            figure.drawing.svg().matches("stroke-width=\"0.8\"").count()
         };
         assert_eq!((thin("each"), thin("mean"), thin("trace")), (3, 0, 2));
         let form = study.figures.iter().find(|form| form.id == "mean").unwrap();
@@ -391,7 +427,7 @@ mod tests {
             curve = 'b'\nbound = '1'\n";
         let study = load(text).unwrap();
         let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
-        let svg = figures(&outcome).unwrap()[0].drawing.svg.clone();
+        let svg = figures(&outcome).unwrap()[0].drawing.svg();
         // The first bar's mark is a circle and the second's a square, in two groups and the legend; the bound has none.
         let looks = looks::of(&study);
         for (name, mark) in [("here", "<circle"), ("there", "<polygon")] {

@@ -251,6 +251,8 @@ pub(super) enum Kind {
     /// Lines over an axis, with intervals.
     #[default]
     Lines,
+    /// Small multiples of lines: the first axis of `curve` tells lines apart, each combination of the others has a panel.
+    Panels,
     /// Groups of bars.
     Bars,
     /// The spread over the seeds: quartiles and extremes.

@@ -162,7 +162,7 @@ kind = 'ordering'
         outcome.results.write_csv(study, &mut table).unwrap();
         let rows = String::from_utf8(table).unwrap();
         let seeds =
-            |centre: &&str| rows.lines().filter(|row| row.contains(&format!("centre={centre},"))).count();
+            |centre: &&str| rows.lines().filter(|row| row.starts_with(&format!("e,{centre},"))).count();
         let verdicts = outcome.judgement.judged.iter().map(|judged| judged.decision.verdict).collect();
         (["0", "1", "3"].iter().map(seeds).collect(), verdicts, work.into_inner().unwrap())
     }

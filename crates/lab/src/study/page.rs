@@ -7,26 +7,34 @@ use std::path::{Path, PathBuf};
 
 use super::agreement::Agreement;
 use super::judge::Judged;
+use super::pivot::Pivot;
 use super::summary::{Cell, Summary, criteria};
-use super::{Outcome, Plan, StudyError, figure, markdown, readings};
+use super::{Outcome, Plan, Study, StudyError, figure, markdown, readings};
 use crate::claims::Verdict;
 use crate::drawing::Figure;
+use crate::drawing::print::Points;
 use crate::report::html::{document, escape, show};
 
-/// Writes `report.html`, its figures with their data, `measurements.csv`, `measurements.jsonl`,
+/// Writes `report.html`, its figures with their data, `measurements.csv`, `measurements.jsonl`, `runs.csv`,
 /// `summary.json` and `verdicts.md` to `directory`; the path
-/// of the page.
+/// of the page. Figures for print are so wide.
 ///
 /// # Errors
 /// A file cannot be written, or a figure or table does not fit what was measured.
-pub fn write(outcome: &Outcome<'_>, command: &str, directory: &Path) -> Result<PathBuf, StudyError> {
+pub fn write(
+    outcome: &Outcome<'_>,
+    command: &str,
+    directory: &Path,
+    figure_width: Points,
+) -> Result<PathBuf, StudyError> {
     fs_err::create_dir_all(directory)?;
     let mut figures: Vec<Figure> = readings::matrix(outcome).into_iter().collect();
     figures.extend(figure::figures(outcome)?);
-    figures.iter().try_for_each(|figure| figure.write(directory))?;
+    figures.iter().try_for_each(|figure| figure.write(directory, figure_width))?;
     let file = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
     outcome.results.write_csv(outcome.study, file("measurements.csv")?)?;
     outcome.results.write_json(outcome.study, file("measurements.jsonl")?)?;
+    outcome.results.write_runs(outcome.study, file("runs.csv")?)?;
     let page = directory.join("report.html");
     let summary = Summary::new(outcome, Some(page.clone()))?;
     fs_err::write(&page, self::page(outcome, &summary, &figures, command))?;
@@ -47,8 +55,13 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
         body += &verdicts(outcome);
     }
     figures.iter().for_each(|figure| body += &show(figure));
+    if outcome.study.claims.is_empty() {
+        body += &tables(outcome.study, &summary.cells);
+    }
     if outcome.points.len() > 1 {
         body += &defaults(outcome);
+    }
+    if outcome.points.len() > 1 && !outcome.judgement.judged.is_empty() {
         body += &format!(
             "<details><summary>Where each claim holds, axis by axis</summary>\n{}</details>\n",
             readings::margins(outcome)
@@ -174,24 +187,35 @@ fn agreements(all: &[Agreement]) -> String {
     }
 }
 
+/// The tables as people read them, where no claim says what came out.
+fn tables(study: &Study, cells: &[Cell]) -> String {
+    let all = study.tables.iter().filter_map(|form| {
+        let table = Pivot::for_reading(study, cells, &form.id)?;
+        Some(format!("<h2>{}</h2>\n{}", escape(&table.heading(study, &form.id)), table.html()))
+    });
+    all.collect()
+}
+
 /// A column's heading, and what a cell has there.
 type Column = (&'static str, fn(&Cell) -> Option<String>);
 
 /// The tables. What no cell has gets no column.
 fn cells(cells: &[Cell]) -> String {
-    const COLUMNS: [Column; 7] = [
+    let has_paper = cells.iter().any(|cell| cell.paper.is_some() || cell.paper_text.is_some());
+    let value = if has_paper { "ours" } else { "value" };
+    let all: [Column; 7] = [
         ("paper", |cell| cell.paper.map(number).or_else(|| cell.paper_text.as_deref().map(escape))),
         ("its quartiles", |cell| {
             cell.paper_quartiles.map(|[low, high]| format!("{} to {}", number(low), number(high)))
         }),
-        ("ours", |cell| cell.ours.map(number).or_else(|| cell.ours_text.as_deref().map(escape))),
+        (value, |cell| cell.ours.map(number).or_else(|| cell.ours_text.as_deref().map(escape))),
         ("95 %", |cell| cell.interval.map(|[low, high]| format!("{} to {}", number(low), number(high)))),
         ("quartiles", |cell| Some(format!("{} to {}", number(cell.p25?), number(cell.p75?)))),
         ("seeds", |cell| (cell.n > 0).then(|| cell.n.to_string())),
         ("bound", |cell| cell.bound.map(number)),
     ];
     let columns: Vec<_> =
-        COLUMNS.into_iter().filter(|(_, value)| cells.iter().any(|cell| value(cell).is_some())).collect();
+        all.into_iter().filter(|(_, value)| cells.iter().any(|cell| value(cell).is_some())).collect();
     if columns.is_empty() {
         return String::new();
     }

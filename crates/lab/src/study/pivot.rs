@@ -1,59 +1,173 @@
-//! A table of a study as Markdown, with the values of some axes side by side.
+//! A table of a study with the values of some axes side by side: what terminals, reports and pages show of it.
 
 use core::fmt::Write as _;
 
-use super::super::Study;
-use super::super::markdown::cell as escaped;
-use super::super::summary::Cell;
-use super::format::{Format, number};
+use super::Study;
+use super::form::Center;
+use super::markdown::cell as escaped;
+use super::summary::Cell;
+use crate::claims::short;
+use crate::report::html::escape;
+use crate::report::table::align;
 
 /// The name under which a cell tells which of several columns of values it is.
-const QUANTITY: &str = "quantity";
+pub(super) const QUANTITY: &str = "quantity";
+/// How wide a terminal is taken to be.
+const TERMINAL: usize = 110;
 
-/// The table `id`, one row for each combination of the axes beside `by`. Cells show `paper / ours` where the paper prints something.
-pub(super) fn table(
-    study: &Study,
-    cells: &[Cell],
-    id: &str,
-    by: &[&str],
-    formats: &[Format],
-) -> Result<String, String> {
-    let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
+/// A table, laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pivot {
+    /// The axes whose values stand side by side.
+    by: Vec<String>,
+    /// The headings, then a row for each combination of the other axes.
+    rows: Vec<Vec<String>>,
+}
+
+impl Pivot {
+    /// The table `id`, with the axes `by` side by side. `written` writes a cell in the column with that place; one that all cells of a row
+    /// share, their bound, comes last.
+    pub(super) fn new(
+        study: &Study,
+        cells: &[Cell],
+        id: &str,
+        by: &[&str],
+        written: impl Fn(&Cell, usize) -> String,
+        bound: impl Fn(f64) -> String,
+    ) -> Result<Self, String> {
+        let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
+        let mut axes = axes(study, &cells, id)?;
+        let by = if by.is_empty() && axes.contains(&QUANTITY) { &[QUANTITY] } else { by };
+        if let Some(axis) = by.iter().find(|axis| !axes.contains(axis)) {
+            return Err(format!("table \"{id}\" has no axis \"{axis}\"; there are {}", axes.join(", ")));
+        }
+        axes.retain(|axis| !by.contains(axis));
+        let values = |cell: &Cell, axes: &[&str]| -> Vec<String> {
+            axes.iter().map(|axis| cell.row.get(*axis).cloned().unwrap_or_default()).collect()
+        };
+        let key = |cell: &Cell| values(cell, &axes);
+        let has_paper = cells.iter().any(|cell| cell.paper.is_some() || cell.paper_text.is_some());
+        let alone = if has_paper { "ours" } else { "value" };
+        let column_of =
+            |cell: &Cell| if by.is_empty() { alone.to_owned() } else { values(cell, by).join(", ") };
+        let columns = distinct(cells.iter().map(|cell| column_of(cell)));
+        let has_bound = cells.iter().any(|cell| cell.bound.is_some());
+        let mut headings: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
+        headings.extend(columns.iter().cloned());
+        headings.extend(has_bound.then(|| "bound".to_owned()));
+        let mut rows = vec![headings];
+        for row in distinct(cells.iter().map(|cell| key(cell))) {
+            let of_row: Vec<&Cell> = cells.iter().copied().filter(|cell| key(cell) == row).collect();
+            let mut fields = row.clone();
+            for (place, column) in columns.iter().enumerate() {
+                let found = of_row.iter().find(|cell| column_of(cell) == *column);
+                fields.push(found.map_or_else(|| "-".to_owned(), |cell| written(cell, place)));
+            }
+            if has_bound {
+                fields.push(match distinct(of_row.iter().filter_map(|cell| cell.bound))[..] {
+                    [] => "-".to_owned(),
+                    [one] => bound(one),
+                    _ => {
+                        return Err(
+                            "the cells of a row have different bounds; put another axis side by side"
+                                .to_owned(),
+                        );
+                    }
+                });
+            }
+            rows.push(fields);
+        }
+        Ok(Self { by: by.iter().map(|axis| (*axis).to_owned()).collect(), rows })
+    }
+
+    /// For reading: the last axis side by side, or what makes the narrowest table if that is too wide for a terminal.
+    pub(super) fn for_reading(study: &Study, cells: &[Cell], id: &str) -> Option<Self> {
+        let of_table: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
+        let axes = axes(study, &of_table, id).ok()?;
+        // Bounds that differ within a row are in tables of their own.
+        let bare: Vec<Cell> = of_table.iter().map(|&cell| Cell { bound: None, ..cell.clone() }).collect();
+        let center = study.tables.iter().find(|form| form.id == id)?.center;
+        let by = |by: &[&str]| {
+            [&of_table.iter().map(|&cell| cell.clone()).collect::<Vec<_>>(), &bare]
+                .into_iter()
+                .find_map(|cells| Self::new(study, cells, id, by, |cell, _| cell.shown(center), short).ok())
+        };
+        let mut all: Vec<Self> = axes.iter().rev().filter_map(|axis| by(&[axis])).collect();
+        if axes.len() == 1 {
+            all.clear();
+        }
+        all.extend(by(&[]));
+        let fits = all.iter().position(|table| table.width() <= TERMINAL);
+        let narrowest = || (0..all.len()).min_by_key(|place| all[*place].width());
+        fits.or_else(narrowest).map(|place| all.swap_remove(place))
+    }
+
+    /// What stands side by side, as readers call it, and what each cell says.
+    pub(super) fn heading(&self, study: &Study, id: &str) -> String {
+        let axes = study.experiments.iter().flat_map(|experiment| &experiment.axes);
+        let title = |name: &String| {
+            let axis = axes.clone().find(|axis| axis.name == *name);
+            axis.map_or_else(|| name.clone(), |axis| axis.title.clone())
+        };
+        let by: Vec<String> = self.by.iter().filter(|name| *name != QUANTITY).map(title).collect();
+        let center = study.tables.iter().find(|form| form.id == id).map(|form| form.center);
+        let cells = match center {
+            Some(Center::Median) => "median, and quartiles over the seeds",
+            _ => "mean ± half of its 95 % interval",
+        };
+        if by.is_empty() {
+            format!("{id} ({cells})")
+        } else {
+            format!("{id}, by {} ({cells})", by.join(", "))
+        }
+    }
+
+    fn width(&self) -> usize {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|field| field.chars().count() + 2).max()
+        };
+        (0..columns).filter_map(width).sum()
+    }
+
+    /// For a terminal.
+    pub(super) fn text(&self) -> String {
+        align(&self.rows)
+    }
+
+    pub(super) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let fields: Vec<String> = row.iter().map(|field| escaped(field)).collect();
+            let _ = writeln!(text, "| {} |", fields.join(" | "));
+            if number == 0 {
+                let _ = writeln!(text, "|{}", "---|".repeat(row.len()));
+            }
+        }
+        text
+    }
+
+    pub(super) fn html(&self) -> String {
+        let row = |row: &[String], tag: &str| -> String {
+            let fields = row.iter().enumerate().map(|(place, field)| {
+                let tag = if place == 0 { "th" } else { tag };
+                format!("<{tag}>{}</{tag}>", escape(field))
+            });
+            format!("<tr>{}</tr>\n", fields.collect::<String>())
+        };
+        let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
+        let body: String = rows.iter().map(|fields| row(fields, "td")).collect();
+        format!("<table><thead>{}</thead><tbody>\n{body}</tbody></table>\n", row(headings, "th").trim_end())
+    }
+}
+
+/// What tells the cells of a table apart.
+fn axes<'a>(study: &'a Study, cells: &[&Cell], id: &str) -> Result<Vec<&'a str>, String> {
     let Some(first) = cells.first() else { return Err(format!("table \"{id}\" has no cells")) };
     let form = study.tables.iter().find(|form| form.id == id).ok_or("no such table")?;
     let mut axes: Vec<&str> = form.rows.as_slice().iter().map(String::as_str).collect();
     axes.extend(first.row.contains_key(QUANTITY).then_some(QUANTITY));
-    let by = if by.is_empty() && axes.contains(&QUANTITY) { &[QUANTITY] } else { by };
-    if let Some(axis) = by.iter().find(|axis| !axes.contains(axis)) {
-        return Err(format!("table \"{id}\" has no axis \"{axis}\"; there are {}", axes.join(", ")));
-    }
-    axes.retain(|axis| !by.contains(axis));
-    let values = |cell: &Cell, axes: &[&str]| -> Vec<String> {
-        axes.iter().map(|axis| cell.row.get(*axis).cloned().unwrap_or_default()).collect()
-    };
-    let key = |cell: &Cell| values(cell, &axes);
-    let column_of = |cell: &Cell| if by.is_empty() { "ours".to_owned() } else { values(cell, by).join(", ") };
-    let columns = distinct(cells.iter().map(|cell| column_of(cell)));
-    let has_bound = cells.iter().any(|cell| cell.bound.is_some());
-    let mut headings: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
-    headings.extend(columns.iter().cloned());
-    headings.extend(has_bound.then(|| "bound".to_owned()));
-    let mut text = format!("| {} |\n|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
-    for row in distinct(cells.iter().map(|cell| key(cell))) {
-        let of_row: Vec<&Cell> = cells.iter().copied().filter(|cell| key(cell) == row).collect();
-        let mut fields = row.clone();
-        for (place, column) in columns.iter().enumerate() {
-            let found = of_row.iter().find(|cell| column_of(cell) == *column);
-            let format = formats.get(place).or(formats.last()).copied();
-            fields.push(found.map_or_else(|| "-".to_owned(), |cell| written(cell, format)));
-        }
-        if has_bound {
-            fields.push(bound(&of_row, formats.last().copied())?);
-        }
-        let fields: Vec<String> = fields.iter().map(|field| escaped(field)).collect();
-        let _ = writeln!(text, "| {} |", fields.join(" | "));
-    }
-    Ok(text)
+    Ok(axes)
 }
 
 fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
@@ -64,27 +178,4 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     kept
-}
-
-fn written(cell: &Cell, format: Option<Format>) -> String {
-    let interval = cell.interval.map(|[low, high]| (low, high));
-    let ours = match (&cell.ours_text, cell.ours) {
-        (Some(text), _) => text.clone(),
-        (None, Some(ours)) => number(ours, interval, format),
-        (None, None) => "-".to_owned(),
-    };
-    let paper = cell.paper.map(|paper| number(paper, None, format)).or_else(|| cell.paper_text.clone());
-    match paper {
-        Some(paper) => format!("{paper} / {ours}"),
-        None => ours,
-    }
-}
-
-/// The bound that all cells of a row share.
-fn bound(row: &[&Cell], format: Option<Format>) -> Result<String, String> {
-    match distinct(row.iter().filter_map(|cell| cell.bound))[..] {
-        [] => Ok("-".to_owned()),
-        [one] => Ok(number(one, None, format)),
-        _ => Err("the cells of a row have different bounds; put another axis side by side".to_owned()),
-    }
 }

@@ -143,6 +143,40 @@ impl Trial<'_> {
     }
 }
 
+/// Probes that read any finished run of which latencies were kept, whatever its traffic.
+const OF_FLOWS: [Probe; 4] =
+    [throughput::THROUGHPUT, throughput::TRANSFERS, sources::LATENCY, exchanges::TRANSACTIONS];
+
+/// What a finished run and each of its flows came to.
+pub(super) fn of_flows(trial: &Trial<'_>, run: &Run) -> io::Result<Measurements> {
+    let mut measured = Measurements::new();
+    for probe in &OF_FLOWS {
+        if let Method::Run { read, .. } = probe.method {
+            read(trial, run, &mut measured)?;
+        }
+    }
+    Ok(measured)
+}
+
+/// Whether a quantity is a flow's, which its first argument names.
+pub(super) fn is_of_flow(quantity: &str) -> bool {
+    let others = [&throughput::STEADY, &path::PATH, &genie::GENIE];
+    let is_in = |probe: &Probe| probe.quantities.contains(&quantity);
+    (OF_FLOWS.iter().any(is_in) || others.into_iter().any(is_in))
+        && !["found", "wait", "wait_95"].contains(&quantity)
+}
+
+/// The unit of a quantity; empty for shares and counts.
+pub(super) fn unit(quantity: &str) -> &'static str {
+    match quantity {
+        "seconds" | "group_seconds" | "L" | "L_sd" | "L_median" | "L_99" | "genie_L" | "genie_L_99"
+        | "transaction_median" | "wait" | "wait_95" | "mean_blockage" | "mean_period" => "s",
+        "goodput" | "bound" | "source_goodput" | "steady" | "rate" | "found" => "bps",
+        "queue_length" | "queue_average" => "packets",
+        _ => "",
+    }
+}
+
 /// The instrument's own probes.
 pub(super) const INSTRUMENT: &[&Probe] = &[
     &throughput::THROUGHPUT,

@@ -6,7 +6,6 @@
 
 mod format;
 mod marks;
-mod pivot;
 mod shown;
 
 use std::path::{Path, PathBuf};
@@ -144,7 +143,7 @@ impl<'a> Published<'a> {
         let found = self.figures.iter().find(|found| found.name == figure::file_name(id));
         let found = found.ok_or_else(|| format!("figure {id} was not drawn"))?;
         let directory = page.parent().unwrap_or(Path::new(""));
-        Ok((directory.join(path), following(&found.drawing.svg)))
+        Ok((directory.join(path), following(&found.drawing.svg())))
     }
 }
 

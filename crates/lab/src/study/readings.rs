@@ -27,7 +27,7 @@ const fn colour(verdict: Verdict) -> &'static str {
 
 /// The matrix: a row a claim, a column a reading in the order of the axes, the default one framed.
 pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
-    if outcome.points.len() < 2 {
+    if outcome.points.len() < 2 || outcome.judgement.judged.is_empty() {
         return None;
     }
     let mut order: Vec<usize> = (0..outcome.points.len()).collect();
@@ -61,7 +61,7 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
         caption: "One column per reading of what the paper leaves unsaid; the default is framed. Green: holds; red: fails; \
                   grey: undecided. On the right: the share of the deciding readings under which it holds."
             .to_owned(),
-        drawing: Drawing { svg, rows: rows(outcome, &order) },
+        drawing: Drawing::new(rows(outcome, &order), move |_| svg.clone()),
     })
 }
 

@@ -10,6 +10,7 @@ use base::config::ConfigError;
 use super::axis::Axis;
 use super::experiment::Experiment;
 use super::template::Scope;
+use super::tidy::{ByFlow, ByQuantity, Writer};
 use super::{Plan, Study};
 use crate::claims::{Environment, Formula, Measurements, Sample, Value, Vocabulary};
 
@@ -42,6 +43,12 @@ impl Cell {
             self.seeds.resize(place + 1, None);
         }
         self.seeds[place] = Some(measured);
+    }
+
+    /// What was measured, with the number of its seed.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (u64, &Measurements)> {
+        let numbered = (0..).zip(&self.seeds);
+        numbered.filter_map(|(number, measured)| Some((number, measured.as_deref()?)))
     }
 
     /// What the first seed measured, with its series.
@@ -123,69 +130,30 @@ impl Results {
         steps.reduce(f64::min).unwrap_or(0.0)
     }
 
-    /// Writes one row for each reading, experiment, coordinates, seed and quantity, as CSV: `coordinates` are
-    /// `axis=value` pairs with `;` between them.
+    /// All measurements as a tidy table, as CSV.
     ///
     /// # Errors
     /// The writer's.
-    pub fn write_csv(&self, study: &Study, mut out: impl Write) -> io::Result<()> {
-        writeln!(out, "reading,experiment,coordinates,seed,quantity,value")?;
-        self.rows(study, |row| {
-            let Row { reading, experiment, coordinates, seed, quantity, value } = row;
-            let value = value.map_or_else(String::new, |value| value.to_string());
-            let fields = [&reading, experiment, &coordinates, &seed.to_string(), quantity, &value];
-            writeln!(out, "{}", fields.map(quoted).join(","))
-        })
+    pub fn write_csv(&self, study: &Study, out: impl Write) -> io::Result<()> {
+        let table = ByQuantity::of(study, self);
+        table.write(&mut Writer::csv(table.columns(), out)?)
     }
 
     /// The same as JSON lines.
     ///
     /// # Errors
     /// The writer's.
-    pub fn write_json(&self, study: &Study, mut out: impl Write) -> io::Result<()> {
-        self.rows(study, |row| writeln!(out, "{}", serde_json::to_string(&row).map_err(io::Error::other)?))
+    pub fn write_json(&self, study: &Study, out: impl Write) -> io::Result<()> {
+        let table = ByQuantity::of(study, self);
+        table.write(&mut Writer::json(table.columns(), out))
     }
 
-    fn rows(&self, study: &Study, mut write: impl FnMut(Row<'_>) -> io::Result<()>) -> io::Result<()> {
-        for (place, cell) in &self.cells {
-            let experiment = &study.experiments[place.experiment];
-            let pair = |(axis, &at): (&Axis, &usize)| format!("{}={}", axis.name, axis.values[at].label());
-            let coordinates: Vec<String> = experiment.axes.iter().zip(&place.coordinates).map(pair).collect();
-            let (reading, coordinates) = (study.reading_name(&place.reading), coordinates.join(";"));
-            for (seed, measured) in cell.seeds.iter().enumerate() {
-                for (quantity, value) in measured.iter().flat_map(|measured| measured.quantities()) {
-                    write(Row {
-                        reading: reading.clone(),
-                        experiment: &experiment.name,
-                        coordinates: coordinates.clone(),
-                        seed: self.first_seed.wrapping_add(seed as u64),
-                        quantity: quantity.strip_suffix("()").unwrap_or(quantity),
-                        value,
-                    })?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A row of the tidy table.
-#[derive(serde::Serialize)]
-struct Row<'a> {
-    reading: String,
-    experiment: &'a str,
-    coordinates: String,
-    seed: u64,
-    quantity: &'a str,
-    /// None if it was not measured.
-    value: Option<f64>,
-}
-
-/// A field of a CSV file.
-fn quoted(field: &str) -> String {
-    match field.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
+    /// A row for each run and flow, as CSV.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_runs(&self, study: &Study, out: impl Write) -> io::Result<()> {
+        ByFlow::of(study, self).write_csv(out)
     }
 }
 

@@ -1,4 +1,6 @@
-//! A plain scenario file as a study: its schemes, and keys of it as axes.
+//! A plain scenario file as a study: its schemes, and keys of it as axes; a table and a figure of each thing that its traffic is about.
+
+mod shown;
 
 use core::fmt::Write as _;
 use std::path::Path;
@@ -8,9 +10,10 @@ use toml::{Table, Value as Toml};
 
 use super::{Files, Study};
 use crate::scenario::built_in;
+use shown::Shown;
 
 /// What is measured of each run.
-const PROBES: [&str; 3] = ["throughput", "transfers", "latency"];
+const PROBES: [&str; 4] = ["throughput", "transfers", "latency", "transactions"];
 
 impl Study {
     /// The study of a scenario file over `axes`: dotted keys of the scenario, each with the values that it takes.
@@ -44,32 +47,26 @@ impl Study {
             let _ = writeln!(head, "set.{key} = \"${name}\"");
         }
         let has_schemes = scenario.get("scheme").and_then(Toml::as_array).is_some_and(|all| !all.is_empty());
-        head += &table(has_schemes, &names);
+        let lists: Vec<(&str, &[Toml])> =
+            names.iter().zip(axes).map(|(name, (_, values))| (name.as_str(), values.as_slice())).collect();
+        head += &Shown::of(&scenario, has_schemes, &lists).to_toml();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let base = folder.join(format!("{stem}.toml")).display().to_string();
-        Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[]).map_err(|error| {
+        let study = Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[]);
+        let mut study = study.map_err(|error| {
             // The study is in no file that anybody could look at; what it says of the scenario is all that counts.
             match error.message.split_once(&format!("{base}: ")) {
                 Some((_, message)) => ConfigError::about(&base, message),
                 None => ConfigError::about(&error.file, error.message),
             }
-        })
+        })?;
+        let own = study.experiments.iter_mut().flat_map(|experiment| &mut experiment.axes);
+        for axis in own {
+            let key = names.iter().zip(axes).find(|(name, _)| **name == axis.name).map(|(_, (key, _))| key);
+            axis.title = key.unwrap_or(&axis.title).clone();
+        }
+        Ok(study)
     }
-}
-
-/// The table that shows a sweep: goodput and bound at all coordinates.
-fn table(has_schemes: bool, names: &[String]) -> String {
-    let mut rows: Vec<&str> = if has_schemes { vec!["scheme"] } else { Vec::new() };
-    rows.extend(names.iter().map(String::as_str));
-    let (quoted, at) = (rows.iter().map(|row| quoted(row)).collect::<Vec<_>>().join(", "), rows.join(", "));
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!(
-        "[[table]]\nid = \"Goodput and bound, Mbit/s\"\nfrom = \"sweep\"\nrows = [{quoted}]\n[table.value]\n\
-         \"goodput\" = \"goodput({at}) / 1e6\"\n\"bound\" = \"bound({at}) / 1e6\"\n\
-         \"share of the bound\" = \"goodput({at}) / bound({at})\"\n"
-    )
 }
 
 /// What expressions call the axis of a key: its last part, with more of it if that is taken.
@@ -90,7 +87,49 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::form::Kind;
     use super::*;
+
+    const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/demo/download.toml");
+
+    fn swept(axes: &[(&str, &[&str])]) -> Study {
+        let value = |text: &&str| Toml::String((*text).to_owned());
+        let axes: Vec<_> = axes
+            .iter()
+            .map(|(key, values)| ((*key).to_owned(), values.iter().map(value).collect()))
+            .collect();
+        Study::of_scenario(Path::new(DEMO), &axes).unwrap()
+    }
+
+    #[test]
+    fn a_sweep_draws_along_what_is_a_quantity() {
+        let delay: (&str, &[&str]) = ("link.satellite.channel.delay", &["50 ms", "250 ms"]);
+        let rate: (&str, &[&str]) = ("link.satellite.channel.rate", &["256 kbit/s", "1 Mbit/s", "4 Mbit/s"]);
+        let tcp: (&str, &[&str]) = ("tcp.preset", &["linux", "longhaul"]);
+        for (axes, kind, x, curves) in [
+            (vec![delay], Kind::Lines, "delay", vec!["scheme"]),
+            (vec![tcp, delay], Kind::Panels, "delay", vec!["scheme", "preset"]),
+            (vec![delay, rate, tcp], Kind::Panels, "delay", vec!["scheme", "rate", "preset"]),
+            (vec![tcp], Kind::Bars, "preset", vec!["scheme"]),
+            (vec![], Kind::Bars, "scheme", vec![]),
+        ] {
+            let study = swept(&axes);
+            assert_eq!(study.figures.len(), 2, "goodput, and the time of the download");
+            for form in &study.figures {
+                assert_eq!(
+                    (form.kind, form.x.as_str(), form.curve.as_slice()),
+                    (kind, x, &curves.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..])
+                );
+            }
+        }
+        let study = swept(&[delay, rate]);
+        let labels: Vec<_> = study.tables.iter().map(|form| form.id.as_str()).collect();
+        assert_eq!(labels, ["goodput, kbit/s", "goodput / bound, %", "time of download, s"]);
+        let titles: Vec<_> = study.experiments[0].axes.iter().map(|axis| axis.title.as_str()).collect();
+        assert_eq!(titles, ["scheme", delay.0, rate.0]);
+        let columns: Vec<_> = study.experiments[0].axes.iter().map(crate::study::Axis::column).collect();
+        assert_eq!(columns[1..], ["link.satellite.channel.delay_s", "link.satellite.channel.rate_bps"]);
+    }
 
     #[test]
     fn keys_get_short_names_that_differ() {

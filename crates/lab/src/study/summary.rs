@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::agreement::{self, Agreement};
+use super::form::Center;
 use super::judge::Judged;
-use super::{Outcome, StudyError, table};
-use crate::claims::{Tally, Value, Verdict};
+use super::pivot::Pivot;
+use super::{Outcome, Study, StudyError, table};
+use crate::claims::{Tally, Value, Verdict, short};
 
 /// One number of a paper's table or figure, beside ours.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +47,26 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Its value as people read it: a mean with half of its 95 % interval, or a median with its quartiles, or what stands instead.
+    pub(super) fn shown(&self, center: Center) -> String {
+        let ours = match (&self.ours_text, self.ours, self.interval) {
+            (Some(text), ..) => return text.clone(),
+            (None, None, _) => return "-".to_owned(),
+            (None, Some(ours), _) if center == Center::Median => match (self.p25, self.p75) {
+                (Some(low), Some(high)) if high > low => {
+                    format!("{} ({} to {})", short(ours), short(low), short(high))
+                }
+                _ => short(ours),
+            },
+            (None, Some(ours), Some([low, high])) if high > low => around(ours, (high - low) / 2.0),
+            (None, Some(ours), _) => short(ours),
+        };
+        match self.paper.map(short).or_else(|| self.paper_text.clone()) {
+            Some(paper) => format!("{paper} / {ours}"),
+            None => ours,
+        }
+    }
+
     /// A cell with nothing in it yet.
     pub(super) fn empty(table: &str, row: BTreeMap<String, String>) -> Self {
         Self {
@@ -63,6 +85,12 @@ impl Cell {
             calibrated: false,
         }
     }
+}
+
+/// A number, and what it may be off, in two digits.
+fn around(value: f64, off: f64) -> String {
+    let decimals = (1.0 - off.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$} ± {off:.decimals$}")
 }
 
 /// A comparison that a claim makes, or a value that is told beside it.
@@ -135,6 +163,16 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
+    /// The tables, each with its name above it.
+    #[must_use]
+    pub fn tables(&self, study: &Study) -> String {
+        let all = study.tables.iter().filter_map(|form| {
+            let table = Pivot::for_reading(study, &self.cells, &form.id)?;
+            Some(format!("{}\n{}\n", table.heading(study, &form.id), table.text()))
+        });
+        all.collect()
+    }
+
     /// How near larger tables come to the paper, a line each.
     #[must_use]
     pub fn agreement(&self) -> String {

@@ -123,7 +123,7 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
                     Some(evaluate(&format!("median({})", spelled_out(experiment, expression)), &view)?)
                 }
             };
-            let is_endless = is_infinite(shown.as_ref().unwrap_or(&sample));
+            let is_endless = is_infinite(shown.as_ref().unwrap_or(&sample)) || is_missing(&sample);
             let ours_text = form.never.clone().filter(|_| is_endless);
             let cell = cell(&form.id, row, &sample, shown.as_ref());
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
@@ -133,6 +133,13 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
         }
     }
     Ok(cells)
+}
+
+/// Whether some seeds have a value and others do not.
+fn is_missing(value: &Value) -> bool {
+    let Value::Sample(sample) = value else { return false };
+    let known = sample.values().iter().flatten().count();
+    (1..sample.values().len()).contains(&known)
 }
 
 fn is_infinite(value: &Value) -> bool {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lab::report::COLUMN;
 use lab::run::Recordings;
 use lab::scenario::Suite;
 
@@ -41,6 +42,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let output = Output {
         out: Some(arguments.out.clone()),
         force: arguments.force,
+        figure_width: COLUMN,
         jobs: arguments.jobs,
         json: arguments.json,
         recordings: Recordings { plots: true, ..Recordings::default() },

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lab::report::{COLUMN, Points};
 use lab::run::{Captures, Recordings};
 use lab::scenario::{Override, Suite};
 
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Replace another command's results in --out.
     #[arg(long, requires = "out")]
     force: bool,
+    /// Width of figures for print, in pt, in, mm or cm [default: a column of a page with two].
+    #[arg(long, value_name = "WIDTH", default_value_t = COLUMN, hide_default_value = true, requires = "out")]
+    figure_width: Points,
     /// Capture a node's packets, or a link's frames, in each scheme's first run, for Wireshark (docs/captures.md).
     #[arg(long, value_name = "NODE|LINK")]
     pcap: Option<String>,
@@ -106,6 +110,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     let output = Output {
         out: arguments.out.clone(),
         force: arguments.force,
+        figure_width: arguments.figure_width,
         jobs: arguments.jobs,
         json: arguments.json,
         recordings,

@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::report::{COLUMN, Points};
 use lab::study::published::Published;
-use lab::study::{self, Cell, Plan, Study, StudyError, Summary, Sweep};
+use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
 
 use super::{destination, pages};
 use crate::commands::outcome::{failure, misconfigured, say, show};
@@ -40,6 +41,9 @@ pub(crate) struct Running {
     /// Replace another study's results in --out.
     #[arg(long)]
     force: bool,
+    /// Width of figures for print, in pt, in, mm or cm [default: a column of a page with two].
+    #[arg(long, value_name = "WIDTH", default_value_t = COLUMN, hide_default_value = true)]
+    figure_width: Points,
     /// Run only part I of N, to share the work among machines.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u32, u32)>,
@@ -145,7 +149,7 @@ fn try_execute(
         progress.finish();
         outcome
     })?;
-    let page = study::write(&outcome, command, out)?;
+    let page = study::write(&outcome, command, out, running.figure_width)?;
     let summary = Summary::new(&outcome, Some(page.clone()))?;
     let differences = match running.pages.is_empty() {
         true => 0,
@@ -160,18 +164,11 @@ fn try_execute(
         show(format_args!("{}", outcome.table()));
     }
     if study.claims.is_empty() {
-        summary.cells.iter().for_each(show_cell);
+        show(format_args!("{}", summary.tables(study)));
     }
     show(format_args!("{}", summary.agreement()));
     say!("report: {}", page.display());
     Ok(differences)
-}
-
-/// A number of a table, where no claim says what came out.
-fn show_cell(cell: &Cell) {
-    let place: Vec<String> = cell.row.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
-    let ours = cell.ours.map_or_else(|| "-".to_owned(), |ours| format!("{ours:.3}"));
-    say!("{ours:>12}  {}: {}", cell.table, place.join(", "));
 }
 
 /// A bar on a terminal; elsewhere a line now and then.

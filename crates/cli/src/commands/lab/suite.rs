@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::report::{self, Summary};
+use lab::report::{self, Points, Summary};
 use lab::run::{self, Recordings, Run};
 use lab::scenario::Suite;
 
@@ -21,6 +21,8 @@ pub(crate) struct Output {
     pub(crate) out: Option<PathBuf>,
     /// Replace another command's results there.
     pub(crate) force: bool,
+    /// How wide its figures for print are.
+    pub(crate) figure_width: Points,
     /// Runs at a time.
     pub(crate) jobs: Option<u16>,
     /// Print JSON instead of a table.
@@ -71,7 +73,7 @@ fn interrupted(notice: impl Display) -> ExitCode {
 
 fn show_all(suite: &Suite, runs: &[Run], command: &str, output: &Output) -> io::Result<()> {
     let page = match &output.out {
-        Some(directory) => Some(report::write(suite, runs, command, directory)?),
+        Some(directory) => Some(report::write(suite, runs, command, directory, output.figure_width)?),
         None => None,
     };
     if output.json {

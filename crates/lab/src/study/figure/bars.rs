@@ -8,7 +8,9 @@ use kuva::render::plots::Plot;
 
 use super::{Curve, Source, told};
 use crate::claims::Value;
-use crate::drawing::{Drawing, Entry, Look, Row, Sample, Sheet, from_zero, tell_apart_by_mark};
+use crate::drawing::{
+    Drawing, Entry, Look, Row, Sample, Sheet, Size, from_zero, tell_apart_by_mark, with_room_for,
+};
 
 /// A group of bars for each value of the abscissa: the curves, what stands beside them, and the bound. A mark above each bar tells
 /// it from the others without colour; the bound is the bar without one.
@@ -16,7 +18,7 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let form = source.form;
     let curves = source.curves();
     let (bars, marked) = bars_of(source, &curves);
-    let (mut plot, mut rows, mut most) = (BarPlot::new(), Vec::new(), 0.0_f64);
+    let (mut groups, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
     let mut marks = Vec::new();
     for place in source.places() {
         let Some(first) = curves.first() else { break };
@@ -36,25 +38,29 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         }
         let group = label(source, place);
         for ((name, _), value) in bars.iter().zip(&values) {
-            let row =
-                value.map(|(value, interval)| Row { interval, ..Row::new(name, group.as_str(), value) });
+            let row = value
+                .map(|(value, interval)| Row { interval, ..Row::new(name, value_at(source, place), value) });
             rows.extend(row);
         }
-        let middles = middles(plot.groups.len(), bars.len(), plot.width);
+        let middles = middles(groups.len(), bars.len());
         for ((middle, (_, look)), value) in middles.zip(&bars).zip(&values).take(marked) {
             marks.extend(value.map(|(value, _)| (*look, middle, value)));
         }
         let values = values.iter().map(|value| value.map_or(0.0, |(value, _)| value));
         most = values.clone().fold(most, f64::max);
         let values: Vec<_> = values.zip(&bars).map(|(value, (_, look))| (value, look.colour)).collect();
-        plot = plot.with_group(group, values);
+        groups.push((group, values));
     }
     let samples = (0..).map(|place| if place < marked { Sample::MarkedArea } else { Sample::Area });
-    let legend =
+    let legend: Vec<Entry> =
         bars.iter().zip(samples).map(|((name, look), sample)| Entry::new(name, *look, sample)).collect();
+    let axes = Axes::of(source, most, groups.iter().map(|(name, _)| name.clone()).collect());
     Ok((!rows.is_empty()).then(|| {
-        let sheet = sheet(source, vec![Plot::Bar(plot)], most).legend(legend).bar_marks(marks);
-        Drawing { svg: sheet.svg(), rows }
+        Drawing::new(rows, move |size| {
+            let plot =
+                groups.iter().cloned().fold(BarPlot::new(), |plot, (name, bars)| plot.with_group(name, bars));
+            axes.sheet(size, vec![Plot::Bar(plot)]).legend(legend.clone()).bar_marks(marks.clone()).svg(size)
+        })
     }))
 }
 
@@ -75,37 +81,45 @@ fn bars_of<'a>(source: &Source<'a>, curves: &'a [Curve]) -> (Vec<(&'a str, Look)
 }
 
 /// The abscissae of the middles of a group's bars, as `kuva` places them: group `number` about `number + 1`, its bars together
-/// `width` wide.
-fn middles(number: usize, bars: usize, width: f64) -> impl Iterator<Item = f64> {
+/// as wide as it draws them.
+fn middles(number: usize, bars: usize) -> impl Iterator<Item = f64> {
+    let width = BarPlot::new().width;
     let left = number as f64 + 1.0 - width / 2.0;
     (0..bars).map(move |bar| left + width * (bar as f64 + 0.5) / bars as f64)
 }
 
 /// Quartiles and extremes over the seeds for each value of the abscissa and each curve.
 pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
-    let (mut plots, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
+    let (mut all, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
     let curves = source.curves();
     for curve in &curves {
-        let mut plot = BoxPlot::new().with_color(source.look(curve).colour);
+        let mut groups = Vec::new();
         for place in source.places() {
             let scope = source.scope(curve, Some(place))?;
             if let Value::Sample(sample) = source.value(&source.form.y, &scope)? {
                 let values: Vec<f64> = sample.values().iter().flatten().copied().collect();
                 if !values.is_empty() {
-                    let place = label(source, place);
+                    let (at, place) = (value_at(source, place), label(source, place));
                     let name = match curves.len() {
                         1 => place.clone(),
                         _ => format!("{} {place}", curve.name),
                     };
-                    rows.extend(values.iter().map(|value| Row::new(&curve.name, place.as_str(), *value)));
+                    rows.extend(values.iter().map(|value| Row::new(&curve.name, at.as_str(), *value)));
                     most = values.iter().copied().fold(most, f64::max);
-                    plot = plot.with_group(name, values);
+                    groups.push((name, values));
                 }
             }
         }
-        plots.push(Plot::Box(plot));
+        all.push((source.look(curve).colour, groups));
     }
-    Ok((!rows.is_empty()).then(|| Drawing { svg: sheet(source, plots, most).svg(), rows }))
+    let words = all.iter().flat_map(|(_, groups)| groups).map(|(name, _)| name.clone()).collect();
+    let axes = Axes::of(source, most, words);
+    let plot = |(colour, groups): &(&'static str, Vec<(String, Vec<f64>)>)| {
+        let empty = BoxPlot::new().with_color(*colour);
+        Plot::Box(groups.iter().cloned().fold(empty, |plot, (name, values)| plot.with_group(name, values)))
+    };
+    Ok((!rows.is_empty())
+        .then(|| Drawing::new(rows, move |size| axes.sheet(size, all.iter().map(plot).collect()).svg(size))))
 }
 
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
@@ -121,7 +135,7 @@ pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
             };
             rows.extend(value.map(|(value, interval)| Row {
                 interval,
-                ..Row::new(&curve.name, label(source, place), value)
+                ..Row::new(&curve.name, value_at(source, place), value)
             }));
             row.push(value.map_or(f64::NAN, |(value, _)| value));
         }
@@ -134,16 +148,29 @@ pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         return Ok(None);
     }
     let labels: Vec<String> = source.places().into_iter().map(|place| label(source, place)).collect();
-    let plot =
-        Heatmap::new().with_data(cells).with_values().with_color_map(ColorMap::Custom(Arc::new(shade)));
-    let plots = vec![Plot::Heatmap(plot)];
-    let layout = Layout::auto_from_plots(&plots)
-        .with_x_label(source.form.x_axis.label.clone())
-        .with_y_label(source.form.y_axis.label.clone())
-        .with_x_categories(labels)
-        .with_y_categories(names)
-        .with_x_tick_rotate(-40.0);
-    Ok(Some(Drawing { svg: Sheet::new(plots, layout).words_inside(INK_ON_CELLS).svg(), rows }))
+    let (x, y) = (source.x_label(), heat_label(source));
+    Ok(Some(Drawing::new(rows, move |size| {
+        let shades = ColorMap::Custom(Arc::new(shade));
+        let plot = Heatmap::new().with_data(cells.clone()).with_values().with_color_map(shades);
+        let plots = vec![Plot::Heatmap(plot)];
+        let layout = Layout::auto_from_plots(&plots)
+            .with_x_label(x.clone())
+            .with_y_label(y.clone())
+            .with_x_categories(labels.clone())
+            .with_y_categories(names.clone())
+            .with_x_tick_rotate(-40.0);
+        Sheet::new(plots, layout).words_inside(INK_ON_CELLS).svg(size)
+    })))
+}
+
+/// What stands beside the rows of a heat map: what the study says, or else their axis.
+fn heat_label(source: &Source<'_>) -> String {
+    let said = &source.form.y_axis.label;
+    let axis = source.form.curve.as_slice().first().and_then(|name| source.axis(name));
+    match axis {
+        Some((_, axis)) if said.is_empty() => axis.title.clone(),
+        _ => said.clone(),
+    }
 }
 
 /// The values in cells, which are light on a dark page too.
@@ -162,13 +189,33 @@ fn label(source: &Source<'_>, place: usize) -> String {
     })
 }
 
-/// A sheet for values of which the greatest is `most`.
-fn sheet(source: &Source<'_>, plots: Vec<Plot>, most: f64) -> Sheet {
-    let (x, y) = (&source.form.x_axis, &source.form.y_axis);
-    let layout = Layout::auto_from_plots(&plots).with_x_label(x.label.clone());
-    let layout = match y.log {
-        true => layout.with_y_label(y.label.clone()).with_log_y(),
-        false => from_zero(layout, &y.label, most),
-    };
-    Sheet::new(plots, layout)
+/// The value of the abscissa with this place, as a figure's data has it.
+fn value_at(source: &Source<'_>, place: usize) -> String {
+    source.axis(&source.form.x).map_or_else(String::new, |(_, axis)| axis.values[place].label())
+}
+
+/// The axes around bars and boxes.
+struct Axes {
+    x: String,
+    y: String,
+    log: bool,
+    /// The greatest value.
+    most: f64,
+    /// What stands below each bar or box.
+    words: Vec<String>,
+}
+
+impl Axes {
+    fn of(source: &Source<'_>, most: f64, words: Vec<String>) -> Self {
+        Self { x: source.x_label(), y: source.y_label(), log: source.form.y_axis.log, most, words }
+    }
+
+    fn sheet(&self, size: Size, plots: Vec<Plot>) -> Sheet {
+        let layout = Layout::auto_from_plots(&plots).with_x_label(self.x.clone());
+        let layout = match self.log {
+            true => layout.with_y_label(self.y.clone()).with_log_y(),
+            false => from_zero(layout, size, &self.y, self.most),
+        };
+        Sheet::new(plots, with_room_for(layout, size, self.words.iter().map(String::as_str)))
+    }
 }

@@ -1,13 +1,36 @@
 //! Lines over an axis, with 95 % intervals.
 
-use super::{Source, told};
+use super::{Curve, Source, told};
 use crate::claims::Value;
-use crate::drawing::{Chart, Drawing, Look};
+use crate::drawing::{self, Chart, Drawing, Look};
 use crate::statistics::Interval;
 
 pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let curves: Vec<Curve> = source.curves();
+    Ok(chart(source, &curves.iter().collect::<Vec<_>>())?.map(Chart::drawing))
+}
+
+/// The same in a panel for each combination of values of the curves' axes beside the first.
+pub(super) fn panels(source: &Source<'_>) -> Result<Option<Drawing>, String> {
+    let mut all: Vec<(String, Vec<Curve>)> = Vec::new();
+    for (name, curve) in source.curves_in_panels() {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, curves)) => curves.push(curve),
+            None => all.push((name, vec![curve])),
+        }
+    }
+    let mut charts = Vec::new();
+    for (name, curves) in &all {
+        let chart = chart(source, &curves.iter().collect::<Vec<_>>())?;
+        charts.extend(chart.map(|chart| (name.clone(), chart)));
+    }
+    Ok((!charts.is_empty()).then(|| drawing::panels(charts)))
+}
+
+/// A chart of these curves; none if nothing of them is known.
+fn chart(source: &Source<'_>, all: &[&Curve]) -> Result<Option<Chart>, String> {
     let form = source.form;
-    let mut chart = Chart::new(&form.x_axis.label, &form.y_axis.label);
+    let mut chart = Chart::new(&source.x_label(), &source.y_label());
     chart = if form.x_axis.log { chart.log_x() } else { chart };
     chart = if form.y_axis.log { chart.log_y() } else { chart };
     if let (Some(from), Some(to)) = (form.x_axis.from, form.x_axis.to) {
@@ -16,9 +39,8 @@ pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     if let (Some(from), Some(to)) = (form.y_axis.from, form.y_axis.to) {
         chart = chart.between_y(from..to);
     }
-    let all = source.curves();
     let mut drawn = 0;
-    for curve in all.iter().filter(|_| !form.y.is_empty()) {
+    for &curve in all.iter().filter(|_| !form.y.is_empty()) {
         let look = source.look(curve);
         if form.each {
             for (seed, points) in runs(source, curve)?.into_iter().enumerate() {
@@ -42,7 +64,7 @@ pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     }
     if let Some(bound) = &form.bound {
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
-        for curve in &all {
+        for curve in all {
             let line: Vec<_> = points(source, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
             if !line.is_empty() && !lines.contains(&line) {
                 lines.push(line);
@@ -53,32 +75,28 @@ pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
             chart = chart.calculated(if number == 0 { name } else { "" }, line);
         }
     }
-    Ok((drawn > 0).then(|| chart.drawing()))
+    Ok((drawn > 0).then_some(chart))
 }
 
-/// The points of a curve that are known.
-fn points(
-    source: &Source<'_>,
-    curve: &super::Curve,
-    expression: &str,
-) -> Result<Vec<(f64, Interval)>, String> {
+/// The points of a curve that are known, as far as its axes can show them.
+fn points(source: &Source<'_>, curve: &Curve, expression: &str) -> Result<Vec<(f64, Interval)>, String> {
     let mut points = Vec::new();
     for (scope, x) in source.abscissae(curve)? {
         if let Some((mean, interval)) = told(&source.value(expression, &scope)?) {
             let (low, high) = interval.unwrap_or((mean, mean));
-            let is_positive = |value: f64, log: bool| !log || value > 0.0;
-            if is_positive(x, source.form.x_axis.log) && is_positive(low, source.form.y_axis.log) {
+            let is_shown = |value: f64, log: bool| !log || value > 0.0;
+            if is_shown(x, source.form.x_axis.log) && is_shown(mean, source.form.y_axis.log) {
                 points.push((x, Interval { mean, low, high, n: 0 }));
-            } else if is_positive(x, source.form.x_axis.log) && is_positive(mean, source.form.y_axis.log) {
-                points.push((x, Interval { mean, low: mean, high: mean, n: 0 }));
             }
         }
     }
+    // A line goes from left to right, in whatever order the axis names its values.
+    points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     Ok(points)
 }
 
 /// The points of every seed's run.
-fn runs(source: &Source<'_>, curve: &super::Curve) -> Result<Vec<Vec<(f64, f64)>>, String> {
+fn runs(source: &Source<'_>, curve: &Curve) -> Result<Vec<Vec<(f64, f64)>>, String> {
     let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
     for (scope, x) in source.abscissae(curve)? {
         let Value::Sample(sample) = source.value(&source.form.y, &scope)? else { continue };

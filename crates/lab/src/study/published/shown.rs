@@ -1,11 +1,11 @@
 //! What a mark asks for, read, checked against the study, and written.
 
 use super::super::figure::told;
+use super::super::pivot::Pivot;
 use super::super::results::{View, Words};
-use super::super::summary::Summary;
+use super::super::summary::{Cell, Summary};
 use super::super::{AxisValue, Outcome, Study, agreement, markdown};
 use super::format::{Format, number};
-use super::pivot;
 use crate::claims::{Formula, Tally, Value, Verdict};
 
 /// What stands at a mark.
@@ -172,7 +172,7 @@ impl<'t> Shown<'t> {
             }
             Self::Verdicts => markdown::claims(outcome),
             Self::Readings => markdown::readings(outcome),
-            Self::Table { id, by, formats } => pivot::table(outcome.study, &summary.cells, id, by, formats)?,
+            Self::Table { id, by, formats } => table(outcome.study, &summary.cells, id, by, formats)?,
             Self::Agreement(id) => agreement::markdown(&summary.agreements, id)?,
             Self::Value(formula, choices, format) => value(outcome, formula, choices, *format)?,
         };
@@ -239,6 +239,28 @@ fn value(
         (Some((point, interval)), _) => Ok(number(point, interval, format)),
         (None, Value::Unknown(reason)) => Err(complain(&reason)),
         (None, other) => Ok(other.to_string()),
+    }
+}
+
+/// The table `id` as Markdown. Cells show `paper / ours` where the paper prints something.
+fn table(study: &Study, cells: &[Cell], id: &str, by: &[&str], formats: &[Format]) -> Result<String, String> {
+    let format = |place: usize| formats.get(place).or(formats.last()).copied();
+    let written = |cell: &Cell, place: usize| written(cell, format(place));
+    let bound = |bound: f64| number(bound, None, formats.last().copied());
+    Pivot::new(study, cells, id, by, written, bound).map(|table| table.markdown())
+}
+
+fn written(cell: &Cell, format: Option<Format>) -> String {
+    let interval = cell.interval.map(|[low, high]| (low, high));
+    let ours = match (&cell.ours_text, cell.ours) {
+        (Some(text), _) => text.clone(),
+        (None, Some(ours)) => number(ours, interval, format),
+        (None, None) => "-".to_owned(),
+    };
+    let paper = cell.paper.map(|paper| number(paper, None, format)).or_else(|| cell.paper_text.clone());
+    match paper {
+        Some(paper) => format!("{paper} / {ours}"),
+        None => ours,
     }
 }
 

@@ -1,0 +1,332 @@
+//! Tidy tables, for those who analyse them elsewhere: a row for each measurement, and one for each run and flow. Each axis is a column, with
+//! its unit in its name and numbers wherever it has them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::Value as Json;
+
+use super::axis::Axis;
+use super::results::{Cell, Place, Results};
+use super::{Study, probe};
+use crate::claims::{Measurements, Value};
+use crate::run::Run;
+use crate::scenario::Suite;
+
+/// What stands in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Field {
+    Nothing,
+    Number(f64),
+    Whole(u64),
+    Text(String),
+}
+
+impl Field {
+    fn csv(&self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Number(number) => number.to_string(),
+            Self::Whole(number) => number.to_string(),
+            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            }
+            Self::Text(text) => text.clone(),
+        }
+    }
+
+    fn json(self) -> Json {
+        match self {
+            Self::Nothing => Json::Null,
+            Self::Number(number) => number.into(),
+            Self::Whole(number) => number.into(),
+            Self::Text(text) => text.into(),
+        }
+    }
+}
+
+impl From<&Value> for Field {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(*number),
+            Value::Text(text) => Self::Text(text.clone()),
+            other => Self::Text(other.to_string()),
+        }
+    }
+}
+
+/// Writes rows of these columns as CSV (RFC 4180), or as JSON, a line each.
+pub(crate) struct Writer<W> {
+    columns: Vec<String>,
+    out: W,
+    is_json: bool,
+}
+
+impl<W: Write> Writer<W> {
+    pub(crate) fn csv(columns: Vec<String>, mut out: W) -> io::Result<Self> {
+        let heading: Vec<String> = columns.iter().map(|column| Field::Text(column.clone()).csv()).collect();
+        writeln!(out, "{}", heading.join(","))?;
+        Ok(Self { columns, out, is_json: false })
+    }
+
+    pub(crate) const fn json(columns: Vec<String>, out: W) -> Self {
+        Self { columns, out, is_json: true }
+    }
+
+    fn write(&mut self, fields: Vec<Field>) -> io::Result<()> {
+        if self.is_json {
+            let pairs = self.columns.iter().cloned().zip(fields.into_iter().map(Field::json));
+            return writeln!(self.out, "{}", Json::Object(pairs.collect()));
+        }
+        let fields: Vec<String> = fields.iter().map(Field::csv).collect();
+        writeln!(self.out, "{}", fields.join(","))
+    }
+}
+
+/// The columns of a study's readings and axes.
+struct Coordinates<'a> {
+    study: &'a Study,
+    /// All axes, by the names of their columns.
+    axes: Vec<String>,
+}
+
+impl<'a> Coordinates<'a> {
+    fn of(study: &'a Study) -> Self {
+        let mut axes: Vec<String> = Vec::new();
+        for column in study.experiments.iter().flat_map(|experiment| &experiment.axes).map(Axis::column) {
+            if !axes.contains(&column) {
+                axes.push(column);
+            }
+        }
+        Self { study, axes }
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let readings = self.study.readings.iter().map(|reading| format!("reading.{}", reading.axis.name));
+        ["experiment".to_owned()].into_iter().chain(readings).chain(self.axes.iter().cloned()).collect()
+    }
+
+    fn fields(&self, place: &Place) -> Vec<Field> {
+        let experiment = &self.study.experiments[place.experiment];
+        let readings = self.study.readings.iter().zip(&place.reading);
+        let readings = readings.map(|(reading, &at)| Field::from(&reading.axis.values[at].value));
+        let own: Vec<(String, Field)> = experiment
+            .axes
+            .iter()
+            .zip(&place.coordinates)
+            .map(|(axis, &at)| (axis.column(), axis.field(at)))
+            .collect();
+        let axes = self.axes.iter().map(|column| {
+            let field = own.iter().find(|(own, _)| own == column).map(|(_, field)| field.clone());
+            field.unwrap_or(Field::Nothing)
+        });
+        [Field::Text(experiment.name.clone())].into_iter().chain(readings).chain(axes).collect()
+    }
+}
+
+/// A row for each measurement: coordinates, seed, the quantity and what it is called with, and its value.
+pub(super) struct ByQuantity<'a> {
+    study: &'a Study,
+    results: &'a Results,
+    coordinates: Coordinates<'a>,
+    arguments: usize,
+}
+
+impl<'a> ByQuantity<'a> {
+    pub(super) fn of(study: &'a Study, results: &'a Results) -> Self {
+        let all = results.cells.values().flat_map(Cell::measured).flat_map(|(_, it)| it.quantities());
+        let arguments = all.map(|(call, _)| arguments(call).1.len()).max().unwrap_or(0);
+        Self { study, results, coordinates: Coordinates::of(study), arguments }
+    }
+
+    pub(super) fn columns(&self) -> Vec<String> {
+        let mut columns = self.coordinates.columns();
+        columns.extend(["seed", "quantity"].map(str::to_owned));
+        columns.extend((1..=self.arguments).map(|number| format!("argument_{number}")));
+        columns.extend(["value".to_owned(), "unit".to_owned()]);
+        columns
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer<impl Write>) -> io::Result<()> {
+        for (place, cell) in &self.results.cells {
+            debug_assert!(place.experiment < self.study.experiments.len());
+            let coordinates = self.coordinates.fields(place);
+            for (number, measured) in cell.measured() {
+                let seed = self.results.first_seed.wrapping_add(number);
+                for (call, value) in measured.quantities() {
+                    let (quantity, arguments) = arguments(call);
+                    let mut fields = coordinates.clone();
+                    fields.extend([Field::Whole(seed), Field::Text(quantity.to_owned())]);
+                    let missing = self.arguments - arguments.len();
+                    fields.extend(arguments);
+                    fields.extend((0..missing).map(|_| Field::Nothing));
+                    fields.push(value.map_or(Field::Nothing, Field::Number));
+                    fields.push(Field::Text(probe::unit(quantity).to_owned()));
+                    writer.write(fields)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row for each run and flow: its coordinates and seed, what the whole run came to, and what each flow did.
+#[derive(Default)]
+pub(crate) struct ByFlow {
+    coordinates: Vec<String>,
+    columns: Vec<String>,
+    rows: Vec<(Vec<Field>, BTreeMap<String, f64>)>,
+}
+
+/// A flow, and which of its connections, where that is told apart.
+type FlowName = (String, Option<u64>);
+
+impl ByFlow {
+    pub(super) fn of(study: &Study, results: &Results) -> Self {
+        let coordinates = Coordinates::of(study);
+        let mut table = Self { coordinates: coordinates.columns(), ..Self::default() };
+        for (place, cell) in &results.cells {
+            for (number, measured) in cell.measured() {
+                table.add(&coordinates.fields(place), results.first_seed.wrapping_add(number), measured);
+            }
+        }
+        table
+    }
+
+    /// Of the runs of a suite.
+    pub(crate) fn of_runs(suite: &Suite, runs: &[Run]) -> io::Result<Self> {
+        let mut table = Self { coordinates: vec!["scheme".to_owned()], ..Self::default() };
+        let none = BTreeMap::new();
+        for run in runs {
+            let scenario = suite.schemes.iter().filter(|(name, _)| *name == run.scheme).cloned();
+            let scenarios: Vec<_> = scenario.collect();
+            let trial =
+                probe::Trial { scenarios: &scenarios, numbers: &none, seed: run.seed, is_first: false };
+            table.add(&[Field::Text(run.scheme.clone())], run.seed, &probe::of_flows(&trial, run)?);
+        }
+        Ok(table)
+    }
+
+    fn add(&mut self, coordinates: &[Field], seed: u64, measured: &Measurements) {
+        let (mut whole, mut flows) = (BTreeMap::new(), BTreeMap::<FlowName, BTreeMap<String, f64>>::new());
+        for (call, value) in measured.quantities() {
+            let (quantity, arguments) = arguments(call);
+            let Some(value) = value else { continue };
+            let of = match &arguments[..] {
+                [] => &mut whole,
+                [Field::Text(flow)] if probe::is_of_flow(quantity) => {
+                    flows.entry((flow.clone(), None)).or_default()
+                }
+                [Field::Text(flow), Field::Number(connection)] if probe::is_of_flow(quantity) => {
+                    flows.entry((flow.clone(), Some(*connection as u64))).or_default()
+                }
+                _ => continue,
+            };
+            let prefix = if arguments.is_empty() { "run_" } else { "" };
+            of.insert(column(prefix, quantity), value);
+        }
+        if flows.is_empty() {
+            flows.insert((String::new(), None), BTreeMap::new());
+        }
+        for ((flow, connection), own) in flows {
+            let mut fields = coordinates.to_vec();
+            fields.push(Field::Whole(seed));
+            fields.push(if flow.is_empty() { Field::Nothing } else { Field::Text(flow) });
+            fields.push(connection.map_or(Field::Nothing, Field::Whole));
+            let values: BTreeMap<String, f64> =
+                whole.iter().map(|(name, value)| (name.clone(), *value)).chain(own).collect();
+            for name in values.keys() {
+                if !self.columns.contains(name) {
+                    self.columns.push(name.clone());
+                }
+            }
+            self.rows.push((fields, values));
+        }
+    }
+
+    pub(crate) fn write_csv(mut self, out: impl Write) -> io::Result<()> {
+        // What is the whole run's comes last.
+        self.columns.sort_by_key(|name| (name.starts_with("run_"), name.clone()));
+        let mut columns = self.coordinates;
+        columns.extend(["seed", "flow", "connection"].map(str::to_owned));
+        columns.extend(self.columns.iter().cloned());
+        let mut writer = Writer::csv(columns, out)?;
+        for (mut fields, values) in self.rows {
+            let value = |name: &String| values.get(name).copied().map_or(Field::Nothing, Field::Number);
+            fields.extend(self.columns.iter().map(value));
+            writer.write(fields)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a quantity's column is called: with its unit, unless its name says that.
+fn column(prefix: &str, quantity: &str) -> String {
+    match probe::unit(quantity) {
+        "" => format!("{prefix}{quantity}"),
+        "s" if quantity.ends_with("seconds") => format!("{prefix}{quantity}"),
+        unit => format!("{prefix}{quantity}_{unit}"),
+    }
+}
+
+/// A call's quantity, and what it is called with.
+fn arguments(call: &str) -> (&str, Vec<Field>) {
+    let Some((quantity, rest)) = call.split_once('(') else { return (call, Vec::new()) };
+    let (mut rest, mut all) = (rest.strip_suffix(')').unwrap_or(rest).trim(), Vec::new());
+    while !rest.is_empty() {
+        let (argument, after) = match rest.strip_prefix('\'') {
+            Some(text) => {
+                let (text, after) = text.split_once('\'').unwrap_or((text, ""));
+                (Field::Text(text.to_owned()), after)
+            }
+            None => {
+                let (plain, after) = rest.find(',').map_or((rest, ""), |at| rest.split_at(at));
+                let plain = plain.trim();
+                (plain.parse().map_or_else(|_| Field::Text(plain.to_owned()), Field::Number), after)
+            }
+        };
+        all.push(argument);
+        rest = after.trim_start_matches([',', ' ']);
+    }
+    (quantity, all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_taken_apart() {
+        let text = |text: &str| Field::Text(text.to_owned());
+        assert_eq!(arguments("T"), ("T", Vec::new()));
+        assert_eq!(arguments("T()"), ("T", Vec::new()));
+        let two = ("seconds", vec![text("a, b"), Field::Number(2.0)]);
+        assert_eq!(arguments("seconds('a, b', 2)"), two);
+        assert_eq!(arguments("wait('sky/down')"), ("wait", vec![text("sky/down")]));
+    }
+
+    #[test]
+    fn columns_have_their_units() {
+        for (quantity, name) in
+            [("goodput", "goodput_bps"), ("seconds", "seconds"), ("L_99", "L_99_s"), ("timeouts", "timeouts")]
+        {
+            assert_eq!(column("", quantity), name);
+        }
+    }
+
+    #[test]
+    fn fields_are_written_as_what_they_are() {
+        let rows = |is_json: bool| {
+            let mut out = Vec::new();
+            let columns = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+            let mut writer = match is_json {
+                true => Writer::json(columns, &mut out),
+                false => Writer::csv(columns, &mut out).unwrap(),
+            };
+            writer.write(vec![Field::Text("x, \"y\"".to_owned()), Field::Whole(3), Field::Nothing]).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(rows(false), "a,b,c\n\"x, \"\"y\"\"\",3,\n");
+        assert_eq!(rows(true), "{\"a\":\"x, \\\"y\\\"\",\"b\":3,\"c\":null}\n");
+    }
+}
