@@ -396,6 +396,74 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert!(page.contains(&format!("--set seeds={seeds}")));
 }
 
+/// Goal: Ctrl-C of a sweep says what is kept, and it is.
+#[test]
+#[allow(clippy::disallowed_methods)] // It waits for another process.
+fn an_interrupted_sweep_says_what_it_keeps() {
+    let scratch = Scratch::new("broken-off");
+    let (file, out) = (scratch.path("demo.toml"), scratch.path("out"));
+    std::fs::write(&file, DEMO).unwrap();
+    let axis = "traffic.download.bulk.size=10 kB,20 kB";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    command.args(["sweep", &file, "--axis", axis, "--seeds", "1000", "--jobs", "1", "--out", &out]);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let kept = || {
+        let text = std::fs::read_to_string(scratch.path("out/measured/sweep.jsonl")).unwrap_or_default();
+        text.matches('\n').count()
+    };
+    while kept() < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let kill = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = running.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    let notice =
+        format!("what was measured is kept in {out}/measured, and the same command goes on from there");
+    assert!(told.contains("interrupted: finishing the current runs") && told.contains(&notice), "{told}");
+    assert!((5..10_000).contains(&kept()), "{} of 10,000", kept());
+}
+
+/// Goal: a sweep over other keys replaces nothing, and goes to a place of its own without being told one; the same sweep finds its own again.
+#[test]
+fn each_sweep_has_a_place_of_its_own() {
+    let scratch = Scratch::new("places");
+    std::fs::write(scratch.path("demo.toml"), DEMO).unwrap();
+    let place = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        let small = ["--axis", "traffic.download.bulk.size=1 kB", "--seeds", "1"];
+        command.current_dir(scratch.path("")).args(["sweep", "demo.toml"]).args(small).args(options);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let shown = String::from_utf8(output.stdout).unwrap();
+        shown.lines().find_map(|line| line.strip_prefix("report: ")).unwrap().to_owned()
+    };
+    let delay = ["--axis", "link.satellite.channel.delay=10 ms,20 ms"];
+    assert_eq!(place(&[]), "out/demo/report.html");
+    assert_eq!(place(&delay), "out/demo-2/report.html");
+    assert_eq!(place(&[]), "out/demo/report.html");
+    assert_eq!(place(&delay), "out/demo-2/report.html");
+}
+
+/// Goal: whoever edits a study that is built in is told that it is not what runs.
+#[test]
+fn an_edited_study_beside_is_told_of() {
+    let scratch = Scratch::new("edited");
+    let reproduce = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        command.current_dir(scratch.path("")).args(["reproduce", "peng", "--figure", "none"]);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let told = "scenarios/peng/ftp.toml is not what was built in, which is what runs; `longhaul sweep scenarios/peng/experiments.toml` runs it";
+    let file = scratch.path("scenarios/peng/ftp.toml");
+    std::fs::create_dir_all(scratch.path("scenarios/peng")).unwrap();
+    std::fs::write(&file, include_str!("../../../scenarios/peng/ftp.toml")).unwrap();
+    assert!(!reproduce().contains("is not what was built in"));
+    std::fs::write(&file, "# mine\n").unwrap();
+    assert!(reproduce().contains(told), "{}", reproduce());
+}
+
 #[test]
 fn every_command_has_a_manual_page() {
     let scratch = Scratch::new("man");

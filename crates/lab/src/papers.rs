@@ -7,7 +7,7 @@ mod kojo;
 mod lt_tcp;
 mod peng;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::config::ConfigError;
 
@@ -26,10 +26,27 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Whether this is the head file of its study, as it lies in the project.
+    /// The head file of its study, as it lies in the project.
+    #[must_use]
+    pub fn head(&self) -> PathBuf {
+        Path::new(self.folder).join(HEAD)
+    }
+
+    /// Whether this is that file.
     #[must_use]
     pub fn holds(&self, file: &Path) -> bool {
-        file == Path::new(self.folder).join(HEAD)
+        file == self.head()
+    }
+
+    /// A file of its study that lies below the working directory, as in the project, and says something else than the one in the program.
+    #[must_use]
+    pub fn edited(&self) -> Option<PathBuf> {
+        let differs = |(name, text): &(&str, &str)| {
+            let path = Path::new(self.folder).join(name);
+            let own = std::fs::read_to_string(&path).ok()?;
+            (own != *text).then_some(path)
+        };
+        self.files.iter().find_map(differs)
     }
 
     /// Its study, read from the files in the program.

@@ -260,6 +260,28 @@ fn mistakes_are_found_at_load() {
     }
 }
 
+/// Goal: what the documentation prints runs as it stands.
+#[test]
+fn the_study_in_the_documentation_runs() {
+    const PAGE: &str = include_str!("../../../docs/studies.md");
+    let folder = Folder::new("documented", "", "");
+    for block in PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        let (name, text) = block.split_once('\n').unwrap();
+        if let Some(name) = name.strip_prefix("# ").filter(|name| name.ends_with(".toml")) {
+            std::fs::write(folder.0.join(name), text).unwrap();
+        }
+    }
+    let study = folder.load().unwrap();
+    let axes = vec![("p".to_owned(), vec![Value::Number(0.0), Value::Number(0.2)])];
+    let plan = Plan { quick: true, axes, ..Plan::default() };
+    let outcome = Sweep::prepare(&study, plan).unwrap().run(|_| {}).unwrap();
+    let verdicts: Vec<_> = outcome.judgement.judged.iter().map(|judged| judged.decision.verdict).collect();
+    assert_eq!(verdicts, [longhaul_lab::claims::Verdict::Holds]);
+    let out = folder.0.join("out");
+    longhaul_lab::study::write(&outcome, "test", &out, longhaul_lab::report::COLUMN).unwrap();
+    assert!(out.join("figure-1.svg").is_file());
+}
+
 /// Goal: any scenario file can be swept over its own keys.
 #[test]
 fn a_scenario_file_is_a_study_of_its_keys() {

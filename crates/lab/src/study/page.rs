@@ -52,6 +52,7 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
     };
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), setting(outcome));
     if !outcome.judgement.judged.is_empty() {
+        body += &opening(outcome);
         body += &verdicts(outcome);
     }
     figures.iter().for_each(|figure| body += &show(figure));
@@ -76,6 +77,46 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
         env!("CARGO_PKG_VERSION")
     );
     document(&title, &body)
+}
+
+/// What readers want to know first: how the claims come out, and which do not hold.
+fn opening(outcome: &Outcome<'_>) -> String {
+    let tally = outcome.judgement.tallies.first().copied().unwrap_or_default();
+    let reading = if outcome.points.len() > 1 { " under the default reading" } else { "" };
+    let mut text = format!(
+        "<p class=\"verdict\">Of {} claims <b class=\"holds\">{} hold</b>, <b class=\"fails\">{} fail</b> and \
+         <b class=\"undecided\">{} are undecided</b>{reading}.",
+        tally.total(),
+        tally.holds,
+        tally.fails,
+        tally.undecided
+    );
+    if outcome.points.len() > 1 {
+        let held = outcome.judgement.judged.iter().map(Judged::tally);
+        let (all, some) =
+            (held.clone().filter(|tally| tally.holds == tally.total()), held.filter(|tally| tally.holds > 0));
+        let _ = write!(
+            text,
+            " {} hold under each of the {} readings, {} under at least one.",
+            all.count(),
+            outcome.points.len(),
+            some.count()
+        );
+    }
+    text += "</p>\n";
+    for (verdict, heading) in [(Verdict::Fails, "What fails"), (Verdict::Undecided, "What is undecided")] {
+        let of = outcome.judgement.judged.iter().filter(|judged| judged.decision.verdict == verdict);
+        let item = |judged: &Judged| {
+            let claim = &outcome.study.claims[judged.claim];
+            let (id, statement) = (escape(&claim.id), escape(&claim.statement));
+            format!("<li><a href=\"#{id}\">{id}</a>: {statement}</li>\n")
+        };
+        let items: String = of.map(item).collect();
+        if !items.is_empty() {
+            let _ = writeln!(text, "<details><summary>{heading}</summary>\n<ul>\n{items}</ul></details>");
+        }
+    }
+    text
 }
 
 fn setting(outcome: &Outcome<'_>) -> String {
@@ -252,7 +293,8 @@ fn remark_heading(plan: &Plan, verdict: Verdict) -> &'static str {
 fn details(outcome: &Outcome<'_>, judged: &Judged) -> String {
     let claim = &outcome.study.claims[judged.claim];
     let mut text = format!(
-        "<details><summary>{}: {}</summary>\n<p>Section {}. {}</p>\n<p>Experiment: {}</p>\n",
+        "<details id=\"{}\"><summary>{}: {}</summary>\n<p>Section {}. {}</p>\n<p>Experiment: {}</p>\n",
+        escape(&claim.id),
         escape(&claim.id),
         judged.decision.verdict,
         escape(&claim.section),

@@ -26,14 +26,14 @@ pub(super) struct Pivot {
 
 impl Pivot {
     /// The table `id`, with the axes `by` side by side. `written` writes a cell in the column with that place; one that all cells of a row
-    /// share, their bound, comes last.
+    /// share, their bound, comes last, if it is to be written.
     pub(super) fn new(
         study: &Study,
         cells: &[Cell],
         id: &str,
         by: &[&str],
         written: impl Fn(&Cell, usize) -> String,
-        bound: impl Fn(f64) -> String,
+        bound: Option<&dyn Fn(f64) -> String>,
     ) -> Result<Self, String> {
         let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
         let mut axes = axes(study, &cells, id)?;
@@ -51,10 +51,10 @@ impl Pivot {
         let column_of =
             |cell: &Cell| if by.is_empty() { alone.to_owned() } else { values(cell, by).join(", ") };
         let columns = distinct(cells.iter().map(|cell| column_of(cell)));
-        let has_bound = cells.iter().any(|cell| cell.bound.is_some());
+        let bound = bound.filter(|_| cells.iter().any(|cell| cell.bound.is_some()));
         let mut headings: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
         headings.extend(columns.iter().cloned());
-        headings.extend(has_bound.then(|| "bound".to_owned()));
+        headings.extend(bound.map(|_| "bound".to_owned()));
         let mut rows = vec![headings];
         for row in distinct(cells.iter().map(|cell| key(cell))) {
             let of_row: Vec<&Cell> = cells.iter().copied().filter(|cell| key(cell) == row).collect();
@@ -63,7 +63,7 @@ impl Pivot {
                 let found = of_row.iter().find(|cell| column_of(cell) == *column);
                 fields.push(found.map_or_else(|| "-".to_owned(), |cell| written(cell, place)));
             }
-            if has_bound {
+            if let Some(bound) = bound {
                 fields.push(match distinct(of_row.iter().filter_map(|cell| cell.bound))[..] {
                     [] => "-".to_owned(),
                     [one] => bound(one),
@@ -84,13 +84,12 @@ impl Pivot {
     pub(super) fn for_reading(study: &Study, cells: &[Cell], id: &str) -> Option<Self> {
         let of_table: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
         let axes = axes(study, &of_table, id).ok()?;
-        // Bounds that differ within a row are in tables of their own.
-        let bare: Vec<Cell> = of_table.iter().map(|&cell| Cell { bound: None, ..cell.clone() }).collect();
         let center = study.tables.iter().find(|form| form.id == id)?.center;
+        let written = |cell: &Cell, _| cell.shown(center);
+        // Bounds that differ within a row are left out.
         let by = |by: &[&str]| {
-            [&of_table.iter().map(|&cell| cell.clone()).collect::<Vec<_>>(), &bare]
-                .into_iter()
-                .find_map(|cells| Self::new(study, cells, id, by, |cell, _| cell.shown(center), short).ok())
+            let with_bound = Self::new(study, cells, id, by, written, Some(&short));
+            with_bound.or_else(|_| Self::new(study, cells, id, by, written, None)).ok()
         };
         let mut all: Vec<Self> = axes.iter().rev().filter_map(|axis| by(&[axis])).collect();
         if axes.len() == 1 {

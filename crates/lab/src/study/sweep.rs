@@ -1,6 +1,6 @@
 //! Running a study: every case with every seed, once, in parallel, and not again if it was kept.
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
@@ -237,7 +237,21 @@ impl<'a> Sweep<'a> {
     ///
     /// # Errors
     /// A run or the store failed, or a claim does not fit what was measured.
-    pub fn run(mut self, tell: impl Fn(Progress) + Sync) -> Result<Outcome<'a>, StudyError> {
+    pub fn run(self, tell: impl Fn(Progress) + Sync) -> Result<Outcome<'a>, StudyError> {
+        self.run_while(|step| {
+            tell(step);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// The same, until `tell` breaks it off: then runs that have begun end, and what they measure is kept.
+    ///
+    /// # Errors
+    /// As [`Sweep::run`]; [`io::ErrorKind::Interrupted`] if it was broken off.
+    pub fn run_while(
+        mut self,
+        tell: impl Fn(Progress) -> ControlFlow<()> + Sync,
+    ) -> Result<Outcome<'a>, StudyError> {
         let mut growth =
             Growth::new(self.plan.looks(self.study), self.jobs.iter().map(|job| job.case.work).sum());
         let mut results = Results::from_seed(self.seed);
@@ -255,7 +269,7 @@ impl<'a> Sweep<'a> {
             }
             let before = self.work();
             more.into_iter().for_each(|(job, numbers)| self.add_seeds(job, numbers));
-            tell(Progress::Added(self.work() - before));
+            going_on(tell(Progress::Added(self.work() - before)))?;
         };
         let Self { study, plan, points, experiments, stamps, .. } = self;
         Ok(Outcome { study, plan, points, experiments, results, judgement, stamps })
@@ -266,7 +280,7 @@ impl<'a> Sweep<'a> {
         &self,
         first: usize,
         results: &mut Results,
-        tell: &(impl Fn(Progress) + Sync),
+        tell: &(impl Fn(Progress) -> ControlFlow<()> + Sync),
     ) -> io::Result<()> {
         let measured = |job: &Job| -> io::Result<Option<Arc<Measurements>>> {
             let store = &self.stores[&job.experiment];
@@ -278,7 +292,7 @@ impl<'a> Sweep<'a> {
             }
             let new = self.measure(job)?;
             store.keep(job.key, &new)?;
-            tell(Progress::Done(job.case.work));
+            going_on(tell(Progress::Done(job.case.work)))?;
             Ok(Some(Arc::new(new)))
         };
         let jobs = &self.jobs[first..];
@@ -340,6 +354,13 @@ impl Outcome<'_> {
         let judging = (judge::VERSION, study.looks);
         let text = format!("{asked:?} {answers:?} {checks:?} {shown:?} {judging:?}");
         Ok(base::random::fnv1a(text.as_bytes()))
+    }
+}
+
+fn going_on(flow: ControlFlow<()>) -> io::Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(io::ErrorKind::Interrupted.into()),
     }
 }
 
@@ -470,6 +491,35 @@ mod tests {
         assert_eq!(rows(&study(""), None), "1,seed,1 2,seed,2");
         assert_eq!(rows(&study("seed = 7"), None), "7,seed,7 8,seed,8");
         assert_eq!(rows(&study("seed = 7"), Some(40)), "40,seed,40 41,seed,41");
+    }
+
+    /// Goal: nothing that was measured is lost, and nothing is measured again.
+    #[test]
+    fn a_sweep_that_was_broken_off_goes_on() {
+        let text = "name = 't'\ntitle = ''\n[[experiment]]\nname = 'e'\naxes.a = [1, 2, 3, 4, 5, 6]\nseeds = 5\nprobes = ['seeds']\n";
+        let files: &'static [(&'static str, &'static str)] =
+            Box::leak(Box::new([("experiments.toml", text)]));
+        let study = load(files).unwrap();
+        let store = std::env::temp_dir().join(format!("longhaul-broken-off-{}", std::process::id()));
+        let plan = || Plan { store: Some(store.clone()), ..Plan::default() };
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let count = |step| {
+            if let Progress::Done(_) = step {
+                done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+            done.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        let broken = Sweep::prepare(&study, plan()).unwrap().run_while(|step| match count(step) {
+            ..7 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        });
+        let Err(StudyError::Io(error)) = broken else { panic!("it ran on") };
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        let before = count(Progress::Added(0));
+        assert!((7..30).contains(&before), "{before} of 30");
+        let outcome = Sweep::prepare(&study, plan()).unwrap().run(|step| _ = count(step)).unwrap();
+        assert_eq!((count(Progress::Added(0)), outcome.results.cells.len()), (30, 6));
+        std::fs::remove_dir_all(store).unwrap();
     }
 
     /// A study over a scenario file that names another seed would run other seeds than its reader thinks.

@@ -25,16 +25,10 @@ pub(crate) fn claim(
     extends: Option<&str>,
     force: bool,
 ) -> Result<(), Refused> {
-    let note = directory.join(NOTE);
-    let before = fs::read_to_string(&note).ok().map(|text| text.trim().to_owned());
-    // A command that ended before it had any leaves nothing to be lost.
-    let has_results = ["report.html", "measured"].iter().any(|name| directory.join(name).exists());
-    let goes_on = |before: &str| {
-        let rest = extends.and_then(|extends| before.strip_prefix(extends));
-        rest.is_some_and(|options| options.is_empty() || options.starts_with(" --"))
-    };
+    let before = before(directory);
+    let goes_on = |before: &str| extends.is_some_and(|extends| goes_on(before, extends));
     match before.as_deref() {
-        _ if !has_results => {}
+        _ if !has_results(directory) => {}
         Some(before) if before == command => {}
         Some(before) if force || goes_on(before) => {
             complain(format_args!("{}: replaces the report of: {before}", directory.display()));
@@ -42,7 +36,8 @@ pub(crate) fn claim(
         None if force => {}
         other => return Err(Refused::Taken(taken(directory, other))),
     }
-    let made = fs::create_dir_all(directory).and_then(|()| fs::write(&note, format!("{command}\n")));
+    let made =
+        fs::create_dir_all(directory).and_then(|()| fs::write(directory.join(NOTE), format!("{command}\n")));
     made.map_err(Refused::Unwritable)
 }
 
@@ -64,9 +59,40 @@ fn taken(directory: &Path, command: Option<&str>) -> String {
     )
 }
 
-/// Where results go if nothing is said: `out` and the name of what is run.
-pub(crate) fn usual(name: &str) -> PathBuf {
-    PathBuf::from("out").join(name)
+/// Where results go if nothing is said: `out` and the name of what is run, with a number if another command has results there.
+pub(crate) fn of_its_own(name: &str, command: &str, extends: &str) -> PathBuf {
+    let all = (1..MOST).map(|number| match number {
+        1 => PathBuf::from("out").join(name),
+        _ => PathBuf::from("out").join(format!("{name}-{number}")),
+    });
+    let is_free = |directory: &PathBuf| match before(directory) {
+        None => !has_results(directory),
+        Some(before) => before == command || goes_on(&before, extends) || !has_results(directory),
+    };
+    // Beyond that the last is refused, and says why.
+    let all: Vec<PathBuf> = all.collect();
+    all.iter().find(|directory| is_free(directory)).or(all.last()).cloned().unwrap_or_default()
+}
+
+/// So many directories of one name are enough to be told that one should be named.
+const MOST: u32 = 100;
+
+/// Whose results a directory has, if that is known.
+fn before(directory: &Path) -> Option<String> {
+    fs::read_to_string(directory.join(NOTE)).ok().map(|text| text.trim().to_owned())
+}
+
+/// A command that ended before it had any leaves nothing to be lost.
+fn has_results(directory: &Path) -> bool {
+    ["report.html", "measured"].iter().any(|name| directory.join(name).exists())
+}
+
+/// Whether the command `before` is `extends` with other options, or none.
+fn goes_on(before: &str, extends: &str) -> bool {
+    // Other axes make it another sweep.
+    let is_other = |options: &str| options.contains(" --axis ");
+    let options = before.strip_prefix(extends).filter(|options| !is_other(options));
+    options.is_some_and(|options| options.is_empty() || options.starts_with(" --"))
 }
 
 /// The file that tells whose results a directory has.

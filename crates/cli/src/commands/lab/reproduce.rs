@@ -7,7 +7,7 @@ use lab::study::Plan;
 
 use super::studies::{self, Running};
 use crate::commands::known::Known;
-use crate::commands::outcome::{failure, misconfigured};
+use crate::commands::outcome::{complain, failure, misconfigured};
 
 /// Reproduce a paper: run its experiments, draw its figures beside Longhaul's, and judge each of its claims.
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,13 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(study) => study,
         Err(error) => return failure(error),
     };
+    if let Some(file) = paper.edited() {
+        complain(format_args!(
+            "{} is not what was built in, which is what runs; `longhaul sweep {}` runs it",
+            file.display(),
+            paper.head().display()
+        ));
+    }
     let command = format!("longhaul reproduce {}", arguments.paper);
     studies::execute(&study, &arguments.running, Plan::default(), &command)
 }

@@ -1,6 +1,7 @@
 //! What `reproduce` and `sweep` have in common: running a study with a bar, and telling what came out.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -11,8 +12,9 @@ use lab::report::{COLUMN, Points};
 use lab::study::published::Published;
 use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
 
+use super::interruption::{self, Interruption};
 use super::{destination, pages};
-use crate::commands::outcome::{failure, misconfigured, say, show};
+use crate::commands::outcome::{complain, failure, misconfigured, say, show};
 
 /// How a study is run, and where its report goes.
 #[derive(Debug, clap::Args)]
@@ -35,7 +37,8 @@ pub(crate) struct Running {
     /// Runs at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Directory for the report and for measurements, which later runs reuse [default: out/NAME].
+    /// Directory for the report and for measurements, which later runs reuse [default: out/NAME, or out/NAME-2 and so on where another command has
+    /// results].
     #[arg(long)]
     out: Option<PathBuf>,
     /// Replace another study's results in --out.
@@ -92,7 +95,11 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
 /// Runs what is asked for, of the axes in `plan`, and writes the report. `command` without the options in common runs all of
 /// it.
 pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &str) -> ExitCode {
-    let out = running.out.clone().unwrap_or_else(|| destination::usual(&study.name));
+    let whole = format!("{command}{}", running.choices());
+    let out = match &running.out {
+        Some(out) => out.clone(),
+        None => destination::of_its_own(&study.name, &whole, command),
+    };
     let plan = Plan {
         figure: running.figure.clone(),
         default_reading_only: running.default_reading,
@@ -116,13 +123,19 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
             "--pages: pages show whole runs; allowed beside it is --quick, and nothing else that leaves something out",
         );
     }
-    let whole = format!("{command}{}", running.choices());
     if let Err(refused) = destination::claim(&out, &whole, Some(command), running.force) {
         return refused.complain();
     }
     match try_execute(study, running, plan, (command, &whole), &out) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(differences) => failure(format_args!("pages and run differ at {differences} marks")),
+        Err(StudyError::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
+            complain(format_args!(
+                "interrupted: what was measured is kept in {}, and the same command goes on from there",
+                out.join("measured").display()
+            ));
+            ExitCode::from(interruption::EXIT_CODE)
+        }
         Err(error @ StudyError::Io(_)) => failure(error),
         Err(error) => misconfigured(error),
     }
@@ -139,12 +152,18 @@ fn try_execute(
         .num_threads(running.jobs.map_or(0, usize::from))
         .build()
         .map_err(io::Error::other)?;
+    let interruption = Interruption::watch(
+        "interrupted: finishing the current runs, which are kept; press Ctrl-C again to stop at once",
+    )?;
     let outcome = pool.install(|| {
         let sweep = Sweep::prepare(study, plan)?;
         let progress = Progress::new(sweep.work());
-        let outcome = sweep.run(|step| match step {
-            study::Progress::Done(work) => progress.advance(work),
-            study::Progress::Added(work) => progress.extend(work),
+        let outcome = sweep.run_while(|step| {
+            match step {
+                study::Progress::Done(work) => progress.advance(work),
+                study::Progress::Added(work) => progress.extend(work),
+            }
+            if interruption.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         progress.finish();
         outcome

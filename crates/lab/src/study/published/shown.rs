@@ -247,7 +247,7 @@ fn table(study: &Study, cells: &[Cell], id: &str, by: &[&str], formats: &[Format
     let format = |place: usize| formats.get(place).or(formats.last()).copied();
     let written = |cell: &Cell, place: usize| written(cell, format(place));
     let bound = |bound: f64| number(bound, None, formats.last().copied());
-    Pivot::new(study, cells, id, by, written, bound).map(|table| table.markdown())
+    Pivot::new(study, cells, id, by, written, Some(&bound)).map(|table| table.markdown())
 }
 
 fn written(cell: &Cell, format: Option<Format>) -> String {
