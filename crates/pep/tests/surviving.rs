@@ -12,17 +12,16 @@ fn setup(ack: Acknowledgement) -> Setup {
     Setup { near: Some(config.clone()), far: Some(config), loss: 0.005, ..Setup::default() }
 }
 
-/// Replaces the proxy of gateway `which`; the other one hears of it.
-fn kill(chain: &mut Chain, which: usize, setup: &Setup) {
+/// Replaces the proxy of gateway `which`; the other one hears of it, and says how many hosts had a connection.
+fn kill(chain: &mut Chain, which: usize, setup: &Setup) -> Option<usize> {
     let config = [&setup.near, &setup.far][which].clone().unwrap();
     let mut reborn = Proxy::new(config, &mut Rng::named(99, "reborn"));
     reborn.set_peer(Peer::Known, ETHERNET_MSS);
     chain.proxies[which] = Some(reborn);
     let now = chain.now;
-    if let Some(other) = &mut chain.proxies[1 - which] {
-        other.on_peer_lost(now);
-    }
+    let had = chain.proxies[1 - which].as_mut().map(|other| other.on_peer_lost(now));
     chain.settle();
+    had
 }
 
 /// So many bytes up or down, through the death of a gateway after 2 s.
@@ -52,7 +51,7 @@ fn through_a_death(
         }
         if ms >= begun + 2000 && !dead {
             dead = true;
-            kill(&mut chain, which, &setup);
+            assert_eq!(kill(&mut chain, which, &setup), Some(1));
         }
         chain.run(Duration::from_millis(ms), |_| false);
         let (client, server) = (chain.saw(id), chain.server_saw());
@@ -102,7 +101,8 @@ fn a_call_outlasts_a_gateway() {
             let id = chain.connect(80, &setup.host);
             chain.run(Duration::from_millis(millis), |_| false);
             assert!(chain.saw(id).connected_at.is_none());
-            kill(&mut chain, which, &setup);
+            let had = kill(&mut chain, which, &setup);
+            assert!(which == 0 || had == Some(0), "a call is no connection: {had:?}");
             chain.run(Duration::from_secs(20), |chain| chain.saw(id).connected_at.is_some());
             let saw = chain.saw(id);
             assert!(

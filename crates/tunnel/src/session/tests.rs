@@ -569,6 +569,45 @@ fn a_call_that_another_worker_answers_names_its_caller_the_next_time() {
     assert_eq!(named, [NUMBER + 70]);
 }
 
+/// Of many sessions of a gateway a denial finds the one that it is about, and only a caller's.
+#[test]
+fn a_denial_is_about_the_session_of_its_index() {
+    let mut pair = Pair::established();
+    let index = |datagram: &[u8]| u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
+    let to_called = index(&sealed(&mut pair.caller, at(1), b""));
+    let to_caller = index(&sealed(&mut pair.called, at(1), b""));
+    assert!(pair.caller.may_be_denied(to_called) && !pair.caller.may_be_denied(to_called ^ 1));
+    assert!(!pair.caller.may_be_denied(to_caller) && !pair.called.may_be_denied(to_caller));
+    assert!(!caller().may_be_denied(to_called), "it has no session yet");
+}
+
+/// A denial is of a datagram that was sent, and comes from where the peer is; it makes a caller call, once for a while.
+#[test]
+fn a_denial_of_what_was_sent_makes_a_caller_call() {
+    let mut pair = Pair::established();
+    let sent_now = sealed(&mut pair.caller, at(3000), b"");
+    let mut never_sent = sent_now.clone();
+    never_sent[8..16].copy_from_slice(&1000_u64.to_le_bytes());
+    let [denial, of_nothing] = [sent_now, never_sent]
+        .map(|datagram| pair.called.reception.deny(at(3000), addr(CALLER), &datagram).unwrap());
+    for (from, bytes) in [(CALLED, &of_nothing), (ELSEWHERE, &denial)] {
+        assert_eq!(give(&mut pair.caller, at(3000), from, bytes), Err(Rejection::UnknownSession));
+    }
+    assert_eq!(pair.caller.poll_transmit(), None);
+    let mut calls = Vec::new();
+    for second in 3..60 {
+        for _ in 0..2 {
+            assert_eq!(give(&mut pair.caller, at(second * 1000), CALLED, &denial), Ok(None));
+        }
+        calls
+            .extend(core::iter::from_fn(|| pair.caller.poll_transmit()).map(|(_, bytes)| (second, bytes[0])));
+    }
+    // Three at once, and one each five seconds.
+    let seconds: Vec<_> = calls.iter().map(|(second, _)| *second).collect();
+    assert_eq!(seconds, [3, 4, 5, 8, 13, 18, 23, 28, 33, 38, 43, 48, 53, 58]);
+    assert!(calls.iter().all(|(_, kind)| *kind == 1), "{calls:?}");
+}
+
 /// Goal: whoever runs a hub hears of a terminal with another pre-shared key, which only the terminal can see; and hears it once.
 #[test]
 fn who_takes_up_no_answer_is_told_of_once() {
