@@ -170,11 +170,13 @@ fn sweep_runs_a_scenario_over_its_keys() {
     }
     let runs = std::fs::read_to_string(Path::new(&out).join("runs.csv")).unwrap();
     let heading = runs.lines().next().unwrap();
-    assert!(
-        heading.starts_with("experiment,scheme,link.satellite.channel.delay_s,seed,flow,connection,"),
-        "{heading}"
-    );
-    assert!(heading.contains(",seconds,") && heading.contains(",run_goodput_bps"), "{heading}");
+    assert!(heading.starts_with("experiment,scheme,link.satellite.channel.delay_s,seed,flow,"), "{heading}");
+    for column in [",seconds,", ",flow_goodput_bps,", ",received_bytes,", ",run_goodput_bps"] {
+        assert!(heading.contains(column), "no {column} in {heading}");
+    }
+    // Five schemes, two delays, two seeds, and one flow.
+    assert_eq!(runs.lines().count(), 1 + 5 * 2 * 2, "{runs}");
+    assert!(runs.lines().skip(1).all(|row| row.split(',').count() == heading.split(',').count()), "{runs}");
     let shown = text(&output.stdout);
     let heading = "goodput, kbit/s, by link.satellite.channel.delay (mean ± half of its 95 % interval)\n";
     let table = shown.split_once(heading).map_or_else(|| panic!("{shown}"), |(_, table)| table);

@@ -444,6 +444,9 @@ fn each_sweep_has_a_place_of_its_own() {
     assert_eq!(place(&delay), "out/demo-2/report.html");
     assert_eq!(place(&[]), "out/demo/report.html");
     assert_eq!(place(&delay), "out/demo-2/report.html");
+    // What it has measured is where it was, whatever became free.
+    std::fs::remove_dir_all(scratch.path("out/demo")).unwrap();
+    assert_eq!(place(&delay), "out/demo-2/report.html");
 }
 
 /// Goal: whoever edits a study that is built in is told that it is not what runs.

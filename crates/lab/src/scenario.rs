@@ -8,7 +8,7 @@ mod capacity;
 mod check;
 mod edges;
 mod link;
-mod overrides;
+pub(crate) mod overrides;
 mod schema;
 pub mod topology;
 mod traffic;

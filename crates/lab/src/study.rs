@@ -120,6 +120,8 @@ pub struct Study {
     axes: Table,
     quick: QuickForm,
     readings_form: ReadingsForm,
+    /// Whether what some seeds lack is neither drawn nor averaged.
+    whole_only: bool,
     files: Files,
 }
 
@@ -192,6 +194,7 @@ impl Study {
             setting: form.setting,
             seed: form.seed,
             looks: form.looks,
+            whole_only: false,
             readings,
             experiments: Vec::new(),
             claims: Vec::new(),

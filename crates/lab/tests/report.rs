@@ -30,9 +30,9 @@ fn read(directory: &Path, file: &str) -> String {
 /// The points of a curve in a figure's data.
 fn curve(directory: &Path, figure: &str, name: &str) -> Vec<(f64, f64)> {
     let text = read(directory, &format!("{figure}.csv"));
-    assert!(text.starts_with("figure,curve,x,y,low,high\n"), "{text}");
-    let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[1] == name);
-    let points: Vec<_> = rows.map(|row| (row[2].parse().unwrap(), row[3].parse().unwrap())).collect();
+    assert!(text.starts_with("figure,panel,curve,x,y,low,high\n"), "{text}");
+    let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[2] == name);
+    let points: Vec<_> = rows.map(|row| (row[3].parse().unwrap(), row[4].parse().unwrap())).collect();
     assert!(!points.is_empty(), "no {name} in {figure}");
     points
 }

@@ -301,3 +301,35 @@ fn a_scenario_file_is_a_study_of_its_keys() {
     let [near, far] = [",0.01,1,T,", ",0.2,1,T,"].map(|place| t(place).unwrap().parse::<f64>().unwrap());
     assert!(near > far && far > 0.1, "{csv}");
 }
+
+/// Goal: what did not happen in all seeds is not averaged over those where it did, and what never happened is said.
+#[test]
+fn times_that_never_came_are_no_numbers() {
+    let folder = Folder::new("never", HEAD, CLAIMS);
+    let lossy =
+        BASE.replace("delay = \"50 ms\"", "delay = \"50 ms\", errors = { erasure = { probability = 0.2 } }");
+    std::fs::write(folder.0.join("base.toml"), lossy).unwrap();
+    // In 20 s some seeds carry the second one over plain TCP, and none the third.
+    let sizes = ["1 kB", "80 kB", "100 MB"];
+    let axes = [("traffic.download.bulk.size".to_owned(), sizes.map(Into::into).to_vec())];
+    let study = Study::of_scenario(&folder.0.join("base.toml"), &axes).unwrap();
+    let plan = Plan { seeds: Some(12), ..Plan::default() };
+    let outcome = Sweep::prepare(&study, plan).unwrap().run(|_| {}).unwrap();
+    let summary = Summary::new(&outcome, None).unwrap();
+    let shown = |size: &str| {
+        let is_it = |cell: &&longhaul_lab::study::Cell| {
+            cell.table == "time of download, s" && cell.row["size"] == size
+        };
+        let cell = summary.cells.iter().find(is_it).unwrap();
+        (cell.ours.is_some(), cell.ours_text.clone().unwrap_or_default())
+    };
+    assert_eq!(shown("1 kB"), (true, String::new()));
+    assert_eq!(shown("80 kB"), (false, "not always".to_owned()));
+    assert_eq!(shown("100 MB"), (false, "never".to_owned()));
+    let out = folder.0.join("out");
+    longhaul_lab::study::write(&outcome, "test", &out, longhaul_lab::report::COLUMN).unwrap();
+    let drawn = std::fs::read_to_string(out.join("time-download.csv")).unwrap();
+    assert_eq!(drawn.lines().count(), 2, "only the first is drawn: {drawn}");
+    let runs = std::fs::read_to_string(out.join("runs.csv")).unwrap();
+    assert_eq!(runs.lines().count(), 1 + 3 * 12, "one row for each run and flow");
+}

@@ -177,7 +177,25 @@ impl Chart {
 
     /// The values in it.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
-        self.curves.iter().flat_map(Curve::rows)
+        // Of several calculated curves the legend names one; each has its name in the data.
+        let mut named = "";
+        self.curves.iter().flat_map(move |curve| {
+            let is_another = curve.kind == Kind::Calculated && curve.name.is_empty();
+            let name = if is_another { named } else { curve.name.as_str() };
+            named = if curve.kind == Kind::Calculated { name } else { named };
+            curve.rows(name)
+        })
+    }
+
+    /// What stands below it and beside it.
+    pub(super) fn labels(&self) -> [String; 2] {
+        [self.x.label.clone(), self.y.label.clone()]
+    }
+
+    pub(super) fn without_labels(mut self) -> Self {
+        self.x.label.clear();
+        self.y.label.clear();
+        self
     }
 
     /// The names in its legend.
@@ -293,10 +311,10 @@ const MARKS: u32 = 9;
 const CLOUD: usize = 60;
 
 impl Curve {
-    fn rows(&self) -> impl Iterator<Item = Row> {
-        self.points.iter().enumerate().map(|(place, (x, y))| Row {
+    fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Row> + 'a {
+        self.points.iter().enumerate().map(move |(place, (x, y))| Row {
             interval: self.intervals.get(place).copied(),
-            ..Row::new(&self.name, x.to_string(), *y)
+            ..Row::new(name, x.to_string(), *y)
         })
     }
 

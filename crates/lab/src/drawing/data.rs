@@ -5,6 +5,8 @@ use core::fmt::Write as _;
 /// One value of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
+    /// The title of its panel, of small multiples.
+    pub(crate) panel: String,
     /// The curve's name in the legend, or the group's.
     pub(crate) curve: String,
     /// A number, or the name of a place on the axis.
@@ -17,17 +19,18 @@ pub(crate) struct Row {
 impl Row {
     /// A value without an interval.
     pub(crate) fn new(curve: &str, x: impl Into<String>, y: f64) -> Self {
-        Self { curve: curve.to_owned(), x: x.into(), y, interval: None }
+        Self { panel: String::new(), curve: curve.to_owned(), x: x.into(), y, interval: None }
     }
 }
 
 /// The rows as CSV (RFC 4180), with a heading.
 pub(super) fn csv(figure: &str, rows: &[Row]) -> String {
-    let mut text = String::from("figure,curve,x,y,low,high\n");
-    for Row { curve, x, y, interval } in rows {
+    let mut text = String::from("figure,panel,curve,x,y,low,high\n");
+    for Row { panel, curve, x, y, interval } in rows {
         let (low, high) =
             interval.map_or_else(Default::default, |(low, high)| (low.to_string(), high.to_string()));
-        let _ = writeln!(text, "{},{},{},{y},{low},{high}", quoted(figure), quoted(curve), quoted(x));
+        let (figure, panel) = (quoted(figure), quoted(panel));
+        let _ = writeln!(text, "{figure},{panel},{},{},{y},{low},{high}", quoted(curve), quoted(x));
     }
     text
 }
@@ -50,7 +53,8 @@ mod tests {
             Row::new("plain", "1.5", 2.0),
             Row { interval: Some((1.0, 3.0)), ..Row::new("a, \"b\"", "CUBIC", 0.1) },
         ];
-        let expected = "figure,curve,x,y,low,high\nf,plain,1.5,2,,\nf,\"a, \"\"b\"\"\",CUBIC,0.1,1,3\n";
+        let expected =
+            "figure,panel,curve,x,y,low,high\nf,,plain,1.5,2,,\nf,,\"a, \"\"b\"\"\",CUBIC,0.1,1,3\n";
         assert_eq!(csv("f", &rows), expected);
     }
 }

@@ -19,18 +19,17 @@ const TITLE: f64 = 1.5 * FONT;
 /// A drawing of charts, each with a title. All have the axes of the first, and show the same part of them.
 pub(crate) fn panels(charts: Vec<(String, Chart)>) -> Drawing {
     let (x, y) = Chart::common_ranges(charts.iter().map(|(_, chart)| chart));
-    let charts: Vec<_> = charts.into_iter().map(|(title, chart)| (title, chart.between(x, y))).collect();
-    let rows = charts.iter().flat_map(|(title, chart)| {
-        chart.rows().map(move |row| Row { curve: named(&row.curve, title), ..row })
-    });
-    Drawing::new(rows.collect(), move |size| svg(&charts, size))
+    // Each stands once: panels are too small for them.
+    let labels = charts.first().map(|(_, chart)| chart.labels()).unwrap_or_default();
+    let charts: Vec<_> =
+        charts.into_iter().map(|(title, chart)| (title, chart.between(x, y).without_labels())).collect();
+    let rows = charts
+        .iter()
+        .flat_map(|(title, chart)| chart.rows().map(move |row| Row { panel: title.clone(), ..row }));
+    Drawing::new(rows.collect(), move |size| svg(&charts, &labels, size))
 }
 
-fn named(curve: &str, panel: &str) -> String {
-    if curve.is_empty() { panel.to_owned() } else { format!("{curve}, {panel}") }
-}
-
-fn svg(charts: &[(String, Chart)], size: Size) -> String {
+fn svg(charts: &[(String, Chart)], [below, beside_it]: &[String; 2], size: Size) -> String {
     let beside = ((size.width / NARROWEST) as usize).clamp(1, MOST_BESIDE).min(charts.len().max(1));
     let panel = Size::wide(size.width / beside as f64);
     let mut entries: Vec<Entry> = Vec::new();
@@ -40,9 +39,15 @@ fn svg(charts: &[(String, Chart)], size: Size) -> String {
         }
     }
     let lines = legend::lines(&entries, size.width - FONT);
-    let top = legend::LINE * lines.len() as f64;
+    let top = legend::LINE * (lines.len() + 1) as f64;
     let mut inside = String::new();
     legend::draw(&mut inside, &lines, FONT);
+    let _ = write!(
+        inside,
+        "<text x=\"{FONT}\" y=\"{:.1}\" font-size=\"{FONT}\">{}</text>",
+        top - 0.35 * FONT,
+        escape(beside_it)
+    );
     let mut bottom = top;
     for (place, (title, chart)) in charts.iter().enumerate() {
         let (svg, height) = chart.svg_without_legend(panel);
@@ -57,6 +62,14 @@ fn svg(charts: &[(String, Chart)], size: Size) -> String {
         );
         bottom = y + TITLE + height;
     }
+    let _ = write!(
+        inside,
+        "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" text-anchor=\"middle\">{}</text>",
+        size.width / 2.0,
+        bottom + 0.8 * FONT,
+        escape(below)
+    );
+    bottom += legend::LINE;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {bottom:.0}\"{AS_WIDE_AS_ITS_PLACE} \
          font-family=\"system-ui, sans-serif\" fill=\"{INK}\">\n<rect width=\"100%\" height=\"100%\" fill=\"{BACKGROUND}\"/>{inside}</svg>\n",
@@ -71,13 +84,21 @@ mod tests {
 
     #[test]
     fn panels_share_axes_and_legend() {
-        let chart =
-            |most: f64| Chart::new("x", "y").line("a", Look::numbered(0), vec![(1.0, 1.0), (2.0, most)]);
+        let chart = |most: f64| {
+            Chart::new("time, s", "share of something, Mbit/s").line(
+                "a",
+                Look::numbered(0),
+                vec![(1.0, 1.0), (2.0, most)],
+            )
+        };
         let drawing = panels(vec![("p = 1".to_owned(), chart(3.0)), ("p = 2".to_owned(), chart(70.0))]);
-        assert_eq!(drawing.rows[3], Row::new("a, p = 2", "2", 70.0));
+        assert_eq!(drawing.rows[3], Row { panel: "p = 2".to_owned(), ..Row::new("a", "2", 70.0) });
         let svg = drawing.svg();
         assert_eq!((svg.matches("<svg").count(), svg.matches(">a</text>").count()), (3, 1), "{svg}");
         assert_eq!(svg.matches(">60</text>").count(), 2, "both go beyond 60: {svg}");
+        for label in [">time, s</text>", ">share of something, Mbit/s</text>"] {
+            assert_eq!(svg.matches(label).count(), 1, "{label}");
+        }
         assert_eq!(svg, drawing.svg(), "the same each time");
         let names: Vec<&str> =
             svg.split("<clipPath id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();

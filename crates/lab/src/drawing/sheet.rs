@@ -48,6 +48,8 @@ impl Size {
 }
 /// The radius of a mark.
 const MARK: f64 = 4.2;
+/// Half of how wide the ends of a bar's interval are.
+const WHISKER: f64 = 3.0;
 /// What is free above the axes.
 const TOP: f64 = 12.0;
 /// How far the middle of a bar's mark is above the bar.
@@ -62,14 +64,16 @@ pub(crate) struct Sheet {
     /// Marks above bars, each with the end of its bar.
     bar_marks: Vec<(Look, f64, f64)>,
     words: Vec<(String, f64, f64)>,
+    /// Intervals of bars: where the middle of each bar is, and from where to where.
+    whiskers: Vec<(f64, f64, f64)>,
     /// The colour of words that `kuva` writes inside the axes, where it is not that of the others.
     inside: Option<&'static str>,
 }
 
 impl Sheet {
     pub(crate) fn new(plots: Vec<Plot>, layout: Layout) -> Self {
-        let (legend, marks, bar_marks, words) = Default::default();
-        Self { plots, layout, legend, marks, bar_marks, words, inside: None }
+        let (legend, marks, bar_marks, words, whiskers) = Default::default();
+        Self { plots, layout, legend, marks, bar_marks, words, whiskers, inside: None }
     }
 
     pub(crate) fn legend(self, legend: Vec<Entry>) -> Self {
@@ -84,6 +88,11 @@ impl Sheet {
     /// With marks above bars, each with the middle of its bar's end in the units of the axes; those outside are left out.
     pub(crate) fn bar_marks(self, bar_marks: Vec<(Look, f64, f64)>) -> Self {
         Self { bar_marks, ..self }
+    }
+
+    /// With intervals of bars, each with the middle of its bar and its two ends in the units of the axes.
+    pub(crate) fn whiskers(self, whiskers: Vec<(f64, f64, f64)>) -> Self {
+        Self { whiskers, ..self }
     }
 
     /// With this colour, whatever the page's, for words that `kuva` writes inside the axes: the values in a heat map's cells.
@@ -124,6 +133,16 @@ impl Sheet {
                     mark(&mut over, look, x, y - above);
                 }
             }
+        }
+        for (x, low, high) in self.whiskers {
+            let inside = |y: f64| at.map_y(y).clamp(at.margin_top, at.margin_top + at.plot_height());
+            let (x, low, high) = (at.map_x(x), inside(low), inside(high));
+            let (left, right) = (x - WHISKER, x + WHISKER);
+            let _ = write!(
+                over,
+                "<path d=\"M{left:.1} {high:.1}H{right:.1}M{x:.1} {high:.1}V{low:.1}M{left:.1} {low:.1}H{right:.1}\" \
+                 fill=\"none\" stroke=\"{INK}\" stroke-width=\"1.2\"/>"
+            );
         }
         let words = self.words.into_iter().map(|(text, x, y)| Word { text, x: at.map_x(x), y: at.map_y(y) });
         let words: Vec<Word> = words.filter(|word| is_inside(word.x, word.y)).collect();

@@ -73,7 +73,7 @@ impl fmt::Display for Override {
 }
 
 /// `table` with all of `overrides` laid over it, one after the other.
-pub(super) fn with(table: &Table, overrides: &[Override]) -> Table {
+pub(crate) fn with(table: &Table, overrides: &[Override]) -> Table {
     let mut laid = table.clone();
     overrides.iter().for_each(|change| lay_over(&mut laid, &change.set));
     laid

@@ -78,7 +78,10 @@ impl Axis {
 
     /// Its values as numbers, if all are of one kind.
     pub(super) fn scale(&self) -> Option<Scale> {
-        let numbers = self.values.iter().map(|value| value.value.as_number());
+        let numbers = self.values.iter().map(|value| match value.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        });
         if let Some(values) = numbers.collect::<Option<Vec<f64>>>() {
             return Some(Scale { values, unit: "", one: 1.0, base: "" });
         }
@@ -256,7 +259,12 @@ mod tests {
         assert_eq!(scale("f = [\"256 kbit/s\", \"2 Mbit/s\"]"), some(&[0.256, 2.0], "Mbit/s", 1e6, "bps"));
         assert_eq!(scale("f = [\"64 KiB\"]"), some(&[65.536], "kB", 1e3, "bytes"));
         assert_eq!(scale("f = [0.1, 3]"), some(&[0.1, 3.0], "", 1.0, ""));
-        for names in ["f = [\"plain\", \"coded\"]", "f = [\"50 ms\", 3]", "f = [\"50 ms\", \"2 Mbit/s\"]"] {
+        for names in [
+            "f = [\"plain\", \"coded\"]",
+            "f = [true, false]",
+            "f = [\"50 ms\", 3]",
+            "f = [\"50 ms\", \"2 Mbit/s\"]",
+        ] {
             assert_eq!(scale(names), None, "{names}");
         }
         assert_eq!(axis("f = [\"50 ms\"]").unwrap().label(), "f, ms");

@@ -268,7 +268,11 @@ impl<'a> Source<'a> {
             let only = self.form.only.as_ref().map_or_else(String::new, |only| format!(" if {only}"));
             text = format!("mean([{text}{pooled}{only}])");
         }
-        evaluate(&text, &self.view(scope))
+        let value = evaluate(&text, &self.view(scope))?;
+        // The mean of those that came is none of all.
+        let lacks = |value: &Value| matches!(value, Value::Sample(sample) if sample.values().iter().any(Option::is_none));
+        let is_drawn = !self.outcome.study.whole_only || !lacks(&value);
+        Ok(if is_drawn { value } else { Value::Unknown("not in all seeds".to_owned()) })
     }
 
     fn view<'b>(&'b self, scope: &'b Scope) -> View<'b> {

@@ -46,9 +46,9 @@ pub fn write(
 }
 
 fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], command: &str) -> String {
-    let title = match outcome.study.claims.is_empty() {
-        true => outcome.study.title.clone(),
-        false => format!("{}, reproduced", outcome.study.title),
+    let title = match has_paper(outcome) {
+        false => outcome.study.title.clone(),
+        true => format!("{}, reproduced", outcome.study.title),
     };
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), setting(outcome));
     if !outcome.judgement.judged.is_empty() {
@@ -77,6 +77,13 @@ fn page(outcome: &Outcome<'_>, summary: &Summary<'_>, figures: &[Figure], comman
         env!("CARGO_PKG_VERSION")
     );
     document(&title, &body)
+}
+
+/// Whether anything is beside it that was printed before.
+fn has_paper(outcome: &Outcome<'_>) -> bool {
+    let study = outcome.study;
+    study.tables.iter().any(|form| form.paper.is_some())
+        || study.claims.iter().any(|claim| claim.paper_value.is_some())
 }
 
 /// What readers want to know first: how the claims come out, and which do not hold.
@@ -124,8 +131,9 @@ fn setting(outcome: &Outcome<'_>) -> String {
     if let [default, _, ..] = &outcome.points[..] {
         let _ = write!(
             text,
-            " {} readings of what the paper leaves unsaid; the default is <b>{}</b>.",
+            " {} readings of what {} unsaid; the default is <b>{}</b>.",
             outcome.points.len(),
+            if has_paper(outcome) { "the paper leaves" } else { "is left" },
             escape(&outcome.study.reading_name(default))
         );
     }
@@ -138,8 +146,7 @@ fn setting(outcome: &Outcome<'_>) -> String {
 
 /// The readings' defaults, and why.
 fn defaults(outcome: &Outcome<'_>) -> String {
-    let mut text =
-        String::from("<details><summary>What the paper leaves unsaid, and Longhaul's default</summary>\n");
+    let mut text = String::from("<details><summary>What is left unsaid, and the default</summary>\n");
     text += "<table><tbody>\n";
     for reading in &outcome.study.readings {
         let values: Vec<String> = reading.axis.values.iter().map(super::AxisValue::label).collect();
@@ -158,8 +165,10 @@ fn defaults(outcome: &Outcome<'_>) -> String {
 fn verdicts(outcome: &Outcome<'_>) -> String {
     let many = outcome.points.len() > 1;
     let more = if many { "<th>readings</th>" } else { "" };
+    let printed = outcome.study.claims.iter().any(|claim| claim.paper_value.is_some());
+    let paper = if printed { "<th>paper</th>" } else { "" };
     let mut table = format!(
-        "<table><thead><tr><th>claim</th><th>section</th><th>paper</th><th>verdict</th>{more}</tr></thead><tbody>\n"
+        "<table><thead><tr><th>claim</th><th>section</th>{paper}<th>verdict</th>{more}</tr></thead><tbody>\n"
     );
     for judged in &outcome.judgement.judged {
         let claim = &outcome.study.claims[judged.claim];
@@ -170,10 +179,13 @@ fn verdicts(outcome: &Outcome<'_>) -> String {
         };
         let _ = writeln!(
             table,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}{}</td>{more}</tr>",
+            "<tr><th>{}</th><td>{}</td>{}<td>{}{}</td>{more}</tr>",
             escape(&claim.statement),
             escape(&claim.section),
-            escape(claim.paper_value.as_deref().unwrap_or("-")),
+            match printed {
+                true => format!("<td>{}</td>", escape(claim.paper_value.as_deref().unwrap_or("-"))),
+                false => String::new(),
+            },
             coloured(judged.decision.verdict),
             claim
                 .weaker

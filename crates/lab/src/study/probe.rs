@@ -144,8 +144,13 @@ impl Trial<'_> {
 }
 
 /// Probes that read any finished run of which latencies were kept, whatever its traffic.
-const OF_FLOWS: [Probe; 4] =
-    [throughput::THROUGHPUT, throughput::TRANSFERS, sources::LATENCY, exchanges::TRANSACTIONS];
+const OF_FLOWS: [Probe; 5] = [
+    throughput::THROUGHPUT,
+    throughput::FLOWS,
+    throughput::TRANSFERS,
+    sources::LATENCY,
+    exchanges::TRANSACTIONS,
+];
 
 /// What a finished run and each of its flows came to.
 pub(super) fn of_flows(trial: &Trial<'_>, run: &Run) -> io::Result<Measurements> {
@@ -171,7 +176,8 @@ pub(super) fn unit(quantity: &str) -> &'static str {
     match quantity {
         "seconds" | "group_seconds" | "L" | "L_sd" | "L_median" | "L_99" | "genie_L" | "genie_L_99"
         | "transaction_median" | "wait" | "wait_95" | "mean_blockage" | "mean_period" => "s",
-        "goodput" | "bound" | "source_goodput" | "steady" | "rate" | "found" => "bps",
+        "received" => "bytes",
+        "goodput" | "bound" | "flow_goodput" | "source_goodput" | "steady" | "rate" | "found" => "bps",
         "queue_length" | "queue_average" => "packets",
         _ => "",
     }
@@ -181,6 +187,7 @@ pub(super) fn unit(quantity: &str) -> &'static str {
 pub(super) const INSTRUMENT: &[&Probe] = &[
     &throughput::THROUGHPUT,
     &throughput::SPLIT_THROUGHPUT,
+    &throughput::FLOWS,
     &throughput::TRANSFERS,
     &throughput::PROGRESS,
     &throughput::STEADY,

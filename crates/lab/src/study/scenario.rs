@@ -9,11 +9,11 @@ use base::config::ConfigError;
 use toml::{Table, Value as Toml};
 
 use super::{Files, Study};
-use crate::scenario::built_in;
+use crate::scenario::{built_in, overrides};
 use shown::Shown;
 
 /// What is measured of each run.
-const PROBES: [&str; 4] = ["throughput", "transfers", "latency", "transactions"];
+const PROBES: [&str; 5] = ["throughput", "transfers", "latency", "transactions", "flows"];
 
 impl Study {
     /// The study of a scenario file over `axes`: dotted keys of the scenario, each with the values that it takes.
@@ -36,12 +36,19 @@ impl Study {
             quoted(title),
             quoted(stem)
         );
-        let mut names: Vec<String> = Vec::new();
-        for (key, values) in axes {
-            let name = name(key, &names);
+        if let Some((key, _)) = axes.iter().find(|(key, _)| ["seed", "seeds"].contains(&key.as_str())) {
+            return Err(ConfigError::about(
+                &file,
+                format!(
+                    "{key} is no axis: a sweep runs each case with the seeds that --seed and --seeds name"
+                ),
+            ));
+        }
+        let keys: Vec<&str> = axes.iter().map(|(key, _)| key.as_str()).collect();
+        let names: Vec<String> = keys.iter().map(|key| name(key, &keys)).collect();
+        for ((_, values), name) in axes.iter().zip(&names) {
             let values: Vec<String> = values.iter().map(Toml::to_string).collect();
             let _ = writeln!(head, "axes.{name} = [{}]", values.join(", "));
-            names.push(name);
         }
         for ((key, _), name) in axes.iter().zip(&names) {
             let _ = writeln!(head, "set.{key} = \"${name}\"");
@@ -49,6 +56,9 @@ impl Study {
         let has_schemes = scenario.get("scheme").and_then(Toml::as_array).is_some_and(|all| !all.is_empty());
         let lists: Vec<(&str, &[Toml])> =
             names.iter().zip(axes).map(|(name, (_, values))| (name.as_str(), values.as_slice())).collect();
+        // What is swept is set, whether the file sets it or not.
+        let set = axes.iter().filter_map(|(key, values)| format!("{key}={}", values.first()?).parse().ok());
+        let scenario = overrides::with(&scenario, &set.collect::<Vec<_>>());
         head += &Shown::of(&scenario, has_schemes, &lists).to_toml();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let base = folder.join(format!("{stem}.toml")).display().to_string();
@@ -65,20 +75,21 @@ impl Study {
             let key = names.iter().zip(axes).find(|(name, _)| **name == axis.name).map(|(_, (key, _))| key);
             axis.title = key.unwrap_or(&axis.title).clone();
         }
+        study.whole_only = true;
         Ok(study)
     }
 }
 
-/// What expressions call the axis of a key: its last part, with more of it if that is taken.
-fn name(key: &str, taken: &[String]) -> String {
+/// What expressions call the axis of a key: so many of its last parts that no other of the keys ends in them.
+fn name(key: &str, all: &[&str]) -> String {
     let parts: Vec<&str> = key.split('.').collect();
-    let names = (1..=parts.len()).map(|n| {
-        let name = parts[parts.len() - n..].join("_");
-        name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
-    });
-    let mut names = names.peekable();
-    let last = names.clone().last().unwrap_or_default();
-    names.find(|name| !taken.contains(name)).unwrap_or(last)
+    let last = |n: usize| &parts[parts.len() - n..];
+    let is_own = |n: &usize| {
+        let mut others = all.iter().filter(|other| **other != key);
+        !others.any(|other| other.split('.').collect::<Vec<_>>().ends_with(last(*n)))
+    };
+    let name = last((1..=parts.len()).find(is_own).unwrap_or(parts.len())).join("_");
+    name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
 fn quoted(text: &str) -> String {
@@ -132,9 +143,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_get_short_names_that_differ() {
-        let first = name("link.satellite.channel.up-rate", &[]);
-        assert_eq!(first, "up_rate");
-        assert_eq!(name("link.other.channel.up-rate", &[first]), "channel_up_rate");
+    fn keys_get_short_names_that_tell_them_apart() {
+        let names = |keys: &[&str]| -> Vec<String> { keys.iter().map(|key| name(key, keys)).collect() };
+        assert_eq!(names(&["link.satellite.channel.up-rate", "tcp.preset"]), ["up_rate", "preset"]);
+        let two = ["link.a.channel.delay", "link.b.channel.delay"];
+        assert_eq!(names(&two), ["a_channel_delay", "b_channel_delay"]);
+        assert_eq!(names(&["seed", "traffic.x.seed"]), ["seed", "x_seed"]);
+    }
+
+    #[test]
+    fn seeds_are_no_axis() {
+        let complaint = Study::of_scenario(Path::new(DEMO), &[("seed".to_owned(), vec![1.into(), 2.into()])]);
+        assert!(complaint.unwrap_err().to_string().contains("seed is no axis"));
     }
 }

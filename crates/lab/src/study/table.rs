@@ -123,23 +123,33 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
                     Some(evaluate(&format!("median({})", spelled_out(experiment, expression)), &view)?)
                 }
             };
-            let is_endless = is_infinite(shown.as_ref().unwrap_or(&sample)) || is_missing(&sample);
+            let is_endless = is_infinite(shown.as_ref().unwrap_or(&sample));
             let ours_text = form.never.clone().filter(|_| is_endless);
             let cell = cell(&form.id, row, &sample, shown.as_ref());
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
             let paper_quartiles = paper_quartiles.map(|(low, high)| [low, high]);
             let cell = Cell { paper, paper_text, paper_quartiles, ours_text, bound, calibrated, ..cell };
+            let cell = match missing(&sample).filter(|_| study.whole_only) {
+                Some(text) => Cell { ours: None, interval: None, ours_text: Some(text.to_owned()), ..cell },
+                None => cell,
+            };
             cells.extend(Some(cell).filter(|cell| cell.ours.is_some() || cell.ours_text.is_some()));
         }
     }
     Ok(cells)
 }
 
-/// Whether some seeds have a value and others do not.
-fn is_missing(value: &Value) -> bool {
-    let Value::Sample(sample) = value else { return false };
-    let known = sample.values().iter().flatten().count();
-    (1..sample.values().len()).contains(&known)
+/// In how many seeds something happened, where it did not in all of them.
+fn missing(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Sample(sample) => match sample.values().iter().flatten().count() {
+            0 => Some("never"),
+            known if known < sample.values().len() => Some("not always"),
+            _ => None,
+        },
+        Value::Unknown(_) => Some("never"),
+        _ => None,
+    }
 }
 
 fn is_infinite(value: &Value) -> bool {

@@ -50,6 +50,7 @@ impl From<&Value> for Field {
         match value {
             Value::Number(number) => Self::Number(*number),
             Value::Text(text) => Self::Text(text.clone()),
+            Value::Bool(truth) => Self::Text(truth.to_string()),
             other => Self::Text(other.to_string()),
         }
     }
@@ -178,9 +179,6 @@ pub(crate) struct ByFlow {
     rows: Vec<(Vec<Field>, BTreeMap<String, f64>)>,
 }
 
-/// A flow, and which of its connections, where that is told apart.
-type FlowName = (String, Option<u64>);
-
 impl ByFlow {
     pub(super) fn of(study: &Study, results: &Results) -> Self {
         let coordinates = Coordinates::of(study);
@@ -208,39 +206,43 @@ impl ByFlow {
     }
 
     fn add(&mut self, coordinates: &[Field], seed: u64, measured: &Measurements) {
-        let (mut whole, mut flows) = (BTreeMap::new(), BTreeMap::<FlowName, BTreeMap<String, f64>>::new());
+        let (mut whole, mut flows) = (BTreeMap::new(), BTreeMap::<String, BTreeMap<String, f64>>::new());
         for (call, value) in measured.quantities() {
             let (quantity, arguments) = arguments(call);
-            let Some(value) = value else { continue };
-            let of = match &arguments[..] {
-                [] => &mut whole,
-                [Field::Text(flow)] if probe::is_of_flow(quantity) => {
-                    flows.entry((flow.clone(), None)).or_default()
-                }
-                [Field::Text(flow), Field::Number(connection)] if probe::is_of_flow(quantity) => {
-                    flows.entry((flow.clone(), Some(*connection as u64))).or_default()
-                }
-                _ => continue,
+            let mut of_flow = |flow: &String| {
+                flows
+                    .entry(flow.clone())
+                    .or_default()
+                    .extend(value.map(|value| (column("", quantity), value)));
             };
-            let prefix = if arguments.is_empty() { "run_" } else { "" };
-            of.insert(column(prefix, quantity), value);
+            match &arguments[..] {
+                [] => whole.extend(value.map(|value| (column("run_", quantity), value))),
+                [Field::Text(flow)] if probe::is_of_flow(quantity) => of_flow(flow),
+                // The only connection is the flow; those of several are in the measurements.
+                [Field::Text(flow), Field::Number(1.0)] if probe::is_of_flow(quantity) => {
+                    let second = format!("{quantity}('{flow}', 2)");
+                    if measured.quantities().all(|(call, _)| call != second) {
+                        of_flow(flow);
+                    }
+                }
+                _ => {}
+            }
         }
         if flows.is_empty() {
-            flows.insert((String::new(), None), BTreeMap::new());
+            flows.insert(String::new(), BTreeMap::new());
         }
-        for ((flow, connection), own) in flows {
+        for (flow, own) in flows {
             let mut fields = coordinates.to_vec();
             fields.push(Field::Whole(seed));
             fields.push(if flow.is_empty() { Field::Nothing } else { Field::Text(flow) });
-            fields.push(connection.map_or(Field::Nothing, Field::Whole));
-            let values: BTreeMap<String, f64> =
+            let own: BTreeMap<String, f64> =
                 whole.iter().map(|(name, value)| (name.clone(), *value)).chain(own).collect();
-            for name in values.keys() {
+            for name in own.keys() {
                 if !self.columns.contains(name) {
                     self.columns.push(name.clone());
                 }
             }
-            self.rows.push((fields, values));
+            self.rows.push((fields, own));
         }
     }
 
@@ -248,7 +250,7 @@ impl ByFlow {
         // What is the whole run's comes last.
         self.columns.sort_by_key(|name| (name.starts_with("run_"), name.clone()));
         let mut columns = self.coordinates;
-        columns.extend(["seed", "flow", "connection"].map(str::to_owned));
+        columns.extend(["seed", "flow"].map(str::to_owned));
         columns.extend(self.columns.iter().cloned());
         let mut writer = Writer::csv(columns, out)?;
         for (mut fields, values) in self.rows {

@@ -65,13 +65,13 @@ pub(crate) fn of_its_own(name: &str, command: &str, extends: &str) -> PathBuf {
         1 => PathBuf::from("out").join(name),
         _ => PathBuf::from("out").join(format!("{name}-{number}")),
     });
-    let is_free = |directory: &PathBuf| match before(directory) {
-        None => !has_results(directory),
-        Some(before) => before == command || goes_on(&before, extends) || !has_results(directory),
+    let is_own = |directory: &&PathBuf| {
+        before(directory).is_some_and(|before| before == command || goes_on(&before, extends))
     };
+    let is_free = |directory: &&PathBuf| !has_results(directory);
     // Beyond that the last is refused, and says why.
     let all: Vec<PathBuf> = all.collect();
-    all.iter().find(|directory| is_free(directory)).or(all.last()).cloned().unwrap_or_default()
+    all.iter().find(is_own).or(all.iter().find(is_free)).or(all.last()).cloned().unwrap_or_default()
 }
 
 /// So many directories of one name are enough to be told that one should be named.

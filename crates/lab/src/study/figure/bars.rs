@@ -19,7 +19,7 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let curves = source.curves();
     let (bars, marked) = bars_of(source, &curves);
     let (mut groups, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
-    let mut marks = Vec::new();
+    let (mut marks, mut whiskers) = (Vec::new(), Vec::new());
     for place in source.places() {
         let Some(first) = curves.first() else { break };
         let scope = source.scope(first, Some(place))?;
@@ -44,7 +44,14 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         }
         let middles = middles(groups.len(), bars.len());
         for ((middle, (_, look)), value) in middles.zip(&bars).zip(&values).take(marked) {
-            marks.extend(value.map(|(value, _)| (*look, middle, value)));
+            let Some((value, interval)) = *value else { continue };
+            // The mark is above all that is drawn of its bar.
+            let end = interval.map_or(value, |(_, high)| high);
+            most = most.max(end);
+            marks.push((*look, middle, end));
+            whiskers.extend(
+                interval.filter(|(low, high)| high > low).map(|(low, high)| (middle, low.max(0.0), high)),
+            );
         }
         let values = values.iter().map(|value| value.map_or(0.0, |(value, _)| value));
         most = values.clone().fold(most, f64::max);
@@ -59,7 +66,11 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         Drawing::new(rows, move |size| {
             let plot =
                 groups.iter().cloned().fold(BarPlot::new(), |plot, (name, bars)| plot.with_group(name, bars));
-            axes.sheet(size, vec![Plot::Bar(plot)]).legend(legend.clone()).bar_marks(marks.clone()).svg(size)
+            axes.sheet(size, vec![Plot::Bar(plot)])
+                .legend(legend.clone())
+                .bar_marks(marks.clone())
+                .whiskers(whiskers.clone())
+                .svg(size)
         })
     }))
 }

@@ -96,6 +96,44 @@ pub(super) const TRANSFERS: Probe = Probe {
     },
 };
 
+/// Of each transfer or source: `received(name)`, bytes; `flow_goodput(name)`, bits a second from its first opening to its last byte, or to the
+/// end of the run where bytes are missing.
+pub(super) const FLOWS: Probe = Probe {
+    name: "flows",
+    version: 1,
+    quantities: &["received", "flow_goodput"],
+    series: &[],
+    method: Method::Run {
+        watch: |_| {},
+        read: |_, run, measured| {
+            let end_of_run = run.started + run.seconds;
+            let transfers = run.transfers.iter().map(|it| {
+                let end = it.opened.zip(it.seconds).map(|(opened, seconds)| opened + seconds);
+                (it.name.as_str(), it.bytes, it.opened, end)
+            });
+            let sources = run.sources.iter().map(|it| (it.name.as_str(), it.bytes, it.opened, None));
+            let all: Vec<_> = transfers.chain(sources).collect();
+            let mut names: Vec<&str> = all.iter().map(|(name, ..)| *name).collect();
+            names.dedup();
+            for name in names {
+                let group = || all.iter().filter(|(of, ..)| *of == name);
+                let bytes: u64 = group().map(|(_, bytes, ..)| bytes).sum();
+                let start = group().filter_map(|(_, _, opened, _)| *opened).reduce(f64::min);
+                let end = group().map(|(.., end)| end.unwrap_or(end_of_run)).reduce(f64::max);
+                let span = end.zip(start).map(|(end, start)| end - start).filter(|span| *span > 0.0);
+                measured.set("received", &[name.into()], bytes as f64);
+                measured.set_or(
+                    "flow_goodput",
+                    &[name.into()],
+                    span.map(|span| bytes as f64 * 8.0 / span),
+                    "it never opened",
+                );
+            }
+            Ok(())
+        },
+    },
+};
+
 /// `steady(name)`: bits a second that the transfers or sources called `name` received after the first tenth of the run, when
 /// windows and queues have filled.
 pub(super) const STEADY: Probe = Probe {

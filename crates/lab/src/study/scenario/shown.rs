@@ -31,8 +31,9 @@ struct Quantity {
 
 /// Transfers, sources and transactions with a figure of their own, at most: a fleet's are too many to look at.
 const MOST: usize = 4;
-/// Panels of a figure, at most.
+/// Panels of a figure, at most, and bars of a group for each scheme.
 const MOST_PANELS: usize = 12;
+const MOST_BARS: usize = 4;
 
 impl<'a> Shown<'a> {
     /// Of the scenario over these axes, each with its values.
@@ -118,9 +119,6 @@ impl<'a> Shown<'a> {
                 names(&rows),
                 quoted(&quantity.value)
             );
-            if quantity.is_time {
-                text += "never = \"not always\"\n";
-            }
         }
         if let Some(form) = self.figure_form() {
             for quantity in self.quantities.iter().filter(|quantity| !quantity.id.is_empty()) {
@@ -157,11 +155,15 @@ impl<'a> Shown<'a> {
         // Without schemes the first of the others tells the lines apart.
         let panels: usize =
             others.iter().skip(usize::from(!self.has_schemes)).map(|(_, values)| values.len()).product();
+        // The schemes are in the file.
+        let bars: usize =
+            panels * others.first().map_or(1, |(_, values)| if self.has_schemes { 1 } else { values.len() });
         let is_numbers = self.axes.iter().any(|axis| is_scale(&axis));
         let kind = match (is_numbers, curve.len()) {
             (true, 0 | 1) => "lines",
             (true, _) if panels <= MOST_PANELS => "panels",
-            (false, 0 | 1) => "bars",
+            (false, _) if bars <= MOST_BARS => "bars",
+            // The tables say it all.
             _ => return None,
         };
         Some(format!("kind = \"{kind}\"\nx = \"{x}\"\ncurve = {}\n", names(&curve)))
