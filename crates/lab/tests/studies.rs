@@ -324,7 +324,7 @@ fn times_that_never_came_are_no_numbers() {
         (cell.ours.is_some(), cell.ours_text.clone().unwrap_or_default())
     };
     assert_eq!(shown("1 kB"), (true, String::new()));
-    assert_eq!(shown("80 kB"), (false, "not always".to_owned()));
+    assert_eq!(shown("80 kB"), (false, "not in all seeds".to_owned()));
     assert_eq!(shown("100 MB"), (false, "never".to_owned()));
     let out = folder.0.join("out");
     longhaul_lab::study::write(&outcome, "test", &out, longhaul_lab::report::COLUMN).unwrap();

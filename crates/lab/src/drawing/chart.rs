@@ -203,9 +203,9 @@ impl Chart {
         self.curves.iter().filter(|curve| !curve.name.is_empty()).map(Curve::entry).collect()
     }
 
-    /// The drawing without a legend, and how high it is.
-    pub(super) fn svg_without_legend(&self, size: Size) -> (String, f64) {
-        (self.sheet(size).svg(size), size.height)
+    /// The drawing without a legend, just as large.
+    pub(super) fn svg_without_legend(&self, size: Size) -> String {
+        self.sheet(size).svg(size)
     }
 
     /// What all of the charts show of their axes, where that is not told.

@@ -35,7 +35,8 @@ pub(super) fn csv(figure: &str, rows: &[Row]) -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
+/// A field of CSV.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

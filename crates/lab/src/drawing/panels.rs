@@ -50,17 +50,17 @@ fn svg(charts: &[(String, Chart)], [below, beside_it]: &[String; 2], size: Size)
     );
     let mut bottom = top;
     for (place, (title, chart)) in charts.iter().enumerate() {
-        let (svg, height) = chart.svg_without_legend(panel);
+        let svg = chart.svg_without_legend(panel);
         let x = panel.width * (place % beside) as f64;
-        let y = top + (TITLE + height) * (place / beside) as f64;
+        let y = top + (TITLE + panel.height) * (place / beside) as f64;
         let (middle, base) = (x + panel.width / 2.0, y + 0.9 * TITLE);
         let _ = write!(
             inside,
             "<text x=\"{middle:.1}\" y=\"{base:.1}\" font-size=\"{FONT}\" font-weight=\"600\" text-anchor=\"middle\">{}</text>{}",
             escape(title),
-            placed(&svg, (x, y + TITLE), (panel.width, height))
+            placed(&svg, (x, y + TITLE), (panel.width, panel.height))
         );
-        bottom = y + TITLE + height;
+        bottom = y + TITLE + panel.height;
     }
     let _ = write!(
         inside,

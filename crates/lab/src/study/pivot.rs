@@ -91,10 +91,9 @@ impl Pivot {
             let with_bound = Self::new(study, cells, id, by, written, Some(&short));
             with_bound.or_else(|_| Self::new(study, cells, id, by, written, None)).ok()
         };
-        let mut all: Vec<Self> = axes.iter().rev().filter_map(|axis| by(&[axis])).collect();
-        if axes.len() == 1 {
-            all.clear();
-        }
+        // Of a single axis nothing would be left to tell rows apart.
+        let beside = axes.iter().rev().filter(|_| axes.len() > 1);
+        let mut all: Vec<Self> = beside.filter_map(|axis| by(&[axis])).collect();
         all.extend(by(&[]));
         let fits = all.iter().position(|table| table.width() <= TERMINAL);
         let narrowest = || (0..all.len()).min_by_key(|place| all[*place].width());

@@ -143,7 +143,7 @@ impl Trial<'_> {
     }
 }
 
-/// Probes that read any finished run of which latencies were kept, whatever its traffic.
+/// Probes that read any finished run, whatever its traffic.
 const OF_FLOWS: [Probe; 5] = [
     throughput::THROUGHPUT,
     throughput::FLOWS,
@@ -161,6 +161,11 @@ pub(super) fn of_flows(trial: &Trial<'_>, run: &Run) -> io::Result<Measurements>
         }
     }
     Ok(measured)
+}
+
+/// Whether a quantity of those takes every single latency, which most runs of `longhaul run` do not keep.
+pub(super) fn is_of_samples(quantity: &str) -> bool {
+    ["L_sd", "transaction_median"].contains(&quantity)
 }
 
 /// Whether a quantity is a flow's, which its first argument names.

@@ -129,8 +129,8 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
             let bound = bound.as_ref().and_then(told).map(|(bound, _)| bound);
             let paper_quartiles = paper_quartiles.map(|(low, high)| [low, high]);
             let cell = Cell { paper, paper_text, paper_quartiles, ours_text, bound, calibrated, ..cell };
-            let cell = match missing(&sample).filter(|_| study.whole_only) {
-                Some(text) => Cell { ours: None, interval: None, ours_text: Some(text.to_owned()), ..cell },
+            let cell = match missing(&sample, form.never.as_ref()).filter(|_| study.whole_only) {
+                Some(text) => Cell { ours: None, interval: None, ours_text: Some(text), ..cell },
                 None => cell,
             };
             cells.extend(Some(cell).filter(|cell| cell.ours.is_some() || cell.ours_text.is_some()));
@@ -139,16 +139,17 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
     Ok(cells)
 }
 
-/// In how many seeds something happened, where it did not in all of them.
-fn missing(value: &Value) -> Option<&'static str> {
+/// What stands for a value that some seeds lack, in a table that says what stands for one that all lack.
+fn missing(value: &Value, never: Option<&String>) -> Option<String> {
+    let known = match value {
+        Value::Sample(sample) => sample.values().iter().flatten().count(),
+        Value::Unknown(_) => 0,
+        _ => return None,
+    };
     match value {
-        Value::Sample(sample) => match sample.values().iter().flatten().count() {
-            0 => Some("never"),
-            known if known < sample.values().len() => Some("not always"),
-            _ => None,
-        },
-        Value::Unknown(_) => Some("never"),
-        _ => None,
+        Value::Sample(sample) if known == sample.values().len() => None,
+        _ if known > 0 => Some("not in all seeds".to_owned()),
+        _ => never.cloned(),
     }
 }
 

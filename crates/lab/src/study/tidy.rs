@@ -10,6 +10,7 @@ use super::axis::Axis;
 use super::results::{Cell, Place, Results};
 use super::{Study, probe};
 use crate::claims::{Measurements, Value};
+use crate::drawing::quoted;
 use crate::run::Run;
 use crate::scenario::Suite;
 
@@ -28,10 +29,7 @@ impl Field {
             Self::Nothing => String::new(),
             Self::Number(number) => number.to_string(),
             Self::Whole(number) => number.to_string(),
-            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => quoted(text),
         }
     }
 
@@ -127,7 +125,6 @@ impl<'a> Coordinates<'a> {
 
 /// A row for each measurement: coordinates, seed, the quantity and what it is called with, and its value.
 pub(super) struct ByQuantity<'a> {
-    study: &'a Study,
     results: &'a Results,
     coordinates: Coordinates<'a>,
     arguments: usize,
@@ -137,7 +134,7 @@ impl<'a> ByQuantity<'a> {
     pub(super) fn of(study: &'a Study, results: &'a Results) -> Self {
         let all = results.cells.values().flat_map(Cell::measured).flat_map(|(_, it)| it.quantities());
         let arguments = all.map(|(call, _)| arguments(call).1.len()).max().unwrap_or(0);
-        Self { study, results, coordinates: Coordinates::of(study), arguments }
+        Self { results, coordinates: Coordinates::of(study), arguments }
     }
 
     pub(super) fn columns(&self) -> Vec<String> {
@@ -150,7 +147,6 @@ impl<'a> ByQuantity<'a> {
 
     pub(super) fn write(&self, writer: &mut Writer<impl Write>) -> io::Result<()> {
         for (place, cell) in &self.results.cells {
-            debug_assert!(place.experiment < self.study.experiments.len());
             let coordinates = self.coordinates.fields(place);
             for (number, measured) in cell.measured() {
                 let seed = self.results.first_seed.wrapping_add(number);
@@ -185,7 +181,12 @@ impl ByFlow {
         let mut table = Self { coordinates: coordinates.columns(), ..Self::default() };
         for (place, cell) in &results.cells {
             for (number, measured) in cell.measured() {
-                table.add(&coordinates.fields(place), results.first_seed.wrapping_add(number), measured);
+                table.add(
+                    &coordinates.fields(place),
+                    results.first_seed.wrapping_add(number),
+                    measured,
+                    |_| true,
+                );
             }
         }
         table
@@ -200,15 +201,29 @@ impl ByFlow {
             let scenarios: Vec<_> = scenario.collect();
             let trial =
                 probe::Trial { scenarios: &scenarios, numbers: &none, seed: run.seed, is_first: false };
-            table.add(&[Field::Text(run.scheme.clone())], run.seed, &probe::of_flows(&trial, run)?);
+            table.add(
+                &[Field::Text(run.scheme.clone())],
+                run.seed,
+                &probe::of_flows(&trial, run)?,
+                |quantity| !probe::is_of_samples(quantity),
+            );
         }
         Ok(table)
     }
 
-    fn add(&mut self, coordinates: &[Field], seed: u64, measured: &Measurements) {
+    fn add(
+        &mut self,
+        coordinates: &[Field],
+        seed: u64,
+        measured: &Measurements,
+        keeps: impl Fn(&str) -> bool,
+    ) {
         let (mut whole, mut flows) = (BTreeMap::new(), BTreeMap::<String, BTreeMap<String, f64>>::new());
         for (call, value) in measured.quantities() {
             let (quantity, arguments) = arguments(call);
+            if !keeps(quantity) {
+                continue;
+            }
             let mut of_flow = |flow: &String| {
                 flows
                     .entry(flow.clone())
@@ -221,7 +236,7 @@ impl ByFlow {
                 // The only connection is the flow; those of several are in the measurements.
                 [Field::Text(flow), Field::Number(1.0)] if probe::is_of_flow(quantity) => {
                     let second = format!("{quantity}('{flow}', 2)");
-                    if measured.quantities().all(|(call, _)| call != second) {
+                    if measured.get(&second).is_none() && measured.reason(&second).is_none() {
                         of_flow(flow);
                     }
                 }

@@ -119,6 +119,9 @@ impl<'a> Shown<'a> {
                 names(&rows),
                 quoted(&quantity.value)
             );
+            if quantity.is_time {
+                text += "never = \"never\"\n";
+            }
         }
         if let Some(form) = self.figure_form() {
             for quantity in self.quantities.iter().filter(|quantity| !quantity.id.is_empty()) {
