@@ -110,3 +110,15 @@ fn a_scheme_has_one_colour_in_all_figures_and_every_figure_scales() {
         );
     }
 }
+
+/// Goal: what takes single latencies, which only the run that is drawn keeps, is told of no run.
+#[test]
+fn runs_tell_only_what_all_of_them_keep() {
+    let web = "traffic.web.transactions={ from = \"terminal\", to = \"server\", count = 3, interval = \"1 s\", request = \"1 kB\", reply = \"1 kB\" }";
+    let (_, directory) = reported("told", &["seeds=2", "traffic.download.bulk.size=5 kB", web]);
+    let text = read(&directory, "runs.csv");
+    let (heading, rows) = text.split_once('\n').unwrap();
+    assert!(heading.starts_with("scheme,seed,flow,") && !heading.contains("transaction_median"), "{heading}");
+    // Five schemes, two seeds, a download and the transactions.
+    assert_eq!(rows.lines().count(), 5 * 2 * 2, "{text}");
+}
