@@ -25,7 +25,7 @@ use kuva::render::layout::Layout;
 use print::Points;
 
 pub(crate) use chart::{Chart, thin};
-pub(crate) use data::{Row, quoted};
+pub(crate) use data::Row;
 pub(crate) use legend::{Entry, Sample};
 pub(crate) use look::{Look, Looks, tell_apart_by_mark};
 pub(crate) use panels::panels;

@@ -225,6 +225,12 @@ impl<N: Node> Engine<N> {
         self.events
     }
 
+    /// Goals reached so far.
+    #[must_use]
+    pub const fn goals_reached(&self) -> u32 {
+        self.goals_reached
+    }
+
     /// Runs until `end`, until nothing is left to happen, or until `goals` goals have been reached; zero means never.
     ///
     /// # Panics

@@ -21,4 +21,5 @@ pub mod run;
 pub mod scenario;
 pub mod statistics;
 pub mod study;
+pub mod table;
 pub mod traffic;

@@ -6,6 +6,7 @@ pub mod events;
 mod flow;
 mod frames;
 mod queue;
+pub mod series;
 mod tunnel;
 mod window;
 

@@ -21,6 +21,7 @@ use crate::run::{self, Run};
 use crate::scenario::Suite;
 use crate::statistics::Spread;
 use crate::study::tidy::ByFlow;
+use crate::table::Table;
 
 pub use crate::drawing::print::{COLUMN, NotAWidth, Points};
 pub use measures::Measures;
@@ -78,7 +79,7 @@ pub fn write(
     figures.iter().try_for_each(|figure| figure.write(directory, figure_width))?;
     let summary = Summary::new(suite, runs, Some(page.clone()));
     fs_err::write(directory.join("runs.json"), summary.to_json())?;
-    ByFlow::of_runs(suite, runs)?.write_csv(BufWriter::new(File::create(directory.join("runs.csv"))?))?;
+    by_flow(suite, runs)?.write_csv(BufWriter::new(File::create(directory.join("runs.csv"))?))?;
     for (number, (name, scenario)) in suite.schemes.iter().enumerate() {
         let text = toml::to_string(scenario).map_err(io::Error::other)?;
         let name = name.replace(char::is_control, " ");
@@ -86,6 +87,14 @@ pub fn write(
         fs_err::write(directory.join(format!("scenario-{}.toml", number + 1)), heading + &text)?;
     }
     Ok(page)
+}
+
+/// A row for each run and flow, as in `runs.csv`.
+///
+/// # Errors
+/// A run is not of this suite.
+pub fn by_flow(suite: &Suite, runs: &[Run]) -> io::Result<Table> {
+    Ok(ByFlow::of_runs(suite, runs)?.table())
 }
 
 /// One scheme's runs.

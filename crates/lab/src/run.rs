@@ -1,12 +1,14 @@
 //! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
 
 mod exchanges;
+mod running;
 mod sources;
 mod typical;
 mod watching;
 
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -25,9 +27,9 @@ use crate::traffic::latency::Sample;
 use crate::traffic::{Application, BulkReceiver, BulkSender};
 use crate::{bound, metrics};
 use sources::Observed;
-use watching::Watched;
 
 pub use exchanges::TransactionsResult;
+pub use running::Running;
 pub use sources::SourceResult;
 pub use typical::Typical;
 
@@ -187,22 +189,18 @@ impl Watch {
 /// A capture or log file that cannot be written, a node or link to capture at that does not exist, or a node for which
 /// time does not go on.
 pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::Result<Run> {
-    let mut network = Network::build(scenario, seed);
-    let watched = Watched::begin(&mut network, scenario, watch)?;
-    let end = Instant::ZERO + scenario.duration;
-    let goals = if network.is_endless() { 0 } else { network.goals() };
-    network.engine.try_run(end, goals).map_err(|stuck| {
-        let name = network.name_of(stuck.node).unwrap_or_default();
-        io::Error::other(format!("\"{name}\" acts at {} over and over, which is a bug in Longhaul", stuck.at))
-    })?;
-    let ended = if goals == 0 { end } else { network.engine.now() };
-    settle(&mut network, ended);
-    let mut run = summarize(scheme, scenario, seed, &network, watched.flows());
-    if watch.latencies {
-        run.latencies = latencies(&network);
-    }
-    run.log = watched.finish(ended)?;
-    Ok(run)
+    let mut running = Running::begin(scheme, Cow::Borrowed(scenario), seed, watch)?;
+    running.until(running.end())?;
+    running.finish()
+}
+
+/// Bytes that all applications have received in order.
+fn received(network: &Network) -> u64 {
+    let engine = &network.engine;
+    let by_transfers = network.transfers.iter().map(|transfer| receiver(engine, transfer).received());
+    let by_sources = network.sources.iter().map(|source| Observed::new(engine, source).received());
+    let by_clients = network.exchanges.iter().map(|one| exchanges::client(engine, one).received());
+    by_transfers.chain(by_sources).chain(by_clients).sum()
 }
 
 /// Lets links that sleep count what they would have sent until the end.
@@ -361,11 +359,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
     let sources: Vec<_> = network.sources.iter().map(|source| Observed::new(engine, source)).collect();
     let clients: Vec<_> = network.exchanges.iter().map(|one| (one, exchanges::client(engine, one))).collect();
-    let received = receivers.iter().map(|(_, receiver)| receiver.received());
-    let bytes = received
-        .chain(sources.iter().map(Observed::received))
-        .chain(clients.iter().map(|(_, client)| client.received()))
-        .sum();
+    let bytes = received(network);
     let opened = transfers.iter().filter_map(|transfer| opened_at(engine, transfer));
     let opened = opened.chain(sources.iter().filter_map(Observed::opened_at));
     let opened = opened.chain(clients.iter().filter_map(|(_, client)| client.opened_at()));
@@ -530,10 +524,21 @@ pub fn run_all(
     }
     done.sort_by_key(|(turn, _)| (turn % schemes.len(), *turn));
     let mut runs: Vec<Run> = done.into_iter().map(|(_, run)| run).collect();
-    if let Some(typical) = Typical::of(suite, &runs).filter(|_| recordings.plots && !is_only) {
-        repeat(suite, &mut runs, typical.seed)?;
+    if recordings.plots && !is_only {
+        keep_for_plots(suite, &mut runs)?;
     }
     Ok(runs)
+}
+
+/// Has runs of `suite` keep what plots are drawn from: those with the [typical](Typical) seed are repeated.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// If a run comes out otherwise when it is repeated.
+pub fn keep_for_plots(suite: &Suite, runs: &mut [Run]) -> io::Result<()> {
+    Typical::of(suite, runs).map_or(Ok(()), |typical| repeat(suite, runs, typical.seed))
 }
 
 /// Repeats the runs with this seed and keeps what plots are drawn from.

@@ -156,6 +156,8 @@ pub struct Suite {
     pub schemes: Vec<(String, Scenario)>,
     /// Overrides that change nothing in some schemes, because these set the same key themselves.
     pub ineffective: Vec<Ineffective>,
+    /// The file as a table, with the overrides laid over it.
+    pub table: toml::Table,
 }
 
 impl Suite {
@@ -210,7 +212,7 @@ impl Suite {
             schemes => schemes.iter().map(of_scheme).collect::<Result<_, ConfigError>>()?,
         };
         let ineffective = overrides::ineffective(&table, overrides, &scenario.scheme);
-        Ok(Self { scenario, schemes, ineffective })
+        Ok(Self { scenario, schemes, ineffective, table: laid })
     }
 
     /// The same with another number of replications.

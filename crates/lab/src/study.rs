@@ -26,12 +26,15 @@ mod store;
 mod summary;
 mod sweep;
 mod table;
+mod task;
 mod template;
 pub(crate) mod tidy;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use base::config::{self, ConfigError};
 
@@ -50,6 +53,7 @@ pub use results::Results;
 pub use schema::schema;
 pub use summary::{Cell, Summary, VerdictRow};
 pub use sweep::{Outcome, Plan, Progress, Sweep};
+pub use task::Task;
 use template::Scope;
 
 /// Where the files of a study are.
@@ -59,6 +63,8 @@ pub enum Files {
     Embedded(&'static str, &'static [(&'static str, &'static str)]),
     /// In a folder.
     Folder(PathBuf),
+    /// In a folder, but for one whose name and text are here.
+    Laid(PathBuf, String, String),
 }
 
 impl Files {
@@ -72,7 +78,10 @@ impl Files {
                     found.ok_or_else(|| ConfigError::about(&path, "no such file in the study"))?;
                 Ok((path, Cow::Borrowed(text)))
             }
-            Self::Folder(folder) => {
+            Self::Laid(folder, laid, text) if laid == name => {
+                Ok((folder.join(name).display().to_string(), Cow::Owned(text.clone())))
+            }
+            Self::Folder(folder) | Self::Laid(folder, ..) => {
                 let path = folder.join(name);
                 let file = path.display().to_string();
                 match (std::fs::read_to_string(&path), built_in::find(&path)) {
@@ -87,7 +96,7 @@ impl Files {
     fn directory(&self) -> &Path {
         match self {
             Self::Embedded(..) => Path::new(""),
-            Self::Folder(folder) => folder,
+            Self::Folder(folder) | Self::Laid(folder, ..) => folder,
         }
     }
 }
@@ -122,6 +131,8 @@ pub struct Study {
     readings_form: ReadingsForm,
     /// Whether what some seeds lack is neither drawn nor averaged.
     whole_only: bool,
+    /// The stamps of experiments that are known.
+    stamps: Mutex<BTreeMap<usize, u64>>,
     files: Files,
 }
 
@@ -195,6 +206,7 @@ impl Study {
             seed: form.seed,
             looks: form.looks,
             whole_only: false,
+            stamps: Mutex::default(),
             readings,
             experiments: Vec::new(),
             claims: Vec::new(),

@@ -19,7 +19,6 @@ use base::wire::{ip, tcp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::Factory;
 use crate::ensemble::{Sharing, SharingConfig};
 pub use acknowledgements::{AcknowledgementConfig, DelayedAcks};
 pub use congestion::{
@@ -95,9 +94,6 @@ pub struct TcpConfig {
     /// What takes the place of `rto` and `limits` with a peer that proves to be no proxy of ours; not in TOML.
     #[serde(skip)]
     pub unpaired: Option<(RtoConfig, LimitsConfig)>,
-    /// A controller that is not of this crate, in place of `congestion`; not in TOML, and not stored.
-    #[serde(skip)]
-    pub controller: Option<Factory>,
     /// The initial sequence number, for tests of its wrap; by default chosen as in RFC 6528.
     #[serde(skip)]
     pub initial_sequence: Option<SeqNum>,
@@ -125,7 +121,6 @@ impl Default for TcpConfig {
             proxy_mss: None,
             proxy_is_known: false,
             unpaired: None,
-            controller: None,
             initial_sequence: None,
         }
     }
@@ -150,8 +145,7 @@ impl TcpConfig {
     /// part of, is the controller. Where STCP is, `congestion` is not.
     #[must_use]
     pub fn expires_finely(&self) -> bool {
-        let named = self.controller.is_none() && self.sharing.policy != Sharing::Stcp;
-        let vegas = named && matches!(self.congestion, Congestion::Vegas(_));
+        let vegas = self.sharing.policy != Sharing::Stcp && matches!(self.congestion, Congestion::Vegas(_));
         self.recovery.fine_grained_expiry.unwrap_or(vegas)
     }
 }
@@ -280,11 +274,7 @@ mod tests {
         let vegas =
             TcpConfig { congestion: Congestion::Vegas(VegasConfig::default()), ..TcpConfig::default() };
         let shared = vegas.clone().with(|it| it.sharing.policy = Sharing::Stcp);
-        let own = TcpConfig {
-            controller: Some(Factory::new("own", crate::congestion::Reno::new)),
-            ..vegas.clone()
-        };
-        let cases = [(vegas, true), (shared, false), (own, false), (TcpConfig::default(), false)];
+        let cases = [(vegas, true), (shared, false), (TcpConfig::default(), false)];
         for (config, expected) in cases {
             assert_eq!(config.expires_finely(), expected, "{config:?}");
         }

@@ -6,6 +6,7 @@
 pub mod bbr;
 pub mod clocked;
 pub mod cubic;
+mod external;
 pub mod fast;
 pub mod hybla;
 #[cfg(test)]
@@ -17,8 +18,7 @@ pub mod slow_start;
 pub mod vegas;
 pub mod westwood;
 
-use core::fmt::{self, Debug};
-use std::sync::Arc;
+use core::fmt::Debug;
 
 use base::{Duration, Instant, Rate};
 
@@ -28,6 +28,7 @@ pub use bbr::Bbr;
 pub(crate) use bbr::max_filter::MaxFilter;
 pub use clocked::Clocked;
 pub use cubic::{Cubic, LinuxCubic};
+pub use external::Factory;
 pub use fast::Fast;
 pub use hybla::Hybla;
 pub use reno::Reno;
@@ -227,46 +228,10 @@ pub(crate) fn burst_quantum(rate: Rate, mss: u64) -> u64 {
 /// Bytes; the same section.
 const MAX_QUANTUM: u64 = 64 * 1024;
 
-/// Makes controllers that are not of this crate; [`TcpConfig::controller`] takes one.
-///
-/// Two are equal if one is a clone of the other.
-#[derive(Clone)]
-pub struct Factory {
-    name: &'static str,
-    build: Arc<Build>,
-}
-
-/// From what a controller knows when it begins to the controller.
-type Build = dyn Fn(&Start) -> Box<dyn Controller> + Send + Sync;
-
-impl Factory {
-    /// One whose controllers are called `name` in settings that are shown.
-    pub fn new<C: Controller + 'static>(
-        name: &'static str,
-        build: impl Fn(&Start) -> C + Send + Sync + 'static,
-    ) -> Self {
-        Self { name, build: Arc::new(move |start| Box::new(build(start))) }
-    }
-}
-
-impl Debug for Factory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl PartialEq for Factory {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.build, &other.build)
-    }
-}
-
 /// The controller that `config` names or brings along.
 pub(crate) fn build(config: &TcpConfig, start: &Start) -> Box<dyn Controller> {
-    if let Some(factory) = &config.controller {
-        return (factory.build)(start);
-    }
     match config.congestion {
+        config::Congestion::External(ref factory) => factory.build(start),
         config::Congestion::Reno => Box::new(Reno::new(start)),
         config::Congestion::Link if start.paired => Box::new(Clocked),
         config::Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux }) => {
@@ -303,10 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn factories_differ_and_samples_have_a_rate() {
-        let factory = |segments: u64| Factory::new("own", move |_| Reno::new(&samples::start(segments)));
-        let (one, other) = (factory(1), factory(2));
-        assert!(one == one.clone() && one != other, "a connection gets another's controller");
+    fn a_delivery_has_a_rate() {
         let delivery = Some(Delivery { bytes: 1000, interval: Duration::from_millis(1), app_limited: false });
         let sample = AckSample { delivery, ..samples::ack(1000, 1000) };
         assert_eq!(sample.delivery_rate(), Some(Rate::from_bps(8_000_000)));

@@ -56,7 +56,7 @@ fn bbr_fills_a_lossy_bottleneck() {
     assert!(rate > 0.9 * full * 0.98, "{rate} Mbit/s");
     assert!(bbr.queue() < 150, "{} packets wait", bbr.queue());
     for congestion in [Congestion::Cubic(CubicConfig::default()), Congestion::Reno] {
-        let rate = throughput(&mut endless(path, &with(congestion)), 5, 30);
+        let rate = throughput(&mut endless(path, &with(congestion.clone())), 5, 30);
         assert!(rate < 0.5 * full, "{congestion:?}: {rate} Mbit/s");
     }
 }
@@ -153,7 +153,7 @@ fn westwood_estimates_the_bottleneck() {
     // 5 Mbit/s carry 4.81 Mbit/s of payload; 101.7 ms at least with the segment's own time.
     let product = 5e6 / 1.04 / 8.0 * 0.1017;
     for congestion in [Congestion::WestwoodEre, Congestion::WestwoodPlus] {
-        let mut pair = endless(Path::clean(50).through(5000, 60), &with(congestion));
+        let mut pair = endless(Path::clean(50).through(5000, 60), &with(congestion.clone()));
         run(&mut pair, 20);
         let mut dropped = false;
         pair.drop_if = Box::new(move |side, _, _| side == 1 && !core::mem::replace(&mut dropped, true));
@@ -170,7 +170,7 @@ fn westwood_bears_random_losses() {
     let path = Path { loss: 0.002, ..Path::clean(50).through(5000, 60) };
     let reno = throughput(&mut endless(path, &with(Congestion::Reno)), 5, 60);
     for congestion in [Congestion::WestwoodEre, Congestion::WestwoodPlus] {
-        let rate = throughput(&mut endless(path, &with(congestion)), 5, 60);
+        let rate = throughput(&mut endless(path, &with(congestion.clone())), 5, 60);
         assert!(rate > 1.3 * reno, "{congestion:?}: {rate} against {reno}");
     }
 }
@@ -192,7 +192,7 @@ fn hybla_grows_independently_of_the_round_trip() {
     };
     // 1 / RTT0^2 = 400 segments a second each second: 3.2 Mbit/s.
     let hybla = Congestion::Hybla(HyblaConfig { rtt0: Duration::from_millis(50) });
-    let (near, far) = (growth(hybla, 50), growth(hybla, 200));
+    let (near, far) = (growth(hybla.clone(), 50), growth(hybla, 200));
     assert!((near - 3.2).abs() < 0.4, "{near}");
     assert!((far - 3.2).abs() < 0.4, "{far}");
     let (near, far) = (growth(Congestion::Reno, 50), growth(Congestion::Reno, 200));

@@ -397,7 +397,7 @@ fn westwood_counts_duplicates_once() {
 fn bbr_keeps_its_window_over_an_idle_time() {
     for (congestion, before, after) in [(Congestion::Bbr, 20_000, 20_000), (Congestion::Reno, 20_000, 10_000)]
     {
-        let mut script = Script::with_window(&with(congestion), 10);
+        let mut script = Script::with_window(&with(congestion.clone()), 10);
         script.write(10_000);
         script.at(200);
         for segment in 1..=10 {
@@ -430,7 +430,7 @@ impl Controller for Fixed {
 #[test]
 fn a_user_brings_a_controller_along() {
     let factory = Factory::new("two segments", |start: &Start| Fixed(2 * start.mss));
-    let config = with(Congestion::Bbr).with(|it| it.controller = Some(factory));
+    let config = with(Congestion::Bbr).with(|it| it.congestion = Congestion::External(factory));
     let mut script = Script::with_window(&config, 10);
     script.write(20_000);
     assert_eq!(script.take_count(), 2);

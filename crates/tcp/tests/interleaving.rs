@@ -70,7 +70,7 @@ fn congestion() -> impl Strategy<Value = (Congestion, SlowStart, bool)> {
     ];
     let starts = [SlowStart::Standard, SlowStart::HyStartPlusPlus, SlowStart::HyStart];
     (0..controllers.len(), 0..starts.len(), any::<bool>())
-        .prop_map(move |(controller, start, pacing)| (controllers[controller], starts[start], pacing))
+        .prop_map(move |(controller, start, pacing)| (controllers[controller].clone(), starts[start], pacing))
 }
 
 const SHARING: [Sharing; 4] = [Sharing::None, Sharing::Cache, Sharing::Stcp, Sharing::CarefulResume];

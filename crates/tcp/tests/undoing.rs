@@ -212,7 +212,7 @@ fn every_controller_gets_its_window_back() {
     ] {
         for undo in [true, false] {
             let config = undoing(SpuriousResponse::Restore).with(|it| {
-                it.congestion = congestion;
+                it.congestion = congestion.clone();
                 it.recovery.undo = undo;
                 it.pacing = false;
             });

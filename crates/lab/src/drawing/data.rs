@@ -1,5 +1,6 @@
 //! The values in a figure, as tidy rows: one value a row.
 
+use crate::table::quoted;
 use core::fmt::Write as _;
 
 /// One value of a curve.
@@ -33,15 +34,6 @@ pub(super) fn csv(figure: &str, rows: &[Row]) -> String {
         let _ = writeln!(text, "{figure},{panel},{},{},{y},{low},{high}", quoted(curve), quoted(x));
     }
     text
-}
-
-/// A field of CSV.
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]

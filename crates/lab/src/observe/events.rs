@@ -13,6 +13,7 @@ mod log;
 mod recorder;
 mod sender;
 mod stream;
+mod table;
 
 pub use event::{
     Event, FrameArrived, FrameSealed, FrameStarted, FramesFlagged, PacketMark, PacketStep, Place, Segment,

@@ -30,20 +30,26 @@ impl FromStr for Override {
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         let value = value.trim();
         let parsed = toml::from_str::<Table>(&format!("value = {value}"));
-        let mut value = parsed.ok().and_then(|mut t| t.remove("value")).unwrap_or_else(|| value.into());
-        let mut set = Table::new();
-        for part in key.split('.').rev().map(str::trim) {
-            if part.is_empty() {
-                return Err(wrong());
-            }
-            set = Table::from_iter([(part.to_owned(), value)]);
-            value = Value::Table(set.clone());
-        }
-        Ok(Self { set })
+        let value = parsed.ok().and_then(|mut t| t.remove("value")).unwrap_or_else(|| value.into());
+        Self::at(key, value).ok_or_else(wrong)
     }
 }
 
 impl Override {
+    /// Sets a dotted path to a value; none if a part of the path is empty.
+    #[must_use]
+    pub fn at(path: &str, value: Value) -> Option<Self> {
+        let mut set = value;
+        for part in path.split('.').rev().map(str::trim) {
+            if part.is_empty() {
+                return None;
+            }
+            set = Value::Table(Table::from_iter([(part.to_owned(), set)]));
+        }
+        let Value::Table(set) = set else { return None };
+        Some(Self { set })
+    }
+
     /// Sets a key at the top of the scenario to a number.
     ///
     /// # Panics

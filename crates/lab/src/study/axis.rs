@@ -6,8 +6,8 @@ use base::units::Size;
 use base::{Duration, Rate};
 use toml::{Table, Value as Toml};
 
-use super::tidy::Field;
 use crate::claims::Value;
+use crate::table::Field;
 
 /// Something that takes several values.
 #[derive(Clone, Debug)]
@@ -96,7 +96,8 @@ impl Axis {
     }
 
     /// What its column is called in tables for other programs: with the unit of its numbers.
-    pub(super) fn column(&self) -> String {
+    #[must_use]
+    pub fn column(&self) -> String {
         match self.scale() {
             Some(Scale { base: unit, .. }) if !unit.is_empty() => format!("{}_{unit}", self.key()),
             _ => self.key().to_owned(),

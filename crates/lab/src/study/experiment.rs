@@ -1,6 +1,7 @@
 //! An experiment: its axes, and the cases that they come to.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use base::Duration;
 use toml::{Table, Value as Toml};
@@ -203,11 +204,17 @@ impl Experiment {
         &self.form.names
     }
 
+    /// What went wrong in a case.
+    pub(super) fn failed(&self, case: &Case, error: &io::Error) -> io::Error {
+        let label = self.label(&case.coordinates);
+        io::Error::other(format!("experiment \"{}\", {label}: {error}", self.name))
+    }
+
     fn complaint(&self, error: impl core::fmt::Display) -> String {
         format!("experiment \"{}\": {error}", self.name)
     }
 
-    fn case(
+    pub(super) fn case(
         &self,
         study: &Study,
         plan: &Plan,

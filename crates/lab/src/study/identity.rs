@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::PoisonError;
 
 use base::Duration;
 use rayon::prelude::*;
@@ -47,8 +48,20 @@ const TRIED_LENGTH: Duration = Duration::from_secs(20);
 
 /// The stamps of experiments.
 pub(super) fn stamps(study: &Study, places: Vec<usize>) -> io::Result<BTreeMap<usize, u64>> {
-    let of = |place: usize| Ok((place, stamp(study, &study.experiments[place])?));
-    places.into_par_iter().map(of).collect()
+    places.into_par_iter().map(|place| Ok((place, study.stamp(place)?))).collect()
+}
+
+impl Study {
+    /// The stamp of an experiment, which is found out once.
+    pub(super) fn stamp(&self, place: usize) -> io::Result<u64> {
+        let known = || self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&stamp) = known().get(&place) {
+            return Ok(stamp);
+        }
+        let stamp = stamp(self, &self.experiments[place])?;
+        known().insert(place, stamp);
+        Ok(stamp)
+    }
 }
 
 /// The hash of what answers: the probes' versions, and the traces of the beginnings of some of the experiment's own

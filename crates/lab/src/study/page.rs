@@ -34,7 +34,7 @@ pub fn write(
     let file = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
     outcome.results.write_csv(outcome.study, file("measurements.csv")?)?;
     outcome.results.write_json(outcome.study, file("measurements.jsonl")?)?;
-    outcome.results.write_runs(outcome.study, file("runs.csv")?)?;
+    outcome.results.runs(outcome.study).write_csv(file("runs.csv")?)?;
     let page = directory.join("report.html");
     let summary = Summary::new(outcome, Some(page.clone()))?;
     fs_err::write(&page, self::page(outcome, &summary, &figures, command))?;

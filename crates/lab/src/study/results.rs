@@ -10,9 +10,10 @@ use base::config::ConfigError;
 use super::axis::Axis;
 use super::experiment::Experiment;
 use super::template::Scope;
-use super::tidy::{ByFlow, ByQuantity, Writer};
+use super::tidy::{ByFlow, ByQuantity};
 use super::{Plan, Study};
 use crate::claims::{Environment, Formula, Measurements, Sample, Value, Vocabulary};
+use crate::table::{Table, Writer};
 
 /// Where a measurement counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,12 +149,19 @@ impl Results {
         table.write(&mut Writer::json(table.columns(), out))
     }
 
-    /// A row for each run and flow, as CSV.
-    ///
-    /// # Errors
-    /// The writer's.
-    pub fn write_runs(&self, study: &Study, out: impl Write) -> io::Result<()> {
-        ByFlow::of(study, self).write_csv(out)
+    /// The same as a table.
+    #[must_use]
+    pub fn measurements(&self, study: &Study) -> Table {
+        let rows = ByQuantity::of(study, self);
+        let mut table = Table::new(rows.columns());
+        rows.write(&mut table).expect("a table takes every row");
+        table
+    }
+
+    /// A row for each run and flow.
+    #[must_use]
+    pub fn runs(&self, study: &Study) -> Table {
+        ByFlow::of(study, self).table()
     }
 }
 

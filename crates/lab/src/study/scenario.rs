@@ -21,11 +21,18 @@ impl Study {
     /// # Errors
     /// The file is no scenario, or does not have such keys.
     pub fn of_scenario(path: &Path, axes: &[(String, Vec<Toml>)]) -> Result<Self, ConfigError> {
+        Self::of_text(path, &built_in::read(path)?, axes)
+    }
+
+    /// The same of a scenario that does not stand as `text` in the file that complaints name.
+    ///
+    /// # Errors
+    /// As [`Study::of_scenario`].
+    pub fn of_text(path: &Path, text: &str, axes: &[(String, Vec<Toml>)]) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let stem = stem.ok_or_else(|| ConfigError::about(&file, "a scenario's file ends in .toml"))?;
-        let text = built_in::read(path)?;
-        let scenario: Table = base::config::parse(&file, &text)?;
+        let scenario: Table = base::config::parse(&file, text)?;
         let title = scenario.get("name").and_then(Toml::as_str).unwrap_or(stem);
         let seeds = scenario.get("seeds").and_then(Toml::as_integer).unwrap_or(1);
         let seed = scenario.get("seed").and_then(Toml::as_integer).unwrap_or(1);
@@ -62,7 +69,8 @@ impl Study {
         head += &Shown::of(&scenario, has_schemes, &lists).to_toml();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let base = folder.join(format!("{stem}.toml")).display().to_string();
-        let study = Self::parse(Files::Folder(folder), &format!("the sweep of {file}"), &head, &[]);
+        let files = Files::Laid(folder, format!("{stem}.toml"), text.to_owned());
+        let study = Self::parse(files, &format!("the sweep of {file}"), &head, &[]);
         let mut study = study.map_err(|error| {
             // The study is in no file that anybody could look at; what it says of the scenario is all that counts.
             match error.message.split_once(&format!("{base}: ")) {

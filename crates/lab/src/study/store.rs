@@ -49,7 +49,7 @@ impl Store {
         stamp: u64,
     ) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        let name = format!("{experiment}.jsonl");
+        let name = file(experiment);
         let path = directory.join(&name);
         let (mut known, mut dropped) = (HashMap::new(), false);
         read(&path, stamp, &mut known, &mut dropped);
@@ -85,7 +85,13 @@ impl Store {
     }
 }
 
-fn line(stamp: u64, key: u64, measured: &Measurements) -> String {
+/// What the file of an experiment is called.
+pub(super) fn file(experiment: &str) -> String {
+    format!("{experiment}.jsonl")
+}
+
+/// A line of it.
+pub(super) fn line(stamp: u64, key: u64, measured: &Measurements) -> String {
     let line = Line { stamp: format!("{stamp:016x}"), key: format!("{key:016x}"), measured };
     serde_json::to_string(&line).expect("measurements are numbers, texts and lists") + "\n"
 }

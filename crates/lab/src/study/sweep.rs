@@ -15,6 +15,7 @@ use super::looks::Growth;
 use super::probe::Trial;
 use super::results::Place;
 use super::store::Store;
+use super::task::Task;
 use super::{Judgement, Results, Study, StudyError, judge};
 use crate::claims::{Measurements, Value};
 
@@ -232,6 +233,17 @@ impl<'a> Sweep<'a> {
         left.map(|job| job.case.work).sum()
     }
 
+    /// What is left, for other processes to measure.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task> {
+        let left = self.jobs.iter().filter(|job| self.is_ours(job) && !self.is_kept(job));
+        let task = |job: &Job| {
+            let Place { reading, experiment, coordinates } = job.places[0].clone();
+            Task { reading, experiment, coordinates, number: job.number, work: job.case.work }
+        };
+        left.map(task).collect()
+    }
+
     /// Does it, in parallel; then decides the claims, and looks again with more seeds for those that are undecided, where the plan allows it.
     /// Tells `tell` of work that is done, and that has been added.
     ///
@@ -328,10 +340,7 @@ impl<'a> Sweep<'a> {
             seed: self.seed.wrapping_add(job.number.into()),
             is_first: job.number == 0,
         };
-        trial.measure(&experiment.probes).map_err(|error| {
-            let label = experiment.label(&job.case.coordinates);
-            io::Error::other(format!("experiment \"{}\", {label}: {error}", experiment.name))
-        })
+        trial.measure(&experiment.probes).map_err(|error| experiment.failed(&job.case, &error))
     }
 }
 

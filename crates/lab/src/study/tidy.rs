@@ -2,83 +2,24 @@
 //! its unit in its name and numbers wherever it has them.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-
-use serde_json::Value as Json;
+use std::io;
 
 use super::axis::Axis;
 use super::results::{Cell, Place, Results};
 use super::{Study, probe};
 use crate::claims::{Measurements, Value};
-use crate::drawing::quoted;
 use crate::run::Run;
 use crate::scenario::Suite;
-
-/// What stands in a column.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Field {
-    Nothing,
-    Number(f64),
-    Whole(u64),
-    Text(String),
-}
-
-impl Field {
-    fn csv(&self) -> String {
-        match self {
-            Self::Nothing => String::new(),
-            Self::Number(number) => number.to_string(),
-            Self::Whole(number) => number.to_string(),
-            Self::Text(text) => quoted(text),
-        }
-    }
-
-    fn json(self) -> Json {
-        match self {
-            Self::Nothing => Json::Null,
-            Self::Number(number) => number.into(),
-            Self::Whole(number) => number.into(),
-            Self::Text(text) => text.into(),
-        }
-    }
-}
+use crate::table::{Field, Rows, Table};
 
 impl From<&Value> for Field {
     fn from(value: &Value) -> Self {
         match value {
             Value::Number(number) => Self::Number(*number),
             Value::Text(text) => Self::Text(text.clone()),
-            Value::Bool(truth) => Self::Text(truth.to_string()),
+            Value::Bool(truth) => Self::Truth(*truth),
             other => Self::Text(other.to_string()),
         }
-    }
-}
-
-/// Writes rows of these columns as CSV (RFC 4180), or as JSON, a line each.
-pub(crate) struct Writer<W> {
-    columns: Vec<String>,
-    out: W,
-    is_json: bool,
-}
-
-impl<W: Write> Writer<W> {
-    pub(crate) fn csv(columns: Vec<String>, mut out: W) -> io::Result<Self> {
-        let heading: Vec<String> = columns.iter().map(|column| Field::Text(column.clone()).csv()).collect();
-        writeln!(out, "{}", heading.join(","))?;
-        Ok(Self { columns, out, is_json: false })
-    }
-
-    pub(crate) const fn json(columns: Vec<String>, out: W) -> Self {
-        Self { columns, out, is_json: true }
-    }
-
-    fn write(&mut self, fields: Vec<Field>) -> io::Result<()> {
-        if self.is_json {
-            let pairs = self.columns.iter().cloned().zip(fields.into_iter().map(Field::json));
-            return writeln!(self.out, "{}", Json::Object(pairs.collect()));
-        }
-        let fields: Vec<String> = fields.iter().map(Field::csv).collect();
-        writeln!(self.out, "{}", fields.join(","))
     }
 }
 
@@ -145,7 +86,7 @@ impl<'a> ByQuantity<'a> {
         columns
     }
 
-    pub(super) fn write(&self, writer: &mut Writer<impl Write>) -> io::Result<()> {
+    pub(super) fn write(&self, to: &mut impl Rows) -> io::Result<()> {
         for (place, cell) in &self.results.cells {
             let coordinates = self.coordinates.fields(place);
             for (number, measured) in cell.measured() {
@@ -157,9 +98,10 @@ impl<'a> ByQuantity<'a> {
                     let missing = self.arguments - arguments.len();
                     fields.extend(arguments);
                     fields.extend((0..missing).map(|_| Field::Nothing));
-                    fields.push(value.map_or(Field::Nothing, Field::Number));
-                    fields.push(Field::Text(probe::unit(quantity).to_owned()));
-                    writer.write(fields)?;
+                    fields.push(Field::from(value));
+                    let unit = Some(probe::unit(quantity)).filter(|unit| !unit.is_empty());
+                    fields.push(unit.map_or(Field::Nothing, Field::from));
+                    to.add(fields)?;
                 }
             }
         }
@@ -261,19 +203,18 @@ impl ByFlow {
         }
     }
 
-    pub(crate) fn write_csv(mut self, out: impl Write) -> io::Result<()> {
+    /// As a table.
+    pub(crate) fn table(mut self) -> Table {
         // What is the whole run's comes last.
         self.columns.sort_by_key(|name| (name.starts_with("run_"), name.clone()));
-        let mut columns = self.coordinates;
-        columns.extend(["seed", "flow"].map(str::to_owned));
-        columns.extend(self.columns.iter().cloned());
-        let mut writer = Writer::csv(columns, out)?;
+        let own = ["seed", "flow"].map(str::to_owned);
+        let columns = self.coordinates.iter().chain(&own).chain(&self.columns);
+        let mut table = Table::new(columns.cloned());
         for (mut fields, values) in self.rows {
-            let value = |name: &String| values.get(name).copied().map_or(Field::Nothing, Field::Number);
-            fields.extend(self.columns.iter().map(value));
-            writer.write(fields)?;
+            fields.extend(self.columns.iter().map(|name| Field::from(values.get(name).copied())));
+            table.add(fields).expect("a table takes every row");
         }
-        Ok(())
+        table
     }
 }
 
@@ -329,21 +270,5 @@ mod tests {
         {
             assert_eq!(column("", quantity), name);
         }
-    }
-
-    #[test]
-    fn fields_are_written_as_what_they_are() {
-        let rows = |is_json: bool| {
-            let mut out = Vec::new();
-            let columns = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-            let mut writer = match is_json {
-                true => Writer::json(columns, &mut out),
-                false => Writer::csv(columns, &mut out).unwrap(),
-            };
-            writer.write(vec![Field::Text("x, \"y\"".to_owned()), Field::Whole(3), Field::Nothing]).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(rows(false), "a,b,c\n\"x, \"\"y\"\"\",3,\n");
-        assert_eq!(rows(true), "{\"a\":\"x, \\\"y\\\"\",\"b\":3,\"c\":null}\n");
     }
 }

@@ -8,9 +8,11 @@ use base::units::above_zero;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::congestion::Factory;
+
 /// A congestion controller, and what may be set about it. In TOML its name, or a table of its name and parameters:
 /// `congestion = "vegas"`, `congestion = { vegas = { alpha = 1 } }`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// RFC 5681.
@@ -31,6 +33,8 @@ pub enum Congestion {
     Hybla(HyblaConfig),
     /// None between two proxies, where the link below says when to send; CUBIC to anybody else.
     Link,
+    /// One that the program around brings along, such as a class of a Python script.
+    External(Factory),
 }
 
 /// A controller's name and parameters.
@@ -55,6 +59,9 @@ enum Table {
     Hybla(HyblaConfig),
     /// None between two proxies, where the link below says when to send; CUBIC to anybody else.
     Link,
+    /// One that the program around brings along, by its name there; no file of a user's can.
+    #[schemars(skip)]
+    External(Factory),
 }
 
 impl From<Table> for Congestion {
@@ -69,6 +76,7 @@ impl From<Table> for Congestion {
             Table::Fast(config) => Self::Fast(config),
             Table::Hybla(config) => Self::Hybla(config),
             Table::Link => Self::Link,
+            Table::External(factory) => Self::External(factory),
         }
     }
 }

@@ -203,7 +203,7 @@ mod tests {
     fn own_keys_go_before_the_presets() {
         let text = "congestion = \"reno\"\nrecovery = \"fack\"\npreset = \"linux\"\nrto.min = \"1 s\"";
         let read: TcpConfig = config::parse("t", text).unwrap();
-        assert_eq!((read.congestion, read.recovery.scheme), (Congestion::Reno, Recovery::Fack));
+        assert_eq!((read.congestion.clone(), read.recovery.scheme), (Congestion::Reno, Recovery::Fack));
         assert_eq!(read.rto.min, Duration::from_secs(1));
         let rest = read.with(|it| {
             it.congestion = Congestion::Cubic(CubicConfig { variant: CubicVariant::Linux });

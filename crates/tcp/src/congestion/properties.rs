@@ -140,7 +140,7 @@ proptest! {
     ) {
         let (controllers, start) = beginning;
         for congestion in controllers {
-            let config = TcpConfig { congestion, ..TcpConfig::default() };
+            let config = TcpConfig { congestion: congestion.clone(), ..TcpConfig::default() };
             let mut controller = build(&config, &start);
             let (mut now, mut round) = (Instant::ZERO, 0);
             for (event, pause) in &events {
@@ -172,7 +172,7 @@ proptest! {
 #[test]
 fn a_given_threshold_is_taken() {
     for config in with_defaults() {
-        let congestion = config.congestion;
+        let congestion = config.congestion.clone();
         let controller = build(&config, &Start { ssthresh: 7000, ..start(2) });
         let expected = (congestion != config::Congestion::Bbr).then_some(7000);
         assert_eq!(controller.ssthresh(), expected, "{congestion:?}");
@@ -183,7 +183,7 @@ fn a_given_threshold_is_taken() {
 #[test]
 fn the_response_to_a_spurious_timeout_is_taken() {
     for config in with_defaults() {
-        let congestion = config.congestion;
+        let congestion = config.congestion.clone();
         let mut controller = build(&config, &start(20));
         let timeout = Congestion { resent: false, ..super::samples::congestion(20_000, Cause::Timeout) };
         controller.on_congestion(&timeout);
@@ -198,7 +198,7 @@ fn the_response_to_a_spurious_timeout_is_taken() {
 #[test]
 fn an_idle_time_costs_the_window() {
     for config in with_defaults() {
-        let congestion = config.congestion;
+        let congestion = config.congestion.clone();
         let mut controller = build(&config, &start(4));
         controller.on_spurious_congestion(Instant::ZERO, 50_000, 50_000);
         controller.on_restart(Instant::ZERO);

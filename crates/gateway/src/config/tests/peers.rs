@@ -62,7 +62,7 @@ fn a_peer_s_own_keys_are_laid_over_those_of_the_file() {
     assert_eq!((a.link.rate, b.link.rate), (LinkRate::Fixed(Rate::from_bps(2_000_000)), config.link.rate));
     assert_eq!((a.link.protocol.name(), b.link.protocol.name()), ("coded", "plain"));
     assert_eq!((a.pep.connections, a.pep.half_open, b.pep.connections), (7, 5, 9));
-    assert_eq!((a.pep.link.congestion, a.pep.link.nagle), (config.pep.link.congestion, true));
+    assert_eq!((&a.pep.link.congestion, a.pep.link.nagle), (&config.pep.link.congestion, true));
     assert_ne!(a.pep.link.congestion, pep::Config::default().link.congestion);
     assert_eq!(b.pep, config.pep);
 }

@@ -57,6 +57,22 @@ pub enum What {
     },
 }
 
+impl What {
+    /// What the kinds are called in tables and files.
+    pub const KINDS: [&str; 10] = [
+        "segment",
+        "sender",
+        "packet",
+        "frame-started",
+        "frame-dropped",
+        "frame-sealed",
+        "frame-arrived",
+        "frames-flagged",
+        "slept",
+        "blockage",
+    ];
+}
+
 /// A TCP segment at a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Segment {

@@ -1,0 +1,159 @@
+"""Studies measured by Dask's workers. Cases go out in tasks of about half a second; what comes back are lines of the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._plan import Asked, Plan, asked
+from ._progress import bar
+from .controller import Controller, register
+from .scenario import Scenario
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+BATCH_MS = 500
+"""Milliseconds of one core in a task, roughly: a hundred times what it costs to hand one out, and little to lose."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study, as workers need it to read it themselves."""
+
+    path: str
+    text: str | None
+    axes: str
+    controllers: tuple[tuple[str, type[Controller]], ...] = ()
+
+    @classmethod
+    def of_scenario(cls, scenario: Scenario, axes: Mapping[str, list[Any]]) -> Spec:
+        """Of a sweep. Recordings that the scenario names are looked up at the same place by workers."""
+        controllers = tuple(scenario._controllers.items())
+        return cls(os.path.abspath(scenario.path), scenario.to_toml(), json.dumps(axes), controllers)
+
+    @classmethod
+    def of_study(cls, path: str) -> Spec:
+        """Of a study's file or folder, which workers have to reach at the same path, or of a paper's name."""
+        return cls(os.path.abspath(path) if os.path.exists(path) else path, None, "{}")
+
+    def study(self) -> _native.Study:
+        """Reads it, once in a process."""
+        register(dict(self.controllers))
+        return _read(self.path, self.text, self.axes)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, text: str | None, axes: str) -> _native.Study:
+    if text is None:
+        return _native.Study.load(Path(path))
+    return _native.Study.of_scenario(_native.Suite.parse(Path(path), text), json.loads(axes))
+
+
+def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> list[tuple[str, str]]:
+    """A worker's part. What it measures is written to ``url`` too, where others find it should the caller be gone by then."""
+    lines = spec.study().measure(what, tasks, bool(spec.controllers))
+    if url is not None:
+        import fsspec
+
+        name = hashlib.sha256("".join(tasks).encode()).hexdigest()[:16]
+        for file in {file for file, _ in lines}:
+            stem = file.removesuffix(".jsonl")
+            with fsspec.open(f"{url.rstrip('/')}/{stem}-{name}.jsonl", "w") as out:
+                out.write("".join(line for other, line in lines if other == file))
+    return lines
+
+
+@contextmanager
+def measured(
+    client: Client,
+    spec: Spec,
+    plan: Plan,
+    chosen: dict[str, list[Any]],
+    store: str | os.PathLike[str] | None,
+    progress: bool | None,
+) -> Iterator[str]:
+    """A folder with all that ``plan`` asks for, measured by the client's workers unless it was there."""
+    url = os.fspath(store) if store is not None and "://" in os.fspath(store) else None
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch if store is None or url else store)
+        kept = folder / "measured"
+        kept.mkdir(parents=True, exist_ok=True)
+        if url is not None:
+            _fetch(url, kept)
+        here = asked(plan, os.fspath(folder))
+        tasks = spec.study().tasks(here, chosen, bool(spec.controllers))
+        _hand_out(client, spec, asked(plan, None), tasks, url, kept, progress)
+        if left := spec.study().tasks(here, chosen, bool(spec.controllers)):
+            raise _native.LonghaulError(
+                f"{len(left)} cases are not measured: the workers have another version of longhaul than {_native.__version__} here"
+            )
+        yield os.fspath(folder)
+
+
+def _fetch(url: str, kept: Path) -> None:
+    """Puts together what workers have written."""
+    import fsspec
+
+    for part in fsspec.open_files(f"{url.rstrip('/')}/*.jsonl", "r"):
+        stem = part.path.rsplit("/", 1)[-1].rsplit("-", 1)[0]
+        with part as lines, (kept / f"{stem}.jsonl").open("a") as out:
+            out.write(lines.read())
+
+
+def _hand_out(
+    client: Client,
+    spec: Spec,
+    what: Asked,
+    tasks: list[tuple[str, int]],
+    url: str | None,
+    kept: Path,
+    progress: bool | None,
+) -> None:
+    """Has tasks measured, and keeps each line as it comes."""
+    from distributed import as_completed
+
+    if not tasks:
+        return
+    shared = client.scatter(spec, broadcast=True, hash=False)
+    futures = {}
+    for batch, work in _batches(tasks):
+        # Cases do not depend on each other, so Dask may repeat a lost worker's anywhere.
+        futures[client.submit(measure, shared, what, batch, url, pure=False)] = work
+    done, total = 0, sum(futures.values())
+    try:
+        with bar(f"{len(tasks)} cases", progress) as tell:
+            for future in as_completed(list(futures)):
+                files: dict[str, str] = {}
+                for file, line in future.result():
+                    files[file] = files.get(file, "") + line
+                for file, lines in files.items():
+                    with (kept / file).open("a") as out:
+                        out.write(lines)
+                done += futures.pop(future)
+                tell(done, total)
+    finally:
+        client.cancel(list(futures))
+
+
+def _batches(tasks: list[tuple[str, int]]) -> Iterator[tuple[list[str], int]]:
+    """Tasks in batches, each with its work in milliseconds."""
+    batch: list[str] = []
+    sum_ms = 0
+    for task, work in tasks:
+        batch.append(task)
+        sum_ms += work
+        if sum_ms >= BATCH_MS:
+            yield batch, sum_ms
+            batch, sum_ms = [], 0
+    if batch:
+        yield batch, sum_ms

@@ -1,0 +1,139 @@
+"""Studies: experiments, figures, tables and claims as data, a paper's or one's own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _native
+from ._native import Table
+from ._plan import Plan, asked
+from ._progress import bar
+from .sweep import _path
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class StudyResult:
+    """What a study came to.
+
+    >>> import longhaul as lh
+    >>> result = lh.Study.load("kojo").run(quick=True, reading="default", figure="table2")
+    >>> result.claims[0]["verdict"] in ("holds", "fails", "undecided")
+    True
+    """
+
+    def __init__(self, outcome: _native.Outcome) -> None:
+        """Not for callers: use `Study.run`."""
+        self._outcome = outcome
+        self.summary: dict[str, Any] = json.loads(outcome.json)
+        """What `longhaul reproduce --json` prints."""
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """A dict for each claim: its id, what it says, what was measured, the verdict and what that rests on."""
+        result: list[dict[str, Any]] = self.summary["verdicts"]
+        return result
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """A dict for each cell of a table: what the paper prints there and what was measured, with its interval."""
+        result: list[dict[str, Any]] = self.summary["cells"]
+        return result
+
+    @property
+    def measurements(self) -> Table:
+        """A row for each measurement: readings, experiment, axes, seed, quantity, value and unit."""
+        return self._outcome.measurements
+
+    @property
+    def runs(self) -> Table:
+        """A row for each run and flow."""
+        return self._outcome.runs
+
+    def __str__(self) -> str:
+        return self._outcome.text
+
+    def __repr__(self) -> str:
+        return f"<longhaul.StudyResult: {len(self.claims)} claims, {len(self.measurements)} measurements>"
+
+
+class Study:
+    """A study, read and checked.
+
+    >>> import longhaul as lh
+    >>> lh.Study.load("kojo").title
+    'Kojo et al. 2005, Improving TCP Performance over Wireless WANs Using TCP/IP-Friendly Link Layer'
+    """
+
+    def __init__(self, study: _native.Study, path: str) -> None:
+        """Not for callers: use `load`."""
+        self._study = study
+        self._path = path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """Reads a study by its file or folder, or a paper's by its short name, such as "kojo"."""
+        return cls(_native.Study.load(Path(path)), os.fspath(path))
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+        return self._study.name
+
+    @property
+    def title(self) -> str:
+        """Its subject: authors, title and year of a paper."""
+        return self._study.title
+
+    @property
+    def experiments(self) -> dict[str, dict[str, list[str]]]:
+        """Its experiments, each with its axes and their values' labels."""
+        return {name: {axis: values for axis, _, values in axes} for name, axes in self._study.experiments}
+
+    def run(
+        self,
+        *,
+        quick: bool = False,
+        figure: str | None = None,
+        reading: Literal["all", "default"] = "all",
+        axes: Mapping[str, Sequence[str | float]] | None = None,
+        seeds: int | None = None,
+        seed: int | None = None,
+        jobs: int | None = None,
+        store: str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        client: Client | None = None,
+        progress: bool | None = None,
+    ) -> StudyResult:
+        """Measures what the study asks, and decides its claims.
+
+        - ``quick``: less of everything, as the study says;
+        - ``figure``: only what this figure, table or experiment needs;
+        - ``reading``: "default" for the default choice alone wherever a paper leaves something unsaid;
+        - ``axes``: only these values of these axes;
+        - ``seeds`` and ``seed``: how many of each experiment, and the first.
+
+        ``jobs``, ``store``, ``out``, ``client`` and ``progress`` are as in `longhaul.sweep`. With ``client`` the workers measure what is known to be
+        needed; seeds that undecided claims ask for afterwards are measured here.
+        """
+        plan: Plan = {"seeds": seeds, "seed": seed, "quick": quick, "figure": figure}
+        plan["default_reading_only"] = {"all": False, "default": True}[reading]
+        chosen = {name: list(values) for name, values in (axes or {}).items()}
+        command = f"longhaul reproduce {self.name}"
+        if client is not None:
+            from ._dask import Spec, measured
+
+            with measured(client, Spec.of_study(self._path), plan, chosen, store, progress) as folder:
+                what = asked(plan, folder)
+                return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, None))
+        with bar(self.name, progress) as tell:
+            what = asked(plan, None if store is None else os.fspath(store))
+            return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, tell))
+
+    def __repr__(self) -> str:
+        return f"<longhaul.Study: {self.title}>"

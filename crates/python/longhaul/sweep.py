@@ -1,0 +1,134 @@
+"""Sweeps: a scenario over the values of some of its keys."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._native import Table
+from ._plan import Plan, asked
+from ._progress import bar
+from .controller import register
+from .scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray
+    from distributed import Client
+
+
+class Sweep:
+    """What a sweep measured.
+
+    >>> import longhaul as lh
+    >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+    >>> result = lh.sweep(demo, {"link.satellite.channel.delay": ["50 ms", "250 ms"]}, seeds=2)
+    >>> len(result.runs)
+    20
+    >>> result.runs.column_names[1:3]
+    ['scheme', 'link.satellite.channel.delay_s']
+    """
+
+    def __init__(self, study: _native.Study, outcome: _native.Outcome) -> None:
+        """Not for callers: use `sweep`."""
+        self._study = study
+        self._outcome = outcome
+
+    @property
+    def runs(self) -> Table:
+        """A row for each run and flow: each axis, seed, flow, what the flow came to, and what the run came to (``run_...``)."""
+        return self._outcome.runs
+
+    @property
+    def measurements(self) -> Table:
+        """A row for each measurement: each axis, seed, quantity, what it is called with, value and unit."""
+        return self._outcome.measurements
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What `longhaul sweep --json` prints: tables with intervals."""
+        result: dict[str, Any] = json.loads(self._outcome.json)
+        return result
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The runs as an xarray Dataset with a dimension for each axis, the seed and the flow; texts are left out.
+
+        >>> import longhaul as lh
+        >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+        >>> data = lh.sweep(demo, {"link.satellite.channel.delay": ["50 ms", "250 ms"]}, seeds=2).to_xarray()
+        >>> dict(data.sizes)
+        {'scheme': 5, 'link.satellite.channel.delay_s': 2, 'seed': 2, 'flow': 1}
+        """
+        frame = self.runs.to_pandas().drop(columns="experiment")
+        columns = [column for _, column, _ in self._study.experiments[0][1]]
+        indexed = frame.set_index([*columns, "seed", "flow"])
+        dataset: xarray.Dataset = indexed.select_dtypes("number").to_xarray()
+        # The axes keep the order in which they were written.
+        return dataset.reindex({name: list(dict.fromkeys(frame[name])) for name in columns})
+
+    def __str__(self) -> str:
+        return self._outcome.text
+
+    def __repr__(self) -> str:
+        return f"<longhaul.Sweep: {self._study.title}, {len(self.runs)} runs and flows>"
+
+
+def sweep(
+    scenario: Scenario,
+    axes: Mapping[str, Sequence[str | int | float | bool]],
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+) -> Sweep:
+    """Runs a scenario for every combination of some keys' values, every scheme with every seed.
+
+    - ``axes``: dotted keys of the scenario, each with its values; "scheme" chooses among the scenario's schemes.
+    - ``seeds`` and ``seed``: how many, and the first; the scenario's unless given.
+    - ``store``: a folder in which measurements are kept: what is there is not measured again. It is the ``--out`` of
+      `longhaul sweep`, which goes on from there, and the other way round. With ``client`` it may be any URL that fsspec knows.
+    - ``out``: a folder for what `longhaul sweep` writes: a report, figures, tables.
+    - ``client``: a `distributed.Client`, whose workers measure; otherwise ``jobs`` threads of this process do, one a core.
+
+    Ctrl-C ends it after the runs that have begun, which are kept.
+
+    >>> import longhaul as lh
+    >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+    >>> axes = {"link.satellite.channel.rate": ["256 kbit/s", "1 Mbit/s"], "scheme": ["TCP"]}
+    >>> lh.sweep(demo, axes, seeds=3).runs.to_pandas().groupby("link.satellite.channel.rate_bps")["seconds"].count().to_dict()
+    {256000.0: 3, 1000000.0: 3}
+    """
+    keys = {key: list(values) for key, values in axes.items()}
+    chosen = {"scheme": keys.pop("scheme")} if "scheme" in keys else {}
+    for key, values in keys.items():
+        for value in values:
+            if not isinstance(value, str | int | float | bool):
+                raise TypeError(
+                    f"{value!r} is no value of the axis {key}; allowed are str, int, float and bool. "
+                    "Controllers, and keys that go together, are schemes: Scenario.with_scheme"
+                )
+    register(scenario._controllers)
+    calls_python = bool(scenario._controllers)
+    study = _native.Study.of_scenario(scenario._suite, keys)
+    plan: Plan = {"seeds": scenario.seeds if seeds is None else seeds, "seed": seed}
+    if client is not None:
+        from ._dask import Spec, measured
+
+        spec = Spec.of_scenario(scenario, keys)
+        with measured(client, spec, plan, chosen, store, progress) as folder:
+            outcome = study.run(asked(plan, folder), chosen, _path(out), "longhaul.sweep", jobs, calls_python, None)
+        return Sweep(study, outcome)
+    with bar(scenario.name, progress) as tell:
+        what = asked(plan, None if store is None else os.fspath(store))
+        return Sweep(study, study.run(what, chosen, _path(out), "longhaul.sweep", jobs, calls_python, tell))
+
+
+def _path(out: str | os.PathLike[str] | None) -> Path | None:
+    return None if out is None else Path(out)
